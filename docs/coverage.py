@@ -61,7 +61,7 @@ NOT_COVERED: dict[tuple[str, str], str] = {
 #: Methods and attributes of ndarray that a tracer has not, likewise.
 NO_METHOD: dict[tuple[str, str], str] = {
     ("about the memory of an ndarray, which a traced value does not have", CONSTANT): (
-        "base ctypes data flags strides byteswap getfield setfield setflags resize"
+        "base ctypes data flags strides byteswap getfield setfield setflags"
     ),
     ("hands the numbers out, which would lose the derivative", CONSTANT): "dump dumps item tobytes tofile tolist",
     ("arrays stay where they are", "funcgrad.interop.device_put"): "to_device",

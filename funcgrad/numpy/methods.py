@@ -64,7 +64,8 @@ def install(cls: type[Tracer]) -> None:
         setattr(cls, name, member)
     labels.install()
     FROM_LISTS.append(creation.as_value)
-    setattr(cls, "shape", cls.__dict__["shape"].setter(_set_shape))  # noqa: B010  (mypy takes it for a method)
+    setattr(cls, "shape", cls.__dict__["shape"].setter(viewing.set_shape))  # noqa: B010  (mypy takes it for a method)
+    setattr(cls, "dtype", cls.__dict__["dtype"].setter(viewing.refuse_dtype))  # noqa: B010
 
 
 def _swapped(operation: Method) -> Method:
@@ -235,13 +236,6 @@ def _device(x: Any) -> Any:
     while isinstance(x, Tracer):
         x = x.value
     return getattr(x, "device", "cpu")
-
-
-def _set_shape(x: Tracer, shape: Any) -> NoReturn:
-    raise InputError(
-        f"x.shape = ...: the shape of a traced array cannot be changed in place, got {shape!r}{user_line()}. Write "
-        "x = x.reshape(shape), which is a view where it can be."
-    )
 
 
 def _set_real(x: Tracer, y: Any) -> None:
@@ -418,12 +412,11 @@ def _refusing(name: str, instead: str) -> Method:
     return method
 
 
-_IN_PLACE: dict[str, Method] = {
+_IN_PLACE: dict[str, Method] = {"resize": viewing.resize} | {
     name: _refusing(name, instead)
     for name, instead in {
         "byteswap": "stop_gradient(x)",
         "getfield": "x.astype(dtype)",
-        "resize": "funcgrad.numpy.resize(x, shape)",
         "setfield": "x[...] = y",
         "setflags": "x.copy() to have an array that can be written to",
     }.items()

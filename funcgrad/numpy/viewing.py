@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import builtins
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError
+from funcgrad.core import Tracer, describe, twin
+from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import run_here
-from funcgrad.numpy.creation import astype
+from funcgrad.numpy.creation import astype, copy
 from funcgrad.numpy.elementwise import imag, real
 from funcgrad.numpy.hints import counterpart, user_line
 from funcgrad.numpy.joining import stack
+from funcgrad.primitives.shaping import concatenate
+from funcgrad.running import changing
 from funcgrad.typing import Array
 from funcgrad.views import layout, locked, share
+from funcgrad.writable import READ_ONLY, View, Views, is_buffer, move
 
 
 def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
@@ -88,6 +93,78 @@ def _as_dtype(x: Array, *, to: np.dtype[Any]) -> Array:
     if to.kind == "c":
         return astype(x[..., ::2], to) + astype(x[..., 1::2], to) * to.type(1j)
     return reshape(stack([real(x), imag(x)], -1), to=(*outer, 2 * n))
+
+
+def set_shape(x: Tracer, shape: Any) -> None:
+    """``x.shape = shape``: the object shows the same memory in another shape.
+
+    Raises:
+        AttributeError: it does not lie in memory as the shape needs it.
+        ReadOnlyError: ``x`` is an argument of a transformed function.
+    """
+    _check_own(x, "x.shape = ...", "x = x.reshape(shape)")
+    like = layout(x)[...]
+    like.shape = shape  # NumPy says what is wrong
+    step, params = reshape, {"to": like.shape}
+    with changing:
+        made, link, alias = step(_now(x), **params), x.link, getattr(x, "alias", None)
+        if type(alias) is Views:  # others show its memory as it was: that has an object of its own from now on
+            root = Tracer()
+            root.value, root._trace, root.link, root.form, root.alias = x.value, x._trace, x.link, x.form, alias
+            for view in [view for known in alias if (view := known()) is not None]:
+                view.alias.root = root
+            del x.alias
+            share(root, x, step, params)
+        elif type(alias) is View:
+            x.alias = View()
+            x.alias.root, x.alias.steps = alias.root, (*alias.steps, (step, params))
+            x.alias.locked, x.alias.apart = alias.locked, alias.apart
+        move(x, made)
+        if is_buffer(x):
+            x.link = link  # who holds the memory of a constant holds it still
+
+
+def _now(x: Tracer) -> Any:
+    """What ``x`` stands for now, whatever the object will stand for."""
+    return x.value if is_buffer(x) else twin(x)
+
+
+def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
+    """``x.resize(shape)``: the object has that many elements from now on, with zeros behind those that it had.
+
+    Raises:
+        ValueError: its memory is a part of another array's, or other arrays show it.
+        ReadOnlyError: ``x`` is an argument of a transformed function.
+    """
+    _check_own(x, "x.resize()", "x = numpy.pad(x, ...) or x = x[:n]")
+    alias = getattr(x, "alias", None)
+    if type(alias) is View or not layout(x).flags.c_contiguous:
+        raise ValueError("cannot resize this array: it does not own its data")
+    if alias and any(known() is not None for known in alias):
+        raise ValueError("cannot resize an array that references or is referenced by another array in this way.")
+    to = as_shape(shape[0] if len(shape) == 1 else shape)
+    with changing:
+        size = prod(x.shape)
+        flat, missing = reshape(_now(x), to=(size,)), prod(to) - size
+        flat = flat[: prod(to)] if missing < 0 else concatenate(flat, np.zeros(missing, x.dtype), axis=0)
+        move(x, copy(reshape(flat, to=to)))
+
+
+def _check_own(x: Tracer, call: str, remedy: str) -> None:
+    """Refuse to change an argument of a transformed function."""
+    if getattr(x, "alias", None) is READ_ONLY:
+        raise ReadOnlyError(
+            f"{call}: an argument of a transformed function cannot be changed in place, got {describe(x)}{user_line()}."
+            f" Write {remedy}."
+        )
+
+
+def refuse_dtype(x: Tracer, dtype: Any) -> NoReturn:
+    """Refuse ``x.dtype = dtype``."""
+    raise InputError(
+        f"x.dtype = ...: a traced array keeps its dtype, got {dtype} and {describe(x)}{user_line()}. Write "
+        "x = x.view(dtype) for the same bits, x = x.astype(dtype) for the same numbers."
+    )
 
 
 def _of_memory(name: str, doc: str) -> property:

@@ -147,6 +147,11 @@ def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
     return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
 
 
+def _strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
+    """``numpy.lib.stride_tricks.as_strided``."""
+    return fnp.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+
+
 def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function of ``numpy.ma``: of traced values NumPy's, and what is nowhere masked is an ordinary array."""
     ours = getattr(fnp, name, None)
@@ -192,6 +197,7 @@ def _sources(theirs: Any) -> Any:
 _OTHERS = {
     np.frompyfunc: _elementwise,
     np.multiply: multiply,
+    np.lib.stride_tricks.as_strided: _strided,
     np.lib.stride_tricks.sliding_window_view: _windows,
 }
 

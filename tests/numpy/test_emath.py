@@ -1,4 +1,4 @@
-"""Functions of real numbers with complex results, and windows that slide: outside of domains, writes, refusals."""
+"""Functions of real numbers with complex results, windows and other elements in several places: writes, refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import pytest
 from operations.spec import array
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, jacfwd, jvp, trace, vjp, vmap
+from funcgrad import check_grads, grad, hessian, jacfwd, jvp, trace, vjp, vmap
 from funcgrad.errors import BranchError, InputError, NotDifferentiableError, ReadOnlyError
 from funcgrad.numpy.lib.stride_tricks import sliding_window_view
 
@@ -85,8 +85,8 @@ def test_the_names_are_numpys():
     assert set(np.emath.__all__) == set(fnp.emath.__all__)
     assert fnp.lib.scimath is fnp.emath
     assert fnp.lib.stride_tricks.sliding_window_view is sliding_window_view
-    with pytest.raises(AttributeError, match="sliding_window_view"):
-        _ = fnp.lib.stride_tricks.as_strided
+    with pytest.raises(AttributeError, match="no differentiable function"):
+        _ = fnp.lib.stride_tricks.broadcast_arrays
 
 
 # ---- windows ----------------------------------------------------------------------------------------------
@@ -144,3 +144,50 @@ def test_windows_that_numpy_refuses(window, axis):
         np.lib.stride_tricks.sliding_window_view(np.ones(3), window, axis)
     with pytest.raises(ValueError, match=r".+"):
         vjp(lambda x: sliding_window_view(x, window, axis), np.ones(3))
+
+
+# ---- distances in memory ----------------------------------------------------------------------------------
+
+
+def patches(x, k):
+    """As code for images takes them."""
+    return np.lib.stride_tricks.as_strided(x, (x.shape[0] - k + 1, x.shape[1] - k + 1, k, k), x.strides + x.strides)
+
+
+@pytest.mark.parametrize(
+    "lying",
+    [lambda x: x * 1, lambda x: (x * 1).T, lambda x: (x * 1)[::-1, ::2], lambda x: (x * 1)[1:, 1:]],
+    ids=["whole", "transposed", "backwards", "a part"],
+)
+def test_elements_at_distances(lying):
+    w = np.cos(np.arange(4.0)).reshape(2, 2)
+
+    def fun(x):
+        return (np.tensordot(patches(lying(x), 2), w, 2) ** 2).sum()
+
+    def windows(x):
+        return (np.tensordot(sliding_window_view(lying(x), (2, 2)), w, 2) ** 2).sum()
+
+    x = array(5, 6)
+    assert fun(x) == windows(x)
+    np.testing.assert_allclose(grad(fun)(x), grad(windows)(x), rtol=1e-13)
+    np.testing.assert_allclose(hessian(fun)(x), hessian(windows)(x), rtol=1e-12, atol=1e-12)
+    batch = np.stack([x, -x, x + 1])
+    np.testing.assert_allclose(vmap(grad(fun))(batch), vmap(grad(windows))(batch), rtol=1e-12)
+
+
+def test_elements_at_distances_show_their_array_and_nothing_beside_it():
+    def fun(x, change):
+        a = x * 1.0
+        shown = np.lib.stride_tricks.as_strided(a, (3, 2), (8, 8))
+        change(a, shown)
+        return (shown * shown).sum()
+
+    x = np.arange(1.0, 5.0)
+    found = grad(fun)(x, lambda a, shown: a.__setitem__(0, 3 * a[3]))  # 1 and 3 stand in two places
+    np.testing.assert_array_equal(found, [0.0, 8.0, 12.0, 80.0])
+    with pytest.raises(ReadOnlyError):
+        grad(fun)(x, lambda a, shown: shown.__setitem__(0, 0.0))
+    for strides, shape in (((8,), (5,)), ((4,), (2,)), ((-8,), (2,))):
+        with pytest.raises(InputError, match=r"as_strided: .* whose own are \(8,\)"):
+            grad(lambda x, k=strides, n=shape: fnp.lib.stride_tricks.as_strided(2 * x, n, k).sum())(x)

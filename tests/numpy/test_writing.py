@@ -1,5 +1,6 @@
 """Arrays that a function made can be written to, with NumPy's own view semantics, under every transform."""
 
+import contextlib
 import copy
 import threading
 
@@ -98,12 +99,18 @@ class Program:
                 lambda: (a.__iadd__(0.37 * np.arange(a.size).reshape(a.shape)), a.sort()),  # no equal numbers
                 lambda: np.place(a, np.arange(a.size).reshape(a.shape) % 2 == 1, b.copy()),
                 lambda: np.put_along_axis(a, np.zeros((1,) * a.ndim, int), number, axis=-1),
+                lambda: self.reshape_in_place(a),
             ]
         statements[rng.integers(len(statements))]()
 
     @staticmethod
     def add(a, index, number):
         a[index] += number
+
+    @staticmethod
+    def reshape_in_place(a):
+        with contextlib.suppress(AttributeError):  # it does not lie in memory as it must
+            a.shape = (a.size,) if a.ndim > 1 else (1, -1)
 
     @staticmethod
     def multiply(a, index, numbers):
@@ -1179,3 +1186,21 @@ def test_in_a_batch_the_last_of_several_writes_counts_however_indices_lie_in_mem
     )
     moved = jvp(lambda v: vmap(written, in_axes=(0, None))(rows, v), (values,), (values,))
     np.testing.assert_array_equal(moved, [want, want])
+
+
+def test_resize_in_place():
+    def fun(x):
+        a, b = x * x, np.ones(2)
+        a.resize(3)
+        b.resize((2, 2))
+        b[1] = a[1:]
+        a.resize(1)
+        return b.sum() * a[0]
+
+    x = np.array([2.0, 3.0])
+    assert fun(x) == 44.0
+    np.testing.assert_array_equal(grad(fun)(x), [44.0, 24.0])
+    np.testing.assert_array_equal(vmap(grad(fun))(np.stack([x, -x])), [[44.0, 24.0], [-44.0, -24.0]])
+    for change in (lambda a: a[:2].resize(1), lambda a: a.T.resize(9), lambda a: (a[1:], a.resize(1))):
+        with pytest.raises(ValueError, match=r"cannot resize this array|references or is referenced"):
+            grad(lambda x, change=change: change(fnp.outer(x, x)[0:]) or x[0])(x)

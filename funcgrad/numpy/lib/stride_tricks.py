@@ -1,4 +1,4 @@
-"""Windows that slide over an array, as ``numpy.lib.stride_tricks`` has them."""
+"""Arrays whose elements stand in several places, as ``numpy.lib.stride_tricks`` makes them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,79 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import NotDifferentiableError
-from funcgrad.numpy.axes import one_axis
+from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.kinds.linear import reshape
+from funcgrad.numpy.axes import as_shape, one_axis
 from funcgrad.numpy.creation import as_value
+from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.windows import windows
-from funcgrad.typing import Array, ArrayLike
-from funcgrad.views import locked, share
+from funcgrad.typing import Array, ArrayLike, Shape
+from funcgrad.views import layout, locked, share
 
-__all__ = ["sliding_window_view"]
+__all__ = ["as_strided", "sliding_window_view"]
+
+
+def as_strided(
+    x: ArrayLike, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True
+) -> Array:
+    """The elements that stand in the memory of ``x`` at these distances.
+
+    The memory of a traced value is that of its own elements, which lie as NumPy's would in a program without
+    derivatives. Its ``strides`` are read in functions that are run with funcgrad's functions.
+
+    Args:
+        x: an array.
+        shape: the shape of the result, by default that of ``x``.
+        strides: for each of its axes the distance of neighbours in memory, in bytes; by default those of ``x``.
+        subok: as NumPy.
+        writeable: as NumPy; the result for a traced value can only be read.
+
+    Raises:
+        InputError: an element of the result lies outside of a traced value, or between two of its elements.
+
+    Example:
+        >>> from funcgrad.numpy.lib.stride_tricks import as_strided
+        >>> grad(lambda x: as_strided(x, (3, 2), (8, 8)).sum())(np.ones(4))
+        array([1., 2., 2., 1.])
+    """
+    x = as_value(x)
+    if namespace_of(x) is np:
+        return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+    lies = layout(x)
+    to = lies.shape if shape is None else as_shape(shape)
+    places = _places(lies, to, lies.strides if strides is None else as_shape(strides))
+    if places is None:
+        raise InputError(
+            f"as_strided: a part lies outside of the memory of the array or between its elements, got shape={to}, "
+            f"strides={strides} and {describe(x)}, whose own are {lies.strides}. Ask for elements of the array only."
+        )
+    made = _at(x, places=places)
+    if isinstance(x, Tracer):
+        share(x, made, _at, {"places": places})
+    return locked(made)
+
+
+def _at(x: Any, *, places: np.ndarray) -> Any:
+    return getitem(reshape(x, to=(-1,)), places)
+
+
+def _places(lies: np.ndarray, shape: Shape, strides: tuple[int, ...]) -> np.ndarray | None:
+    """The elements, counted in C order, that lie in memory at these distances; None where there is none at one."""
+    wanted, own = _distances(shape, strides), _distances(lies.shape, lies.strides).reshape(-1)
+    order = np.argsort(own, kind="stable")
+    at = np.searchsorted(own, wanted, sorter=order)
+    found: np.ndarray = order[np.minimum(at, own.size - 1)] if own.size else at
+    return None if wanted.size and not (own.size and (own[found] == wanted).all()) else found
+
+
+def _distances(shape: Shape, strides: tuple[int, ...]) -> np.ndarray:
+    """How far each element lies from the first one, in bytes."""
+    if len(strides) != len(shape):
+        raise ValueError("mismatch in length of strides and shape")
+    far = np.zeros((), np.int64)
+    for n, step in zip(shape, strides, strict=True):
+        far = far[..., None] + np.arange(n) * step
+    return far
 
 
 def sliding_window_view(
@@ -81,5 +146,4 @@ def _lengths_and_axes(shape: Any, window: Any, axis: Any) -> tuple[tuple[int, ..
 
 
 def __getattr__(name: str) -> NoReturn:
-    hint = " Take sliding_window_view, or index with an array of places." if name == "as_strided" else ""
-    raise AttributeError(f"{__name__}: there is no differentiable function of this name, got {name!r}.{hint}")
+    raise AttributeError(f"{__name__}: there is no differentiable function of this name, got {name!r}.")
