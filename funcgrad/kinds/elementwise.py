@@ -216,9 +216,9 @@ class _Rules:
         """What makes the result's tangent of those of arguments, and of its values what a plan of a pull knows."""
         rules = [self.of[i] for i in moved]
         names = [n for n in self.names if any(n in rule.names for rule in rules)]
-        parts = "".join([f"    ct = cts[{k}]\n    part_{k} = {rule.forward}\n" for k, rule in enumerate(rules)])
-        total = " + ".join([f"part_{k}" for k in range(len(rules))])
-        text = f"def operation({', '.join(['cts', *names])}):\n{parts}    return {total}"
+        answers = [rule.added("total") if k else rule.forward for k, rule in enumerate(rules)]
+        steps = "".join([f"    ct = cts[{k}]\n    total = {answer}\n" for k, answer in enumerate(answers)])
+        text = f"def operation({', '.join(['cts', *names])}):\n{steps}    return total"
         push = function(self.name, text, _EXPRESSIONS, **{n: f for rule in rules for n, f in rule.functions.items()})
         return push, [self.names.index(n) for n in names], self._as_met(rules, names)
 
@@ -456,7 +456,7 @@ def operation(x, y):
         {check}
         x, y = v, w
         first, ct = {dx}, second
-        return dual(ans, first + ({dy}), trace, {form})
+        return dual(ans, {first_and_dy}, trace, {form})
     if aval is not None and (type(y) is float or type(y) is int):
         c = beside_doubles[y] if converts and aval is not float64 else y
     elif (c := constant_beside(v, y, aval, closed, converts)) is None:
@@ -487,7 +487,7 @@ def operation(x, y):
         total = {dx}
     if right:
         ct = second
-        total = total + ({dy}) if left else {dy}
+        total = {total_and_dy} if left else {dy}
     return dual(ans, spread(total, ans), trace, ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None)
 """
 
@@ -523,7 +523,9 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         **pulls,
         **pulls_unlike,
     )
-    tangents = {"dx": rules.of[0].forward, "dy": rules.of[1].forward}
+    dx, dy = rules.of
+    tangents = {"dx": dx.forward, "dy": dy.forward}
+    tangents |= {f"{total}_and_dy": dy.added(total) for total in ("first", "total")}
     push_unlike = made(_PUSH_UNLIKE, tangents, "", kernel=in_any_shape, **rules.functions)
     push = made(
         _PUSH,

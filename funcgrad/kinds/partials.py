@@ -74,6 +74,10 @@ class PartialRule:
                 self.as_met = arity > 1
                 self.forward = self.back = _of_values(rule, values, partial, self.functions)
 
+    def added(self, total: str) -> str:
+        """``total`` and what the rule makes of a tangent ``ct``; where that is ``-ct``, in one step."""
+        return f"{total} - ct" if self.constant == -1 else f"{total} + ({self.forward})"
+
     def conformed(self, position: int, last: bool) -> str:
         """The cotangent in the shape and dtype of the argument, ``like_{position}``; what is summed is multiplied last.
 
