@@ -187,6 +187,10 @@ add(
     eval_genlaguerre=E(mp.laguerre, (DEGREES, ABOVE, REALS)),
     eval_gegenbauer=E(mp.gegenbauer, (DEGREES, ABOVE, INSIDE)),
     eval_jacobi=E(mp.jacobi, (DEGREES, ABOVE, ABOVE, INSIDE)),
+    eval_sh_jacobi=E(
+        lambda n, p, q, x: mp.jacobi(n, p - q, q - 1, 2 * x - 1) / mp.binomial(2 * n + p - 1, n),
+        (DEGREES, (2.3,), (0.6, 1.2), UNIT),
+    ),
     lpmv=E(lambda m, v, x: mp.legenp(v, m, x), ((0, 2), (3,), INSIDE)),
     sph_harm_y=E(_harmonic, ((3,), (0, 2, -1), (0.4, 2.0), (0.7,))),
 )

@@ -15,11 +15,14 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.concretization import concrete, user_line
+from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
+from funcgrad.numpy_code.iterations import ITERATIONS
+from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.splines import SPLINES, surface
@@ -185,11 +188,33 @@ def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options
     return import_scipy("stats.siegelslopes", "scipy.stats._correlation").SiegelslopesResult(*_siegel(y, x, method))
 
 
+def _polynomial(name: str) -> Callable[..., Any]:
+    """A polynomial as SciPy's object, which is called at traced points as it is."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if holds_traced(args) or holds_traced(kwargs.values()):
+            raise ConversionError(
+                f"special.{name}: the parameters of a polynomial object take plain values only, got traced ones"
+                f"{user_line()}. Use scipy.special.eval_{name}, which takes the point as well."
+            )
+        return getattr(import_module("scipy.special"), name)(*args, **kwargs)
+
+    return call
+
+
+_POLYNOMIALS = (
+    "chebyc chebys chebyt chebyu gegenbauer genlaguerre hermite hermitenorm jacobi laguerre legendre sh_chebyt "
+    "sh_chebyu sh_jacobi sh_legendre"
+)
+
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
+    **{("scipy.special._orthogonal", name): _polynomial(name) for name in _POLYNOMIALS.split()},
     **DISTRIBUTIONS,
     **GRAPHS,
     **FACTORIZATIONS,
     **IMAGES,
+    **ITERATIONS,
+    **LEGENDRE,
     **MINIMA,
     **SIGNALS,
     **SPLINES,
@@ -221,10 +246,11 @@ PYTHONS = frozenset(
         "scipy.ndimage._interpolation",
         "scipy.signal._upfirdn",
         "scipy.sparse.linalg._dsolve.linsolve",
+        "scipy.special._orthogonal",
         "scipy.signal._waveforms",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
-        *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
+        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *MINIMA)],
     )
 )
 

@@ -943,8 +943,7 @@ def _kind_of(x: Any) -> type:
 
 def is_sparse_family(cls: type) -> bool:
     """Whether ``cls`` is what classes of SciPy's sparse matrices have in common, as ``scipy.sparse.issparse`` asks."""
-    home = sys.modules.get("scipy.sparse")
-    return home is not None and cls.__name__ in _FAMILIES and cls in home.csr_array.__mro__ + home.csr_matrix.__mro__
+    return cls.__name__ in _FAMILIES and cls.__module__.startswith(_HOMES)
 
 
 def is_sparse_class(cls: type) -> bool:
@@ -953,6 +952,8 @@ def is_sparse_class(cls: type) -> bool:
     return home is not None and cls.__name__ in _NAMES | _FILLED and getattr(home, cls.__name__, None) is cls
 
 
+#: Where these classes are defined; the first of them is there before ``scipy.sparse`` is loaded.
+_HOMES = ("scipy._lib._sparse", "scipy.sparse")
 _FAMILIES = frozenset(("SparseABC", "_spbase", "sparray", "spmatrix"))
 _FILLED = frozenset(f"{form}_{kind}" for form in ("dok", "lil") for kind in ("array", "matrix"))
 _NAMES = frozenset(f"{form}_{kind}" for form in ("bsr", "coo", "csc", "csr", "dia") for kind in ("array", "matrix"))

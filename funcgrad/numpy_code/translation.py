@@ -240,7 +240,8 @@ class Translator:
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
             return self._noted(value, rebuild(value, lambda part: self(part)[0]))
-        ours = (kernel(value) if kind is np.ufunc else None) or counterpart(value)
+        is_ufunc = kind is np.ufunc or kind.__module__ == "scipy.special._multiufuncs"  # several of them in one
+        ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
             if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
                 return ours, True

@@ -34,6 +34,7 @@ OPS = [
     ],
     *[row(f"eval_{name}", (N, A, X), Sample((REAL, A, X), frozen=(0,))) for name in ("genlaguerre", "gegenbauer")],
     row("eval_jacobi", (N, A, B, X), Sample((REAL, A, B, X), frozen=(0,))),
+    row("eval_sh_jacobi", (N, A + 2.0, B + 1.0, X)),
     row("lpmv", (np.array([1, 2]), N, X)),
     op("scipy.special.sph_harm_y", (N, np.array([2, -1]), np.array([0.7, 2.1]), A)),
 ]

@@ -30,6 +30,7 @@ from funcgrad.scipy.sparse.matrices import (
     on_columns,
 )
 from funcgrad.transforms.implicit import custom_linear_solve
+from funcgrad.transforms.products import vjp
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["bicgstab", "cg", "eigs", "eigsh", "factorized", "gmres", "splu", "spsolve"]
@@ -181,7 +182,7 @@ def cg(
         >>> grad(lambda b: cg(A, b, rtol=1e-12)[0][0])(np.ones(2)).round(6)
         array([ 0.4, -0.2])
     """
-    return _iterated("cg", A, b, x0, rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback)
+    return iterated("cg", A, b, x0, rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback)
 
 
 @like(cg)
@@ -196,7 +197,7 @@ def bicgstab(*args: Any, **kwargs: Any) -> tuple[Array, Any]:
         >>> bicgstab(scipy.sparse.csr_array(np.array([[3.0, 1.0], [0.0, 2.0]])), np.array([4.0, 2.0]))[0].round(6)
         array([1., 1.])
     """
-    return _iterated("bicgstab", *args, **kwargs)
+    return iterated("bicgstab", *args, **kwargs)
 
 
 def gmres(
@@ -223,48 +224,60 @@ def gmres(
         array([1., 1.])
     """
     options = {"restart": restart, "maxiter": maxiter, "callback": callback, "callback_type": callback_type}
-    return _iterated("gmres", A, b, x0, rtol=rtol, atol=atol, M=M, **options)
+    return iterated("gmres", A, b, x0, rtol=rtol, atol=atol, M=M, **options)
 
 
-def _iterated(
-    name: str,
-    A: Any,
-    b: ArrayLike,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    M: Any = None,
-    **more: Any,
-) -> tuple[Array, Any]:
-    call, options = f"sparse.linalg.{name}", {"rtol": rtol, "atol": atol, **more}
+def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, **options: Any) -> tuple[Array, Any]:
+    """What SciPy's iterative solver of this name gives: the solution, and 0; see ``cg``.
+
+    Args:
+        name: "cg", "minres", "qmr" and so on.
+        A: as for ``cg``.
+        b: a vector.
+        x0: the first guess.
+        M: a preconditioner.
+        options: others of the solver's.
+    """
+    call = f"sparse.linalg.{name}"
     theirs = import_scipy(call, "scipy.sparse.linalg")
     routine = getattr(theirs, name)
+    options |= {} if M is None else {"M": M}
     A = plain_matrix(A)
     is_operator = hasattr(A, "matvec") and not is_sparse(A)
     follows = not is_plain(A @ np.zeros(A.shape[1])) if is_operator else isinstance(A, (SparseArray, Tracer))
     if is_plain(b, x0) and not follows:
-        found: tuple[Array, Any] = routine(A, b, x0, M=M, **options)
+        found: tuple[Array, Any] = routine(A, b, x0, **options)
         return found
     right = fnp.ravel(as_value(b))
     of_matrix = backend.dtype_of(A) if isinstance(A, Tracer) else A.dtype or np.float64
     dtype = np.result_type(backend.dtype_of(right), of_matrix, np.float32)
     right, size = fnp.astype(right, dtype), backend.shape_of(right)[0]
     matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) or is_operator else as_sparse(call, A)
+    rtol, atol = options.get("rtol", 1e-5), options.get("atol", 0.0)
 
-    def solve(other: Any) -> Any:
+    def solve(turned: bool) -> Any:
+        here = dict(options)
+        for key in _TURNED & options.keys() if turned else ():
+            here[key] = _turned(options[key], hermitian=name in _HERMITIAN)
+
         def solver(matvec: Callable[[Any], Any], b: Any) -> Any:
+            pull = vjp(matvec, np.zeros(size, dtype))[1] if name in _BOTH_WAYS else None
+
             def plainly(v: Any) -> Any:
                 return np.asarray(_plain(call, matvec(np.ravel(v).astype(dtype))))
 
-            system = theirs.LinearOperator((size, size), matvec=plainly, dtype=dtype)
+            def back(v: Any) -> Any:
+                assert pull is not None
+                return np.conj(_plain(call, pull(np.conj(np.ravel(v).astype(dtype)))[0]))
+
+            system = theirs.LinearOperator((size, size), plainly, back, dtype=dtype)
             b = np.asarray(_plain(call, b))
-            x, info = routine(system, b, M=other, **options)
+            x, info = routine(system, b, **here)
             for _ in range(10):
                 if info >= 0:
                     break
-                x, info = routine(system, b, x, M=other, **options)  # after a breakdown it begins anew from there
-            allowed = 10 * max(options["rtol"] * np.linalg.norm(b), options["atol"])
+                x, info = routine(system, b, x, **here)  # after a breakdown it begins anew from there
+            allowed = 10 * max(rtol * np.linalg.norm(b), atol)
             if info and not np.linalg.norm(plainly(x) - b) <= allowed:  # it may break down because it is there
                 raise ConvergenceError(
                     f"{call}: no convergence, got the code {info} from SciPy. Allow more iterations or a larger rtol, "
@@ -274,8 +287,14 @@ def _iterated(
 
         return solver
 
-    x = custom_linear_solve(lambda v: matrix @ v, right, solve(M), solve(_turned(M, hermitian=name == "cg")))
+    x = custom_linear_solve(lambda v: matrix @ v, right, solve(False), solve(True))
     return x, 0
+
+
+#: Solvers of systems that are their own adjoint, and those that multiply by the adjoint, too.
+_HERMITIAN, _BOTH_WAYS = ("cg", "minres"), ("bicg", "qmr")
+#: Options that belong to the matrix of the system.
+_TURNED = frozenset(("M", "M1", "M2"))
 
 
 def _turned(M: Any, *, hermitian: bool) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from funcgrad.numpy.creation import as_value
+from funcgrad.scipy.special.gamma_functions import binom
 from funcgrad.scipy.special.operations import hypergeometric as prim
 from funcgrad.scipy.special.ufunc import Ufunc, table
 from funcgrad.typing import Array, ArrayLike
@@ -17,7 +18,7 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = [
     "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite",
     "eval_hermitenorm", "eval_jacobi", "eval_laguerre", "eval_legendre", "eval_sh_chebyt", "eval_sh_chebyu",
-    "eval_sh_legendre", "lpmv", "sph_harm_y", "hyp0f1", "hyp1f1", "hyp2f1", "hyperu",
+    "eval_sh_jacobi", "eval_sh_legendre", "lpmv", "sph_harm_y", "hyp0f1", "hyp1f1", "hyp2f1", "hyperu",
     "log_wright_bessel", "wright_bessel",
 ]  # fmt: skip
 
@@ -67,6 +68,10 @@ eval_sh_chebyt = _polynomial("eval_sh_chebyt(n, x)",
 eval_sh_chebyu = _polynomial("eval_sh_chebyu(n, x)",
     "The shifted Chebyshev polynomial of the second kind: ``eval_chebyu(n, 2 * x - 1)``", "", "1)(3, 0.25)", "4.0",
     lambda n, x: eval_chebyu(n, 2 * x - 1))
+eval_sh_jacobi = _polynomial("eval_sh_jacobi(n, p, q, x)",
+    "The shifted Jacobi polynomial: ``eval_jacobi(n, p - q, q - 1, 2 * x - 1)`` over ``binom(2 * n + p - 1, n)``", "",
+    "3)(3, 1.5, 0.7, 0.25)", "-0.0504020979",
+    lambda n, p, q, x: eval_jacobi(n, p - q, q - 1, 2 * x - 1) / binom(2 * n + p - 1, n))
 eval_chebyc = _polynomial("eval_chebyc(n, x)",
     "The Chebyshev polynomial of the first kind on [-2, 2]: ``2 * eval_chebyt(n, x / 2)``", "", "1)(3, 0.25)",
     "-2.8125", lambda n, x: 2 * eval_chebyt(n, x / 2))

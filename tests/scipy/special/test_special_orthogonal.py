@@ -3,10 +3,12 @@
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.special
+from helpers import differences
 
 import funcgrad.scipy.special as fsp
-from funcgrad import grad, jacfwd, jvp
-from funcgrad.errors import NotDifferentiableError
+from funcgrad import grad, hessian, jacfwd, jvp
+from funcgrad.errors import ConversionError, NotDifferentiableError
 
 SIMPLE = {
     "eval_legendre": mp.legendre,
@@ -93,6 +95,72 @@ def test_spherical_harmonics(n, m):
     for fun, x in zip(harmonic, (theta, phi), strict=True):
         real = grad(lambda x, fun=fun: np.real(fun(x)))(x)
         np.testing.assert_allclose(real, jvp(fun, (x,), (1.0,))[1].real, rtol=1e-13, atol=1e-15)
+
+
+def test_beyond_the_poles():
+    """There SciPy's function is that of the polar angle of the point."""
+    for theta in (-0.7, 3.9):
+        h = 1e-5
+        for n, m in ((2, 1), (3, -2), (2, 0)):
+            below, above = scipy.special.sph_harm_y(n, m, np.array([theta - h, theta + h]), 0.3)
+            got = jvp(lambda t, n=n, m=m: fsp.sph_harm_y(n, m, t, 0.3), (theta,), (1.0,))[1]
+            np.testing.assert_allclose(got, (above - below) / (2 * h), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, -2), (3, 1)])
+def test_curvatures_of_spherical_harmonics(n, m):
+    found = hessian(lambda t: np.real(fsp.sph_harm_y(n, m, t, 0.0)))(0.4)
+    size = mp.sqrt((2 * n + 1) / (4 * mp.pi) * mp.factorial(n - m) / mp.factorial(n + m))
+    assert found == pytest.approx(float(size * mp.diff(lambda t: mp.legenp(n, m, mp.cos(t)), 0.4, 2)), rel=1e-10)
+
+
+def test_legendre_functions_of_the_lowest_order():
+    for v in (1, 2, 3):
+        want = mp.diff(lambda x, v=v: mp.legenp(v, -v, x), 0.4)
+        assert grad(fsp.lpmv, 2)(-v, v, 0.4) == pytest.approx(float(want), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["legendre_p", "assoc_legendre_p", "sph_legendre_p"])
+def test_legendre_functions_with_their_derivatives(name):
+    """As SciPy's own have them: ``diff_n`` of one degree and order, and of all up to these."""
+    theirs, x = getattr(scipy.special, name), np.array([[0.3, 0.8], [0.5, 0.1]])
+    every = getattr(scipy.special, name + "_all")
+    constants = (3,) if name == "legendre_p" else (3, -2)
+    lists = (np.array([3, 1]),) if name == "legendre_p" else (np.array([3, 1]), np.array([-1, 2]))
+    normed = [lambda x: theirs(*constants, x, norm=True)] if name == "assoc_legendre_p" else []
+    for fun in (
+        lambda x: theirs(*constants, x),
+        lambda x: theirs(*lists, x, diff_n=2),
+        lambda x: every(*map(abs, constants), x, diff_n=1),
+        *normed,
+    ):
+        value, slope = jvp(fun, (x,), (np.ones_like(x),))
+        np.testing.assert_allclose(value, fun(x), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(slope, (fun(x + 1e-6) - fun(x - 1e-6)) / 2e-6, rtol=1e-6, atol=1e-7)
+    with pytest.raises(ConversionError, match=name):
+        grad(lambda x: np.sum(theirs(*constants[:-1], x, 0.3)))(2.0)
+
+
+def test_all_spherical_harmonics():
+    def fun(theta):
+        return scipy.special.sph_harm_y_all(3, 2, theta, 2 * theta)
+
+    np.testing.assert_allclose(jvp(fun, (0.4,), (1.0,))[0], fun(0.4), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        jvp(fun, (0.4,), (1.0,))[1], (fun(0.4 + 1e-6) - fun(0.4 - 1e-6)) / 2e-6, rtol=1e-6, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", ["legendre", "hermite", "sh_jacobi"])
+def test_polynomials_as_objects(name):
+    """In a function that is run with funcgrad's functions, too."""
+    parameters = (3, 1.5, 0.7) if name == "sh_jacobi" else (3,)
+
+    def fun(x):
+        return np.sum(np.asarray(getattr(scipy.special, name)(*parameters)(x)) * np.asarray(x))
+
+    x = np.array([0.3, 0.8])
+    np.testing.assert_allclose(grad(fun)(x), differences(fun, x, 1e-6), rtol=1e-7)
 
 
 def test_the_pole_of_the_sphere_is_smooth():

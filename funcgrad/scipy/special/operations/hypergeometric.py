@@ -18,8 +18,8 @@ import numpy as np
 from funcgrad.backend import dtype_of
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, special
-from funcgrad.primitives.comparison import greater, where
-from funcgrad.primitives.elementwise import exp, sqrt
+from funcgrad.primitives.comparison import equal, greater, less, where
+from funcgrad.primitives.elementwise import exp, sin, sqrt
 from funcgrad.scipy.special.operations.gamma_functions import digamma, rgamma
 from funcgrad.scipy.special.operations.partials import (
     analytic,
@@ -227,8 +227,9 @@ eval_jacobi: Operation = _polynomial("eval_jacobi", 2)
 
 
 def _lpmv_slope(x: Any, y: Any, z: Any) -> Any:
-    """DLMF 14.10.5: ``((v + m) * P[v - 1] - v * z * P[v]) / (1 - z**2)``."""
-    return ((y + x) * lpmv(x, y - 1, z) - y * z * lpmv(x, y, z)) / ((1 - z) * (1 + z))
+    """DLMF 14.10.5: ``((v + m) * P[v - 1] - v * z * P[v]) / (1 - z**2)``. Of order -v SciPy's ``P[v - 1]`` is NaN."""
+    below = lpmv(where(equal(y + x, 0), 0.0, x), y - 1, z)
+    return ((y + x) * below - y * z * lpmv(x, y, z)) / ((1 - z) * (1 + z))
 
 
 #: ``lpmv(m, v, z)``: SciPy's associated Legendre function of order m and degree v, with the phase (-1)**m.
@@ -250,11 +251,19 @@ def _sph_harm_y(xp: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
     return xp.where(outside, 0, special(xp, "sph_harm_y")(*flat, n_max=int(n.max(initial=0))).reshape(shape))
 
 
+def _ladder(steps: Any) -> Any:
+    """The factor of a neighbouring order; from an order beyond the degree, where the function is 0, there is none."""
+    return sqrt(where(greater(steps, 0), steps, 0) * 0.25)
+
+
 def _in_theta(n: Any, m: Any, theta: Any, phi: Any) -> Any:
-    """The ladder of the orders, which is finite at the poles: DLMF 14.30.1 with 14.10.4 and 14.10.5."""
-    above = sqrt((n - m) * (n + m + 1) * 0.25) * exp(phi * -1j) * sph_harm_y(n, m + 1, theta, phi)
-    below = sqrt((n + m) * (n - m + 1) * 0.25) * exp(phi * 1j) * sph_harm_y(n, m - 1, theta, phi)
-    return above - below
+    """The ladder of the orders, which is finite at the poles: DLMF 14.30.1 with 14.10.4 and 14.10.5.
+
+    Beyond the poles SciPy's function is that of the polar angle there, so that the slope has the other sign.
+    """
+    above = _ladder((n - m) * (n + m + 1)) * exp(phi * -1j) * sph_harm_y(n, m + 1, theta, phi)
+    below = _ladder((n + m) * (n - m + 1)) * exp(phi * 1j) * sph_harm_y(n, m - 1, theta, phi)
+    return where(less(sin(theta), 0.0), -1.0, 1.0) * (above - below)
 
 
 #: ``sph_harm_y(n, m, theta, phi)``: the spherical harmonic of degree n and order m.
