@@ -150,16 +150,30 @@ def table(title: str, prefix: str, names: list[str], tested: dict[str, list[Any]
     return [*lines, ""]
 
 
+def names_of(module: str) -> list[str]:
+    """The public names of a module of funcgrad's; none where there is no such module."""
+    try:
+        names: list[str] = importlib.import_module(module).__all__
+    except ModuleNotFoundError:
+        return []
+    return names
+
+
 def of_scipy() -> list[str]:
-    """The sections of SciPy: of the table of calls that the tests run as they stand."""
+    """The sections of SciPy: of the table of calls that the tests run as they stand, and of the table of operations."""
     lines = []
+    tested = {row.op.name for row in cases.rows() if row.op.differentiable and any(case.live for case in row.cases)}
     for module, samples in scipy_samples.TABLE.items():
-        home, own = importlib.import_module(module), importlib.import_module(f"funcgrad.{module}")
+        home = importlib.import_module(module)
+        own = names_of(f"funcgrad.{module}")
         refused = scipy_samples.REFUSED.get(module, ())
         lines += [f"## {module}", "", "| name | derivative | how |", "| --- | --- | --- |"]
         theirs = OWN_CODE.get(module.removeprefix("scipy."), frozenset())
-        for name in sorted(n for n, sample in samples.items() if sample is not None and hasattr(home, n)):
-            how = "funcgrad's function" if name in own.__all__ and name not in theirs else "SciPy's own code"
+        found = {name for name, sample in samples.items() if sample is not None}
+        if module == "scipy.special":
+            found |= {name.removeprefix("scipy.special.") for name in tested if name.startswith("scipy.special.")}
+        for name in sorted(n for n in found if hasattr(home, n)):
+            how = "funcgrad's function" if name in own and name not in theirs else "SciPy's own code"
             lines.append(f"| `{name}` | no: compiled | |" if name in refused else f"| `{name}` | yes | {how} |")
         lines.append("")
     own = importlib.import_module("funcgrad.scipy.stats")

@@ -4,6 +4,7 @@ Each sample is a function of the module and of an array; it gives an array, or s
 """
 
 import numpy as np
+import scipy_samples_more
 
 T = np.linspace(0.0, 1.0, 9)
 M = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]])
@@ -636,11 +637,13 @@ TABLE = {
     "scipy.spatial.distance": DISTANCE,
     "scipy.fft": FFT,
     "scipy.optimize": OPTIMIZE,
+    **scipy_samples_more.TABLE,
 }
 
 
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
+    **scipy_samples_more.REFUSED,
     "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.linalg": words("hessenberg schur"),
     "scipy.signal": words("symiirorder1 cspline2d qspline2d"),

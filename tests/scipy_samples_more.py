@@ -4,6 +4,8 @@ Of ``scipy.special`` those stand here that have no row in the table of operation
 """
 
 import numpy as np
+import scipy.linalg
+import scipy.sparse
 
 T = np.linspace(0.0, 1.0, 9)
 S = np.array([[4.0, 0.0, 0.5, 0.0], [0.0, 3.0, 0.0, 0.2], [0.5, 0.0, 5.0, 0.3], [0.0, 0.2, 0.3, 2.0]])
@@ -17,8 +19,6 @@ def words(text):
 
 def sparse(x, kind="csr_array"):
     """A sparse matrix whose numbers depend on ``x``."""
-    import scipy.sparse
-
     numbers = S[PLACES] + 0.1 * np.sin(np.resize(x, PLACES[0].size) * np.arange(1, 1 + PLACES[0].size))
     return getattr(scipy.sparse, kind)(scipy.sparse.coo_array((numbers, PLACES), shape=S.shape))
 
@@ -26,6 +26,10 @@ def sparse(x, kind="csr_array"):
 def symmetric(x):
     a = sparse(x)
     return a + a.T
+
+
+def lower(x):
+    return scipy.sparse.csr_array(scipy.sparse.tril(sparse(x)))
 
 
 def edges(x):
@@ -146,7 +150,7 @@ SPARSE_LINALG = {
     "expm": lambda m, x: m.expm(sparse(x) * 0.1).toarray(),
     "expm_multiply": lambda m, x: m.expm_multiply(sparse(x) * 0.1, B),
     "factorized": lambda m, x: m.factorized(sparse(x, "csc_array"))(B),
-    "funm_multiply_krylov": lambda m, x: m.funm_multiply_krylov(np.exp, sparse(x) * 0.1, B),
+    "funm_multiply_krylov": lambda m, x: m.funm_multiply_krylov(scipy.linalg.expm, sparse(x) * 0.1, B),
     "inv": lambda m, x: m.inv(sparse(x, "csc_array")).toarray(),
     "lobpcg": lambda m, x: m.lobpcg(symmetric(x), np.eye(4)[:, :1], tol=1e-10, maxiter=200)[0],
     "lsmr": lambda m, x: m.lsmr(sparse(x), B, atol=1e-13, btol=1e-13)[0],
@@ -154,24 +158,15 @@ SPARSE_LINALG = {
     "matrix_power": lambda m, x: m.matrix_power(sparse(x), 3).toarray(),
     "norm": lambda m, x: m.norm(sparse(x)),
     "onenormest": lambda m, x: m.onenormest(sparse(x)),
-    "spilu": lambda m, x: m.spilu(sparse(x, "csc_array"), drop_tol=0.0).solve(B),
+    "spilu": None,
     "splu": lambda m, x: m.splu(sparse(x, "csc_array")).solve(B),
     "spsolve": lambda m, x: m.spsolve(sparse(x), B),
-    "spsolve_triangular": lambda m, x: m.spsolve_triangular(sparse(np.tril(x)), B),
+    "spsolve_triangular": lambda m, x: m.spsolve_triangular(lower(x), B),
     "svds": lambda m, x: m.svds(sparse(x), 2, v0=B)[1],
     "is_sptriangular": None,
     "spbandwidth": None,
     "use_solver": None,
 }
-SPARSE_LINALG["spsolve_triangular"] = lambda m, x: m.spsolve_triangular(lower(x), B)
-
-
-def lower(x):
-    import scipy.sparse
-
-    return scipy.sparse.csr_array(scipy.sparse.tril(sparse(x)))
-
-
 CSGRAPH = {
     "bellman_ford": lambda m, x: m.bellman_ford(edges(x)),
     "dijkstra": lambda m, x: m.dijkstra(edges(x)),
@@ -241,4 +236,13 @@ TABLE = {
     "scipy.spatial.transform": TRANSFORM,
     "scipy.cluster.vq": VQ,
     "scipy.cluster.hierarchy": HIERARCHY,
+}
+REFUSED = {
+    "scipy.special": words(
+        "besselpoly radian mathieu_a mathieu_b mathieu_cem mathieu_sem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 "
+        "mathieu_modsem2 pro_ang1 obl_ang1 pro_rad1 pro_rad2 obl_rad1 obl_rad2 pro_cv obl_cv ellip_harm ellip_harm_2 "
+        "ellip_normal lqn lqmn lmbda riccati_jn riccati_yn ncfdtr chndtr chndtrix nctdtr nctdtrit"
+    ),
+    "scipy.sparse": ("expand_dims",),
+    "scipy.spatial": ("ConvexHull",),
 }

@@ -98,6 +98,57 @@ def _tree(name: str, theirs: Any) -> Callable[..., Any]:
     return call
 
 
+def _rebuilt(name: str, theirs: Any) -> Callable[..., Any]:
+    """The lengths of paths that others found: ``construct_dist_matrix``."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        weights = _Weights(f"csgraph.{name}", given.pop("graph"))
+        lengths = theirs(weights.plain, **given)
+        return _summed(weights, lengths, given["predecessors"], given.get("directed", True))
+
+    return call
+
+
+def _several(name: str, theirs: Any) -> Callable[..., Any]:
+    """The lengths of several paths between two nodes: ``yen``."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        weights = _Weights(f"csgraph.{name}", given.pop("csgraph"))
+        wanted = given.pop("return_predecessors", False)
+        lengths, before = theirs(weights.plain, **given, return_predecessors=True)
+        if not given.get("unweighted", False):
+            lengths = _summed(weights, np.zeros(before.shape), before, given.get("directed", True))[:, given["sink"]]
+        return (lengths, before) if wanted else lengths
+
+    return call
+
+
+def _from_dense(name: str, theirs: Any) -> Callable[..., Any]:
+    """The edges of a dense matrix as a sparse one."""
+
+    def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        weights = _Weights(f"csgraph.{name}", graph)
+        found = theirs(weights.plain, *args, **kwargs).tocoo()
+        home = import_module("funcgrad.numpy_code.sparse")
+        values, places = weights.graph[found.row, found.col], (found.row, found.col)
+        return home.made_of(sys.modules["scipy.sparse"].csr_array)((values, places), found.shape)
+
+    return call
+
+
+def _to_dense(name: str, theirs: Any) -> Callable[..., Any]:
+    """The dense matrix, with another value where there is no edge."""
+
+    def call(csgraph: Any, null_value: Any = 0) -> Any:
+        weights = _Weights(f"csgraph.{name}", csgraph)
+        is_edge = ~np.isnan(theirs(weights.plain, np.nan))
+        return fnp.where(is_edge, csgraph.toarray(), null_value)
+
+    return call
+
+
 def _answer(name: str, theirs: Any) -> Callable[..., Any]:
     """What depends on which edges there are, and which are longer: a constant."""
 
@@ -112,7 +163,14 @@ def _answer(name: str, theirs: Any) -> Callable[..., Any]:
 
 _KINDS = {
     _paths: "_shortest_path bellman_ford dijkstra floyd_warshall johnson shortest_path",
-    _tree: "_min_spanning_tree minimum_spanning_tree;_traversal breadth_first_tree depth_first_tree",
+    _tree: (
+        "_min_spanning_tree minimum_spanning_tree;_traversal breadth_first_tree depth_first_tree;"
+        "_tools reconstruct_path"
+    ),
+    _rebuilt: "_tools construct_dist_matrix",
+    _several: "_shortest_path yen",
+    _from_dense: "_tools csgraph_from_dense",
+    _to_dense: "_tools csgraph_to_dense",
     _answer: (
         "_traversal breadth_first_order connected_components depth_first_order;"
         "_reordering reverse_cuthill_mckee structural_rank;"

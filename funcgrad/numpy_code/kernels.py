@@ -5,6 +5,7 @@ Each has the arguments of the compiled function, results that it writes to among
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -16,6 +17,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete, user_line
+from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
@@ -115,6 +117,14 @@ def _solve_triangular(
     return own.linalg.spsolve(part + own.eye_array(A.shape[0]) if unit_diagonal else part, b)
 
 
+def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
+    """``scipy.sparse.permute_dims`` of matrices."""
+    order = (1, 0) if axes is None else tuple(operator.index(axis) % 2 for axis in axes)
+    if sorted(order) != [0, 1]:
+        raise ValueError("duplicate value in axis" if len(order) == 2 else "Incorrect number of axes")
+    return A.T.tocoo() if order == (1, 0) else A.copy() if copy else A
+
+
 def _dense(ab: Any, below: int, above: int, n: int) -> Any:
     """The matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
     full = fnp.zeros((n, n), fnp.result_type(ab, 1.0))
@@ -209,6 +219,7 @@ _POLYNOMIALS = (
 
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **{("scipy.special._orthogonal", name): _polynomial(name) for name in _POLYNOMIALS.split()},
+    **CLUSTERS,
     **DISTRIBUTIONS,
     **GRAPHS,
     **FACTORIZATIONS,
@@ -228,6 +239,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
+    ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
@@ -245,6 +257,7 @@ PYTHONS = frozenset(
         *[module for module, _ in FACTORIZATIONS],
         "scipy.ndimage._interpolation",
         "scipy.signal._upfirdn",
+        "scipy.sparse._construct",
         "scipy.sparse.linalg._dsolve.linsolve",
         "scipy.special._orthogonal",
         "scipy.signal._waveforms",

@@ -1,12 +1,16 @@
 """Sparse matrices in programs of SciPy as they stand: filled bit by bit, made of diagonals, scaled, multiplied."""
 
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sparse
 from helpers import differences
+from scipy._lib._sparse import SparseABC
 
 from funcgrad import grad, jacobian, jvp
 from funcgrad.errors import ConversionError
+from funcgrad.numpy_code.sparse import is_sparse_family
 
 M = sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
 X = np.array([0.4, 0.6])
@@ -241,3 +245,9 @@ def test_compiled_functions_of_graphs_refuse_traced_weights():
         ConversionError, match=r"maximum_flow: it is compiled code.*got a traced matrix or list with one"
     ):
         grad(lambda x: csgraph.maximum_flow(graph(x), 0, 2).flow_value * x[0])(X)
+
+
+def test_what_is_sparse_is_known_before_scipy_sparse_is_loaded(monkeypatch):
+    monkeypatch.delitem(sys.modules, "scipy.sparse")
+    assert is_sparse_family(SparseABC)
+    assert not is_sparse_family(int)
