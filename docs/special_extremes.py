@@ -43,6 +43,7 @@ SAME = {
     **dict.fromkeys(("chdtrc", "gdtrc"), "gammaincc"),
     **dict.fromkeys(("fdtrc", "bdtrc", "nbdtrc", "betaincc"), "betainc"),
     "elliprj": "elliprd",
+    "eval_sh_jacobi": "eval_jacobi",
 }
 #: Without rows: far out their values are SciPy's series, whose digits ``special_accuracy`` tells where they are usual.
 WITHOUT = {

@@ -207,7 +207,7 @@ def _polynomial(name: str) -> Callable[..., Any]:
                 f"special.{name}: the parameters of a polynomial object take plain values only, got traced ones"
                 f"{user_line()}. Use scipy.special.eval_{name}, which takes the point as well."
             )
-        return getattr(import_module("scipy.special"), name)(*args, **kwargs)
+        return getattr(import_scipy(f"special.{name}", "scipy.special"), name)(*args, **kwargs)
 
     return call
 

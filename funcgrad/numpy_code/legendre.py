@@ -15,6 +15,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.optional import import_scipy
 
 __all__ = ["LEGENDRE"]
 
@@ -35,7 +36,7 @@ def _associated(n: Any, m: Any, z: Any) -> Any:
 
 def _normalized(n: Any, m: Any, z: Any) -> Any:
     """With the factor that SciPy's page gives: ``sqrt((2n + 1) (n - m)! / (2 (n + m)!))``."""
-    theirs = import_module("scipy.special")
+    theirs = import_scipy("special.assoc_legendre_p", "scipy.special")
     m_inside = np.where(abs(m) > n, 0, m)
     log_ratio = theirs.gammaln(n - m_inside + 1) - theirs.gammaln(n + m_inside + 1)
     return np.sqrt((2 * n + 1) / 2 * np.exp(log_ratio)) * _associated(n, m, z)
