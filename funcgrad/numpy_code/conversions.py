@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def as_float(*args: Any) -> Any:
         return x
     if type(x) is Shown:
         x = x.number()
-    x = number_of(x)
+    x = _by_method(number_of(x), "__float__")
     if not is_traced(x):
         if type(x) is str:
             check_text(x)
@@ -62,8 +63,19 @@ def as_float(*args: Any) -> Any:
     return x.reshape(()).astype(np.float64) if x.shape or x.dtype != np.float64 else x
 
 
+def _by_method(x: Any, name: str) -> Any:
+    """The traced number that an object of the program's has for ``float`` or ``complex``; else the object."""
+    method = getattr(type(x), name, None)
+    if type(method) is not FunctionType or issubclass(type(x), Tracer):
+        return x
+    found = method(x)
+    return found if is_traced(found) else x
+
+
 def as_complex(*args: Any) -> Any:
     """``complex(x)`` and ``complex(re, im)``."""
+    if len(args) == 1:
+        args = (_by_method(args[0], "__complex__"),)
     if len(args) == 1 and type(args[0]) is Shown:
         args = (args[0].number(),)
     if not any(map(is_traced, args)):

@@ -21,7 +21,7 @@ from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, s
 from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.matrices import multiply
 from funcgrad.numpy_code.random import Random
-from funcgrad.numpy_code.reading import checked, reader
+from funcgrad.numpy_code.reading import attribute, checked, reader
 from funcgrad.numpy_code.sparse import standing
 
 
@@ -51,7 +51,7 @@ def counterpart(value: Any) -> Any:
     """
     if not _may_differ(value):
         return value
-    name = getattr(value, "__name__", None) or getattr(value, "name", None)  # a distribution of SciPy
+    name = attribute(value, "__name__") or attribute(value, "name")  # a distribution of SciPy
     if not isinstance(name, str):
         return value
     for home in _homes(value):

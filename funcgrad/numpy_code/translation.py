@@ -21,7 +21,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
-from funcgrad.numpy_code.classes import class_of, is_seen, viewer
+from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
@@ -249,6 +249,8 @@ class Translator:
         if is_compiled(value, _is_kept_function):
             twin = in_python(value)
             return compiled(value, None if twin is None else self(twin)[0]), twin is None
+        if is_named(kind) and not is_seen(value):
+            return self._noted(value, named(value, self, _is_kept))
         if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
             return value, False
         cls = class_of(kind, self, _is_kept)
