@@ -64,8 +64,7 @@ def _by_numpy(make: Callable[..., Any], a: Any, *args: Any, **kwargs: Any) -> An
     except ValueError as error:
         if backend.NO_ARRAY not in str(error):
             raise
-    ours = {np.array: array, np.asarray: asarray, np.asanyarray: asarray}[make]
-    return ours(_told(a), *args, **kwargs)
+    return (array if make is np.array else asarray)(_told(a), *args, **kwargs)
 
 
 def _told(x: Any) -> Any:

@@ -309,7 +309,7 @@ def _of_numpy(frame: FrameType) -> str:
         if frame.f_globals.get("__name__", "").startswith(home):
             return hint
     if frame.f_code.co_name == "as_strided":
-        return " Use funcgrad.numpy.lib.stride_tricks.sliding_window_view, or index with an array of places."
+        return " Use funcgrad.numpy.lib.stride_tricks.as_strided for numpy.lib.stride_tricks.as_strided."
     kind = type(owner).__name__
     if type(owner).__module__.startswith("numpy.polynomial."):
         return f" Use funcgrad.numpy.polynomial.{kind} for numpy.polynomial.{kind}."

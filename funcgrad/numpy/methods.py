@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, is_table, namespace_of
-from funcgrad.core import Primitive, Tracer, describe, twin
+from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, UnsizedError
 from funcgrad.generated import with_names
 from funcgrad.kinds.linear import permute
@@ -28,6 +28,7 @@ from funcgrad.numpy import (
     diagonals,
     elementwise,
     indexing,
+    joining,
     labels,
     products,
     rearranging,
@@ -38,7 +39,7 @@ from funcgrad.numpy import (
     writing,
 )
 from funcgrad.numpy.assignment import in_place, set_item, set_whole
-from funcgrad.numpy.axes import completed
+from funcgrad.numpy.axes import as_shape, completed
 from funcgrad.numpy.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.flat import Flat, write_flat
 from funcgrad.numpy.protocols import PROTOCOLS
@@ -46,8 +47,10 @@ from funcgrad.numpy.updating import At
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
+from funcgrad.running import changing
 from funcgrad.typing import Array, Axis
-from funcgrad.writable import is_buffer, is_number
+from funcgrad.views import layout
+from funcgrad.writable import View, buffer, is_buffer, is_number, move, refresh
 
 Method = Callable[..., Any]
 
@@ -237,11 +240,44 @@ def _device(x: Any) -> Any:
     return getattr(x, "device", "cpu")
 
 
-def _set_shape(x: Tracer, shape: Any) -> NoReturn:
-    raise InputError(
-        f"x.shape = ...: the shape of a traced array cannot be changed in place, got {shape!r}{user_line()}. Write "
-        "x = x.reshape(shape), which is a view where it can be."
-    )
+def _set_shape(x: Tracer, shape: Any) -> None:
+    """``x.shape = shape``: views of ``x`` stay what they are."""
+    with changing:
+        alias, before = getattr(x, "alias", None), x.shape
+        if alias is READ_ONLY or not (type(alias) is View or layout(x).flags.c_contiguous):
+            raise InputError(
+                f"x.shape = ...: the shape of an argument, or of what does not lie in one piece, cannot be changed in "
+                f"place, got {describe(x)} and {shape!r}{user_line()}. Write x = x.reshape(shape), which is a view "
+                "where it can be."
+            )
+        if type(alias) is View:
+            layout(x).reshape(shape, copy=False)  # NumPy refuses what is no view
+        new = buffer(x.value.reshape(shape).copy()) if is_buffer(x) else shaping.reshape(twin(x), shape)
+        params = {"to": new.shape}
+        if type(alias) is View:
+            alias.steps = (*alias.steps, (refill, params))
+            move(x, alias.take(alias.root))
+            return
+        for view in [view for known in alias or () if (view := known()) is not None]:
+            view.alias.steps = ((refill, {"to": before}), *view.alias.steps)
+        move(x, new)
+        refresh(x)
+
+
+def _resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
+    """``x.resize(shape)``: the elements in another shape, with zeros behind them where it is larger."""
+    with changing:
+        alias = getattr(x, "alias", None)
+        if alias is READ_ONLY or type(alias) is View or any(view() is not None for view in alias or ()):
+            raise ValueError(
+                f"x.resize(): an array that shares its memory cannot be resized, got {describe(x)}{user_line()}. Use "
+                "y = numpy.zeros(shape), and write the elements to it."
+            )
+        to = as_shape(shape[0] if len(shape) == 1 else shape)
+        n, flat = math.prod(to), shaping.reshape(x, -1)
+        missing = n - flat.shape[0]
+        flat = flat[:n] if missing <= 0 else joining.concatenate([flat, np.zeros(missing, x.dtype)])
+        move(x, twin(shaping.reshape(flat, to)))
 
 
 def _set_real(x: Tracer, y: Any) -> None:
@@ -391,6 +427,7 @@ _METHODS: dict[str, Any] = {
     "prod": reductions.prod,
     "put": writing.put,
     "ravel": shaping.ravel,
+    "resize": _resize,
     "repeat": rearranging.repeat,
     "reshape": _reshape,
     "round": _round,
@@ -423,7 +460,6 @@ _IN_PLACE: dict[str, Method] = {
     for name, instead in {
         "byteswap": "stop_gradient(x)",
         "getfield": "x.astype(dtype)",
-        "resize": "funcgrad.numpy.resize(x, shape)",
         "setfield": "x[...] = y",
         "setflags": "x.copy() to have an array that can be written to",
     }.items()

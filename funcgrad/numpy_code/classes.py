@@ -119,7 +119,7 @@ def named(value: Any, translate: Any, is_known: Callable[[type], bool]) -> Any:
 
 
 def originals(out: Any) -> Any:
-    """``out`` with named tuples of their original classes, in lists, tuples and dictionaries too; itself without any."""
+    """``out`` with named tuples of their original classes, in lists and dictionaries too; itself without any."""
     kind = type(out)
     if kind is dict:
         parts = {name: originals(x) for name, x in out.items()}

@@ -16,10 +16,11 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
+from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy_code.calls import written
-from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar
+from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar, values_behind
 from funcgrad.numpy_code.mathematics import MODULES, of_python
-from funcgrad.numpy_code.matrices import multiply
+from funcgrad.numpy_code.matrices import made_matrix, multiply
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import attribute, checked, reader
 from funcgrad.numpy_code.sparse import standing
@@ -166,6 +167,16 @@ def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``numpy.testing``, which gives nothing: it looks at the values of what is traced."""
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fun(*values_behind(args), **values_behind(kwargs))
+
+    return call
+
+
 class _ClassLike(type):
     """The class of what stands for a class of NumPy's where a function makes the objects."""
 
@@ -173,7 +184,8 @@ class _ClassLike(type):
     make: Any
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.theirs)
+        type_of = getattr(type(x), "type_of", None)
+        return isinstance(x, cls.theirs) or (type_of is not None and issubclass(type_of(x), cls.theirs))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.make(*args, **kwargs)
@@ -190,6 +202,9 @@ def _sources(theirs: Any) -> Any:
 
 #: What stands for functions of NumPy that funcgrad does not have.
 _OTHERS = {
+    np.asmatrix: made_matrix,
+    np.matrix: _class_like(np.matrix, made_matrix),
+    np.broadcast: Broadcast,
     np.frompyfunc: _elementwise,
     np.multiply: multiply,
     np.lib.stride_tricks.sliding_window_view: _windows,
@@ -302,6 +317,8 @@ class _Asked(NamedTuple):
         if home in MODULES:
             is_function = callable(value) and not isinstance(value, type)
             return (of_python(home, name), True) if is_function else self.find(value)
+        if home == "numpy.testing" and name.startswith("assert_"):
+            return _asserting(value), True
         if home == "numpy.ma" and isinstance(value, FunctionType | MethodType):
             return _without_mask(name, value), True
         whole = isinstance(value, type) and home == "scipy.sparse"
@@ -311,4 +328,4 @@ class _Asked(NamedTuple):
 
 def _may_differ(value: Any) -> bool:
     """Whether another object may stand for ``value``: a function or class, but none of arrays and numbers."""
-    return not (isinstance(value, type) and issubclass(value, (np.generic, np.ndarray)))
+    return value is np.matrix or not (isinstance(value, type) and issubclass(value, (np.generic, np.ndarray)))

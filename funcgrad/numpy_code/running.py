@@ -445,7 +445,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
     is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
-    is_sparse = is_sparse or "got matrix of" in text  # a sum of an older one's, see ``matrices``
+    is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
     return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
 
 

@@ -61,7 +61,7 @@ INSTEAD = {
     "a minimum": (lambda x: scipy.optimize.minimize(lambda z: z @ x, X).x, "Use funcgrad.scipy.optimize.minimize"),
     "after a refusal": (lambda x: scipy.optimize.brentq(failing, -9, 9), "Use funcgrad.scipy.optimize.brentq for"),
     "another solver": (lambda x: scipy.optimize.anderson(lambda z: z - x, X), "use funcgrad.transforms.custom_root"),
-    "as_strided": (lambda x: np.lib.stride_tricks.as_strided(x, (2,), (8,)), "sliding_window_view"),
+    "as_strided": (lambda x: np.lib.stride_tricks.as_strided(x, (2,), (8,)), "Use funcgrad.numpy.lib.stride_tricks.as"),
     "float32": (lambda x: np.float32(x), "Use x.astype(numpy.float32)"),
     "diags": (lambda x: scipy.sparse.diags(x) @ X, "Use funcgrad.scipy.sparse.diags_array for scipy.sparse.diags"),
     "csr_matrix": (lambda x: scipy.sparse.csr_matrix(x[None]) @ X, "Use funcgrad.scipy.sparse.csr_array for"),

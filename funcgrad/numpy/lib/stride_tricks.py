@@ -1,8 +1,9 @@
-"""Windows that slide over an array, as ``numpy.lib.stride_tricks`` has them."""
+"""Windows that slide over an array and elements at distances in memory, as in ``numpy.lib.stride_tricks``."""
 
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,11 +14,78 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.indexing import take
+from funcgrad.numpy.shaping import reshape
 from funcgrad.primitives.windows import windows
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.views import locked, share
+from funcgrad.views import layout, locked, share
 
-__all__ = ["sliding_window_view"]
+__all__ = ["as_strided", "sliding_window_view"]
+
+
+def as_strided(
+    x: ArrayLike, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True
+) -> Array:
+    """The elements of ``x`` that stand at these distances in memory, which may be the same ones several times.
+
+    Args:
+        x: an array.
+        shape: the shape of the result, by default that of ``x``.
+        strides: the distances in bytes along each axis, by default those of ``x``. A traced value lies in memory as the
+            array that it stands for, and has ``strides`` in functions that were written for NumPy.
+        subok: as NumPy.
+        writeable: as NumPy; elements of traced values can only be read.
+
+    Raises:
+        ValueError: what lies at these distances is no element of ``x``; not as many strides as axes.
+
+    Example:
+        >>> from funcgrad.numpy.lib.stride_tricks import as_strided
+        >>> as_strided(np.arange(4), (3, 2), (8, 8))
+        array([[0, 1],
+               [1, 2],
+               [2, 3]])
+    """
+    x = as_value(x)
+    if namespace_of(x) is np:
+        return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
+    like = layout(x)
+    shape = like.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
+    strides = like.strides if strides is None else tuple(np.atleast_1d(strides).tolist())
+    if len(shape) != len(strides):
+        raise ValueError(f"as_strided: one stride is needed for each axis, got strides={strides} for shape={shape}.")
+    places = _places(like.shape, like.strides, shape, strides)
+    if places is None:
+        raise ValueError(
+            f"as_strided: all must be elements of the array that it is given, got shape={shape} and strides={strides} "
+            f"for an array of {list(like.shape)} with strides={like.strides}. Give it the whole array."
+        )
+    params = {"places": places}
+    made = _at(x, **params)
+    if isinstance(x, Tracer):
+        share(x, made, _at, params)
+    return locked(made)
+
+
+def _at(x: Array, *, places: Any) -> Array:
+    return take(reshape(x, -1), places, axis=0)
+
+
+@lru_cache(maxsize=16)
+def _places(own: Any, apart: Any, shape: Any, strides: Any) -> Any:
+    """The places in an array of shape ``own``, in C order, of what lies at distances; None if something else does."""
+    there, wanted = _distances(own, apart).ravel(), _distances(shape, strides)
+    order = np.argsort(there, kind="stable")
+    found = order[np.minimum(np.searchsorted(there, wanted, sorter=order), there.size - 1)] if there.size else wanted
+    return found if wanted.size == 0 or (there.size and bool((there[found] == wanted).all())) else None
+
+
+def _distances(shape: Any, strides: Any) -> Any:
+    """How far the elements are from the first one, in bytes."""
+    found = np.zeros((), np.int64)
+    for n, stride in zip(shape, strides, strict=True):
+        found = found[..., None] + np.arange(n) * stride
+    return found
 
 
 def sliding_window_view(
@@ -81,5 +149,4 @@ def _lengths_and_axes(shape: Any, window: Any, axis: Any) -> tuple[tuple[int, ..
 
 
 def __getattr__(name: str) -> NoReturn:
-    hint = " Take sliding_window_view, or index with an array of places." if name == "as_strided" else ""
-    raise AttributeError(f"{__name__}: there is no differentiable function of this name, got {name!r}.{hint}")
+    raise AttributeError(f"{__name__}: there is no differentiable function of this name, got {name!r}.")
