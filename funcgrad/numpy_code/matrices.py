@@ -119,6 +119,10 @@ class Matrix(Proxy):
         """The elements as a row."""
         return matrix(self.value.ravel(order))
 
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """The sum of the diagonal, as a matrix of one element."""
+        return Matrix(self.value.trace(*args, **kwargs).reshape(1, 1))
+
     def __mul__(self, other: Any) -> Any:
         if not _is_number(other):
             return matrix(self.value @ _two_axes(other))
