@@ -23,8 +23,8 @@ from funcgrad.numpy.concretization import forgive, user_line
 from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import converted
-from funcgrad.numpy.shaping import expand_dims, moveaxis, ravel
 from funcgrad.numpy.shaping import broadcast_to as spread
+from funcgrad.numpy.shaping import expand_dims, moveaxis, ravel
 from funcgrad.primitives.comparison import logical_not, logical_or, where
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack

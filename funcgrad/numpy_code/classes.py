@@ -19,6 +19,8 @@ from funcgrad.numpy_code.runs import Latest
 
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
+#: Where a class says what built it anew.
+_TRANSLATE = "⟨translate⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
@@ -63,12 +65,12 @@ def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
         kind = _kind(type(cls))
         others = [b for b in bases if b not in cls.__mro__]
         has_place = cls.__dictoffset__ or (is_named(cls) and others)  # of tuples only one base may add it
-        first = cls if has_place else kind(cls.__name__, (cls,), {"__module__": cls.__module__})
+        first = cls if has_place else kind(cls.__name__, (cls,), {"__module__": cls.__module__, "__original__": cls})
         made = _derived(
             kind,
             cls,
             (first, *others),
-            {**names, **members, **_hooks(cls, members, translate), "__original__": cls},
+            {**names, **members, **_hooks(cls, members, translate), "__original__": cls, _TRANSLATE: translate},
         )
     except Exception:  # the class lets nobody derive from it
         return cls
@@ -151,10 +153,18 @@ def _kind(kind: Any) -> Any:
                 if "__original__" in cls.__dict__
                 else kind.__subclasscheck__(cls, x)
             ),
+            "__subclasses__": lambda cls: _subclasses(cls, kind),
         }
         above = [_kind(base) for base in kind.__bases__ if base is not object]  # as bases of the class may have
         found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
+
+
+def _subclasses(cls: Any, kind: Any) -> list[type]:
+    """What stands for the classes that a program derived from the original of ``cls``."""
+    source, translate = cls.__dict__.get("__original__", cls), cls.__dict__.get(_TRANSLATE)
+    found = kind.__subclasses__(source)
+    return found if translate is None else [translate(c)[0] for c in found if "__original__" not in vars(c)]
 
 
 class _Later:

@@ -76,6 +76,8 @@ def _of_own(home: str, name: str, value: Any) -> Any:
         other = None
     if other is not None:
         return other
+    if home == "numpy.ma":
+        return _of_masked(name, value)
     if home == "numpy" and name in _MAKING:
         return _making(checked(getattr(fnp, name, value)) if name in _READING else getattr(fnp, name, value))
     own = _own(home)
@@ -175,6 +177,14 @@ def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
         return fun(*values_behind(args), **values_behind(kwargs))
 
     return call
+
+
+@cache
+def _of_masked(name: str, value: Any) -> Any:
+    """What stands for a function of ``numpy.ma``, or for its class of arrays."""
+    if name == "MaskedArray":
+        return _class_like(value, _without_mask("array", np.ma.array))
+    return _without_mask(name, value) if isinstance(value, FunctionType | MethodType) else value
 
 
 class _ClassLike(type):
@@ -319,8 +329,6 @@ class _Asked(NamedTuple):
             return (of_python(home, name), True) if is_function else self.find(value)
         if home == "numpy.testing" and name.startswith("assert_"):
             return _asserting(value), True
-        if home == "numpy.ma" and isinstance(value, FunctionType | MethodType):
-            return _without_mask(name, value), True
         whole = isinstance(value, type) and home == "scipy.sparse"
         ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
         return self.find(value) if ours is value else (ours, True)
@@ -328,4 +336,5 @@ class _Asked(NamedTuple):
 
 def _may_differ(value: Any) -> bool:
     """Whether another object may stand for ``value``: a function or class, but none of arrays and numbers."""
-    return value is np.matrix or not (isinstance(value, type) and issubclass(value, (np.generic, np.ndarray)))
+    is_of_arrays = isinstance(value, type) and issubclass(value, (np.generic, np.ndarray))
+    return not is_of_arrays or value is np.matrix or value.__name__ == "MaskedArray"

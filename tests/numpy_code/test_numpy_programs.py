@@ -1,5 +1,6 @@
 """Programs of NumPy and SciPy as they stand, without a name of funcgrad's: value and derivative in both modes."""
 
+import cmath
 import math
 
 import numpy as np
@@ -45,3 +46,14 @@ def test_named_tuples_with_methods_are_arguments_and_results():
     assert type(found["all"][0]) is type(slopes["all"][0]) is classes.State
     assert slopes["all"][0] == pytest.approx((math.cos(1.0), 1.0), rel=1e-15)
     assert type(vmap(lambda x: classes.State(math.sin(x), x))(np.ones(2))) is classes.State
+
+
+def test_functions_that_list_subclasses_find_those_of_the_program():
+    expected = differences(classes.subclasses_found, classes.X, 5e-4)
+    for _ in range(2):
+        assert grad(classes.subclasses_found)(classes.X) == pytest.approx(expected, rel=1e-8)
+
+
+def test_polar_coordinates_of_a_batch():
+    radius = grad(lambda x: math.fsum(cmath.polar(complex(x, 0.3))))
+    assert vmap(radius)(np.array([0.4, 0.5])) == pytest.approx([radius(0.4), radius(0.5)], rel=1e-15)

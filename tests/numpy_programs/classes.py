@@ -240,6 +240,41 @@ def assertions(x):
     return 0.0
 
 
+def masks_of_nothing(x):
+    if isinstance(x, np.ma.MaskedArray):
+        x = x.filled(np.nan)
+    weights = np.ma.MaskedArray(np.arange(3.0), mask=[0, 1, 0])
+    return np.ma.masked_array(x, mask=False).prod() + np.ma.array(x).mean() + weights.sum() * np.array([x[0]])[0]
+
+
+class Step:
+    weight = 1.0
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, y):
+        return y
+
+
+class Forward(Step):
+    weight = 2.0
+
+    def __call__(self, y):
+        return y + self.rate * math.sin(y)
+
+
+class Middle(Step):
+    weight = 3.0
+
+    def __call__(self, y):
+        return y + self.rate * math.sin(super().__call__(y) + self.rate / 2 * math.sin(y))
+
+
+def subclasses_found(x):
+    return sum(step.weight * step(x[0])(x[1]) for step in Step.__subclasses__())
+
+
 X = np.array([0.4, 0.7])
 PROGRAMS = [
     (f, X)
@@ -255,5 +290,6 @@ PROGRAMS = [
         shapes_set_in_place,
         strides,
         assertions,
+        masks_of_nothing,
     )
 ]
