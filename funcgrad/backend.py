@@ -291,6 +291,23 @@ def refusal(x: Any) -> tuple[str, str]:
     return f"is not an array or a number: it {what}, {got}", remedy
 
 
+#: What NumPy says of an object whose ``__array__`` gives a traced array.
+NO_ARRAY = "__array__ method not producing an array"
+
+
+def tells_array(x: Any) -> bool:
+    """Whether ``x`` is an object that says by ``__array__`` what array it is, and has no say in NumPy's functions.
+
+    Example:
+        >>> tells_array(np.ones(2)), tells_array("text")
+        (False, False)
+    """
+    kind = type(x)
+    if not hasattr(kind, "__array__") or issubclass(kind, (np.ndarray, np.generic)):
+        return False
+    return not any(hasattr(kind, name) for name in ("__array_ufunc__", "__array_function__", "tocsr"))
+
+
 def has_operators(x: Any, array: Any) -> bool:
     """Whether operators of ``array`` and ``x``, which is no value, are left to ``x``, as an ndarray leaves them.
 

@@ -101,7 +101,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 traced = traced or isinstance(arg, Tracer)
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
-            return _of_foreign(primitive, args, position)
+            return _of_foreign(primitive, args, position, params)
     if several and (others := _arrays_of_lent(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
@@ -122,13 +122,19 @@ def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:
     return found if traced else None
 
 
-def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
+def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, params: dict[str, Any]) -> Any:
     """What an operation gives of an argument at ``position`` that is no value, if there is such a thing."""
     if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
         return made
     if (made := _by_operand(primitive, args, position)) is not NotImplemented:
         return made
-    problem, remedy = backend.refusal(args[position])
+    operand = args[position]
+    override, ufunc = getattr(type(operand), "__array_ufunc__", None), getattr(np, primitive.name, None)
+    if override not in (None, np.ndarray.__array_ufunc__) and isinstance(ufunc, np.ufunc) and not params:
+        return override(operand, ufunc, "__call__", *args)
+    if backend.tells_array(operand):
+        return primitive.call(*args[:position], FROM_LISTS[0](operand), *args[position + 1 :], **params)
+    problem, remedy = backend.refusal(operand)
     raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,24 @@ def as_value(a: ArrayLike) -> Array:
     if hasattr(a, "tocsr"):  # SciPy's: NumPy would make an array of it that holds the matrix as a Python object
         what, remedy = backend.refusal(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
-    return backend.values_of(a) if backend.is_table(a) else np.asarray(a)
+    return backend.values_of(a) if backend.is_table(a) else _by_numpy(np.asarray, a)
+
+
+def _by_numpy(make: Callable[..., Any], a: Any, *args: Any, **kwargs: Any) -> Any:
+    """An array of ``a`` as NumPy makes it: a traced one where objects say by ``__array__`` that they are traced."""
+    try:
+        return make(a, *args, **kwargs)
+    except ValueError as error:
+        if backend.NO_ARRAY not in str(error):
+            raise
+    return (array if make is np.array else asarray)(_told(a), *args, **kwargs)
+
+
+def _told(x: Any) -> Any:
+    """The arrays that objects say they are, in nested lists too."""
+    if is_listed(x):
+        return [_told(item) for item in x]
+    return x.__array__() if hasattr(type(x), "__array__") and not isinstance(x, (np.ndarray, Tracer)) else x
 
 
 def _without_labels(x: Any) -> Any:
@@ -147,7 +165,9 @@ def asarray(
             a = a.whole()
         made = _converted(a, dtype, copy)
         return _with_memory(made, order) if isinstance(made, Tracer) else made
-    made = np.asarray(a, dtype, order, device=device, copy=copy)
+    made = _by_numpy(np.asarray, a, dtype, order, device=device, copy=copy)
+    if isinstance(made, Tracer):
+        return made
     if dtype is not None and made.dtype.kind in "fc":
         check_text(a)
     return made if made is a else new(made)
@@ -181,7 +201,9 @@ def array(
     """
     object = _without_labels(object)
     if not _is_foreign(object):
-        made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        made = _by_numpy(np.array, object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        if isinstance(made, Tracer):
+            return made
         if dtype is not None and made.dtype.kind in "fc":
             check_text(object)
         return made if made is object else new(made)
@@ -205,7 +227,7 @@ def asanyarray(
     """
     if _is_foreign(a):
         return asarray(a, dtype, order, device=device, copy=copy)
-    return np.asanyarray(a, dtype, order, device=device, copy=copy)
+    return _by_numpy(np.asanyarray, a, dtype, order, device=device, copy=copy)
 
 
 def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:

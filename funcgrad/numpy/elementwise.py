@@ -252,12 +252,12 @@ log1p = table.unary(np.log1p, elementwise.log1p,
     "np.float64(9.999999999500001e-11)")
 logaddexp = table.binary(np.logaddexp, elementwise.logaddexp, """``log(exp(x1) + exp(x2))`` without overflow.
 
-    The derivatives are the shares of the two exponentials: 1 and 0 where ``x2`` is minus infinity, NaN where
-    both are.""", "fnp.logaddexp(1000.0, 1000.0)", "np.float64(1000.6931471805599)")
+    The derivatives are the shares of the two exponentials: 1 and 0 where ``x2`` is minus infinity, 0 where
+    both are, as of ``logsumexp``.""", "fnp.logaddexp(1000.0, 1000.0)", "np.float64(1000.6931471805599)")
 logaddexp2 = table.binary(np.logaddexp2, elementwise.logaddexp2, """``log2(2**x1 + 2**x2)`` without overflow.
 
-    The derivatives are the shares of the two powers: 1 and 0 where ``x2`` is minus infinity, NaN where
-    both are.""", "fnp.logaddexp2(1000.0, 1000.0)", "np.float64(1001.0)")
+    The derivatives are the shares of the two powers: 1 and 0 where ``x2`` is minus infinity, 0 where
+    both are, as of ``logsumexp``.""", "fnp.logaddexp2(1000.0, 1000.0)", "np.float64(1001.0)")
 hypot = table.binary(np.hypot, elementwise.hypot,
     "``sqrt(x1**2 + x2**2)`` without overflow. The derivatives at the origin are 1/2.", "fnp.hypot(3.0, 4.0)",
     "np.float64(5.0)")

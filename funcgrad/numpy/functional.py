@@ -20,10 +20,11 @@ from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.assignment import updated
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import forgive, user_line
-from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import converted
-from funcgrad.numpy.shaping import broadcast_arrays, expand_dims, moveaxis, ravel
+from funcgrad.numpy.shaping import broadcast_to as spread
+from funcgrad.numpy.shaping import expand_dims, moveaxis, ravel
 from funcgrad.primitives.comparison import logical_not, logical_or, where
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack
@@ -380,19 +381,21 @@ def fromfunction(
 
 
 _FLAGS = frozenset(("multi_index", "c_index", "f_index", "zerosize_ok", "refs_ok", "common_dtype"))
+_TO_WRITE = frozenset(("readwrite", "writeonly"))
+_USES = _TO_WRITE | {"readonly", "allocate", "no_broadcast", "nbo", "aligned", "copy", "updateifcopy"}
 _UNSUPPORTED = {"op_dtypes": None, "op_axes": None, "itershape": None, "buffersize": 0}
 
 
 def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: str = "K", **kwargs: Any) -> Any:
     """An iterator over the elements of one array, or of several that broadcast; NumPy's own for NumPy arrays.
 
-    Of traced values the elements can be read, and carry the derivative. They come in C order, unless
-    ``order`` is "F": a traced value has no order in memory.
+    Elements of traced values carry the derivative, and can be written to, as ``element[...] = y``, where ``op_flags``
+    say so. They come in C order, unless ``order`` is "F": a traced value has no order in memory.
 
     Args:
-        op: an array, or a list of arrays.
+        op: an array, or a list of arrays; None for an array that the iterator makes.
         flags: of traced values "multi_index", "c_index", "f_index", "zerosize_ok" and "refs_ok".
-        op_flags: of traced values "readonly".
+        op_flags: of traced values "readonly", "writeonly", "readwrite" and "allocate".
         *args: see NumPy; not for traced values.
         order: "C" or "F".
         **kwargs: see NumPy; not for traced values.
@@ -407,7 +410,11 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     """
     if is_plain(op):
         return np.nditer(op, flags, op_flags, *args, order=order, **kwargs)  # type: ignore[call-overload]
-    wanted = [*(flags or ()), *(f for f in _flattened(op_flags) if f != "readonly")]
+    operands = list(op) if isinstance(op, (list, tuple)) else [op]
+    uses = [[op_flags] if isinstance(op_flags, str) else op_flags or ()] * len(operands)
+    if op_flags and not isinstance(op_flags, str) and not all(isinstance(f, str) for f in op_flags):
+        uses = [[f] if isinstance(f, str) else f for f in op_flags]
+    wanted = [*(flags or ()), *(f for use in uses for f in use if f not in _USES)]
     for flag in wanted:
         if flag not in _FLAGS:
             _refuse(f"{flag!r}")
@@ -416,30 +423,35 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     for name, value in kwargs.items():
         if name != "casting" and value != _UNSUPPORTED.get(name, ...):
             _refuse(f"{name}={value!r}")
-    return _Elements(op if isinstance(op, (list, tuple)) else [op], frozenset(wanted), order)
-
-
-def _flattened(flags: Any) -> Iterator[str]:
-    for flag in flags or ():
-        if isinstance(flag, str):
-            yield flag
-        else:
-            yield from _flattened(flag)
+    written = [x is None or not _TO_WRITE.isdisjoint(use) for x, use in zip(operands, uses, strict=True)]
+    return Elements(operands, frozenset(wanted), order, written)
 
 
 def _refuse(what: str) -> NoReturn:
     raise InputError(
-        f"nditer: traced values can only be read, one element at a time, got {what}. Use whole-array functions of "
+        f"nditer: it goes through traced values one element at a time, got {what}. Use whole-array functions of "
         "funcgrad.numpy, which are faster as well."
     )
 
 
-class _Elements:
-    """The iterator: what ``numpy.nditer`` offers to those who only read."""
+class Elements:
+    """The iterator: what ``numpy.nditer`` offers to those who go from element to element.
 
-    def __init__(self, operands: Any, flags: frozenset[str], order: str) -> None:
-        values = broadcast_arrays(*[as_value(x) for x in operands])
-        self.shape: Shape = backend.shape_of(values[0])
+    Args:
+        operands: the arrays; None for one that is to be made.
+        flags: those of the iterator.
+        order: "C" or "F".
+        written: which of them are to be written to.
+    """
+
+    def __init__(self, operands: Any, flags: frozenset[str], order: str, written: Any = ()) -> None:
+        given = [as_value(x) for x in operands if x is not None]
+        self.shape: Shape = np.broadcast_shapes(*map(backend.shape_of, given))
+        given = [new(np.empty(self.shape)) if x is None else as_value(x) for x in operands]
+        self._written = {number: x for number, x in enumerate(given) if written and written[number]}
+        if any(backend.shape_of(x) != self.shape for x in self._written.values()):
+            raise ValueError("non-broadcastable output operand: what is written to has the shape of the iteration")
+        values = [x if number in self._written else spread(x, self.shape) for number, x in enumerate(given)]
         self.ndim = len(self.shape)
         self.nop = len(values)
         self.itersize = prod(self.shape)
@@ -451,7 +463,7 @@ class _Elements:
         self._flags = flags
         self._flat = [ravel(x, self._order) for x in values]
 
-    def __iter__(self) -> _Elements:
+    def __iter__(self) -> Elements:
         return self
 
     def __next__(self) -> Any:
@@ -463,7 +475,7 @@ class _Elements:
 
     _begun = 0  # whether __next__ has given the element where the iterator stands
 
-    def __enter__(self) -> _Elements:
+    def __enter__(self) -> Elements:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -473,10 +485,15 @@ class _Elements:
         return self.nop
 
     def __getitem__(self, number: int) -> Array:
+        if number in self._written:
+            return getitem(self._written[number], (*self._position(), ...))
         return getitem(self._flat[number], self.iterindex)
 
+    def __setitem__(self, number: int, value: Any) -> None:
+        self[number][...] = value
+
     def close(self) -> None:
-        """Nothing is to be written back."""
+        """Nothing is left to be written back."""
 
     def reset(self) -> None:
         """Go back to the first element."""
@@ -495,7 +512,7 @@ class _Elements:
     @property
     def value(self) -> Any:
         """The element where the iterator stands; of several arrays a tuple."""
-        here = tuple([getitem(x, self.iterindex) for x in self._flat])
+        here = tuple([self[number] for number in range(self.nop)])
         return here[0] if self.nop == 1 else here
 
     @property
@@ -515,3 +532,14 @@ class _Elements:
 
     def _position(self) -> tuple[int, ...]:
         return tuple([int(i) for i in np.unravel_index(self.iterindex, self.shape, self._order)])  # type: ignore[call-overload]
+
+
+class Broadcast(Elements):
+    """What ``numpy.broadcast`` gives: the elements of arrays that broadcast, side by side."""
+
+    def __init__(self, *operands: Any) -> None:
+        super().__init__(operands, frozenset(("zerosize_ok",)), "C")
+        self.nd, self.numiter, self.size = self.ndim, self.nop, self.itersize
+
+    index = property(lambda self: self.iterindex)
+    value = property(lambda self: tuple([self[number] for number in range(self.nop)]))

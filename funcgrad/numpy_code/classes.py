@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,8 @@ from funcgrad.numpy_code.runs import Latest
 
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
+#: Where a class says what built it anew.
+_TRANSLATE = "⟨translate⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
@@ -52,19 +55,22 @@ _MAKING = RLock()
 def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
     member = _later if _is_lenient(type(cls)) else _member
-    members = {name: member(value, translate) for name, value in vars(cls).items()}
+    theirs = _OF_NAMED if tuple in cls.__bases__ else ()
+    members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__hash__" in vars(cls):  # else a class that defines ``__eq__`` has none
         names["__hash__"] = vars(cls)["__hash__"]
     try:
         kind = _kind(type(cls))
-        first = cls if cls.__dictoffset__ else kind(cls.__name__, (cls,), {"__module__": cls.__module__})
+        others = [b for b in bases if b not in cls.__mro__]
+        has_place = cls.__dictoffset__ or (is_named(cls) and others)  # of tuples only one base may add it
+        first = cls if has_place else kind(cls.__name__, (cls,), {"__module__": cls.__module__, "__original__": cls})
         made = _derived(
             kind,
             cls,
-            (first, *[b for b in bases if b not in cls.__mro__]),
-            {**names, **members, **_hooks(cls, members, translate), "__original__": cls},
+            (first, *others),
+            {**names, **members, **_hooks(cls, members, translate), "__original__": cls, _TRANSLATE: translate},
         )
     except Exception:  # the class lets nobody derive from it
         return cls
@@ -88,9 +94,45 @@ def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]
 
 def _may_differ(cls: type) -> bool:
     """Whether a class may have another in its place: others know these by their very class, or they hold C's data."""
+    if is_named(cls):
+        return True
     if isinstance(cls, EnumMeta) or issubclass(cls, BaseException) or tree.is_container(cls):
         return False
-    return all(base is object or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
+    return all(base in _OPEN or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
+
+
+#: Classes of Python's own whose objects hold nothing but what a program puts into them.
+_HOLDING = (tuple, list, dict)
+_OPEN = (object, *_HOLDING)
+
+
+def is_named(cls: type) -> bool:
+    """Whether a class is one of named tuples."""
+    return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")
+
+
+#: What Python itself writes into a class of named tuples.
+_OF_NAMED = frozenset(("__new__", "_make", "_replace", "__replace__", "_asdict", "__repr__", "__getnewargs__"))
+
+
+def named(value: Any, translate: Any, is_known: Callable[[type], bool]) -> Any:
+    """A named tuple of the class that is built anew, whose members are translated."""
+    return tuple.__new__(class_of(type(value), translate, is_known), [translate(x)[0] for x in value])
+
+
+def originals(out: Any) -> Any:
+    """``out`` with named tuples of their original classes, in lists and dictionaries too; itself without any."""
+    kind = type(out)
+    if kind is dict:
+        parts = {name: originals(x) for name, x in out.items()}
+        return parts if any(parts[name] is not x for name, x in out.items()) else out
+    if not issubclass(kind, (tuple, list)):
+        return out
+    found = [originals(x) for x in out]
+    if issubclass(kind, tuple) and is_seen(out):
+        return tuple.__new__(vars(kind)["__original__"], found)
+    is_same = kind not in (tuple, list) or all(map(operator.is_, found, out))
+    return out if is_same else kind(found)
 
 
 _KINDS: dict[type, type] = {}
@@ -111,10 +153,18 @@ def _kind(kind: Any) -> Any:
                 if "__original__" in cls.__dict__
                 else kind.__subclasscheck__(cls, x)
             ),
+            "__subclasses__": lambda cls: _subclasses(cls, kind),
         }
         above = [_kind(base) for base in kind.__bases__ if base is not object]  # as bases of the class may have
         found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
+
+
+def _subclasses(cls: Any, kind: Any) -> list[type]:
+    """What stands for the classes that a program derived from the original of ``cls``."""
+    source, translate = cls.__dict__.get("__original__", cls), cls.__dict__.get(_TRANSLATE)
+    found = kind.__subclasses__(source)
+    return found if translate is None else [translate(c)[0] for c in found if "__original__" not in vars(c)]
 
 
 class _Later:
@@ -282,7 +332,10 @@ def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]
         _fetch_all(self, translate)
         delattr_of(self, name)
 
-    return {"__getattr__": fetched, "__delattr__": delete, "__dict__": property(everything)}
+    def let_have(self: Any, value: Any) -> None:
+        _dict_of(cls)[1](self, value)
+
+    return {"__getattr__": fetched, "__delattr__": delete, "__dict__": property(everything, let_have)}
 
 
 def _put(obj: Any, name: str, value: Any) -> None:
@@ -318,6 +371,9 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     What is written to what it makes the object itself does not have.
     """
     made, of, let_have = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
+    held = next((base for base in _HOLDING if issubclass(kind, base)), None)
+    if held is not None:
+        return partial(_filled, cls, held, of, let_have, translate)
     kept, read, readable = translate.kept, translate.read, translate.readable
 
     def seen(obj: Any) -> Any:
@@ -339,6 +395,21 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
         return view
 
     return seen
+
+
+def _filled(cls: type, held: Any, of: Any, let_have: Any, translate: Any, obj: Any) -> Any:
+    """A list, tuple or dictionary of a program's own class with the members of ``obj`` and its attributes."""
+    is_dict = held is dict
+    members = dict(translate(dict(obj))[0]) if is_dict else [translate(x)[0] for x in held.__iter__(obj)]
+    view = tuple.__new__(cls, members) if held is tuple else held.__new__(cls)
+    if held is not tuple:
+        (dict.update if is_dict else list.extend)(view, members)
+    given = of(obj) or {}
+    if given is obj:  # its items are its attributes
+        let_have(view, view)
+    elif given:
+        let_have(view, {name: translate(value)[0] for name, value in dict.items(given)})
+    return view
 
 
 def is_seen(obj: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from funcgrad.numpy.creation import new
 from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current
-from funcgrad.writable import CONSTANTS
+from funcgrad.writable import CONSTANTS, Proxy
 
 
 def is_traced(x: Any) -> bool:
@@ -52,7 +53,7 @@ def as_float(*args: Any) -> Any:
         return x
     if type(x) is Shown:
         x = x.number()
-    x = number_of(x)
+    x = _by_method(number_of(x), "__float__")
     if not is_traced(x):
         if type(x) is str:
             check_text(x)
@@ -62,8 +63,21 @@ def as_float(*args: Any) -> Any:
     return x.reshape(()).astype(np.float64) if x.shape or x.dtype != np.float64 else x
 
 
+def _by_method(x: Any, name: str) -> Any:
+    """The traced number that an object of the program's has for ``float`` or ``complex``; else the object."""
+    if issubclass(type(x), Proxy):
+        return x.whole()
+    method = getattr(type(x), name, None)
+    if type(method) is not FunctionType or issubclass(type(x), Tracer):
+        return x
+    found = method(x)
+    return found if is_traced(found) else x
+
+
 def as_complex(*args: Any) -> Any:
     """``complex(x)`` and ``complex(re, im)``."""
+    if len(args) == 1:
+        args = (_by_method(args[0], "__complex__"),)
     if len(args) == 1 and type(args[0]) is Shown:
         args = (args[0].number(),)
     if not any(map(is_traced, args)):
@@ -127,6 +141,15 @@ def _shown(x: Any) -> Any:
     if type(x) is dict:
         return {name: _shown(part) for name, part in x.items()}
     return concrete(x, "'%' % x", steers=False) if is_traced(x) else x
+
+
+def values_behind(x: Any) -> Any:
+    """Plain values for traced ones, in lists, tuples and dictionaries too, where no derivative is wanted."""
+    if issubclass(type(x), Tracer):
+        return concrete(x, "numpy.testing", steers=False)
+    if type(x) is dict:
+        return {name: values_behind(part) for name, part in x.items()}
+    return type(x)(map(values_behind, x)) if type(x) in (list, tuple) else x
 
 
 def scalar(kind: type) -> Any:

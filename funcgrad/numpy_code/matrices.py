@@ -1,4 +1,4 @@
-"""``numpy.matrix`` with traced values, which the older classes of SciPy's sparse matrices give: ``A.sum(axis=1)``."""
+"""``numpy.matrix`` with traced values, which older programs make, and older sparse matrices: ``A.sum(axis=1)``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.writable import Proxy
 
-__all__ = ["Matrix", "arrays_of", "matrix", "multiply"]
+__all__ = ["Matrix", "arrays_of", "made_matrix", "matrix", "multiply"]
 
 
 def matrix(x: Any) -> Any:
@@ -20,6 +20,14 @@ def matrix(x: Any) -> Any:
     if len(x.shape) > 2:
         raise ValueError("shape too large to be a matrix.")
     return Matrix(x.reshape(1, -1) if len(x.shape) < 2 else x)
+
+
+def made_matrix(data: Any, dtype: Any = None, copy: bool = True) -> Any:
+    """``numpy.matrix(data)`` and ``numpy.asmatrix(data)``, of texts too."""
+    data = np.asarray(np.matrix(data)) if isinstance(data, str) else arrays_of(data)
+    if type(data) in (list, tuple):
+        data = [arrays_of(row) for row in data]
+    return matrix(fnp.array(data, dtype) if copy else fnp.asarray(data, dtype))
 
 
 def _as_matrix(x: Any) -> Any:
@@ -110,6 +118,10 @@ class Matrix(Proxy):
     def ravel(self, order: str = "C") -> Any:
         """The elements as a row."""
         return matrix(self.value.ravel(order))
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """The sum of the diagonal, as a matrix of one element."""
+        return Matrix(self.value.trace(*args, **kwargs).reshape(1, 1))
 
     def __mul__(self, other: Any) -> Any:
         if not _is_number(other):

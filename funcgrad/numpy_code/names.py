@@ -16,12 +16,13 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
+from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy_code.calls import written
-from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar
+from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar, values_behind
 from funcgrad.numpy_code.mathematics import MODULES, of_python
-from funcgrad.numpy_code.matrices import multiply
+from funcgrad.numpy_code.matrices import made_matrix, multiply
 from funcgrad.numpy_code.random import Random
-from funcgrad.numpy_code.reading import checked, reader
+from funcgrad.numpy_code.reading import attribute, checked, reader
 from funcgrad.numpy_code.sparse import standing
 
 
@@ -51,7 +52,7 @@ def counterpart(value: Any) -> Any:
     """
     if not _may_differ(value):
         return value
-    name = getattr(value, "__name__", None) or getattr(value, "name", None)  # a distribution of SciPy
+    name = attribute(value, "__name__") or attribute(value, "name")  # a distribution of SciPy
     if not isinstance(name, str):
         return value
     for home in _homes(value):
@@ -75,6 +76,8 @@ def _of_own(home: str, name: str, value: Any) -> Any:
         other = None
     if other is not None:
         return other
+    if home == "numpy.ma":
+        return _of_masked(name, value)
     if home == "numpy" and name in _MAKING:
         return _making(checked(getattr(fnp, name, value)) if name in _READING else getattr(fnp, name, value))
     own = _own(home)
@@ -147,11 +150,6 @@ def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
     return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
 
 
-def _strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
-    """``numpy.lib.stride_tricks.as_strided``."""
-    return fnp.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
-
-
 def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function of ``numpy.ma``: of traced values NumPy's, and what is nowhere masked is an ordinary array."""
     ours = getattr(fnp, name, None)
@@ -171,6 +169,24 @@ def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``numpy.testing``, which gives nothing: it looks at the values of what is traced."""
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return fun(*values_behind(args), **values_behind(kwargs))
+
+    return call
+
+
+@cache
+def _of_masked(name: str, value: Any) -> Any:
+    """What stands for a function of ``numpy.ma``, or for its class of arrays."""
+    if name == "MaskedArray":
+        return _class_like(value, _without_mask("array", np.ma.array))
+    return _without_mask(name, value) if isinstance(value, FunctionType | MethodType) else value
+
+
 class _ClassLike(type):
     """The class of what stands for a class of NumPy's where a function makes the objects."""
 
@@ -178,7 +194,8 @@ class _ClassLike(type):
     make: Any
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.theirs)
+        type_of = getattr(type(x), "type_of", None)
+        return isinstance(x, cls.theirs) or (type_of is not None and issubclass(type_of(x), cls.theirs))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.make(*args, **kwargs)
@@ -195,9 +212,11 @@ def _sources(theirs: Any) -> Any:
 
 #: What stands for functions of NumPy that funcgrad does not have.
 _OTHERS = {
+    np.asmatrix: made_matrix,
+    np.matrix: _class_like(np.matrix, made_matrix),
+    np.broadcast: Broadcast,
     np.frompyfunc: _elementwise,
     np.multiply: multiply,
-    np.lib.stride_tricks.as_strided: _strided,
     np.lib.stride_tricks.sliding_window_view: _windows,
 }
 
@@ -308,8 +327,8 @@ class _Asked(NamedTuple):
         if home in MODULES:
             is_function = callable(value) and not isinstance(value, type)
             return (of_python(home, name), True) if is_function else self.find(value)
-        if home == "numpy.ma" and isinstance(value, FunctionType | MethodType):
-            return _without_mask(name, value), True
+        if home == "numpy.testing" and name.startswith("assert_"):
+            return _asserting(value), True
         whole = isinstance(value, type) and home == "scipy.sparse"
         ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
         return self.find(value) if ours is value else (ours, True)
@@ -317,4 +336,5 @@ class _Asked(NamedTuple):
 
 def _may_differ(value: Any) -> bool:
     """Whether another object may stand for ``value``: a function or class, but none of arrays and numbers."""
-    return not (isinstance(value, type) and issubclass(value, (np.generic, np.ndarray)))
+    is_of_arrays = isinstance(value, type) and issubclass(value, (np.generic, np.ndarray))
+    return not is_of_arrays or value is np.matrix or value.__name__ == "MaskedArray"

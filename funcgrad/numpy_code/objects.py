@@ -6,8 +6,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 import funcgrad.numpy as fnp
 from funcgrad.numpy.tables import opened
+from funcgrad.numpy_code.matrices import matrix
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse import Constant
 
@@ -133,6 +136,7 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "numpy.random.mtrand.RandomState": lambda value, translate: Random(value),
     "numpy.lib._index_tricks_impl.RClass": lambda value, translate: fnp.r_,
     "numpy.lib._index_tricks_impl.CClass": lambda value, translate: fnp.c_,
+    "numpy.matrix": lambda value, translate: matrix(translate(np.asarray(value))[0]),
     "numpy.poly1d": lambda value, translate: _own("numpy", "poly1d")(value.coeffs),
     **{
         f"numpy.polynomial.{home}.{name}": _series(name)

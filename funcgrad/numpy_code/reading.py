@@ -96,7 +96,7 @@ def _parts(value: Any) -> Iterator[Any]:
         if _leads_on(value):
             yield from [_plain(member) for base in value.__mro__ for member in vars(base).values()]
     elif not isinstance(value, ModuleType):
-        inner = [getattr(value, name, None) for name in ("func", "fun", "fget", "__wrapped__")]
+        inner = [attribute(value, name) for name in ("func", "fun", "fget", "__wrapped__")]
         yield from [part for part in (*inner, type(value)) if part is not None and _leads_on(part)]
 
 
@@ -109,6 +109,19 @@ def _named(fun: FunctionType) -> Iterator[Any]:
             yield from filter(_leads_on, [getattr(value, other, None) for other in names])
         elif value is not None and _leads_on(value):
             yield value
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute; None where there is none, whatever error a program's class raises that looks for it itself.
+
+    Example:
+        >>> attribute(3.0, "real"), attribute(3.0, "name")
+        (3.0, None)
+    """
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
 
 
 def _plain(member: Any) -> Any:

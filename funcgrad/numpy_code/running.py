@@ -18,7 +18,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
-from funcgrad.numpy_code.classes import is_seen, original
+from funcgrad.numpy_code.classes import is_seen, original, originals
 from funcgrad.numpy_code.functions import Built, closed, still_fits
 from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, leave, of_thread
@@ -203,6 +203,7 @@ def _handed_back(out: Any) -> Any:
     """A result as the original would give it: objects are of their original classes."""
     if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out
+    out = originals(out)
     leaves, spec = tree.flatten(out)
     if not any(is_seen(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
         return out
@@ -444,8 +445,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
     is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
-    is_sparse = is_sparse or "got matrix of" in text  # a sum of an older one's, see ``matrices``
-    return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse
+    is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
+    return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
 
 
 def _log(*message: Any) -> None:

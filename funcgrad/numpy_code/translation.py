@@ -21,7 +21,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
-from funcgrad.numpy_code.classes import class_of, is_seen, viewer
+from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
@@ -250,8 +250,14 @@ class Translator:
         if is_compiled(value, _is_kept_function):
             twin = in_python(value)
             return compiled(value, None if twin is None else self(twin)[0]), twin is None
-        if is_seen(value) or tree.is_container(kind) or _is_kept(kind):
+        if is_seen(value) or (tree.is_container(kind) and not is_named(kind)) or _is_kept(kind):
             return value, False
+        return self._of_class(value, kind)
+
+    def _of_class(self, value: Any, kind: type) -> tuple[Any, bool]:
+        """An object of a program's own class."""
+        if is_named(kind):
+            return self._noted(value, named(value, self, _is_kept))
         cls = class_of(kind, self, _is_kept)
         if cls is kind:
             return value, False

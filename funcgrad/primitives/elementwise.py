@@ -104,9 +104,22 @@ def _slope_of_logistic(ans: Any) -> Any:
 #: ``1 / (1 + exp(-x))``, without overflow.
 logistic: Operation = elementwise("logistic", _logistic, dx=_slope_of_logistic)
 
-logaddexp: Operation = elementwise("logaddexp", dx=lambda x, y: logistic(x - y), dy=lambda x, y: logistic(y - x))
+
+def _above(xp: Any, x: Any, y: Any) -> Any:
+    """``x - y``, and of two numbers at minus infinity minus infinity: a sum of nothing has no share in anything."""
+    differs = xp.logical_or(x != y, x > -xp.inf)
+    if xp is not np:
+        return xp.where(differs, x - y, -xp.inf)
+    out = np.full(np.shape(differs), -np.inf, np.result_type(x, y))
+    return np.subtract(x, y, out=out, where=differs)[()]
+
+
+_excess: Operation = elementwise("excess", _above, dx=1, dy=-1)
+logaddexp: Operation = elementwise(
+    "logaddexp", dx=lambda x, y: logistic(_excess(x, y)), dy=lambda x, y: logistic(_excess(y, x))
+)
 logaddexp2: Operation = elementwise(
-    "logaddexp2", dx=lambda x, y: logistic((x - y) * LN2), dy=lambda x, y: logistic((y - x) * LN2)
+    "logaddexp2", dx=lambda x, y: logistic(_excess(x, y) * LN2), dy=lambda x, y: logistic(_excess(y, x) * LN2)
 )
 
 cos: Operation = elementwise("cos", dx=lambda x: -sin(x))

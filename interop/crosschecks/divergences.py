@@ -90,7 +90,8 @@ _CUT = (
 )
 _LOGADDEXP = (
     "logaddexp beside +inf: JAX's derivative by the other number is not 0. Of large numbers it is inexact, being "
-    "computed from the rounded result. funcgrad gives 0, and the share of each number from their difference."
+    "computed from the rounded result. funcgrad gives 0, and the share of each number from their difference. Of two "
+    "numbers at -inf JAX's derivative is nan, funcgrad's 0."
 )
 _VECTORS = (
     "values that coincide: JAX's derivative in their vectors is NaN. funcgrad's is the true one of functions that do "

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, jvp, vmap
+from funcgrad import as_written, grad, jvp, vmap
 from funcgrad.errors import FuncgradError, InputError
 
 MATRIX, MASK, RECORDS, TEXT = r"A @ B for A \* B", r"where\(mask, fill, x\)", "dictionary of arrays", "Texts have no"
@@ -54,6 +54,7 @@ def test_the_message_says_what_to_use(name, run):
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_the_class_is_named():
-    with pytest.raises(InputError, match=r"^matrix\(x\): .* got float64\[2, 2\], at .*\. Use arrays of two axes"):
+    says = r"^matrix\(x\): .* got float64\[2, 2\], at .*\. Use arrays of two axes"
+    with as_written(), pytest.raises(InputError, match=says):
         grad(lambda x: np.matrix(x).sum())(np.eye(2))
     np.testing.assert_array_equal(grad(lambda x: x.view(np.ndarray).sum())(np.eye(2)), np.ones((2, 2)))

@@ -9,7 +9,7 @@ from operations.spec import array
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jvp, trace, vjp, vmap
 from funcgrad.errors import BranchError, InputError, NotDifferentiableError, ReadOnlyError
-from funcgrad.numpy.lib.stride_tricks import sliding_window_view
+from funcgrad.numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 NEGATIVE, LARGE, MIXED = np.array([-1.5, -0.3]), np.array([1.5, -2.5]), np.array([-0.5, 2.5])
 OUTSIDE = {
@@ -85,8 +85,9 @@ def test_the_names_are_numpys():
     assert set(np.emath.__all__) == set(fnp.emath.__all__)
     assert fnp.lib.scimath is fnp.emath
     assert fnp.lib.stride_tricks.sliding_window_view is sliding_window_view
+    assert fnp.lib.stride_tricks.as_strided is as_strided
     with pytest.raises(AttributeError, match="no differentiable function"):
-        _ = fnp.lib.stride_tricks.broadcast_arrays
+        _ = fnp.lib.stride_tricks.broadcast_shapes
 
 
 # ---- windows ----------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_what_is_more_is_a_keyword():
 MEMORY = {"base", "ctypes", "data", "flags", "strides"}
 # Methods that refuse everything, or hand everything on to NumPy where the value is a constant.
 HANDED_ON = {
-    "byteswap", "dump", "dumps", "getfield", "item", "resize", "setfield", "setflags", "tobytes", "tofile", "tolist",
+    "byteswap", "dump", "dumps", "getfield", "item", "setfield", "setflags", "tobytes", "tofile", "tolist",
 }  # fmt: skip
 
 

@@ -1,18 +1,22 @@
 """Programs of NumPy and SciPy as they stand, without a name of funcgrad's: value and derivative in both modes."""
 
+import cmath
+import math
+
 import numpy as np
 import pytest
 from helpers import differences
-from numpy_programs import algorithms, language, scipy_calls
+from numpy_programs import algorithms, classes, language, scipy_calls
 
 from funcgrad import grad, jvp, vmap
 
-PROGRAMS = [*algorithms.PROGRAMS, *language.PROGRAMS, *scipy_calls.PROGRAMS]
+PROGRAMS = [*algorithms.PROGRAMS, *classes.PROGRAMS, *language.PROGRAMS, *scipy_calls.PROGRAMS]
 
 #: Programs whose values are those of solvers, to the tolerances that these have by default: ours takes other steps.
 SOLVERS = {"initial_value_problem": 1e-9, "old_integrator": 1e-9, "minima": 1e-7, "curve_fitting": 1e-4}
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize(("f", "x"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs(f, x):
     plain = f(x if isinstance(x, float) else x.copy())
@@ -30,3 +34,26 @@ def test_batches(f):
     x = dict(PROGRAMS)[f]
     xs = np.stack([x, x * 1.01])
     assert vmap(grad(f))(xs) == pytest.approx(np.stack([grad(f)(x) for x in xs]), rel=1e-10)
+
+
+def test_named_tuples_with_methods_are_arguments_and_results():
+    state = classes.State(0.4, 0.7)
+    slope = grad(lambda state: state.moved(0.1).energy)(state)
+    expected = differences(lambda x: classes.State(*x).moved(0.1).energy, np.array(state), 5e-4)
+    assert type(slope) is classes.State
+    assert slope == pytest.approx(tuple(expected), rel=1e-8)
+    found, slopes = jvp(lambda x: {"all": [classes.State(math.sin(x), x)]}, (1.0,), (1.0,))
+    assert type(found["all"][0]) is type(slopes["all"][0]) is classes.State
+    assert slopes["all"][0] == pytest.approx((math.cos(1.0), 1.0), rel=1e-15)
+    assert type(vmap(lambda x: classes.State(math.sin(x), x))(np.ones(2))) is classes.State
+
+
+def test_functions_that_list_subclasses_find_those_of_the_program():
+    expected = differences(classes.subclasses_found, classes.X, 5e-4)
+    for _ in range(2):
+        assert grad(classes.subclasses_found)(classes.X) == pytest.approx(expected, rel=1e-8)
+
+
+def test_polar_coordinates_of_a_batch():
+    radius = grad(lambda x: math.fsum(cmath.polar(complex(x, 0.3))))
+    assert vmap(radius)(np.array([0.4, 0.5])) == pytest.approx([radius(0.4), radius(0.5)], rel=1e-15)

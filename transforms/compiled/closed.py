@@ -228,8 +228,7 @@ def _of_object(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]
             for name, value in kind.__dict__.items():
                 if isinstance(value, FunctionType) and (name in names or name == "__call__"):
                     yield _Place("{h}", value, lasting=True)
-    func = getattr(x, "func", None)  # toolz.curry
-    if library and func is not None and not isinstance(held, dict):
+    if library and not isinstance(held, dict) and (func := getattr(x, "func", None)) is not None:  # toolz.curry
         yield _Place("{h}", func, lasting=True)
     if tree.is_container(type(x)) and held is None:
         yield from (_Place("{h}", leaf, lasting=True) for leaf in tree.leaves(x))

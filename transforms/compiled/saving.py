@@ -297,6 +297,7 @@ class Miss(Exception):
 
 ndarray = np.ndarray
 index = operator.index
+whole = int
 
 
 def differs(x, answer):

@@ -124,7 +124,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     _free_large(writer, lines)
     space = writer.space
     space |= {"NoNumber": NoNumber, "Otherwise": Otherwise, "differs": differs, "unlike": unlike}
-    space["index"] = operator.index
+    space["index"], space["whole"] = operator.index, int
     return Program(_texts(writer, lines, names), space, storage.slots, len(lines))
 
 
@@ -218,7 +218,7 @@ def _said(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _OWN = re.compile(
-    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
+    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|whole|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
 )
 
 

@@ -173,7 +173,8 @@ class Writer:
         if type(answer) is bool:
             test = ["not ", *word] if answer else word
         elif type(answer) is int:
-            test = ["index(", *word, f") != {answer!r}"]
+            as_asked = "index(" if self.graph.dtypes[item.value].kind in "iub" else "whole("
+            test = [as_asked, *word, f") != {answer!r}"]
         elif type(answer) is float or type(answer) is complex:
             test = ["differs(", *word, f", {self.held(answer, ('answer', repr(answer)))})"]
         else:

@@ -1,5 +1,6 @@
 """Checks and warnings of functions that look at values: a program asks again, and warns where the function does."""
 
+import math
 import re
 import warnings
 
@@ -127,3 +128,17 @@ def test_a_saved_module_gives_the_result_without_the_warning(tmp_path):
     exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
     for args in (good, bad):
         assert not difference(heard(space["kept"], *args)[0], heard(fun, *args)[0])
+
+
+def test_whole_numbers_of_traced_ones_are_asked_for_again(tmp_path):
+    fun = grad(lambda x: math.exp(x) * len(f"{int(x):02d}") * [1.0, 2.0, 3.0][math.floor(x) % 3])
+    fast = jit(fun, backend="numpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in (3.2, 3.9, 4.1, -110.5, 3.2):
+            assert fast(x) == fun(x)
+    assert len(fast.report().variants) == 3
+    fast.save(tmp_path / "kept.py", "kept")
+    space = {"__name__": "kept"}
+    exec(compile((tmp_path / "kept.py").read_text(), "kept.py", "exec"), space)
+    assert space["kept"](3.9) == fun(3.9)

@@ -1,0 +1,295 @@
+"""Programs with classes of their own: numbers, arrays and containers that programs define, and NumPy's older ones."""
+
+import math
+import warnings
+from collections import namedtuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+
+class Vector:
+    """Arithmetic on the components, and a number where one is asked for."""
+
+    __array_priority__ = 1000
+
+    def __init__(self, data):
+        self.data = np.asarray(data, dtype=float)
+
+    def __add__(self, other):
+        return Vector(self.data + getattr(other, "data", other))
+
+    __radd__ = __add__
+
+    def __mul__(self, other):
+        return Vector(self.data * getattr(other, "data", other))
+
+    __rmul__ = __mul__
+
+    def __float__(self):
+        return float(self.data.sum())
+
+    def __complex__(self):
+        return complex(self.data[0], self.data[1])
+
+    def __len__(self):
+        return len(self.data)
+
+
+def numbers_of_objects(x):
+    v = x * Vector([1.0, 2.0]) + Vector(x)
+    return float(v) ** 2 + abs(complex(v)) + len(v)
+
+
+class Rotor:
+    """What says itself what array it is."""
+
+    def __init__(self, *parts):
+        self.parts = list(parts)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.parts, dtype=dtype)
+
+
+def objects_as_arrays(x):
+    a, b = Rotor(1.0, 2.0), Rotor(x[0], math.sin(x[1]))
+    rows = np.array([b, a])
+    return np.sum(np.asarray(b) * a) + x.dot(np.array(a)) + np.add(b, a).prod() + np.linalg.norm(b) + rows[0] @ rows[1]
+
+
+class Scaled(np.lib.mixins.NDArrayOperatorsMixin):
+    """What has a say in NumPy's ufuncs."""
+
+    def __init__(self, value, unit=1.0):
+        self.value, self.unit = np.asarray(value), unit
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        plain = [x.value * x.unit if isinstance(x, Scaled) else x for x in inputs]
+        return Scaled(getattr(ufunc, method)(*plain, **kwargs))
+
+
+def objects_in_ufuncs(x):
+    return float((np.exp(Scaled(x, 0.5)) * 2 - Scaled([1.0, 2.0], 3.0) / 3).value.prod())
+
+
+class State(NamedTuple):
+    position: float
+    momentum: float
+
+    def moved(self, dt):
+        half = self.momentum - 0.5 * dt * math.sin(self.position)
+        position = self.position + dt * half
+        return State(position, half - 0.5 * dt * math.sin(position))
+
+    @property
+    def energy(self):
+        return math.fsum([self.momentum**2 / 2, -math.cos(self.position)])
+
+
+REST = State(0.1, 0.0)
+
+
+def methods_of_named_tuples(x):
+    states = [State(*x)]
+    for _ in range(5):
+        states.append(states[-1].moved(0.1))
+    position, momentum = states[-1]
+    return np.array(states).std() + position * momentum + REST.moved(0.1)._replace(momentum=x[0]).energy
+
+
+class Point(namedtuple("Point", "x y")):
+    __slots__ = ()
+
+    def __add__(self, other):
+        return Point(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def turned(self, angle):
+        return Point(self.x * math.cos(angle) - self.y * math.sin(angle), self.x * math.sin(angle))
+
+
+def named_tuples_with_operators(x):
+    p = Point(1.0, x[0]).turned(x[1]) + Point(0.5, x[0])
+    return p.x * p.y + len(p)
+
+
+class Options(dict):
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+    def norm(self):
+        return math.sqrt(sum(float(v) ** 2 for v in self.values()))
+
+
+class Bunch(dict):
+    def __init__(self, **items):
+        super().__init__(**items)
+        self.__dict__ = self
+
+    def energy(self):
+        return math.exp(-self.rate) * self["data"].dot(np.ones(2))
+
+
+class Coefficients(tuple):
+    def __call__(self, x):
+        return sum(c * math.pow(x, i) for i, c in enumerate(self))
+
+
+class Path(list):
+    def add(self, step):
+        self.append((self[-1] if self else 0.0) + float(step))
+        return self
+
+
+class Settings:
+    """Attributes are looked up in a dictionary, which raises another error than Python expects."""
+
+    def __init__(self, **items):
+        self.__dict__ = dict(items=items)
+
+    def __getattr__(self, name):
+        return self.items[name]
+
+    def gain(self):
+        return math.exp(self.rate)
+
+
+OPTIONS, BUNCH = Options(scale=2.0, data=np.array([1.0, 3.0])), Bunch(rate=0.5, data=np.array([1.0, 2.0]))
+SERIES, SETTINGS = Coefficients((1.0, 2.0, 0.5)), Settings(rate=0.5, data=np.array([1.0, 2.0]))
+
+
+def containers_of_ones_own(x):
+    options = Options(a=x[0])
+    options.b = options.a * x[1]
+    bunch = Bunch(rate=x[0], data=np.array([x[1], 2.0]))
+    bunch.more = 3.0
+    path = Path().add(x[0]).add(x[1]).add(0.5)
+    outside = OPTIONS.scale * OPTIONS["data"].dot(x) + BUNCH.energy() * x[0] + SERIES(x[1])
+    inside = options.norm() + bunch.energy() + bunch["more"] + Coefficients((x[0], 1.0))(x[1]) + path[-1] * np.sum(path)
+    return inside + outside + SETTINGS.gain() * SETTINGS.data.dot(x)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", PendingDeprecationWarning)
+    TRANSITION = np.matrix([[1.0, 0.1], [0.0, 1.0]])
+
+
+def matrices(x):
+    H = np.matrix("1 0")
+    m, P, Q = np.matrix([[0.0], [1.0]]), np.matrix(np.eye(2)), np.asmatrix(np.diag(x))
+    likelihood = 0.0
+    for z in (0.1, 0.3):
+        m, P = TRANSITION * m, TRANSITION * P * TRANSITION.T + Q
+        S, v = H * P * H.T + 0.3, z - H * m
+        m, P = m + P * H.T * S.I * v, P - P * H.T * S.I * H * P
+        likelihood -= 0.5 * (v.T * S.I * v).item() + 0.5 * np.log(np.linalg.det(S))
+    assert isinstance(m, np.matrix)
+    return likelihood + m[0, 0] + P.trace()[0, 0] + m.A1[1]
+
+
+def iterators_that_write(x):
+    y, squares = np.zeros(len(x)), x * 1.0
+    with np.nditer([x, y], op_flags=[["readonly"], ["writeonly"]]) as it:
+        for a, b in it:
+            b[...] = 2 * math.sin(a)
+    for v in np.nditer(squares, op_flags=["readwrite"]):
+        v[...] = v * v
+    with np.nditer([x, None]) as it:
+        for a, b in it:
+            b[...] = math.exp(a)
+        made = it.operands[1]
+    pairs = np.broadcast(x[:, None], np.ones((1, 2)))
+    filled = np.empty(pairs.shape)
+    filled.flat = [a * a + b * i for i, (a, b) in enumerate(pairs)]
+    return y.sum() + squares.prod() + made.std() + filled.std() + np.broadcast(x, 2.0).size
+
+
+def shapes_set_in_place(x):
+    y = np.outer(x, x) * 2
+    part = y[1]
+    y.shape = (4,)
+    part += 1.0
+    y[0] = 3 * x[1]
+    column = y[::2]
+    column.shape = (2, 1)
+    column *= x[0]
+    z = np.zeros(3)
+    z.shape = (3, 1)
+    z[1] = x[0]
+    longer = np.array(x)
+    longer.resize((2, 2), refcheck=False)
+    return y.std() + part @ x + z.sum() ** 2 + longer[0].prod() + longer.size
+
+
+def strides(x):
+    image = np.zeros((4, 4))
+    image[1:3, 1:3] = np.outer(x, x)
+    rows, columns = image.strides
+    patches = as_strided(image, (3, 3, 2, 2), (rows, columns, rows, columns))
+    kernel = as_strided(x, (2, 2), (0, x.strides[0]), writeable=False)
+    return np.tensordot(patches, kernel * [[1.0], [2.0]], axes=([2, 3], [0, 1])).std()
+
+
+def assertions(x):
+    np.testing.assert_allclose(x @ np.eye(2), x, rtol=1e-7)
+    np.testing.assert_array_less(0, [x[0], x[1]])
+    try:
+        np.testing.assert_allclose(x, x + 1)
+    except AssertionError:
+        return math.exp(x[0]) * x[1]
+    return 0.0
+
+
+def masks_of_nothing(x):
+    if isinstance(x, np.ma.MaskedArray):
+        x = x.filled(np.nan)
+    weights = np.ma.MaskedArray(np.arange(3.0), mask=[0, 1, 0])
+    return np.ma.masked_array(x, mask=False).prod() + np.ma.array(x).mean() + weights.sum() * np.array([x[0]])[0]
+
+
+class Step:
+    weight = 1.0
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, y):
+        return y
+
+
+class Forward(Step):
+    weight = 2.0
+
+    def __call__(self, y):
+        return y + self.rate * math.sin(y)
+
+
+class Middle(Step):
+    weight = 3.0
+
+    def __call__(self, y):
+        return y + self.rate * math.sin(super().__call__(y) + self.rate / 2 * math.sin(y))
+
+
+def subclasses_found(x):
+    return sum(step.weight * step(x[0])(x[1]) for step in Step.__subclasses__())
+
+
+X = np.array([0.4, 0.7])
+PROGRAMS = [
+    (f, X)
+    for f in (
+        numbers_of_objects,
+        objects_as_arrays,
+        objects_in_ufuncs,
+        methods_of_named_tuples,
+        named_tuples_with_operators,
+        containers_of_ones_own,
+        matrices,
+        iterators_that_write,
+        shapes_set_in_place,
+        strides,
+        assertions,
+        masks_of_nothing,
+    )
+]
