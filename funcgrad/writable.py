@@ -193,8 +193,15 @@ class Proxy:
         """The array."""
         raise NotImplementedError
 
-    def wrap(self, ans: Any, name: str, args: tuple[Any, ...]) -> Any:
-        """What ``name`` gives of this object, where it gives ``ans`` of ``args``, the array among them."""
+    def taken(self) -> Any:
+        """What a function of NumPy's takes it for."""
+        return self.whole()
+
+    def instead(self, name: str, args: tuple[Any, ...]) -> Any:
+        """What stands for the operation ``name`` of ``args``, this object among them; None for the operation itself."""
+
+    def wrap(self, ans: Any, name: str) -> Any:
+        """What ``name`` gives of this object, where it gives ``ans`` of the array."""
         return ans
 
 

@@ -90,6 +90,8 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             if isinstance(arg, Tracer):
                 return bind(primitive, args, params)
         if isinstance(arg, Proxy):
+            if (made := arg.instead(primitive.name, args)) is not None:
+                return made
             arg, traced, proxy = arg.whole(), True, arg
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
@@ -106,7 +108,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
     ans = ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
-    return ans if proxy is None else proxy.wrap(ans, primitive.name, args)
+    return ans if proxy is None else proxy.wrap(ans, primitive.name)
 
 
 def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:

@@ -50,7 +50,7 @@ def as_value(a: ArrayLike) -> Array:
     if type(a) is np.ndarray or isinstance(a, (Tracer, np.ndarray)) or namespace_of(a) is not None:
         return a
     if isinstance(a, Proxy):
-        return a.whole()
+        return a.taken()
     if _is_foreign(a):
         return _stacked(a)
     if hasattr(a, "tocsr"):  # SciPy's: NumPy would make an array of it that holds the matrix as a Python object

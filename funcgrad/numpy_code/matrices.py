@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import describe
+from funcgrad.errors import ConversionError
+from funcgrad.numpy.hints import user_line
 from funcgrad.writable import Proxy
 
-__all__ = ["Matrix", "arrays_of", "made_matrix", "matrix", "multiply"]
+__all__ = ["Matrix", "arrays_of", "made_matrix", "matrix", "multiply", "taking_matrices"]
 
 
 def matrix(x: Any) -> Any:
@@ -41,6 +44,59 @@ def multiply(*args: Any, **kwargs: Any) -> Any:
     return _as_matrix(found) if any(type(x) is Matrix for x in args) else found
 
 
+@cache
+def taking_matrices(home: str, name: str, ours: Any) -> Any:
+    """``ours``, the function for one of NumPy's, so that it takes matrices where that is known; else as it is."""
+    if home == "numpy" and (name in _METHODS or name in _OF_ARRAYS):
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not args or type(args[0]) is not Matrix:
+                return ours(*args, **kwargs)
+            first, *rest = args
+            return getattr(first, name)(*rest, **kwargs) if name in _METHODS else ours(first.value, *rest, **kwargs)
+
+    elif name in _OF_MATRICES.get(home, ()):
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = [_opened(x) for x in args]
+            if all(map(operator.is_, given, args)):
+                return ours(*args, **kwargs)
+            found: Any = ours(*given, **kwargs)
+            if not isinstance(found, tuple):
+                return _kept(found) if name == "dot" else _as_matrix(found)
+            parts = map(_as_matrix, found)
+            return tuple(parts) if type(found) is tuple else type(found)(*parts)  # a named one
+
+    else:
+        return ours
+    return wraps(ours)(call)
+
+
+#: Functions that are for matrices their methods, and those that take a matrix for its array.
+_METHODS = {
+    *("all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "reshape", "squeeze", "std"),
+    *("sum", "transpose", "var"),
+}
+_OF_ARRAYS = frozenset(("diagonal", "ravel", "trace"))
+#: Functions that give matrices for matrices where they give arrays of two axes for arrays.
+_OF_MATRICES = {
+    "numpy": ("concatenate", "dot", "hstack", "kron", "vstack"),
+    "numpy.linalg": (
+        *("cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_power", "matrix_rank", "norm"),
+        *("pinv", "qr", "slogdet", "solve", "svd"),
+    ),
+}
+
+
+def _opened(x: Any) -> Any:
+    """``x``, or a list of arrays, with arrays in place of matrices; itself where there is none."""
+    if type(x) is Matrix:
+        return x.value
+    if type(x) in (list, tuple) and any(type(part) is Matrix for part in x):
+        return [arrays_of(part) for part in x]
+    return x
+
+
 class Matrix(Proxy):
     """A traced array of two axes that multiplies as a matrix and stays one, whatever is taken from it.
 
@@ -64,11 +120,23 @@ class Matrix(Proxy):
         """The array."""
         return self.value
 
-    def wrap(self, ans: Any, name: str, args: tuple[Any, ...]) -> Any:
-        """A matrix again; the star of an array and a matrix is their product: see ``multiply`` for NumPy's function."""
-        if name == "multiply" and args[0] is not self.value and not _is_number(args[0]):
+    def taken(self) -> Any:
+        """Refused: what functions of NumPy's make of matrices differs from what they make of arrays."""
+        raise _lost(self)
+
+    def instead(self, name: str, args: tuple[Any, ...]) -> Any:
+        """The star of an array and a matrix is their product: see ``multiply`` for NumPy's function."""
+        if name == "multiply" and args[0] is not self and not _is_number(args[0]):
             return matrix(_two_axes(args[0]) @ self.value)
-        return _as_matrix(ans)
+        return None
+
+    def wrap(self, ans: Any, name: str) -> Any:
+        """A matrix again. Of several results those with one axis are arrays, as singular values are."""
+        if type(ans) is tuple:
+            return tuple(map(_as_matrix, ans))
+        if len(getattr(ans, "shape", ())) not in (0, 2):
+            raise _lost(self)
+        return ans if name == "where" else _as_matrix(ans)
 
     shape = property(lambda self: self.value.shape)
     dtype = property(lambda self: self.value.dtype)
@@ -84,7 +152,7 @@ class Matrix(Proxy):
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.value, name)
-        return (lambda *args, **kwargs: _as_matrix(found(*args, **kwargs))) if callable(found) else found
+        return (lambda *args, **kwargs: _kept(found(*args, **kwargs))) if callable(found) else found
 
     def __getitem__(self, key: Any) -> Any:
         found = self.value[arrays_of(key)]
@@ -139,6 +207,18 @@ class Matrix(Proxy):
         return Matrix(fnp.linalg.matrix_power(self.value, n))
 
 
+def _kept(x: Any) -> Any:
+    """What a method gives, whose results with axes are matrices."""
+    return matrix(x) if len(getattr(x, "shape", ())) > 0 else x
+
+
+def _lost(x: Matrix) -> ConversionError:
+    return ConversionError(
+        f"numpy.matrix: this function of NumPy's would lose that it is a matrix, got {describe(x.value)}{user_line()}. "
+        "Take a method of the matrix, such as M.sum(axis=0), or the array numpy.asarray(M)."
+    )
+
+
 def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
 
@@ -152,6 +232,10 @@ def _two_axes(x: Any) -> Any:
     """``numpy.asmatrix``, as the product of matrices takes what is no matrix."""
     x = fnp.asarray(arrays_of(x))
     return x.reshape(1, -1) if x.ndim < 2 else x
+
+
+for _name in ("A", "A1", "H", "I", "T"):
+    setattr(Matrix, f"get{_name}", lambda self, name=_name: getattr(self, name))
 
 
 def _operator(name: str, right: bool = False) -> Callable[..., Any]:
@@ -196,5 +280,5 @@ def _reduced(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
+for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var"):
     setattr(Matrix, _name, _reduced(_name))

@@ -20,7 +20,7 @@ from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar, values_behind
 from funcgrad.numpy_code.mathematics import MODULES, of_python
-from funcgrad.numpy_code.matrices import made_matrix, multiply
+from funcgrad.numpy_code.matrices import made_matrix, multiply, taking_matrices
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import attribute, checked, reader
 from funcgrad.numpy_code.sparse import standing
@@ -79,7 +79,8 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     if home == "numpy.ma":
         return _of_masked(name, value)
     if home == "numpy" and name in _MAKING:
-        return _making(checked(getattr(fnp, name, value)) if name in _READING else getattr(fnp, name, value))
+        ours = taking_matrices(home, name, getattr(fnp, name, value))
+        return _making(checked(ours) if name in _READING else ours)
     own = _own(home)
     if own is None or name not in getattr(own, "__all__", ()) or name in _own_code(home):
         return value
@@ -88,7 +89,7 @@ def _of_own(home: str, name: str, value: Any) -> Any:
         return _class_like(value, ours)
     if home == "scipy.sparse" and callable(ours):
         return standing(ours, value)
-    return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else ours
+    return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else taking_matrices(home, name, ours)
 
 
 #: Functions of NumPy that make arrays of what they are given, though no traced value is among it.
@@ -211,7 +212,7 @@ def _sources(theirs: Any) -> Any:
 
 
 #: What stands for functions of NumPy that funcgrad does not have.
-_OTHERS = {
+_OTHERS: dict[Any, Any] = {
     np.asmatrix: made_matrix,
     np.matrix: _class_like(np.matrix, made_matrix),
     np.broadcast: Broadcast,

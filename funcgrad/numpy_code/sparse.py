@@ -567,7 +567,7 @@ def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             if sums_up:  # SciPy's methods do that where the values stand
                 self.sum_duplicates()
-            found = plain(self, *args, **kwargs)
+            found = plain(self, *map(arrays_of, args), **kwargs)
             like = _liked(name, (self, *args), kwargs) if _is_own(found) else None
             return _of(theirs, found) if like is None else _arranged(like, found)
 

@@ -1,0 +1,85 @@
+"""``numpy.matrix`` in programs as they stand: products are those of matrices, and what is taken from one stays one."""
+
+import numpy as np
+import pytest
+from helpers import differences
+
+from funcgrad import grad, jvp
+from funcgrad.errors import ConversionError
+
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass")
+X = np.arange(1.0, 7.0)
+
+
+def wide(x):
+    return np.matrix(x.reshape(2, 3))
+
+
+def square(x):
+    return np.matrix(x[:4].reshape(2, 2)) + np.eye(2)
+
+
+def row(x):
+    return np.matrix(x[:2])
+
+
+PROGRAMS = {
+    "product": lambda x: square(x) * row(x).T,
+    "with an array": lambda x: np.ones((2, 2)) * wide(x),
+    "with a vector": lambda x: wide(x) * x[:3].reshape(3, 1),
+    "power": lambda x: square(x) ** 2,
+    "inverse": lambda x: square(x).I * row(x).T,
+    "a row": lambda x: wide(x)[0],
+    "a column": lambda x: wide(x)[:, 1],
+    "rows": lambda x: sum(r * r.T for r in wide(x)),
+    "sum": lambda x: np.sum(wide(x), axis=0) * wide(x).T,
+    "mean": lambda x: np.mean(wide(x), 1).T * wide(x),
+    "largest": lambda x: np.max(wide(x), 0),
+    "deviations": lambda x: wide(x).std(0),
+    "places": lambda x: x[:2][np.asarray(wide(x).argmax(0)).ravel()],
+    "running": lambda x: np.cumsum(wide(x)),
+    "ravel": lambda x: np.ravel(wide(x)),
+    "flat": lambda x: wide(x).flatten(),
+    "reshape": lambda x: np.reshape(wide(x), (3, 2)) * row(x).T,
+    "in a row": lambda x: wide(x).reshape(-1),
+    "diagonal": lambda x: square(x).diagonal(),
+    "trace": lambda x: np.trace(square(x)),
+    "joined": lambda x: np.concatenate([row(x), row(2 * x)]) * row(x).T,
+    "stacked": lambda x: np.vstack([row(x), x[3:5]]) * row(x).T,
+    "side by side": lambda x: np.hstack([row(x).T, row(2 * x).T]) * row(x).T,
+    "inv": lambda x: np.linalg.inv(square(x)) * row(x).T,
+    "solve": lambda x: np.linalg.solve(square(x), row(x).T),
+    "singular values": lambda x: np.linalg.svd(wide(x))[1],
+    "norm": lambda x: np.linalg.norm(wide(x), axis=1),
+    "kron": lambda x: np.kron(square(x), row(x)),
+    "dot": lambda x: np.dot(wide(x), x[:3]),
+    "elements": lambda x: np.exp(square(x) / 5) * row(x).T,
+    "multiply": lambda x: np.multiply(wide(x), wide(x)),
+    "as an array": lambda x: np.asarray(square(x)) * x[:4].reshape(2, 2),
+    "names of methods": lambda x: square(x).getA() + square(x).getI(),
+    "of a text": lambda x: np.matrix("1 2; 3 4") * row(x).T,
+    "a number": lambda x: (row(x) * row(x).T).item() + float((row(x) * row(x).T)[0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    made, program = [], PROGRAMS[name]
+
+    def f(x):
+        made.append(program(x * 1.0))
+        out = np.asarray(made[-1])
+        return np.sum(out * np.cos(np.arange(out.size)).reshape(out.shape))
+
+    slope = grad(f)(X)
+    found, wanted = made[-1], program(X)
+    assert np.shape(found) == np.shape(wanted)
+    assert (type(found).__name__ == "Matrix") == isinstance(wanted, np.matrix)
+    np.testing.assert_allclose(slope, differences(f, X, 1e-6), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(jvp(f, (X,), (X,))[1], slope @ X, rtol=1e-10)
+
+
+@pytest.mark.parametrize("function", [np.sort, np.median, np.average, np.ptp, lambda m: np.tile(m, 2), np.atleast_2d])
+def test_what_would_lose_that_it_is_a_matrix_is_refused(function):
+    with pytest.raises(ConversionError, match=r"numpy.matrix: this function .* numpy.asarray\(M\)"):
+        grad(lambda x: np.asarray(function(wide(x))).sum())(X)
