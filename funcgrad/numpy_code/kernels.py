@@ -24,10 +24,11 @@ from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
+from funcgrad.writable import READ_ONLY
 
 
 class _At:
-    """``array_api_extra.at(x, idx).set(y)``: a new array with other values at some places."""
+    """``array_api_extra.at(x, idx).set(y)``: ``x`` with other values at some places."""
 
     def __init__(self, x: Any, idx: Any = None, /) -> None:
         self.x, self.idx = x, idx
@@ -38,7 +39,11 @@ class _At:
 
 def _updating(name: str) -> Callable[..., Any]:
     def update(self: _At, y: Any, /, copy: bool | None = None, xp: Any = None) -> Any:
-        return getattr(fnp.at(self.x)[self.idx], name)(y)
+        found, x = getattr(fnp.at(self.x)[self.idx], name)(y), self.x
+        if copy or not isinstance(x, Tracer) or getattr(x, "alias", None) is READ_ONLY:
+            return found
+        x[...] = found  # in place, which is what SciPy sees of NumPy's arrays
+        return x
 
     return update
 
