@@ -38,10 +38,6 @@ def _of_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, ..
     return tuple(each(lambda *one: theirs(*one, **options), (2,) * len(arrays), *arrays))
 
 
-def _imaginary(x: Array) -> Array:
-    return x.imag if backend.dtype_of(x).kind == "c" else x * 0
-
-
 def _from_columns(columns: list[Array], like: Array) -> Array:
     """The skew matrix with these columns below its diagonal, from the first on, and what else of it is zero."""
     n = like.shape[-1]
@@ -184,14 +180,16 @@ def _hessenberg_jvp(dx: Array, ans: Any) -> list[Array]:
     n = h.shape[-1]
     m = matmul(adjoint(q), matmul(dx, q))
     x = h * 0
-    for j in range(n - 1):
+    is_complex = h.dtype.kind == "c"
+    for j in range(n - 2 + is_complex if n > 2 else 0):  # smaller ones are what they are
         residual = m[..., :, j, None] + matmul(h, x[..., :, j, None]) - matmul(x, h[..., :, j, None])
-        column = residual / h[..., j + 1, j, None, None]
-        below = column * (np.arange(n) > j + 1)[:, None]
-        phase = _imaginary(column[..., j + 1, None, :])
+        below = h[..., j + 1, j, None, None]
+        column = residual / fnp.where(below == 0, np.nan, below)
         at = np.arange(n) == j + 1
-        moved = below * at
-        x = x + moved - adjoint(moved) + (phase * 1j * np.diag(at) if h.dtype.kind == "c" else 0)
+        moved = fnp.where((np.arange(n) > j + 1)[:, None] & at, column, 0.0)
+        x = x + moved - adjoint(moved)
+        if is_complex:
+            x = x + 1j * fnp.where(np.diag(at), column[..., j + 1, None, :].imag, 0.0)
     moved = m + matmul(h, x) - matmul(x, h)
     return [fnp.triu(moved, -1), matmul(q, x)]
 
