@@ -229,6 +229,7 @@ PYTHONS = frozenset(
         "scipy.signal._waveforms",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
+        "scipy.interpolate._rbfinterp_xp",
         *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
     )
 )
