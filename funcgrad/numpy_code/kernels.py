@@ -16,12 +16,14 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.peeking import single
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.signals import SIGNALS
+from funcgrad.numpy_code.solvers import SOLVERS
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
 from funcgrad.writable import READ_ONLY
@@ -157,6 +159,14 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
     return values, vectors, 0
 
 
+def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
+    """``_hausdorff.directed_hausdorff``: the distance of two points, which are a constant."""
+    find = import_scipy("spatial.distance.directed_hausdorff", "scipy.spatial._hausdorff").directed_hausdorff
+    _, i, j = find(*[np.ascontiguousarray(single(x)) for x in (u, v)], *rest)
+    apart = fnp.asarray(u)[i] - fnp.asarray(v)[j]
+    return fnp.linalg.norm(apart), i, j
+
+
 def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
     """``_stats_pythran.siegelslopes``: the median over the points of the median slope to the other points.
 
@@ -197,6 +207,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **IMAGES,
     **MINIMA,
     **SIGNALS,
+    **SOLVERS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
@@ -208,6 +219,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
+    ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
@@ -230,7 +242,7 @@ PYTHONS = frozenset(
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         "scipy.interpolate._rbfinterp_xp",
-        *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
+        *[module for module, _ in (*DISTRIBUTIONS, *MINIMA, *SOLVERS)],
     )
 )
 
