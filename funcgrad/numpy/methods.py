@@ -418,13 +418,18 @@ def _refusing(name: str, instead: str) -> Method:
     return method
 
 
-_IN_PLACE: dict[str, Method] = {
+def _setflags(x: Tracer, write: bool | None = None, align: Any = None, uic: Any = None) -> None:
+    """``x.setflags(write=False)``, by which a class keeps others from writing: nothing of ``x`` changes."""
+    if write is not False or align or uic:
+        _refusing("setflags", "x.copy() to have an array that can be written to")(x)
+
+
+_IN_PLACE: dict[str, Method] = {"setflags": _setflags} | {
     name: _refusing(name, instead)
     for name, instead in {
         "byteswap": "stop_gradient(x)",
         "getfield": "x.astype(dtype)",
         "resize": "funcgrad.numpy.resize(x, shape)",
         "setfield": "x[...] = y",
-        "setflags": "x.copy() to have an array that can be written to",
     }.items()
 }

@@ -113,11 +113,20 @@ def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: A
     return _own("linprog")(c, *rows[0], *rows[1], list(given), integrality=whole, options=options)
 
 
+def _krylov(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, M: Any = None, **options: Any) -> Any:
+    """``lgmres`` and ``gcrotmk`` of ``scipy.sparse.linalg``, which solve as ``gmres`` does."""
+    solve = import_module("funcgrad.scipy.sparse").linalg.gmres
+    kept = {name: x for name, x in options.items() if name == "maxiter"}
+    return solve(A, b, x0, rtol=rtol, atol=atol, M=M, **kept)
+
+
 SOLVERS: dict[tuple[str, str], Any] = {
     ("scipy.optimize._milp", "milp"): _milp,
     ("scipy.optimize._minpack_py", "leastsq"): _leastsq,
     ("scipy.optimize._nonlin", "newton_krylov"): _nonlinear("krylov"),
     ("scipy.optimize._pava_pybind", "pava"): _pava,
+    ("scipy.sparse.linalg._isolve.lgmres", "lgmres"): _krylov,
+    ("scipy.sparse.linalg._isolve._gcrotmk", "gcrotmk"): _krylov,
     **{
         ("scipy.optimize._nonlin", name): _nonlinear(name)
         for name in ("anderson", "broyden1", "broyden2", "diagbroyden", "excitingmixing", "linearmixing")
