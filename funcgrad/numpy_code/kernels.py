@@ -41,7 +41,8 @@ class _At:
 
 def _updating(name: str) -> Callable[..., Any]:
     def update(self: _At, y: Any, /, copy: bool | None = None, xp: Any = None) -> Any:
-        found, x = getattr(fnp.at(self.x)[self.idx], name)(y), self.x
+        x: Any = self.x
+        found = getattr(fnp.at(x)[self.idx], name)(y)
         if copy or not isinstance(x, Tracer) or not x.ndim or getattr(x, "alias", None) is READ_ONLY:
             return found
         x[...] = found  # in place, which is what SciPy sees of NumPy's arrays

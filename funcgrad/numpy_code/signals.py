@@ -114,7 +114,11 @@ def _medfilt2d(image: Any, size: Any) -> Any:
     """``_sigtools._medfilt2d``: the median of each rectangle, the image being continued by zeros."""
     lengths = [int(n) for n in size]
     ranked = import_module("funcgrad.numpy_code").run_anywhere
-    return ranked(import_scipy("signal.medfilt2d", "scipy.signal").order_filter, (image, np.ones(lengths), np.prod(lengths) // 2), {})
+    return ranked(
+        import_scipy("signal.medfilt2d", "scipy.signal").order_filter,
+        (image, np.ones(lengths), np.prod(lengths) // 2),
+        {},
+    )
 
 
 SIGNALS: dict[tuple[str, str], Callable[..., Any]] = {

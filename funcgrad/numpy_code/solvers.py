@@ -35,16 +35,19 @@ def _leastsq(
     diag: Any = None,
 ) -> Any:
     """``scipy.optimize.leastsq``, which is ``least_squares`` by Levenberg's and Marquardt's method."""
-    jac = "2-point" if Dfun is None else (lambda x, *args: fnp.asarray(Dfun(x, *args)).T) if col_deriv else Dfun
+    slope: Callable[..., Any] = Dfun
+    jac = "2-point" if Dfun is None else (lambda x, *args: fnp.asarray(slope(x, *args)).T) if col_deriv else slope
     tolerances = {"ftol": ftol, "xtol": xtol, "gtol": max(gtol, np.finfo(float).eps), "max_nfev": maxfev or None}
     args = args if isinstance(args, tuple) else (args,)
-    residuals = lambda x, *args: fnp.asarray(func(x, *args))
+    given: Callable[..., Any] = func
+    residuals = lambda x, *args: fnp.asarray(given(x, *args))
     scale = 1.0 if diag is None else 1.0 / np.asarray(diag)
     found = _own("least_squares")(residuals, x0, jac, method="lm", x_scale=scale, args=args, **tolerances)
     if not full_output:
         return found.x, found.status
     told = {"fvec": found.fun, "nfev": found.nfev}
-    return found.x, fnp.linalg.inv(found.jac.T @ found.jac), told, found.message, found.status
+    slopes = import_module("funcgrad.transforms").jacfwd(lambda x: residuals(x, *args))(found.x)
+    return found.x, fnp.linalg.inv(slopes.T @ slopes), told, found.message, found.status
 
 
 #: What the functions call their settings, and what ``root`` calls them.
@@ -88,15 +91,21 @@ def _pava(x: Any, w: Any, blocks: Any) -> tuple[Any, Any, Any, int]:
     return fnp.take(means, block), weights, blocks, count
 
 
+def _limits(A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> tuple[Any, Any, Any]:
+    """What ``LinearConstraint`` takes."""
+    return A, lb, ub
+
+
 def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: Any = None, options: Any = None) -> Any:
     """``scipy.optimize.milp``, by ``linprog``: whole numbers do not move."""
-    several = [] if constraints is None else constraints if isinstance(constraints, (list, tuple)) else [constraints]
-    if len(several) and not hasattr(several[0], "A"):  # one, as a tuple
-        several = [import_scipy("optimize.milp", "scipy.optimize").LinearConstraint(*part) for part in [several]]
+    given = () if constraints is None else (constraints,) if hasattr(constraints, "A") else tuple(constraints)
+    if given and not any(hasattr(one, "A") or isinstance(one, tuple) for one in given):
+        given = (given,)  # one, as what LinearConstraint takes
     above, below, equal = [], [], []
-    for one in several:
-        A = fnp.atleast_2d(fnp.asarray(one.A.toarray() if hasattr(one.A, "toarray") else one.A) * 1.0)
-        low, high = (fnp.broadcast_to(fnp.asarray(end) * 1.0, (A.shape[0],)) for end in (one.lb, one.ub))
+    for one in given:
+        matrix, low, high = _limits(*((one.A, one.lb, one.ub) if hasattr(one, "A") else one))
+        A = fnp.atleast_2d(fnp.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix) * 1.0)
+        low, high = (fnp.broadcast_to(fnp.asarray(end) * 1.0, (A.shape[0],)) for end in (low, high))
         floor, ceiling = single(low), single(high)
         for i in range(A.shape[0]):
             if floor[i] == ceiling[i]:
@@ -104,16 +113,20 @@ def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: A
                 continue
             below += [(A[i], high[i])] if np.isfinite(ceiling[i]) else []
             above += [(-A[i], -low[i])] if np.isfinite(floor[i]) else []
-    rows = [[fnp.stack(part) for part in zip(*each, strict=True)] if each else [None, None] for each in (below + above, equal)]
+    rows = [
+        [fnp.stack(part) for part in zip(*each, strict=True)] if each else [None, None]
+        for each in (below + above, equal)
+    ]
     size = len(c)
     low, high = (0.0, np.inf) if bounds is None else (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
     ends = [fnp.broadcast_to(fnp.asarray(end) * 1.0, (size,)) for end in (low, high)]
-    given = fnp.stack(ends, axis=1)
     whole = None if integrality is None else np.broadcast_to(np.asarray(integrality), (size,))
-    return _own("linprog")(c, *rows[0], *rows[1], list(given), integrality=whole, options=options)
+    return _own("linprog")(c, *rows[0], *rows[1], list(fnp.stack(ends, axis=1)), integrality=whole, options=options)
 
 
-def _krylov(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, M: Any = None, **options: Any) -> Any:
+def _krylov(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, M: Any = None, **options: Any
+) -> Any:
     """``lgmres`` and ``gcrotmk`` of ``scipy.sparse.linalg``, which solve as ``gmres`` does."""
     solve = import_module("funcgrad.scipy.sparse").linalg.gmres
     kept = {name: x for name, x in options.items() if name == "maxiter"}

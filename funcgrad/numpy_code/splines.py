@@ -223,7 +223,7 @@ def _nearest(x: Any, y: Any, w: Any, t: Any, k: int) -> tuple[Any, Any]:
 def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any]:
     """A smoothing spline with the knots that FITPACK chooses, which are a constant; ``y`` may have several columns.
 
-    Its coefficients c are least in ``|w (y - A c)|^2 + |B c|^2 / p``, with the jumps B c of the ``k``-th derivative; see
+    Its coefficients c are least in ``|w (y - A c)|^2 + |B c|^2 / p**2``, with jumps B c of the ``k``-th derivative; see
     P. Dierckx, "Algorithms for smoothing data with periodic and parametric splines" (1982). FITPACK stops where the
     first part is near ``s``: p is found again from what it left, and moves so that this stays.
     """
@@ -387,7 +387,7 @@ def _coloc(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
 def _sproot(t: Any, c: Any, mest: int = 0) -> tuple[Any, int, int]:
     """``dfitpack.sproot``: the zeros of a cubic spline, whose derivatives two steps of Newton's method have."""
     t, c = fnp.asarray(t), fnp.asarray(c)
-    root = import_scipy("interpolate.sproot", "scipy.interpolate").sproot(tuple([*map(single, (t, c)), 3]), mest)
+    root = import_scipy("interpolate.sproot", "scipy.interpolate").sproot((single(t), single(c), 3), mest)
     for _ in range(2):
         value, slope = (_spline(t, c[:, None], 3, root, nu, True)[:, 0] for nu in (0, 1))
         root = root - value / slope
@@ -508,7 +508,7 @@ def _regrid(
     """``dfitpack.regrid_smth``: the spline of two variables through values on a grid."""
     if s != 0:
         raise ConversionError(
-            f"scipy.interpolate: FITPACK chooses the knots of a smoothing surface by the data, which has no derivative, "
+            f"scipy.interpolate: FITPACK chooses the knots of a smoothing surface by the data, which have no rule, "
             f"got s={s} and traced data. Pass s=0 to interpolate."
         )
     tx, ty = _interpolating_knots(x, kx, xb, xe), _interpolating_knots(y, ky, yb, ye)

@@ -9,7 +9,6 @@ import scipy.signal
 from helpers import differences
 
 from funcgrad import grad, jvp, trace, vmap
-from funcgrad.errors import ConversionError
 
 RNG = np.random.default_rng(5)
 IMAGE, LINE = RNG.normal(size=(4, 5)), RNG.normal(size=7)

@@ -395,7 +395,8 @@ class _Integral:
 
     def _ends(self, a: Any, b: Any, leaves: Any) -> tuple[Any, Any]:
         """The function at the limits; at an infinite one it has vanished."""
-        ends, how = [], dict(self.tolerances)
+        ends: list[Any] = []
+        how = dict(self.tolerances)
         for end, other in ((a, b), (b, a)):
             known = end
             while isinstance(known, Tracer):

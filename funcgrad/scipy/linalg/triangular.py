@@ -60,7 +60,8 @@ def _by_triangle(s: Array, right: Array) -> Array:
 
 def _turn(s: Array, m: Array) -> Array:
     """The skew X for which nothing stands below the diagonal of ``m + s X - X s``."""
-    n, columns = s.shape[-1], []
+    n = s.shape[-1]
+    columns: list[Any] = []
     for j in range(n - 1):
         right = -m[..., j + 1 :, j, None]
         for k, column in enumerate(columns):
@@ -122,7 +123,10 @@ def _schur_jvp(dx: Array, ans: Any, *, output: str, sort: Any) -> list[Array]:
 
 #: ``schur(x, *, output, sort)``: T and Z of SciPy, and with ``sort`` how many eigenvalues come first.
 _schur: Operation = primitive(
-    "schur", lambda xp, x, **options: _of_scipy("schur", xp, x, **options), jvps=[_schur_jvp], batch="leading",
+    "schur",
+    lambda xp, x, **options: _of_scipy("schur", xp, x, **options),
+    jvps=[_schur_jvp],
+    batch="leading",
     multiple=True,
 )
 
@@ -232,8 +236,10 @@ def hessenberg(a: ArrayLike, calc_q: bool = False, overwrite_a: bool = False, ch
 
 
 def _qz_moved(s: Array, t: Array, m: Array, n: Array) -> list[Array]:
-    """How ``s``, ``t`` and both bases move: nothing stands below the diagonals of ``m + s Y - X s``, ``n + t Y - X t``."""
-    size, left, right = s.shape[-1], [], []
+    """How ``s``, ``t`` and both bases move: nothing is below the diagonal of ``m + s Y - X s`` or ``n + t Y - X t``."""
+    size = s.shape[-1]
+    left: list[Any] = []
+    right: list[Any] = []
     for j in range(size - 1):
         of_s, of_t = -m[..., j + 1 :, j, None], -n[..., j + 1 :, j, None]
         for k, column in enumerate(left):

@@ -102,7 +102,9 @@ def minimize(
 
     def solve(problem: Problem, x0: Any, within: Any, limits: Any) -> Any:
         start = vector(call, x0)
-        known = [one._replace(fun=f, low=a, high=b, args=rest) for one, (f, a, b, rest) in zip(limited, limits, strict=True)]
+        known = [
+            one._replace(fun=f, low=a, high=b, args=rest) for one, (f, a, b, rest) in zip(limited, limits, strict=True)
+        ]
         given = _Derivatives(problem, start, kind, together, jac, hess, hessp)
         box = bounds if fixed else list(zip(*(vector(call, end) for end in within), strict=True))
         slopes = {"jac": given.jac, "hess": given.hess, "hessp": given.hessp}

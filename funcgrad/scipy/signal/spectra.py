@@ -11,7 +11,6 @@ from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import add_along_axis, getitem
 from funcgrad.scipy.own_code import mirrors, of_scipy
 from funcgrad.scipy.signal.filters import constant

@@ -19,7 +19,7 @@ __all__ = ["ConvexHull"]
 class ConvexHull:
     """The convex hull of points: its facets, its volume and its area, which have derivatives in the points.
 
-    Of plain points all is SciPy's. Which points are corners is a constant: where another one becomes a corner, there is a
+    Of plain points all is SciPy's. Which points are corners is a constant: where another one becomes one, there is a
     kink.
 
     Args:
@@ -64,7 +64,9 @@ class ConvexHull:
         if name in _TRACED:
             return _TRACED[name](self)
         if name not in _CONSTANT:
-            raise AttributeError(f"spatial.ConvexHull: {name} is for plain points. Compute it from points and simplices.")
+            raise AttributeError(
+                f"spatial.ConvexHull: {name} is for plain points. Compute it from points and simplices."
+            )
         return getattr(self.plain, name)
 
 

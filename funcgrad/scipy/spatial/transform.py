@@ -139,8 +139,8 @@ class Rotation:
         turns = turns[..., None] if backend.shape_of(axes)[0] == 1 and not turns.ndim else turns
         if order not in ("e", "extrinsic", "i", "intrinsic") or turns.shape[-1] != len(axes):
             raise ShapeError(
-                "spatial.transform.Rotation.from_davenport: order must be 'extrinsic' or 'intrinsic', and there must be "
-                f"an angle for each axis, got {order!r}, {describe(axes)} and {describe(turns)}."
+                "spatial.transform.Rotation.from_davenport: order must be 'extrinsic' or 'intrinsic', and there must be"
+                f" an angle for each axis, got {order!r}, {describe(axes)} and {describe(turns)}."
             )
         axes = axes / fnp.linalg.norm(axes, axis=-1, keepdims=True)
         parts = [Rotation.from_rotvec(axes[i] * turns[..., i, None], degrees) for i in range(len(axes))]
