@@ -43,10 +43,10 @@ def _updating(name: str) -> Callable[..., Any]:
     def update(self: _At, y: Any, /, copy: bool | None = None, xp: Any = None) -> Any:
         x: Any = self.x
         found = getattr(fnp.at(x)[self.idx], name)(y)
-        if copy or not isinstance(x, Tracer) or not x.ndim or getattr(x, "alias", None) is READ_ONLY:
-            return found
-        x[...] = found  # in place, which is what SciPy sees of NumPy's arrays
-        return x
+        stays = copy or not isinstance(x, Tracer) or not fnp.ndim(x) or getattr(x, "alias", None) is READ_ONLY
+        if not stays:
+            self.x[...] = found  # in place, which is what SciPy sees of NumPy's arrays
+        return found if stays else self.x
 
     return update
 

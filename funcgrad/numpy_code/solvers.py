@@ -46,7 +46,7 @@ def _leastsq(
     if not full_output:
         return found.x, found.status
     told = {"fvec": found.fun, "nfev": found.nfev}
-    slopes = import_module("funcgrad.transforms").jacfwd(lambda x: residuals(x, *args))(found.x)
+    slopes = import_module("funcgrad.transforms").jacfwd(residuals)(found.x, *args)
     return found.x, fnp.linalg.inv(slopes.T @ slopes), told, found.message, found.status
 
 

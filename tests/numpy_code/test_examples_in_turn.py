@@ -144,6 +144,7 @@ SOLVERS = {
         .as_matrix()
     ),
     "left vectors": lambda x: np.abs(scipy.linalg.eig(M + np.diag(x), left=True, right=False)[1]),
+    "between two numbers": lambda x: scipy.linalg.eigh(M + M.T + np.diag(x), subset_by_value=(6.5, 99.0))[0],
     "pairs of numbers": lambda x: np.real(scipy.linalg.eig(M + np.diag(x), right=False, homogeneous_eigvals=True)),
     "complex form": lambda x: np.abs(scipy.linalg.rsf2csf(*scipy.linalg.schur(M - 9 * np.tri(3, k=-1) * x))[0]),
 }
