@@ -78,6 +78,9 @@ class ConversionError(ConcretizationError, InputError):
     A transform that meets it runs the function once more, with funcgrad's functions in place of NumPy's.
     """
 
+    #: Whether compiled code refused, which takes no traced value whatever the function around it does.
+    compiled = False
+
 
 class NoRuleError(NotDifferentiableError, ConversionError):
     """A traced value came to a function of another library for which there is no rule (a ``TypeError``)."""

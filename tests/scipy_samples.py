@@ -108,7 +108,7 @@ LINALG = {
     "matrix_balance": lambda m, x: m.matrix_balance(matrix(x))[0],
     "norm": lambda m, x: m.norm(matrix(x)),
     "null_space": lambda m, x: np.abs(m.null_space(matrix(x)[:2])),
-    "ordqz": None,
+    "ordqz": lambda m, x: m.ordqz(symmetric(x), M)[0],
     "orth": lambda m, x: np.abs(m.orth(matrix(x)[:, :2])),
     "orthogonal_procrustes": lambda m, x: m.orthogonal_procrustes(matrix(x), M)[0],
     "pascal": None,
@@ -120,9 +120,9 @@ LINALG = {
     "qr_insert": None,
     "qr_multiply": lambda m, x: m.qr_multiply(matrix(x), B)[0],
     "qr_update": None,
-    "qz": None,
+    "qz": lambda m, x: m.qz(symmetric(x), M)[0],
     "rq": lambda m, x: m.rq(matrix(x))[0],
-    "rsf2csf": None,
+    "rsf2csf": lambda m, x: np.abs(m.rsf2csf(*m.schur(matrix(x) - 9 * np.tri(3, k=-1)))[0]),
     "schur": lambda m, x: np.diag(m.schur(symmetric(x))[0]),
     "signm": lambda m, x: m.signm(symmetric(x)) + symmetric(x),
     "sinhm": lambda m, x: m.sinhm(matrix(x) * 0.2),
@@ -235,6 +235,7 @@ SIGNAL = {
     "lsim": lambda m, x: m.lsim((x[:1], [1.0, x[2], x[3]]), np.ones(9), T)[1],
     "max_len_seq": None,
     "medfilt": lambda m, x: m.medfilt(wave(x), 3),
+    "medfilt2d": lambda m, x: m.medfilt2d(image(x), 3),
     "minimum_phase": None,
     "normalize": lambda m, x: m.normalize(x[:2], x[2:])[0],
     "oaconvolve": lambda m, x: m.oaconvolve(wave(x), x),
@@ -469,8 +470,8 @@ INTERPOLATE = {
     "make_interp_spline": lambda m, x: m.make_interp_spline(T[:5], wave(x)[:5])(0.31),
     "make_lsq_spline": lambda m, x: m.make_lsq_spline(T, wave(x)[:9], KNOTS)(0.31),
     "make_smoothing_spline": lambda m, x: m.make_smoothing_spline(T, wave(x)[:9], lam=0.1)(0.31),
-    "make_splprep": None,
-    "make_splrep": None,
+    "make_splprep": lambda m, x: m.make_splprep([np.cos(T), wave(x)[:9]], s=0.01)[0](0.31),
+    "make_splrep": lambda m, x: m.make_splrep(T, wave(x)[:9], s=0.01)(0.31),
     "pade": lambda m, x: m.pade(x, 2)[0].coeffs,
     "pchip_interpolate": lambda m, x: m.pchip_interpolate(T, wave(x)[:9], x * 0.3),
     "splev": lambda m, x: m.splev(x * 0.3, m.splrep(T, np.sin(T))),
@@ -478,9 +479,9 @@ INTERPOLATE = {
     "splrep": lambda m, x: m.splev(0.31, m.splrep(T, wave(x)[:9])),
     "splder": lambda m, x: m.splev(0.31, m.splder((KNOTS, padded(x), 3))),
     "splantider": lambda m, x: m.splev(0.31, m.splantider((KNOTS, padded(x), 3))),
-    "sproot": None,
+    "sproot": lambda m, x: m.sproot(m.splrep(T, wave(x)[:9] - np.mean(wave(x)[:9]))),
     "spalde": lambda m, x: m.spalde(0.31, (KNOTS, padded(x), 3)),
-    "splprep": None,
+    "splprep": lambda m, x: m.splev(0.31, m.splprep([np.cos(T), wave(x)[:9]], s=0)[0])[1],
     "insert": lambda m, x: m.insert(0.31, (KNOTS, padded(x), 3))[1][:6],
     "bisplev": lambda m, x: m.bisplev(x[0] * 0.3, x[1] * 0.3, m.bisplrep(*np.meshgrid(T, T), np.outer(T, T))),
     "bisplrep": None,
@@ -573,7 +574,7 @@ DISTANCE = {
     "cdist": lambda m, x: m.cdist(points(x), points(x)[:1] + 1),
     "pdist": lambda m, x: m.pdist(points(x)),
     "squareform": lambda m, x: m.squareform(m.pdist(points(x))),
-    "directed_hausdorff": None,
+    "directed_hausdorff": lambda m, x: m.directed_hausdorff(points(x), points(x)[:1] + 1)[0],
 }
 FFT = (
     {
@@ -623,9 +624,15 @@ OPTIMIZE = {
     "rosen_hess": lambda m, x: m.rosen_hess(x),
     "rosen_hess_prod": lambda m, x: m.rosen_hess_prod(x, T[:4]),
     "bracket": None,
-    "linprog": None,
-    "milp": None,
-    "broyden1": None,
+    "linprog": lambda m, x: m.linprog([-1, -2], [[1, 1], [1, 3]], x[:2]).x,
+    "milp": lambda m, x: m.milp([-1, -2 * x[0]], integrality=[1, 0], bounds=m.Bounds(0.0, 3.7)).fun,
+    "broyden1": lambda m, x: m.broyden1(lambda p: p + 0.2 * np.sin(p) - x, np.ones(4), f_tol=1e-12),
+    "newton_krylov": lambda m, x: m.newton_krylov(lambda p: p + 0.2 * np.sin(p) - x, np.ones(4), f_tol=1e-12),
+    "leastsq": lambda m, x: m.leastsq(lambda p: [p[0] - x[0], p[0] * p[1] - x[1]], [1.0, 1.0], xtol=1e-13)[0],
+    "isotonic_regression": lambda m, x: m.isotonic_regression(x * np.array([1.0, 0.2, 3.0, 0.7])).x,
+    "differential_evolution": lambda m, x: (
+        m.differential_evolution(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [(-2.0, 2.0)], rng=0, tol=1e-13).x
+    ),
 }
 TABLE = {
     "scipy.linalg": LINALG,
@@ -645,7 +652,6 @@ TABLE = {
 REFUSED = {
     **scipy_samples_more.REFUSED,
     "scipy.optimize": words("fmin_l_bfgs_b"),
-    "scipy.linalg": words("hessenberg schur"),
     "scipy.signal": words("symiirorder1 cspline2d qspline2d"),
     "scipy.stats": words("invwishart Binomial Mixture truncate abs exp log order_statistic ks_1samp kstest"),
 }
@@ -657,4 +663,4 @@ REFUSED_DENSITIES = frozenset(
 BRANCHES = frozenset(("irwinhall", "kappa4"))
 #: How far the numbers of SciPy's solvers are off where they stop by default.
 ROUGH = {"approx_fprime": 1e-2, "least_squares": 2e-3, "curve_fit": 1e-2, "golden": 1e-3}
-ROUGH |= {"fminbound": 1e-3, "fmin": 1e-2}
+ROUGH |= {"differential_evolution": 1e-3, "fminbound": 1e-3, "fmin": 1e-2}

@@ -244,5 +244,4 @@ REFUSED = {
         "ellip_normal lqn lqmn lmbda riccati_jn riccati_yn ncfdtr chndtr chndtrix nctdtr nctdtrit"
     ),
     "scipy.sparse": ("expand_dims",),
-    "scipy.spatial": ("ConvexHull",),
 }

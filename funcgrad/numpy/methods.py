@@ -412,12 +412,16 @@ def _refusing(name: str, instead: str) -> Method:
     return method
 
 
-_IN_PLACE: dict[str, Method] = {"resize": viewing.resize} | {
-    name: _refusing(name, instead)
-    for name, instead in {
-        "byteswap": "stop_gradient(x)",
-        "getfield": "x.astype(dtype)",
-        "setfield": "x[...] = y",
-        "setflags": "x.copy() to have an array that can be written to",
-    }.items()
+def _setflags(x: Tracer, write: bool | None = None, align: Any = None, uic: Any = None) -> None:
+    """``x.setflags(write=False)``, by which a class keeps others from writing: nothing of ``x`` changes."""
+    if write is not False or align or uic:
+        _refusing("setflags", "x.copy() to have an array that can be written to")(x)
+
+
+_IN_PLACE: dict[str, Method] = {
+    "byteswap": _refusing("byteswap", "stop_gradient(x)"),
+    "getfield": _refusing("getfield", "x.astype(dtype)"),
+    "resize": viewing.resize,
+    "setfield": _refusing("setfield", "x[...] = y"),
+    "setflags": _setflags,
 }

@@ -16,7 +16,9 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
+from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.kernels import kernel
+from funcgrad.numpy_code.names import homes_of
 from funcgrad.numpy_code.sparse import holds_values, plain_matrix, standing_for
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
@@ -51,6 +53,8 @@ def compiled(fun: Any, twin: Any = None) -> Any:
         twin: what takes traced values in its place.
     """
     ours = kernel(fun) or twin
+    if ours is not None and is_public(fun, homes_of(fun)):
+        ours = each_in_turn(ours, f"{fun.__module__}.{fun.__name__}")
 
     @functools.wraps(fun, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -98,6 +102,7 @@ def refuse(fun: Any, args: list[Any]) -> NoReturn:
         f"{shown}{user_line()}. Give the function a derivative of its own with funcgrad.custom_vjp or custom_jvp, or "
         "use funcgrad's functions instead."
     )
+    error.compiled = True
     refused[get_ident()] = str(error)
     try:
         raise error

@@ -12,7 +12,9 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import ByIdentity, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.local_calls import with_local_calls
+from funcgrad.numpy_code.names import homes_of
 from funcgrad.numpy_code.runs import PLAIN
 from funcgrad.numpy_code.scope import globals_of, is_called, names_behind
 
@@ -135,13 +137,16 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
         built.__dict__.update(attributes)
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
+    shown: Any = each_in_turn(built, f"{fun.__module__}.{fun.__name__}") if is_public(fun, homes_of(fun)) else built
     if lasting:
         if fun.__closure__:
-            translate.closures[fun] = built, watched
+            translate.closures[fun] = shown, watched
         else:
-            translate.functions.put(fun, built)
+            translate.functions.put(fun, shown)
         del memo[id(fun)]
-    return built, lasting and not watched
+    elif shown is not built:
+        memo[id(fun)] = fun, shown
+    return shown, lasting and not watched
 
 
 def closed(fun: FunctionType, translate: Any) -> Built | None:

@@ -17,6 +17,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete, user_line
+from funcgrad.numpy.peeking import single
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
@@ -27,12 +28,14 @@ from funcgrad.numpy_code.iterations import ITERATIONS
 from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
 from funcgrad.numpy_code.signals import SIGNALS
+from funcgrad.numpy_code.solvers import SOLVERS
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
+from funcgrad.writable import READ_ONLY
 
 
 class _At:
-    """``array_api_extra.at(x, idx).set(y)``: a new array with other values at some places."""
+    """``array_api_extra.at(x, idx).set(y)``: ``x`` with other values at some places."""
 
     def __init__(self, x: Any, idx: Any = None, /) -> None:
         self.x, self.idx = x, idx
@@ -43,7 +46,12 @@ class _At:
 
 def _updating(name: str) -> Callable[..., Any]:
     def update(self: _At, y: Any, /, copy: bool | None = None, xp: Any = None) -> Any:
-        return getattr(fnp.at(self.x)[self.idx], name)(y)
+        x: Any = self.x
+        found = getattr(fnp.at(x)[self.idx], name)(y)
+        stays = copy or not isinstance(x, Tracer) or not fnp.ndim(x) or getattr(x, "alias", None) is READ_ONLY
+        if not stays:
+            self.x[...] = found  # in place, which is what SciPy sees of NumPy's arrays
+        return found if stays else self.x
 
     return update
 
@@ -165,6 +173,14 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
     return values, vectors, 0
 
 
+def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
+    """``_hausdorff.directed_hausdorff``: the distance of two points, which are a constant."""
+    find = import_scipy("spatial.distance.directed_hausdorff", "scipy.spatial._hausdorff").directed_hausdorff
+    _, i, j = find(*[np.ascontiguousarray(single(x)) for x in (u, v)], *rest)
+    apart = fnp.asarray(u)[i] - fnp.asarray(v)[j]
+    return fnp.linalg.norm(apart), i, j
+
+
 def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
     """``_stats_pythran.siegelslopes``: the median over the points of the median slope to the other points.
 
@@ -228,6 +244,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **LEGENDRE,
     **MINIMA,
     **SIGNALS,
+    **SOLVERS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
@@ -240,6 +257,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
+    ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
@@ -263,7 +281,8 @@ PYTHONS = frozenset(
         "scipy.signal._waveforms",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
-        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *MINIMA)],
+        "scipy.interpolate._rbfinterp_xp",
+        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *MINIMA, *SOLVERS)],
     )
 )
 

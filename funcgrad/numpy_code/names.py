@@ -55,7 +55,7 @@ def counterpart(value: Any) -> Any:
     name = attribute(value, "__name__") or attribute(value, "name")  # a distribution of SciPy
     if not isinstance(name, str):
         return value
-    for home in _homes(value):
+    for home in homes_of(value):
         public = getattr(sys.modules.get(home), name, None)
         if public is value or (public is not None and getattr(public, "__wrapped__", None) is value):
             return of_python(home, name) if home in MODULES else _of_own(home, name, value)
@@ -233,7 +233,7 @@ def _others() -> dict[Any, Any]:
     }
 
 
-def _homes(value: Any) -> list[str]:
+def homes_of(value: Any) -> list[str]:
     """The public modules that may hold ``value``."""
     if isinstance(value, np.ufunc):
         return ["numpy", "scipy.special"]

@@ -110,8 +110,20 @@ def _peak_widths(
     return right - left, height, left, right
 
 
+def _medfilt2d(image: Any, size: Any) -> Any:
+    """``_sigtools._medfilt2d``: the median of each rectangle, the image being continued by zeros."""
+    lengths = [int(n) for n in size]
+    ranked = import_module("funcgrad.numpy_code").run_anywhere
+    return ranked(
+        import_scipy("signal.medfilt2d", "scipy.signal").order_filter,
+        (image, np.ones(lengths), np.prod(lengths) // 2),
+        {},
+    )
+
+
 SIGNALS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
+    ("scipy.signal._sigtools", "_medfilt2d"): _medfilt2d,
     ("scipy.signal._spline", "sepfir2d"): _sepfir2d,
     ("scipy.signal._waveforms", "sawtooth"): _sawtooth,
     ("scipy.signal._peak_finding_utils", "_local_maxima_1d"): lambda x: _theirs("_local_maxima_1d", x),

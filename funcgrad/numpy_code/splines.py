@@ -1,14 +1,16 @@
 """What SciPy has compiled of splines and piecewise polynomials, with derivatives; see ``kernels``.
 
-Knots and the places of data are constants; values, weights and coefficients may be traced, and so may the points at
-which a spline is evaluated.
+Values, weights, coefficients, knots, the places of data and the points at which a spline is evaluated may be traced.
+Which piece a point lies in, and which knots a smoothing spline has, are constants.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from importlib import import_module
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +18,13 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.peeking import known, single
 from funcgrad.optional import import_scipy
 
 
 def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
     """The number of the piece that each point lies in, and whether it lies outside of all."""
-    knots = np.asarray(knots)
+    knots = fnp.asarray(knots)
     inside = fnp.searchsorted(knots, x, "right") - 1
     outside = fnp.logical_or(fnp.logical_or(x < knots[0], x > knots[-1]), fnp.isnan(x))
     return fnp.clip(inside, 0, len(knots) - 2), fnp.logical_and(outside, not extrapolate)
@@ -55,12 +58,13 @@ def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -
 def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
     """``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
     place, outside = _piece(x, knots, bool(extrapolate))
-    knots = np.asarray(knots)
-    width = (knots[place + 1] - knots[place])[:, None]
+    knots = fnp.asarray(knots)
+    left = fnp.take(knots, place)
+    width = (fnp.take(knots, place + 1) - left)[:, None]
     rows = [fnp.take(row, place, axis=0) for row in c]
     for _ in range(nu):
         rows = [(len(rows) - 1) / width * (after - before) for before, after in pairwise(rows)]
-    s = (x - knots[place])[:, None] / width
+    s = (x - left)[:, None] / width
     while len(rows) > 1:  # de Casteljau's way
         rows = [before * (1 - s) + after * s for before, after in pairwise(rows)]
     value = fnp.where(outside[:, None], np.nan, rows[0] if rows else 0.0)
@@ -69,7 +73,7 @@ def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) 
 
 def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> None:
     """``_ppoly.integrate``: the integral from ``a`` to ``b``, which is not smaller."""
-    knots = np.asarray(knots)
+    knots = fnp.asarray(knots)
     (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
     total = fnp.zeros(out.shape)
     for n in range(int(first), int(last) + 1):
@@ -83,7 +87,7 @@ def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -
 def _fix_continuity(c: Any, knots: Any, order: int) -> None:
     """``_ppoly.fix_continuity``: lower coefficients such that derivatives up to ``order`` pass from piece to piece."""
     k = len(c)
-    knots = np.asarray(knots)
+    knots = fnp.asarray(knots)
     for n in range(1, c.shape[1]):
         s = knots[n] - knots[n - 1]
         for nu in range(order, -1, -1):
@@ -96,7 +100,7 @@ def _fix_continuity(c: Any, knots: Any, order: int) -> None:
 
 def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
     """The ``k + 1`` B-splines that are not zero in the piece ``place``, by the formula of de Boor and Cox."""
-    values, t = [fnp.ones_like(x)], np.asarray(t)
+    values, t = [fnp.ones_like(x * 1.0)], fnp.asarray(t)
     for degree in range(1, k + 1):
         saved: Any = 0.0
         new = []
@@ -111,7 +115,7 @@ def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
 
 def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
     """Splines with coefficients ``c[i, n]`` at ``x``."""
-    t, c = np.asarray(t), c[: len(t) - k - 1]
+    t, c = fnp.asarray(t), c[: len(t) - k - 1]
     for degree in range(k, k - nu, -1):
         widths = t[degree + 1 : len(t) - 1] - t[1 : len(t) - degree - 1]
         c = degree * (c[1:] - c[:-1]) / fnp.where(widths == 0, 1.0, widths)[:, None]
@@ -141,7 +145,7 @@ def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
 
 def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any, int]:
     """``dfitpack.splder``: what is outside is as ``ext`` says: extrapolated, zero, an error, or the boundary's."""
-    t = np.asarray(t)
+    t = fnp.asarray(t)
     low, high = t[k], t[len(t) - k - 1]
     outside = fnp.logical_or(x < low, x > high)
     if ext == 2 and fnp.any(outside):
@@ -159,11 +163,11 @@ def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
 
 def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     """``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
-    t = np.asarray(t)
+    t = fnp.asarray(t)
     n = len(t) - k - 1
     widths = (t[k + 1 : k + 1 + n] - t[:n]) / (k + 1)
     sums = fnp.concatenate([np.zeros(1), fnp.cumsum(fnp.asarray(c)[:n] * widths)])
-    knots = np.concatenate([t[:1], t, t[-1:]])
+    knots = fnp.concatenate([t[:1], t, t[-1:]])
     ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
     low, high = _spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
     return high - low, None
@@ -198,10 +202,14 @@ def _design(t: Any, k: int, x: Any, nu: int = 0) -> Any:
 
 def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
     """The knots that FITPACK chooses for a spline through all points: these without the outermost, or their middles."""
-    x, half = np.asarray(x, float), (k + 1) // 2
+    x, half = fnp.asarray(x) * 1.0, (k + 1) // 2
     inner = x[half : len(x) - half] if k % 2 else (x[half : len(x) - half] + x[half + 1 : len(x) - half + 1]) / 2
-    ends = [x[0] if low is None else low], [x[-1] if high is None else high]
-    return np.concatenate([ends[0] * (k + 1), inner[: len(x) - k - 1], ends[1] * (k + 1)])
+    return _clamped(x[0] if low is None else low, inner[: len(x) - k - 1], x[-1] if high is None else high, k)
+
+
+def _clamped(low: Any, inner: Any, high: Any, k: int) -> Any:
+    """Knots of which the first and the last stand there ``k + 1`` times."""
+    return fnp.concatenate([fnp.full(k + 1, low * 1.0), inner, fnp.full(k + 1, high * 1.0)])
 
 
 def _nearest(x: Any, y: Any, w: Any, t: Any, k: int) -> tuple[Any, Any]:
@@ -212,28 +220,58 @@ def _nearest(x: Any, y: Any, w: Any, t: Any, k: int) -> tuple[Any, Any]:
     return c, fnp.sum((weights * (y - matrix @ c)) ** 2)
 
 
-def _refuse_smoothing(s: Any) -> NoReturn:
-    raise ConversionError(
-        f"scipy.interpolate: FITPACK chooses the knots of a smoothing spline by the data, which has no derivative, got "
-        f"s={s} and traced data. Pass s=0 to interpolate, or the knots, as to make_lsq_spline."
-    )
+def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any]:
+    """A smoothing spline with the knots that FITPACK chooses, which are a constant; ``y`` may have several columns.
+
+    Its coefficients c are least in ``|w (y - A c)|^2 + |B c|^2 / p**2``, with jumps B c of the ``k``-th derivative; see
+    P. Dierckx, "Algorithms for smoothing data with periodic and parametric splines" (1982). FITPACK stops where the
+    first part is near ``s``: p is found again from what it left, and moves so that this stays.
+    """
+    xb, xe = x[0] if xb is None else xb, x[-1] if xe is None else xe
+    columns = y if y.ndim == 2 else y[:, None]
+    w = fnp.ones(len(x)) if w is None else fnp.asarray(w)
+    fit = import_scipy("interpolate.splprep", "scipy.interpolate").splprep
+    given = [np.ascontiguousarray(single(each)) for each in (columns.T, w, x, fnp.stack([xb, xe]) * 1.0)]
+    found = fit(*given[:3], *given[3], k=k, s=s, full_output=True, quiet=1)
+    knots, left = found[0][0][0], found[1]
+    if len(knots) == len(x) + k + 1:
+        t = _interpolating_knots(x, k, xb, xe)
+        return t, fnp.linalg.solve(_design(t, k, x), y), 0.0 * fnp.sum(y)
+    t = _clamped(xb, fnp.take(x, np.searchsorted(given[2], knots[k + 1 : -k - 1])), xe, k)
+    design, edges = w[:, None] * _design(t, k, x), t[k : len(t) - k]
+    jumps = fnp.diff(_design(t, k, (edges[1:] + edges[:-1]) / 2, k), axis=0)
+    right = fnp.concatenate([w[:, None] * columns, fnp.zeros((len(jumps), columns.shape[1]))])
+
+    def at(p: Any) -> tuple[Any, Any]:
+        c = fnp.linalg.lstsq(fnp.concatenate([design, jumps / p]), right, rcond=None)[0]
+        return c, fnp.sum((right[: len(x)] - design @ c) ** 2)
+
+    nearest, least = _nearest(x, columns, w, t, k)
+    if not len(jumps) or abs(left - single(least)) <= 1e-9 * left:
+        c, total = nearest, least
+    else:
+        own = import_module("funcgrad.scipy.optimize")
+        size = float(np.linalg.norm(single(jumps)) / np.linalg.norm(single(design)))
+        ratio = own.brentq(lambda q: fnp.log(at(size * fnp.exp(q))[1] / left), -25.0, 25.0, xtol=1e-14)
+        c, total = at(size * fnp.exp(ratio))
+    return t, (c if y.ndim == 2 else c[:, 0]), total
 
 
 def _fitted(task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any) -> tuple[Any, Any, Any, int]:
-    """A spline through all points, or the nearest with the knots ``t`` where ``task`` is -1.
+    """A spline through all points, a smooth one, or the nearest with the knots ``t`` where ``task`` is -1.
 
     Returns:
         Its knots, its coefficients, what is left of ``y``, squared, and FITPACK's number for how it was found.
     """
     if task == -1:
-        knots = np.concatenate([[xb] * (k + 1), np.asarray(t[k + 1 : len(t) - k - 1]), [xe] * (k + 1)])
+        knots = _clamped(xb, fnp.asarray(t)[k + 1 : len(t) - k - 1], xe, k)
         c, left = _nearest(x, y, w, knots, k)
     elif task == 0 and s == 0:
         knots, left = _interpolating_knots(x, k, xb, xe), 0.0
         c = fnp.linalg.solve(_design(knots, k, x), y)
     else:
-        _refuse_smoothing(s)
-    return knots, fnp.concatenate([c, np.zeros(k + 1)]), left, 0 if task else -1
+        knots, c, left = _smoothing(x, y, w, xb, xe, k, s)
+    return knots, fnp.concatenate([c, np.zeros((k + 1, *c.shape[1:]))]), left, 0 if task or s else -1
 
 
 def _curfit(
@@ -267,21 +305,133 @@ def _fpcurfm1(x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe:
     return x, y, w, xb, xe, k, -1.0, len(t), t, c, left, None, None, told
 
 
-def _qr_reduce(a: Any, offset: Any, nc: int, y_w: Any) -> None:
-    """``_dierckx.qr_reduce`` of a matrix whose rows ``a`` begin at ``offset``; it does what ``fpback`` does, too."""
-    columns = np.asarray(offset)[:, None] + np.arange(a.shape[1])
-    matrix = fnp.zeros((len(a), nc))
+def _banded(a: Any, offset: Any, nc: int) -> Any:
+    """The matrix whose rows ``a`` begin at ``offset``."""
+    columns = _common(offset)[:, None] + np.arange(a.shape[1])
+    matrix = fnp.zeros((len(a), nc + a.shape[1]))
     matrix[np.arange(len(a))[:, None], columns] = a
-    y_w[:nc] = fnp.linalg.lstsq(matrix, y_w, rcond=None)[0]
+    return matrix[:, :nc]
+
+
+def _qr_reduce(a: Any, offset: Any, nc: int, y_w: Any, startrow: int = 1) -> None:
+    """``_dierckx.qr_reduce``: R in place of a matrix whose rows ``a`` begin at ``offset``, and Q^T y in place of y."""
+    q, r = fnp.linalg.qr(_banded(a, offset, nc))
+    up = fnp.where(fnp.diagonal(r) < 0, -1.0, 1.0)  # FITPACK's rotations leave a diagonal that is positive
+    wide = fnp.pad(r * up[:, None], [(0, 0), (0, a.shape[1])])
+    a[:nc] = wide[np.arange(nc)[:, None], np.arange(nc)[:, None] + np.arange(a.shape[1])]
+    a[nc:] = 0.0
+    y_w[:nc] = (q * up).T @ y_w
+    offset[:nc] = np.arange(nc)
 
 
 def _fpback(a: Any, nc: int, *given: Any) -> Any:
     """``_dierckx.fpback``: the coefficients of the nearest spline, and from SciPy 1.17 on what is left, squared."""
-    c = given[-1][:nc]
+    c = fnp.linalg.solve(_banded(a[:nc], np.arange(nc), nc), given[-1][:nc])
     if len(given) == 1:
         return c
     x, y, t, k, w, _ = given
-    return c, None, fnp.sum((w[:, None] * (y - _design(t, k, x) @ c)) ** 2)
+    each = fnp.sum((w[:, None] * (y - _design(t, k, x) @ c)) ** 2, axis=1)
+    return c, each, fnp.sum(each)
+
+
+def _common(places: Any) -> Any:
+    """Numbers of pieces, which all examples of a ``vmap`` must have in common."""
+    values, shape = known(places), np.shape(places)
+    if values is not None and values.shape != shape:
+        every = values.reshape(-1, *shape)
+        if (every == every[:1]).all():
+            return every[0]
+    return np.asarray(single(places))
+
+
+def _find_interval(t: Any, k: int, x: Any, start: int, extrapolate: bool) -> int:
+    """``_dierckx.find_interval``."""
+    find = import_scipy("interpolate.make_interp_spline", "scipy.interpolate._dierckx").find_interval
+    place: int = find(np.ascontiguousarray(single(t)), k, float(single(x)), start, extrapolate)
+    return place
+
+
+def _all_splines(t: Any, k: int, x: Any, place: int, nu: int = 0) -> Any:
+    """``_dierckx.evaluate_all_bspl``: derivatives of the B-splines that are not zero in a piece."""
+    return _spline(t, np.eye(len(t) - k - 1)[:, place - k : place + 1], k, fnp.reshape(x, (1,)), nu, True)[0]
+
+
+def _next_knot(x: Any, t: Any, k: int, left: Any) -> Any:
+    """``_dierckx.fpknot``: the point that becomes a knot, where most is left of the data."""
+    choose = import_scipy("interpolate.generate_knots", "scipy.interpolate._dierckx").fpknot
+    given = [np.ascontiguousarray(single(each)) for each in (x, t, left)]
+    return fnp.asarray(x)[int(np.searchsorted(given[0], choose(given[0], given[1], k, given[2])))]
+
+
+def _rows(x: Any, t: Any, k: int) -> tuple[Any, Any]:
+    """The ``k + 1`` B-splines at each point that are not zero there, and the number of the first of them."""
+    t = fnp.asarray(t)
+    place = fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, len(t) - k - 2)
+    return fnp.stack(_basis(t, k, x, place), axis=-1), _common(place) - k
+
+
+def _data_matrix(x: Any, t: Any, k: int, w: Any, extrapolate: bool = False) -> tuple[Any, Any, int]:
+    """``_dierckx.data_matrix``: the matrix of B-splines at points, without its zeros."""
+    rows, offset = _rows(x, t, k)
+    return w[:, None] * rows, offset, len(t) - k - 1
+
+
+def _coloc(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
+    """``_dierckx._coloc``: the same as the diagonals of a banded matrix, in the columns of ``ab``."""
+    rows, first = _rows(x, t, k)
+    for a in range(k + 1):
+        columns = first + a
+        ab[columns, 2 * k + np.arange(len(first)) + offset - columns] = rows[:, a]
+
+
+def _sproot(t: Any, c: Any, mest: int = 0) -> tuple[Any, int, int]:
+    """``dfitpack.sproot``: the zeros of a cubic spline, whose derivatives two steps of Newton's method have."""
+    t, c = fnp.asarray(t), fnp.asarray(c)
+    root = import_scipy("interpolate.sproot", "scipy.interpolate").sproot((single(t), single(c), 3), mest)
+    for _ in range(2):
+        value, slope = (_spline(t, c[:, None], 3, root, nu, True)[:, 0] for nu in (0, 1))
+        root = root - value / slope
+    return root, root.shape[0], 0
+
+
+def _dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
+    """``dfitpack.dblint``: the integral of a spline of two variables over a rectangle."""
+
+    def along(t: Any, k: int, low: Any, high: Any) -> Any:
+        t, n = fnp.asarray(t), len(t) - k - 1
+        return fnp.stack([_splint(t, np.eye(n)[i], k, low, high)[0] for i in range(n)])
+
+    of_x, of_y = along(tx, kx, xa, xb), along(ty, ky, ya, yb)
+    return of_x @ fnp.reshape(fnp.asarray(c)[: len(of_x) * len(of_y)], (len(of_x), len(of_y))) @ of_y
+
+
+def _parcur(
+    x: Any,
+    w: Any,
+    u: Any,
+    ub: Any,
+    ue: Any,
+    k: int,
+    task: int,
+    ipar: Any,
+    s: Any,
+    t: Any,
+    nest: int,
+    wrk: Any,
+    iwrk: Any,
+    per: Any,
+) -> tuple[Any, Any, dict[str, Any]]:
+    """``_fitpack._parcur``: a curve through points, or near them, along its parameter, the length of its chords."""
+    points = fnp.reshape(x, (len(u), -1))
+    if per:
+        raise ConversionError("interpolate.splprep: of traced values no curve is periodic. Pass per=False.")
+    if not ipar:
+        run = fnp.cumsum(fnp.sqrt(fnp.sum(fnp.diff(points, axis=0) ** 2, axis=1)))
+        u = fnp.concatenate([np.zeros(1), run / run[-1]])
+        ub, ue = 0.0, 1.0
+    knots, c, left, told = _fitted(task, u, points, w, ub, ue, k, s, t)
+    c = fnp.ravel(c[: len(knots) - k - 1].T)
+    return knots, c, {"u": u, "ub": ub, "ue": ue, "wrk": wrk, "iwrk": iwrk, "ier": told, "fp": left}
 
 
 def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> None:
@@ -298,15 +448,15 @@ def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any,
     """``_fitpack._insert``: the same spline with ``x`` as a knot, ``m`` times more, by the formula of Boehm."""
     if per:
         raise ConversionError("scipy.interpolate.insert: of traced values no spline is periodic. Pass per=False.")
-    t = np.asarray(t, float)
+    t = fnp.asarray(t) * 1.0
     c = fnp.asarray(c)[: len(t) - k - 1]
     for _ in range(m):
-        last = int(np.clip(np.searchsorted(t, x, "right") - 1, k, len(t) - k - 2))
+        last = operator.index(fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, len(t) - k - 2))
         knots, ends = t[last - k + 1 : last + 1], t[last + 1 : last + k + 1]
         share = (x - knots) / (ends - knots)
         between = share * c[last - k + 1 : last + 1] + (1 - share) * c[last - k : last]
         c = fnp.concatenate([c[: last - k + 1], between, c[last:]])
-        t = np.insert(t, last + 1, x)
+        t = fnp.concatenate([t[: last + 1], fnp.reshape(x * 1.0, (1,)), t[last + 1 :]])
     return t, fnp.concatenate([c, np.zeros(k + 1)]), 0
 
 
@@ -357,7 +507,10 @@ def _regrid(
 ) -> tuple[Any, ...]:
     """``dfitpack.regrid_smth``: the spline of two variables through values on a grid."""
     if s != 0:
-        _refuse_smoothing(s)
+        raise ConversionError(
+            f"scipy.interpolate: FITPACK chooses the knots of a smoothing surface by the data, which have no rule, "
+            f"got s={s} and traced data. Pass s=0 to interpolate."
+        )
     tx, ty = _interpolating_knots(x, kx, xb, xe), _interpolating_knots(y, ky, yb, ye)
     along_x = fnp.linalg.solve(_design(tx, kx, x), fnp.reshape(z, (len(x), len(y))))
     c = fnp.linalg.solve(_design(ty, ky, y), along_x.T).T
@@ -436,11 +589,43 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
     for axis, (t, k, x, order) in enumerate(
         zip(self.t, self.k, columns, [0] * ndim if nu is None else nu, strict=True)
     ):
-        splines = _design(np.asarray(t), int(k), x, int(order))
+        splines = _design(t, int(k), x, int(order))
         value = fnp.einsum("pn,pn...->p..." if axis else "pn,n...->p...", splines, value)
         outside = outside | (x < t[k]) | (x > t[len(t) - k - 1])
     value = value if extrapolate else fnp.where(outside.reshape(-1, *[1] * (value.ndim - 1)), np.nan, value)
     return value.reshape(*xi.shape[:-1], *value.shape[1:])
+
+
+# ---- radial functions --------------------------------------------------------------------------------------
+
+#: Those that are smooth at their centers, of the square of the distance; the others are zero there.
+_OF_SQUARES: dict[str, Callable[[Any], Any]] = {
+    "gaussian": lambda square: fnp.exp(-square),
+    "inverse_multiquadric": lambda square: 1.0 / fnp.sqrt(square + 1.0),
+    "inverse_quadratic": lambda square: 1.0 / (square + 1.0),
+    "multiquadric": lambda square: -fnp.sqrt(square + 1.0),
+}
+
+
+def _radial(fun: Any, steps: Any) -> Any:
+    """A radial function of differences of points; where they coincide the distance has no derivative."""
+    square = fnp.sum(steps**2, axis=-1)
+    if fun.__name__ in _OF_SQUARES:
+        return _OF_SQUARES[fun.__name__](square)
+    apart = square != 0
+    return fnp.where(apart, fun(fnp.sqrt(fnp.where(apart, square, 1.0)), fnp), 0.0)
+
+
+def _radial_matrix(x: Any, kernel_func: Any, xp: Any) -> Any:
+    """``_rbfinterp_xp.kernel_matrix``."""
+    return _radial(kernel_func, x[None, :, :] - x[:, None, :])
+
+
+def _radial_rows(x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any, xp: Any) -> Any:
+    """``_rbfinterp_xp._build_evaluation_coefficients``."""
+    fun = import_scipy("interpolate.RBFInterpolator", "scipy.interpolate._rbfinterp_xp").NAME_TO_FUNC[kernel]
+    near = _radial(fun, (x[:, None, :] - y) * epsilon)
+    return fnp.concatenate([near, fnp.prod(((x - shift) / scale)[:, None, :] ** powers, axis=-1)], axis=-1)
 
 
 #: What FITPACK has under the same names in SciPy 1.18 and before, in another module.
@@ -461,6 +646,11 @@ _DFITPACK: dict[str, Callable[..., Any]] = {
     "regrid_smth": _regrid,
     "splder": _splder,
     "splint": _splint,
+    "sproot": _sproot,
+    "dblint": _dblint,
+    "fpchec": lambda *given: import_scipy("interpolate.LSQUnivariateSpline", "scipy.interpolate._dfitpack").fpchec(
+        *[single(x) if fnp.ndim(x) else x for x in given]
+    ),
 }
 
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
@@ -470,13 +660,21 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
     ("scipy.interpolate._ppoly", "real_roots"): real_roots,
     ("scipy.interpolate._dierckx", "evaluate_spline"): _evaluate_spline,
+    ("scipy.interpolate._dierckx", "_coloc"): _coloc,
     ("scipy.interpolate._dierckx", "_norm_eq_lsq"): _norm_eq_lsq,
+    ("scipy.interpolate._dierckx", "data_matrix"): _data_matrix,
+    ("scipy.interpolate._dierckx", "evaluate_all_bspl"): _all_splines,
+    ("scipy.interpolate._dierckx", "find_interval"): _find_interval,
+    ("scipy.interpolate._dierckx", "fpknot"): _next_knot,
+    ("scipy.interpolate._rbfinterp_xp", "kernel_matrix"): _radial_matrix,
+    ("scipy.interpolate._rbfinterp_xp", "_build_evaluation_coefficients"): _radial_rows,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
     ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
     ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
     ("scipy.interpolate._fitpack", "_insert"): _insert,
+    ("scipy.interpolate._fitpack", "_parcur"): _parcur,
     ("scipy.interpolate._fitpack", "insert"): _insert,  # with SciPy 1.18 this and the next two
     ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
     ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,

@@ -23,11 +23,12 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
+from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
 from funcgrad.numpy_code.kernels import PYTHONS, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
-from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
+from funcgrad.numpy_code.names import Names, counterpart, homes_of, is_mirrored, module_behind
 from funcgrad.numpy_code.runs import PLAIN, Few, Latest, Run, current
 from funcgrad.numpy_code.scope import globals_of
 from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
@@ -140,6 +141,8 @@ class Translator:
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
         ours = kernel(value) if value.__module__ in PYTHONS else None
+        if ours is not None and is_public(value, homes_of(value)):
+            ours = each_in_turn(ours, f"{value.__module__}.{value.__name__}")
         ours = ours or dispatching(value, self)
         if ours is not None:
             return ours, True

@@ -33,7 +33,7 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
             "convolve1d gaussian_laplace laplace mean prewitt sobel spline_filter standard_deviation sum_labels "
             "uniform_filter variance"
         ),
-        "signal": "correlate fftconvolve filtfilt hilbert oaconvolve periodogram stft welch",
+        "signal": "correlate fftconvolve filtfilt get_window hilbert oaconvolve periodogram stft welch",
         "spatial.distance": "mahalanobis sqeuclidean",
     }.items()
 }

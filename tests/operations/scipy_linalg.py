@@ -83,6 +83,19 @@ def procrustes(lib, a, b):
     return r, scale * 1.0
 
 
+def left_eigenvectors(lib, a, b):
+    _, left, right = lib.eig(a, b, left=True)
+    return (left * left.conj()).real, (right * right.conj()).real
+
+
+def sizes_of(name):
+    """What does not depend on the phases of columns."""
+    return lambda lib, *args, **options: [(part * part.conj()).real for part in getattr(lib, name)(*args, **options)]
+
+
+#: Matrices of three rows with a pair of conjugate eigenvalues, and with real ones that differ.
+PAIRED = np.array([[1.0, 2.0, 0.3], [-1.5, 0.7, 0.4], [0.2, 0.1, -2.0]])
+DISTINCT = np.array([[1.0, 0.4, 0.3], [0.2, 4.0, 0.5], [0.1, 0.3, -3.0]])
 M, D, X = regular(2, 2), definite(2), array(2, seed=3)
 DOUBLE = np.zeros(())
 BANDS = np.array([[0.0, 1.0, -2.0], [5.0, 6.0, 7.0], [1.5, -0.5, 0.0]])
@@ -148,6 +161,21 @@ OPS = [
     rows("eigvalsh", lambda lib, a: lib.eigvalsh(symmetric(a)), (D,), jax=lambda a: jsl.eigh(symmetric(a))[0]),
     alone("eig", (M,), of=eigenvectors),
     alone("eigvals", (M, regular(2, 2, seed=9))),
+    alone("eig", (M, regular(2, 2, seed=9)), of=left_eigenvectors),
+    alone("qr", (DISTINCT,), of=lambda lib, a: lib.qr(a, mode="economic", pivoting=True)[:2], on_jax=False),
+    alone("schur", (PAIRED,), (DISTINCT,), on_jax=False),
+    alone("schur", S((PAIRED,), {"output": "complex"}), of=sizes_of("schur"), on_jax=False),
+    alone("schur", S((PAIRED,), {"sort": "rhp"}), of=lambda lib, a, sort: lib.schur(a, sort=sort)[:2], on_jax=False),
+    alone(
+        "hessenberg",
+        S((PAIRED,), {"calc_q": True}),
+        complex_samples=[S((PAIRED * (1 + 0.2j),), {"calc_q": True})],
+        on_jax=False,
+    ),
+    alone("qz", (DISTINCT,), of=lambda lib, a: lib.qz(a, definite(3)), on_jax=False),
+    alone("qz", (definite(3),), of=lambda lib, b: lib.qz(DISTINCT, b), on_jax=False),
+    alone("qz", (PAIRED,), of=lambda lib, a: sizes_of("qz")(lib, a, definite(3), output="complex"), on_jax=False),
+    alone("ordqz", (DISTINCT,), of=lambda lib, a: lib.ordqz(a, definite(3), sort="rhp")[0], on_jax=False),
     op("scipy.linalg.toeplitz", (X, array(3)), complex_samples=[(array(2, kind="complex"),)]),
     op("scipy.linalg.hankel", (X, array(3))),
     op("scipy.linalg.circulant", (array(3),)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from funcgrad.core import Tracer, describe, tracer_of, twin
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy.peeking import anywhere, is_plain, known, single
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import numbers
 from funcgrad.transforms.closures import Hoisted, example_by_example
@@ -94,16 +95,16 @@ def quad(
         a: the lower limit; ``-numpy.inf`` is one.
         b: the upper limit.
         args: further arguments: arrays or trees of arrays. Anything but a tuple is taken for a single one.
-        full_output: as SciPy, of plain values.
+        full_output: whether to return what SciPy tells, too.
         epsabs: the absolute error that is allowed.
         epsrel: the relative error.
         limit: the number of intervals at most.
-        points: where to break the interval; of plain limits.
-        weight: as SciPy, of plain values, with its other ``options``.
+        points: where to break the interval; traced ones move with a jump of the integrand.
+        weight: as SciPy: its frequency and its pole may be traced, its powers may not.
         options: see ``scipy.integrate.quad``.
 
     Raises:
-        TypeError: ``weight`` or ``full_output`` with traced values.
+        TypeError: powers of a weight are traced.
 
     Example:
         >>> quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (2.0,))[0].round(9)
@@ -116,17 +117,91 @@ def quad(
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
     flat, values = leaves_apart(func, args)
     whole, values = _opened(flat, a, b, values)
-    if is_plain(a, b, *tree.leaves(args), *values):
+    if is_plain(a, b, *tree.leaves(args), *values, points, options.get("wvar")):
         routine = import_scipy("integrate.quad", "scipy.integrate").quad
         plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
         return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
-    if full_output or weight is not None or options:
+    tolerances |= options | ({"full_output": 1} if full_output else {})
+    tolerances.pop("wvar", None)
+    ends = [fnp.astype(as_value(end), float) for end in (a, b)]
+    if weight is not None:
+        found, told = _weighted(weight, options.get("wvar"), whole, ends, values, tolerances)
+    elif points is None or is_plain(points):
+        integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
+        found, told = integral(*ends, *values), integral.told
+    else:
+        found, told = _in_pieces(whole, ends, points, values, tolerances)
+    return (*found, *told[-1]) if full_output and told else tuple(found)
+
+
+def _in_pieces(
+    func: Callable[..., Any], ends: list[Any], points: Any, values: list[Any], tolerances: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    """The sum of the integrals between points, at which the integrand may jump."""
+    points = fnp.sort(fnp.stack([fnp.astype(as_value(point), float) for point in points]))
+    integral = _Integral(func, tuple(sorted(tolerances.items())), None, breaks=True)
+    parts = [integral(low, high, *values) for low, high in pairwise([ends[0], *points, ends[1]])]
+    return [sum(part[i] for part in parts) for i in (0, 1)], integral.told
+
+
+#: What a weight is, by its name, of a place and its parameter: as far as it has a value at finite limits.
+_WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
+    "cos": lambda x, w: fnp.cos(w * x),
+    "sin": lambda x, w: fnp.sin(w * x),
+    "cauchy": lambda x, c: 1.0 / (x - c),
+}
+
+
+def _weighted(
+    weight: str, given: Any, func: Callable[..., Any], ends: list[Any], values: list[Any], tolerances: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    """The integral with a weight of SciPy's, whose parameter is a constant to SciPy: what moves is in the integrand."""
+    told: list[Any] = []
+
+    def of(func: Callable[..., Any], name: str, fixed: Any, ends: list[Any], *values: Any) -> list[Any]:
+        how = {**tolerances, "weight": name, "wvar": fixed}
+        integral = _Integral(func, tuple(sorted(how.items())), None)
+        integral.told = told
+        return list(integral(*ends, *values))
+
+    if weight.startswith("alg"):
+        return _algebraic(weight, given, func, ends, values, of), told
+    if is_plain(given):
+        return of(func, weight, given, ends, *values), told
+    fixed = np.asarray(single(stop_gradient(as_value(given))))[()]
+    moved = as_value(given) - fixed  # zero, but it has a derivative
+    if weight == "cauchy":
+        shifted = lambda x, moved, *values: func(x + moved, *values)
+        return of(shifted, weight, fixed, [end - moved for end in ends], moved, *values), told
+    other, sign = ("sin", -1.0) if weight == "cos" else ("cos", 1.0)
+    straight = of(lambda x, moved, *values: func(x, *values) * fnp.cos(moved * x), weight, fixed, ends, moved, *values)
+    turned = of(lambda x, moved, *values: func(x, *values) * fnp.sin(moved * x), other, fixed, ends, moved, *values)
+    return [straight[0] + sign * turned[0], straight[1] + turned[1]], told
+
+
+def _algebraic(
+    weight: str, powers: Any, func: Callable[..., Any], ends: list[Any], values: list[Any], of: Callable[..., Any]
+) -> list[Any]:
+    """Weights ``(x - a)^p (b - x)^q`` with their logarithms, on the interval from 0 to 1: limits may move."""
+    if not is_plain(powers):
         raise InputError(
-            "integrate.quad: full_output and weight are for plain values, got traced ones. Put the weight into func."
+            f"integrate.quad: the powers of weight={weight!r} have no derivative rule, got traced ones. Put the weight "
+            "into func."
         )
-    integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
-    value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *values)
-    return value, error
+    low, length = ends[0], ends[1] - ends[0]
+
+    def inside(u: Any, low: Any, length: Any, *values: Any) -> Any:
+        return func(low + length * u, *values) * length ** (1.0 + powers[0] + powers[1])
+
+    log = fnp.log(length)
+    parts = {
+        "alg": [("alg", 1.0)],
+        "alg-loga": [("alg-loga", 1.0), ("alg", log)],
+        "alg-logb": [("alg-logb", 1.0), ("alg", log)],
+        "alg-log": [("alg-log", 1.0), ("alg-loga", log), ("alg-logb", log), ("alg", log**2)],
+    }[weight]
+    found = [(by, of(inside, name, powers, [0.0, 1.0], low, length, *values)) for name, by in parts]
+    return [sum(by * one[0] for by, one in found), sum(fnp.abs(by) * one[1] for by, one in found)]
 
 
 def quad_vec(
@@ -252,8 +327,9 @@ def _stays(tangent: Any) -> bool:
 class _Integral:
     """The integral of ``func(x, *leaves)`` over x, for numbers and for arrays as values."""
 
-    def __init__(self, func: Callable[..., Any], tolerances: Any, points: Any) -> None:
-        self.func, self.tolerances, self.points = func, tolerances, points
+    def __init__(self, func: Callable[..., Any], tolerances: Any, points: Any, breaks: bool = False) -> None:
+        self.func, self.tolerances, self.points, self.breaks = func, tolerances, points, breaks
+        self.told: list[Any] = []
         self.rules = CustomRules("integrate.quad", self._run, self._fwd, self._bwd, self._push)
 
     def __call__(self, a: Any, b: Any, *leaves: Any) -> Any:
@@ -262,7 +338,7 @@ class _Integral:
     def _of(self, func: Callable[..., Any], a: Any, b: Any, *leaves: Any) -> Any:
         """The integral of another function with the same tolerances; it may close over complex numbers."""
         tolerances = {**dict(self.tolerances), "complex_func": True}
-        return _Integral(func, tuple(tolerances.items()), self.points)(a, b, *leaves)[0]
+        return _Integral(func, tuple(tolerances.items()), self.points, self.breaks)(a, b, *leaves)[0]
 
     def _run(self, *values: Any) -> list[Any]:
         found = example_by_example(self._compute, values)
@@ -296,11 +372,19 @@ class _Integral:
         middle = plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)
         if not middle.shape and may_be_complex and middle.dtype.kind == "c":
             options["complex_func"] = True
-            value, error = integrate.quad(lambda x: complex(plain(x)), a, b, points=self.points, **options)[:2]
+            value, error, *told = integrate.quad(lambda x: complex(plain(x)), a, b, points=self.points, **options)
+            self.told.append(told)
             return [np.complex128(value), np.float64(abs(error))]
         if not middle.shape:
-            value, error = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)[:2]
+            value, error, *told = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)
+            self.told.append(told)
             return [np.float64(value), np.float64(error)]
+        if "weight" in options:  # which quad_vec does not know
+            each = [lambda *x, i=i: np.ravel(self.func(*x))[i] for i in range(middle.size)]
+            parts = [self._of(one, a, b, *leaves) for one in each]
+            return [np.reshape(np.stack(parts), middle.shape), np.float64(0.0)]
+        for name in ("full_output", "limlst", "maxp1", "wopts"):
+            options.pop(name, None)
         if options["limit"] == 50:
             options["limit"] = 10_000  # of quad_vec, which has another default
         value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
@@ -311,12 +395,19 @@ class _Integral:
 
     def _ends(self, a: Any, b: Any, leaves: Any) -> tuple[Any, Any]:
         """The function at the limits; at an infinite one it has vanished."""
-        ends = []
-        for end in (a, b):
+        ends: list[Any] = []
+        how = dict(self.tolerances)
+        for end, other in ((a, b), (b, a)):
             known = end
             while isinstance(known, Tracer):
                 known = known.value
-            ends.append(self.func(end, *leaves) if np.isfinite(known).all() else None)
+            if not np.isfinite(known).all():
+                ends.append(None)
+                continue
+            at = end + 4 * np.finfo(float).eps * stop_gradient(other - end) if self.breaks else end
+            value = self.func(at, *leaves)
+            by = _WEIGHTS.get(how.get("weight", ""))
+            ends.append(value if by is None else value * by(end, how["wvar"]))
         return ends[0], ends[1]
 
     def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:

@@ -14,12 +14,13 @@ from typing import Any
 from numpy.linalg import LinAlgError
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.linalg import factors, functions, matrices, solving, structured
+from funcgrad.scipy.linalg import factors, functions, matrices, solving, structured, triangular
 from funcgrad.scipy.linalg.factors import *
 from funcgrad.scipy.linalg.functions import *
 from funcgrad.scipy.linalg.matrices import *
 from funcgrad.scipy.linalg.solving import *
 from funcgrad.scipy.linalg.structured import *
+from funcgrad.scipy.linalg.triangular import *
 from funcgrad.scipy.own_code import own_code
 
 __all__ = ["LinAlgError"]
@@ -28,6 +29,7 @@ __all__ += functions.__all__
 __all__ += matrices.__all__
 __all__ += solving.__all__
 __all__ += structured.__all__
+__all__ += triangular.__all__
 
 #: Functions of ``scipy.linalg`` that are not here, and what to take.
 _INSTEAD = {
@@ -35,15 +37,12 @@ _INSTEAD = {
     "cossin": "svd of the blocks",
     "eig_banded": "eigh of the whole matrix",
     "funm": "eig, if the eigenvalues differ: (v * func(w)) @ inv(v)",
-    "hessenberg": "lu, qr or eig",
     "ldl": "lu or cholesky",
     "null_space": "svd with full_matrices: the last rows of Vh",
     "orth": "svd or qr: the first columns",
-    "qz": "eig",
     "rq": "qr",
     "signm": "a @ inv(sqrtm(a @ a))",
     "subspace_angles": "svdvals of the product of orthonormal bases, by qr",
-    "schur": "eig, or expm, sqrtm and logm, which need no triangular form",
 }
 
 

@@ -6,6 +6,7 @@ on decompositions says what is defined where eigenvalues or singular values coin
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,8 +16,6 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import single
-from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.primitives.solving import adjoint
@@ -176,7 +175,7 @@ def qr(
     Raises:
         ValueError: an unknown ``mode``.
         NotDifferentiableError: mode "raw" of traced values.
-        ConversionError: ``pivoting`` of matrices that differ between the examples of a ``vmap``.
+        InputError: ``pivoting`` of JAX's arrays.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -192,7 +191,7 @@ def qr(
     a = _matrix("qr", a)
     order: list[Any] = []
     if pivoting:
-        order = [import_scipy("linalg.qr", "scipy.linalg").qr(single(a), mode="r", pivoting=True)[-1]]
+        order = [prim.pivots(a)]
         a = fnp.take_along_axis(a, order[0][..., None, :], axis=-1)
     found = fnp.linalg.qr(a, names[mode])
     if mode != "r":
@@ -309,10 +308,12 @@ def _by(factor: Array, x: Array, adjoint_one: bool = False) -> Array:
     return solving.solve_triangular(part, x, lower=True, transposed=adjoint_one, unit_diagonal=False)
 
 
-def _chosen(name: str, count: int, by_index: Any, by_value: Any) -> slice:
+def _chosen(w: Array, by_index: Any, by_value: Any) -> slice:
+    """Which of the eigenvalues are wanted, which rise; how many is one number for all examples of a ``vmap``."""
     if by_value is not None:
-        refuse(name, "subset_by_value", "Take subset_by_index, or choose from all with where.")
-    return slice(0, count) if by_index is None else slice(int(by_index[0]), int(by_index[1]) + 1)
+        low, high = by_value
+        return slice(*[operator.index(fnp.sum(w <= bound, axis=-1)) for bound in (low, high)])
+    return slice(None) if by_index is None else slice(int(by_index[0]), int(by_index[1]) + 1)
 
 
 @mirrors
@@ -345,12 +346,12 @@ def eigh(
         type: 1 for ``a v = w b v``, 2 for ``a b v = w v``, 3 for ``b a v = w v``.
         check_finite: see ``overwrite_a``.
         subset_by_index: the first and the last of the eigenvalues that are wanted.
-        subset_by_value: of plain arrays only.
+        subset_by_value: of one matrix: between which two numbers the wanted eigenvalues lie.
         driver: see ``overwrite_a``.
 
     Raises:
         LinAlgError: matrices that are not square, or ``b`` not positive definite.
-        NotDifferentiableError: ``subset_by_value`` of traced values.
+        ConcretizationError: ``subset_by_value`` in a ``vmap`` whose examples have different numbers of them.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -360,11 +361,12 @@ def eigh(
     matrix, factor = square("eigh", a), None
     if b is not None:
         matrix, factor = _standard(matrix, square("eigh", b), bool(lower), type)
-    part = _chosen("eigh", backend.shape_of(matrix)[-1], subset_by_index, subset_by_value)
     uplo = "L" if lower or factor is not None else "U"
     if eigvals_only:
-        return fnp.linalg.eigvalsh(matrix, uplo)[..., part]
+        w = fnp.linalg.eigvalsh(matrix, uplo)
+        return w[..., _chosen(w, subset_by_index, subset_by_value)]
     w, v = fnp.linalg.eigh(matrix, uplo)
+    part = _chosen(w, subset_by_index, subset_by_value)
     w, v = w[..., part], v[..., :, part]
     if factor is not None:
         v = factor @ v if type == 3 else _by(factor, v, adjoint_one=True)
@@ -387,27 +389,37 @@ def eig(
     Args:
         a: matrices in the last two axes; see ``funcgrad.numpy.linalg.eig``.
         b: matrices that have an inverse, for ``a v = w b v``.
-        left: whether to return left eigenvectors; of plain arrays only.
+        left: whether to return left eigenvectors, those of the adjoint matrices, before the right ones.
         right: whether to return right eigenvectors.
         overwrite_a: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
         overwrite_b: see ``overwrite_a``.
         check_finite: see ``overwrite_a``.
-        homogeneous_eigvals: of plain arrays only.
+        homogeneous_eigvals: whether eigenvalues are pairs of numbers, to be divided; not where ``b`` is given.
 
     Raises:
         LinAlgError: matrices that are not square.
-        NotDifferentiableError: ``left`` or ``homogeneous_eigvals`` of traced values.
+        NotDifferentiableError: ``homogeneous_eigvals`` of traced values, and ``b``.
 
     Example:
         >>> from funcgrad.scipy import linalg
         >>> linalg.eig([[2.0, 0.0], [0.0, 3.0]])[0]
         array([2.+0.j, 3.+0.j])
     """
-    if left or homogeneous_eigvals:
-        what = "left" if left else "homogeneous_eigvals"
-        refuse("eig", what, "Left vectors are the right ones of the adjoint matrix.")
-    matrix = square("eig", a) if b is None else solving.solve(square("eig", b), square("eig", a))
-    if not right:
-        return fnp.linalg.eigvals(matrix) + 0j
+    if homogeneous_eigvals and b is not None:
+        refuse("eig", "homogeneous_eigvals with b", "Take the diagonals of qz, whose ratios are the eigenvalues.")
+    other = None if b is None else square("eig", b)
+    matrix = square("eig", a) if other is None else solving.solve(other, square("eig", a))
+
+    def shown(w: Array) -> Array:
+        w = w + 0j
+        return fnp.stack([w, fnp.ones_like(w)]) if homogeneous_eigvals else w
+
+    if not left and not right:
+        return shown(fnp.linalg.eigvals(matrix))
     w, v = fnp.linalg.eig(matrix)
-    return w + 0j, v
+    found = [shown(w)]
+    if left:
+        of_adjoint = adjoint(solving.inv(v))
+        of_adjoint = of_adjoint if other is None else solving.solve(adjoint(other), of_adjoint)
+        found.append(of_adjoint / fnp.linalg.norm(of_adjoint, axis=-2, keepdims=True))
+    return (*found, v) if right else tuple(found)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.errors import InputError
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import reduce_sum
 from funcgrad.kinds.rules import Operation
@@ -23,7 +24,7 @@ from funcgrad.primitives.solving import adjoint, solve, solve_triangular
 from funcgrad.typing import Array, Shape
 
 
-def _each(compute: Callable[..., Any], ranks: tuple[int, ...], *arrays: Any) -> list[Any]:
+def each(compute: Callable[..., Any], ranks: tuple[int, ...], *arrays: Any) -> list[Any]:
     """The results of ``compute`` for every matrix of the batches, which broadcast; a list for each result.
 
     What an empty batch would give is told from numbers that make no matrix singular.
@@ -57,7 +58,7 @@ def _lu(xp: Any, x: Any) -> tuple[Any, Any]:
         dtype = np.result_type(x.dtype, np.float32)
         return np.zeros(x.shape, dtype), np.zeros((*x.shape[:-2], min(x.shape[-2:])), np.int32)
     factors = _scipy_linalg("lu_factor").lu_factor
-    return tuple(_each(lambda a: factors(a, check_finite=False), (2,), x))
+    return tuple(each(lambda a: factors(a, check_finite=False), (2,), x))
 
 
 def _permutation(xp: Any, x: Any, *, rows: int) -> Any:
@@ -75,6 +76,16 @@ def _permutation(xp: Any, x: Any, *, rows: int) -> Any:
 #: ``permutation(pivots, *, rows)``: the rows in the order that exchanging row i with row ``pivots[i]``, one i after
 #: the other, leaves them in.
 permutation: Operation = nondifferentiable("permutation", _permutation, batch="leading")
+
+
+def _pivots(xp: Any, x: Any) -> Any:
+    if xp is not np:
+        raise InputError("linalg.qr: pivoting is LAPACK's of NumPy arrays, got JAX's. Pass NumPy's, or pivoting=False.")
+    return each(lambda a: (_scipy_linalg("qr").qr(a, mode="r", pivoting=True)[-1],), (2,), x)[0]
+
+
+#: ``pivots(x)``: the order in which a QR factorization with pivoting takes columns.
+pivots: Operation = nondifferentiable("pivots", _pivots, batch="leading")
 
 
 def _lower(x: Array, k: int) -> Array:
@@ -136,7 +147,7 @@ def _solve_banded(xp: Any, x: Any, y: Any, *, lower: int, upper: int) -> Any:
     if xp is not np:
         return xp.linalg.solve(_dense(xp, x, lower, upper), y)
     solve = _scipy_linalg("solve_banded").solve_banded
-    return _each(lambda ab, b: (solve((lower, upper), ab, b, check_finite=False),), (2, 2), x, y)[0]
+    return each(lambda ab, b: (solve((lower, upper), ab, b, check_finite=False),), (2, 2), x, y)[0]
 
 
 def _shifted(x: Array, by: int, axis: int) -> Array:
@@ -202,7 +213,7 @@ solve_banded: Operation = primitive(
 def _solve_sylvester(xp: Any, x: Any, y: Any, z: Any) -> Any:
     if xp is np:
         solve = _scipy_linalg("solve_sylvester").solve_sylvester
-        return _each(lambda a, b, q: (solve(a, b, q),), (2, 2, 2), x, y, z)[0]
+        return each(lambda a, b, q: (solve(a, b, q),), (2, 2, 2), x, y, z)[0]
     m, n = x.shape[-1], y.shape[-1]
     left = np.eye(n, dtype=np.int8)[:, None, :, None] * x[..., None, :, None, :]
     right = y.swapaxes(-1, -2)[..., :, None, :, None] * np.eye(m, dtype=np.int8)[:, None, :]

@@ -8,20 +8,25 @@ where a multiplier of one is zero there is a kink.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.core import Tracer
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
+from funcgrad.running import at_work
 from funcgrad.scipy.optimize.bounds import Limits, held
 from funcgrad.scipy.optimize.implicit import Problem, plain, vector
+from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["Constraint", "equations", "for_scipy", "listed", "values_of"]
+__all__ = ["Constraint", "equations", "for_scipy", "listed", "opened", "values_of"]
 
 #: What is so near to its limit, relative to it, may hold the minimum: SciPy's methods leave no more.
 _NEAR = 1e-5
@@ -62,6 +67,33 @@ def _one(given: Any) -> Constraint:
         high = 0.0 if given["type"].lower() == "eq" else np.inf
         return Constraint(given, given["fun"], 0.0, high, args if isinstance(args, tuple) else (args,))
     return Constraint(given, given.fun if hasattr(given, "fun") else given.A, given.lb, given.ub, ())
+
+
+def opened(call: str, one: Constraint, point: Any) -> Constraint:
+    """The constraint with the values of a ``vmap`` that its function closes over as further arguments.
+
+    Its own Jacobian and Hessian may close over them too: they are left to funcgrad.
+    """
+    if not callable(one.fun) or not any(type(trace) is BatchTrace for trace in at_work()):
+        return one
+    hoisted, given = Hoisted(call, one.value, point, steered=True), one.given
+    if not any(map(_has_batch, hoisted.held)):
+        return one
+    if isinstance(given, dict):
+        given = {"type": given["type"]}
+    else:
+        hess = import_scipy(call).BFGS() if callable(given.hess) else given.hess
+        kept = ("keep_feasible", "finite_diff_rel_step", "finite_diff_jac_sparsity")
+        given = SimpleNamespace(jac="2-point", hess=hess, **{name: getattr(given, name) for name in kept})
+    return Constraint(given, lambda x, *held: hoisted(x, held), one.low, one.high, tuple(hoisted.held))
+
+
+def _has_batch(x: Any) -> bool:
+    while isinstance(x, Tracer):
+        if is_batched(x):
+            return True
+        x = x.value
+    return False
 
 
 def for_scipy(problem: Problem, constraints: list[Constraint], point: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import HESSIANS, PRODUCTS, VALUES, are_fixed, default_method, held, pairs
-from funcgrad.scipy.optimize.constraints import Constraint, equations, for_scipy, listed, values_of
+from funcgrad.scipy.optimize.constraints import equations, for_scipy, listed, opened, values_of
 from funcgrad.scipy.optimize.implicit import Problem, answer, as_args, depends, number, search, vector, with_fields
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian
@@ -96,12 +96,15 @@ def minimize(
     fixed = are_fixed(bounds, within)
     kind = default_method(method, bounds, constraints)
 
-    limited = listed(constraints)
+    guess = fnp.reshape(fnp.astype(as_value(x0), float), (size,))
+    limited = [opened(call, one, guess) for one in listed(constraints)]
     options = {"method": method, "tol": tol, "callback": callback, "options": options}
 
     def solve(problem: Problem, x0: Any, within: Any, limits: Any) -> Any:
         start = vector(call, x0)
-        known = [Constraint(one.given, *parts) for one, parts in zip(limited, limits, strict=True)]
+        known = [
+            one._replace(fun=f, low=a, high=b, args=rest) for one, (f, a, b, rest) in zip(limited, limits, strict=True)
+        ]
         given = _Derivatives(problem, start, kind, together, jac, hess, hessp)
         box = bounds if fixed else list(zip(*(vector(call, end) for end in within), strict=True))
         slopes = {"jac": given.jac, "hess": given.hess, "hessp": given.hessp}
@@ -109,7 +112,6 @@ def minimize(
         found = import_scipy(call).minimize(given.fun, start, bounds=box, constraints=under, **slopes, **options)
         return found.x, found
 
-    guess = fnp.reshape(fnp.astype(as_value(x0), float), (size,))
     parts = [one[1:] for one in limited]
     found = search(call, fun, args, (x0, None if fixed else within, parts), solve, guess)
     if fixed and not depends((found.x, value(found.x), values_of(limited, found.x))):

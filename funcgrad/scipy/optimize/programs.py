@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import pairs
 from funcgrad.scipy.optimize.constraints import Constraint, equations
 from funcgrad.scipy.optimize.implicit import Problem, answer, depends, search, vector, with_fields
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import ArrayLike
 
 __all__ = ["linprog"]
@@ -48,7 +48,7 @@ def linprog(
         callback: called after each iteration, with plain values.
         options: SciPy's, for the method.
         x0: the first guess, for the methods that take one.
-        integrality: which unknowns are whole numbers: those of traced values are refused.
+        integrality: which unknowns are whole numbers, as SciPy says it; they do not move.
 
     Returns:
         SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``fun``, ``slack`` and ``con``, which have
@@ -57,7 +57,6 @@ def linprog(
     Raises:
         ConvergenceError: no solution, and a derivative is asked for (an ``ArithmeticError``).
         LinAlgError: conditions that hold depend on each other, and a derivative is asked for.
-        NotDifferentiableError: whole numbers among traced values (a ``TypeError``).
 
     Example:
         >>> from funcgrad import jacobian
@@ -72,11 +71,6 @@ def linprog(
     settings = {"method": method, "callback": callback, "options": options, "x0": x0, "integrality": integrality}
     if not depends((c, A_ub, b_ub, A_eq, b_eq, bounds)):
         return optimize.linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, **settings)
-    if integrality is not None and np.any(integrality):
-        raise NotDifferentiableError(
-            f"{call}: whole numbers have no derivative, got integrality={integrality!r} with traced values. Take "
-            "stop_gradient of what they depend on."
-        )
     cost = fnp.reshape(fnp.astype(as_value(c), float), (-1,))
     size = int(fnp.size(cost))
     first = bounds[0]
@@ -94,6 +88,10 @@ def linprog(
     found = search(call, lambda x: cost @ x, (), (cost, rows, *within), solve, np.zeros(size))
     limits = [Constraint(None, A, -np.inf, b, ()) for A, b in rows[:1] if A is not None]
     limits += [Constraint(None, A, b, b, ()) for A, b in rows[1:] if A is not None]
+    if integrality is not None:
+        at, kinds = stop_gradient(found.x), np.broadcast_to(integrality, (size,))
+        stays = fnp.logical_or(np.isin(kinds, (1, 3)), fnp.logical_and(kinds == 2, at == 0))
+        within = tuple(fnp.where(stays, at, end) for end in within)
     equation, root = equations(lambda x: cost @ x, limits, found.x, within)
     x = answer(call, equation, found._replace(x=root), found.facts["success"])[:size]
     left = {name: fnp.empty(0) if A is None else b - A @ x for name, (A, b) in zip(("slack", "con"), rows, strict=True)}

@@ -11,32 +11,25 @@ from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import add_along_axis, getitem
-from funcgrad.scipy.own_code import mirrors
+from funcgrad.scipy.own_code import mirrors, of_scipy
 from funcgrad.scipy.signal.filters import constant
 from funcgrad.scipy.signal.filters import detrend as without_trend
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["csd", "get_window", "istft"]
+__all__ = ["csd", "istft"]
 
 
-def get_window(window: Any, Nx: int, fftbins: bool = True, *, xp: Any = None, device: Any = None) -> np.ndarray:
-    """SciPy's window of ``Nx`` points: a constant. ``xp`` and ``device`` are there because SciPy has them.
-
-    Example:
-        >>> get_window("hann", 4)
-        array([0. , 0.5, 1. , 0.5])
-    """
+def _window(window: Any, length: int) -> Any:
     if isinstance(window, str) and window.endswith("_periodic"):  # a name that older versions do not know
-        window, fftbins = window.removesuffix("_periodic"), True
-    return np.asarray(import_scipy("signal.get_window", "scipy.signal").get_window(window, Nx, fftbins))
+        window = window.removesuffix("_periodic")
+    return fnp.asarray(of_scipy("signal", "get_window")(window, length))
 
 
 class _Frames(NamedTuple):
     """How a signal is cut into segments: their window, their length, how many samples two share."""
 
-    window: np.ndarray
+    window: Any
     length: int
     shared: int
     nfft: int
@@ -48,11 +41,12 @@ class _Frames(NamedTuple):
 
 
 def _frames(call: str, window: Any, nperseg: int | None, noverlap: int | None, nfft: int | None, n: int) -> _Frames:
-    if not isinstance(window, (str, tuple, float)):
-        window = np.asarray(window)
+    is_array = not isinstance(window, (str, tuple, float)) and np.ndim(window) > 0
+    if is_array:
+        window = as_value(window)
         nperseg = len(window) if nperseg is None else nperseg
     length = min(256 if nperseg is None else int(nperseg), n)
-    made = window if isinstance(window, np.ndarray) else get_window(window, length)
+    made = window if is_array else _window(window, length)
     shared = length // 2 if noverlap is None else int(noverlap)
     size = length if nfft is None else int(nfft)
     if len(made) != length or size < length or not 0 <= shared < length:
@@ -177,13 +171,13 @@ def _density(
     first = _spectrum(x, frames, detrend, onesided)
     second = first if signals[0] is signals[1] else _spectrum(y, frames, detrend, onesided)
     window = frames.window
-    scale = 1 / (fs * np.sum(window**2)) if scaling == "density" else 1 / np.sum(window) ** 2
-    weights = np.full(backend.shape_of(first)[-1], scale)
+    scale = 1 / (fs * fnp.sum(window**2)) if scaling == "density" else 1 / fnp.sum(window) ** 2
+    weights = np.ones(backend.shape_of(first)[-1])
     if onesided:
         weights[1 : -1 if frames.nfft % 2 == 0 else None] *= 2
     products = conj(first) * second
     found = fnp.mean(products, axis=-2) if average == "mean" else _median(products)
-    found = found * constant(weights, found)
+    found = found * constant(weights, found) * scale
     return _frequencies(frames, fs, onesided), fnp.moveaxis(found, -1, axis)
 
 

@@ -1,4 +1,4 @@
-"""Distances between points, their neighbors, and rotations in space, as ``scipy.spatial`` has them.
+"""Distances between points, their neighbors, their hulls, and rotations in space, as ``scipy.spatial`` has them.
 
 Example:
     >>> import numpy as np
@@ -10,6 +10,7 @@ Example:
 """
 
 from funcgrad.scipy.spatial import distance, transform
+from funcgrad.scipy.spatial.hulls import ConvexHull
 from funcgrad.scipy.spatial.neighbors import KDTree, cKDTree
 
-__all__ = ["KDTree", "cKDTree", "distance", "transform"]
+__all__ = ["ConvexHull", "KDTree", "cKDTree", "distance", "transform"]

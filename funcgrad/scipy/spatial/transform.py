@@ -22,6 +22,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, is_plain, known, warn
+from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import flat_root
 from funcgrad.scipy.spatial import quaternions
@@ -121,6 +122,46 @@ class Rotation:
         """
         a = fnp.astype(as_value(angles), float)
         return Rotation._of(quaternions.from_euler(seq, a * _DEGREE if degrees else a))
+
+    @staticmethod
+    def from_davenport(axes: ArrayLike, order: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
+        """From turns about any axes, one after the other: ``order`` is "extrinsic" or "intrinsic", see ``from_euler``.
+
+        Raises:
+            ValueError: another ``order``, or angles that are not as many as axes.
+
+        Example:
+            >>> Rotation.from_davenport([0.0, 0.0, 1.0], "extrinsic", 90, degrees=True).as_rotvec(degrees=True).round(6)
+            array([ 0.,  0., 90.])
+        """
+        axes = fnp.atleast_2d(quaternions.double("Rotation.from_davenport", axes, 3))
+        turns = fnp.astype(as_value(angles), float)
+        turns = turns[..., None] if backend.shape_of(axes)[0] == 1 and not turns.ndim else turns
+        if order not in ("e", "extrinsic", "i", "intrinsic") or turns.shape[-1] != len(axes):
+            raise ShapeError(
+                "spatial.transform.Rotation.from_davenport: order must be 'extrinsic' or 'intrinsic', and there must be"
+                f" an angle for each axis, got {order!r}, {describe(axes)} and {describe(turns)}."
+            )
+        axes = axes / fnp.linalg.norm(axes, axis=-1, keepdims=True)
+        parts = [Rotation.from_rotvec(axes[i] * turns[..., i, None], degrees) for i in range(len(axes))]
+        made = parts[0]
+        for part in parts[1:]:
+            made = part * made if order.startswith("e") else made * part
+        return made
+
+    @staticmethod
+    def create_group(group: str, axis: str = "Z") -> Rotation:
+        """The rotations of a group of symmetries, such as "O" of a cube or "C4" of a square.
+
+        Raises:
+            ValueError: by SciPy, a group that it does not know.
+
+        Example:
+            >>> len(Rotation.create_group("O"))
+            24
+        """
+        theirs = import_scipy("spatial.transform.Rotation", "scipy.spatial.transform").Rotation
+        return Rotation._of(theirs.create_group(group, axis=axis).as_quat())
 
     @staticmethod
     def from_mrp(mrp: ArrayLike) -> Rotation:
@@ -284,6 +325,32 @@ class Rotation:
         given = range(len(outer)) if axis is None else (axis,) if isinstance(axis, int) else axis
         return Rotation._of(quaternions.average(fnp.mean(k, axis=tuple([i % len(outer) for i in given]))))
 
+    def reduce(self, left: Rotation | None = None, right: Rotation | None = None, return_indices: bool = False) -> Any:
+        """Of all ``l * self * r`` those with the smallest angle, ``l`` being in ``left`` and ``r`` in ``right``.
+
+        Which they are is a constant.
+
+        Returns:
+            The rotations; with ``return_indices`` the places of ``l`` and ``r`` too, None where none are given.
+
+        Example:
+            >>> turn = Rotation.from_rotvec([0.0, 0.0, 1.7])
+            >>> turn.reduce(Rotation.create_group("C4")).as_rotvec().round(6)
+            array([0.      , 0.      , 0.129204])
+        """
+        if left is None and right is None:
+            return (self, None, None) if return_indices else self
+        before, after = (Rotation.identity(1) if r is None else r for r in (left, right))
+        many = Rotation._of(self._quat[..., None, None, :])
+        every = Rotation._of(fnp.atleast_2d(before._quat)[:, None]) * many * Rotation._of(fnp.atleast_2d(after._quat))
+        sizes = fnp.abs(every._quat[..., 3])
+        best = fnp.argmax(fnp.reshape(sizes, (*sizes.shape[:-2], -1)), axis=-1)
+        count = sizes.shape[-1]
+        flat = fnp.reshape(every._quat, (*sizes.shape[:-2], -1, 4))
+        found = Rotation._of(fnp.take_along_axis(flat, best[..., None, None], axis=-2)[..., 0, :])
+        places = [None if given is None else i for given, i in zip((left, right), divmod(best, count), strict=True)]
+        return (found, *places) if return_indices else found
+
     def approx_equal(self, other: Rotation, atol: float | None = None, degrees: bool = False) -> Array:
         """Whether the angle between each rotation and the other is less than ``atol``, by default 1e-8 radians.
 
@@ -369,6 +436,11 @@ class Rotation:
 
     def __bool__(self) -> bool:
         return True
+
+    def __setitem__(self, indexer: Any, value: Rotation) -> None:
+        q = fnp.array(self._quat)
+        q[indexer] = value._quat
+        self._quat = q
 
     def __getitem__(self, indexer: Any) -> Rotation:
         self._check_several("is not subscriptable")

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
+from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
@@ -164,8 +165,42 @@ def test_quad_is_scipys_of_plain_values_and_refuses_what_would_be_lost():
     assert len(integrate.quad(ramp, 0, 2, full_output=1)) == 3
     broken = grad(lambda k: integrate.quad(lambda x, k: k * abs(x - 0.3), 0.0, 1.0, (k,), points=[0.3])[0])(2.0)
     np.testing.assert_allclose(broken, 0.29, rtol=1e-9)
-    with pytest.raises(InputError, match="weight are for plain values"):
-        grad(lambda k: integrate.quad(lambda x, k: k * x, 0.0, 1.0, (k,), weight="cos", wvar=1.0)[0])(2.0)
+    with pytest.raises(InputError, match="powers of weight"):
+        grad(lambda k: integrate.quad(ramp, 0.0, 1.0, weight="alg", wvar=(k, 0.5))[0])(0.5)
+
+
+WEIGHTED = {
+    "frequency": lambda p: integrate.quad(lambda x: np.exp(-p[0] * x), 0.1 * p[1], 2.0, weight="cos", wvar=3 * p[1])[0],
+    "frequency of a long wave": lambda p: integrate.quad(
+        lambda x: np.exp(-p[0] * x), 0.0, np.inf, weight="sin", wvar=3 * p[1]
+    )[0],
+    "pole": lambda p: integrate.quad(lambda x: np.exp(-p[0] * x), p[1] - 0.5, 2.0, weight="cauchy", wvar=p[1])[0],
+    **{
+        weight: lambda p, weight=weight: integrate.quad(
+            lambda x: np.exp(-p[0] * x), 0.1 * p[0], 3 * p[1], weight=weight, wvar=(-0.3, 0.4)
+        )[0]
+        for weight in ("alg", "alg-loga", "alg-logb", "alg-log")
+    },
+    "a jump": lambda p: integrate.quad(lambda x: np.where(x < p[0], 1.0 + x * p[1], 3.0), 0.0, 1.0, points=[p[0]])[0],
+    "complex": lambda p: np.abs(integrate.quad(lambda x: np.exp(1j * x * p[0]), 0.0, p[1], complex_func=True)[0]),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_quad_with_a_weight_or_points_that_move(name):
+    fun, p = WEIGHTED[name], np.array([0.4, 0.7])
+    slopes = grad(fun)(p)
+    np.testing.assert_allclose(slopes, differences(fun, p), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(jacfwd(fun)(p), slopes, rtol=1e-8)
+    np.testing.assert_allclose(jacfwd(grad(fun))(p), differences(grad(fun), p, 1e-3), rtol=1e-5, atol=1e-5)
+
+
+def test_quad_tells_what_scipy_tells():
+    def told(k):
+        value, _, info = integrate.quad(lambda x: np.exp(-k * x), 0.0, 1.0, full_output=1)
+        return value * info["neval"]
+
+    np.testing.assert_allclose(grad(told)(2.0), 21 * (3 * np.exp(-2) - 1) / 4, rtol=1e-9)
 
 
 def test_quad_of_a_function_that_closes_over_traced_values():

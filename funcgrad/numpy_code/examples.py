@@ -1,0 +1,184 @@
+"""Functions of SciPy that look at values, inside ``vmap``: they are run for one example after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from importlib import import_module
+from threading import get_ident
+from typing import Any
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.core import Tracer, tracer_of
+from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
+from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.concretization import forgive, refused
+
+__all__ = ["each_in_turn", "is_public"]
+
+_Flat = Callable[..., list[Any]]
+
+
+def is_public(fun: Any, homes: Sequence[str]) -> bool:
+    """Whether ``fun`` is a function that SciPy shows to everybody, in one of the modules ``homes``."""
+    name, home = getattr(fun, "__name__", "_"), getattr(fun, "__module__", None)
+    if name.startswith("_") or not isinstance(home, str) or not home.startswith("scipy."):
+        return False
+    shown = [sys.modules.get(module) for module in (*homes, home.replace("._", ".")) if "._" not in module]
+    return any(module is not None and vars(module).get(name) is fun for module in shown)
+
+
+def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """``fun``, but where it refuses the batch of a ``vmap`` it is called for one example after the other.
+
+    The results must have one shape, and ``fun`` must get by arguments what differs between the examples.
+    """
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fun(*args, **kwargs)
+        except (ConcretizationError, NotDifferentiableError) as error:
+            leaves, spec = tree.flatten((args, kwargs))
+            traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
+            if getattr(error, "compiled", False) or not any(map(_has_batch, leaves)):
+                raise
+            forgive()
+            results = _Results(fun, leaves, spec, traced)
+            try:
+                outs = _in_turn(name, results.flat, *[leaves[i] for i in traced])
+            except (FuncgradError, ValueError):
+                refused[get_ident()] = str(error)
+                raise error from None
+            return results.whole(outs)
+
+    call.__module__ = __name__  # else it would be built anew
+    return call
+
+
+def _has_batch(x: Any) -> bool:
+    while isinstance(x, Tracer):
+        if is_batched(x):
+            return True
+        x = x.value
+    return False
+
+
+class _Results:
+    """A call as a function of its traced leaves that gives the arrays of its result."""
+
+    def __init__(self, fun: Callable[..., Any], leaves: list[Any], spec: Any, traced: list[int]) -> None:
+        self.fun, self.leaves, self.spec, self.traced = fun, leaves, spec, traced
+        self.rest: list[Any] = []
+        self.out_spec: Any = None
+
+    def flat(self, *values: Any) -> list[Any]:
+        """The arrays of the result."""
+        leaves = list(self.leaves)
+        for i, value in zip(self.traced, values, strict=True):
+            leaves[i] = value
+        args, kwargs = tree.unflatten(self.spec, leaves)
+        result = self.fun(*args, **kwargs)
+        self.kind = type(result)
+        found, out_spec = tree.flatten(dict(result) if self._is_named() else result)
+        arrays = [isinstance(x, Tracer) or backend.is_value(x) for x in found]
+        rest = [None if is_array else x for x, is_array in zip(found, arrays, strict=True)]
+        known = all(type(x) in tree.ATOMS for x in rest)
+        if not known or (self.out_spec is not None and (self.out_spec != out_spec or self.rest != rest)):
+            raise NotDifferentiableError("the result holds what is no array, or not the same in each example")
+        self.rest, self.arrays, self.out_spec = rest, arrays, out_spec
+        return [x for x, is_array in zip(found, arrays, strict=True) if is_array]
+
+    def whole(self, outs: list[Any]) -> Any:
+        """The result with these arrays in it."""
+        given = iter(outs)
+        filled = [next(given) if is_array else x for x, is_array in zip(self.rest, self.arrays, strict=True)]
+        found = tree.unflatten(self.out_spec, filled)
+        return self.kind(**found) if self._is_named() else found
+
+    def _is_named(self) -> bool:
+        """Whether the result is of a class of SciPy's whose objects are dictionaries."""
+        return issubclass(self.kind, dict) and self.kind is not dict
+
+
+def _in_turn(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
+    """``flat(*leaves)``; where that is refused, of one example of the innermost ``vmap`` after the other.
+
+    A derivative that is taken inside of the ``vmap`` is that of each example.
+    """
+    try:
+        return flat(*leaves)
+    except (ConcretizationError, NotDifferentiableError):
+        if not any(map(_has_batch, leaves)):
+            raise
+        forgive()
+    moving = [i for i, leaf in enumerate(leaves) if backend.is_inexact(leaf)]
+    rules = CustomRules(
+        name,
+        lambda *leaves: _split(name, flat, leaves),
+        lambda *leaves: (_in_turn(name, flat, *leaves), leaves),
+        lambda leaves, cts: _pulled(name, flat, moving, leaves, cts),
+        lambda leaves, tangents: _pushed(name, flat, moving, leaves, tangents),
+    )
+    return list(custom_call(*leaves, rules=rules))
+
+
+def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
+    """``flat`` of each example, where the innermost trace is a ``vmap``."""
+    traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
+    if not traces:
+        return flat(*leaves)
+    within: Any = max(traces, key=lambda trace: trace.level)
+    mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
+    found = [
+        _in_turn(name, flat, *[leaf.value[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
+        for i in range(within.size)
+    ]
+    if any(_is_inside(part, within) for parts in found for part in parts):
+        raise NotDifferentiableError("a value of the vmap that is no argument")
+    return [tracer_of(fnp.stack(parts), within) for parts in zip(*found, strict=True)]
+
+
+def _is_inside(x: Any, within: BatchTrace) -> bool:
+    """Whether an example holds values of the ``vmap`` that it belongs to: a function it calls closes over them."""
+    return isinstance(x, Tracer) and x._trace.level >= within.level
+
+
+def _of_moving(flat: _Flat, moving: list[int], leaves: Sequence[Any]) -> Callable[..., list[Any]]:
+    def of(*moved: Any) -> list[Any]:
+        full = list(leaves)
+        for i, x in zip(moving, moved, strict=True):
+            full[i] = x
+        return [out for out in flat(*full) if backend.is_inexact(out)]
+
+    return of
+
+
+def _pulled(name: str, flat: _Flat, moving: list[int], leaves: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    n = len(leaves)
+    cts = [ct for ct in cts if backend.is_inexact(ct)]
+
+    def back(*both: Any) -> list[Any]:
+        vjp = import_module("funcgrad.transforms").vjp
+        return list(vjp(_of_moving(flat, moving, both[:n]), *[both[i] for i in moving])[1](list(both[n:])))
+
+    found = dict(zip(moving, _in_turn(name, back, *leaves, *cts), strict=True))
+    return [found.get(i) for i in range(n)]
+
+
+def _pushed(
+    name: str, flat: _Flat, moving: list[int], leaves: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    n = len(leaves)
+
+    def ahead(*both: Any) -> list[Any]:
+        jvp = import_module("funcgrad.transforms").jvp
+        point = tuple([both[i] for i in moving])
+        return list(jvp(_of_moving(flat, moving, both[:n]), point, tuple(both[n:]))[1])
+
+    outs = _in_turn(name, flat, *leaves)
+    moved = iter(_in_turn(name, ahead, *leaves, *[tangents[i] for i in moving]))
+    return outs, [next(moved) if backend.is_inexact(out) else None for out in outs]

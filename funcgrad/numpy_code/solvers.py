@@ -1,0 +1,136 @@
+"""SciPy's solvers under their older names, and those that it has compiled: by ``funcgrad.scipy.optimize``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.numpy.peeking import single
+from funcgrad.optional import import_scipy
+
+__all__ = ["SOLVERS"]
+
+
+def _own(name: str) -> Any:
+    return getattr(import_module("funcgrad.scipy.optimize"), name)
+
+
+def _leastsq(
+    func: Any,
+    x0: Any,
+    args: Any = (),
+    Dfun: Any = None,
+    full_output: Any = False,
+    col_deriv: Any = False,
+    ftol: float = 1.49012e-8,
+    xtol: float = 1.49012e-8,
+    gtol: float = 0.0,
+    maxfev: int = 0,
+    epsfcn: Any = None,
+    factor: float = 100,
+    diag: Any = None,
+) -> Any:
+    """``scipy.optimize.leastsq``, which is ``least_squares`` by Levenberg's and Marquardt's method."""
+    slope: Callable[..., Any] = Dfun
+    jac = "2-point" if Dfun is None else (lambda x, *args: fnp.asarray(slope(x, *args)).T) if col_deriv else slope
+    tolerances = {"ftol": ftol, "xtol": xtol, "gtol": max(gtol, np.finfo(float).eps), "max_nfev": maxfev or None}
+    args = args if isinstance(args, tuple) else (args,)
+    given: Callable[..., Any] = func
+    residuals = lambda x, *args: fnp.asarray(given(x, *args))
+    scale = 1.0 if diag is None else 1.0 / np.asarray(diag)
+    found = _own("least_squares")(residuals, x0, jac, method="lm", x_scale=scale, args=args, **tolerances)
+    if not full_output:
+        return found.x, found.status
+    told = {"fvec": found.fun, "nfev": found.nfev}
+    slopes = import_module("funcgrad.transforms").jacfwd(residuals)(found.x, *args)
+    return found.x, fnp.linalg.inv(slopes.T @ slopes), told, found.message, found.status
+
+
+#: What the functions call their settings, and what ``root`` calls them.
+_SETTINGS = {
+    "iter": "nit",
+    "verbose": "disp",
+    "maxiter": "maxiter",
+    "f_tol": "fatol",
+    "f_rtol": "ftol",
+    "x_tol": "xatol",
+    "x_rtol": "xtol",
+    "tol_norm": "tol_norm",
+    "line_search": "line_search",
+}
+
+
+def _nonlinear(method: str) -> Callable[..., Any]:
+    """A function of SciPy's that ``root`` has as a method."""
+
+    def call(F: Any, xin: Any, iter: Any = None, *args: Any, callback: Any = None, **kwargs: Any) -> Any:
+        name = "newton_krylov" if method == "krylov" else method
+        own = import_scipy(f"optimize.{name}", "scipy.optimize")
+        names = list(import_module("inspect").signature(getattr(own, name)).parameters)
+        given = {"iter": iter, **dict(zip(names[3:], args, strict=False)), **kwargs}
+        rest = {key: value for key, value in given.items() if key not in _SETTINGS}
+        settings = {_SETTINGS[key]: x for key, x in given.items() if key in _SETTINGS and x is not None}
+        options = {**settings, **({"jac_options": rest} if rest else {})}
+        return _own("root")(F, xin, method=method, callback=callback, options=options).x
+
+    return call
+
+
+def _pava(x: Any, w: Any, blocks: Any) -> tuple[Any, Any, Any, int]:
+    """``_pava_pybind.pava``: the means of blocks of neighbours, which are a constant."""
+    pool = import_scipy("optimize.isotonic_regression", "scipy.optimize._pava_pybind").pava
+    _, _, blocks, count = pool(*[np.array(single(each), order="C") for each in (x, w, blocks)])
+    block = np.repeat(np.arange(count), np.diff(blocks[: count + 1]))
+    members = (np.arange(count)[:, None] == block).astype(float)
+    weights = members @ fnp.asarray(w)
+    means = members @ (fnp.asarray(w) * x) / weights
+    return fnp.take(means, block), weights, blocks, count
+
+
+def _limits(A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> tuple[Any, Any, Any]:
+    """What ``LinearConstraint`` takes."""
+    return A, lb, ub
+
+
+def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: Any = None, options: Any = None) -> Any:
+    """``scipy.optimize.milp``, by ``linprog``: whole numbers do not move."""
+    given = () if constraints is None else (constraints,) if hasattr(constraints, "A") else tuple(constraints)
+    if given and not any(hasattr(one, "A") or isinstance(one, tuple) for one in given):
+        given = (given,)  # one, as what LinearConstraint takes
+    above, below, equal = [], [], []
+    for one in given:
+        matrix, low, high = _limits(*((one.A, one.lb, one.ub) if hasattr(one, "A") else one))
+        A = fnp.atleast_2d(fnp.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix) * 1.0)
+        low, high = (fnp.broadcast_to(fnp.asarray(end) * 1.0, (A.shape[0],)) for end in (low, high))
+        floor, ceiling = single(low), single(high)
+        for i in range(A.shape[0]):
+            if floor[i] == ceiling[i]:
+                equal.append((A[i], high[i]))
+                continue
+            below += [(A[i], high[i])] if np.isfinite(ceiling[i]) else []
+            above += [(-A[i], -low[i])] if np.isfinite(floor[i]) else []
+    rows = [
+        [fnp.stack(part) for part in zip(*each, strict=True)] if each else [None, None]
+        for each in (below + above, equal)
+    ]
+    size = len(c)
+    low, high = (0.0, np.inf) if bounds is None else (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    ends = [fnp.broadcast_to(fnp.asarray(end) * 1.0, (size,)) for end in (low, high)]
+    whole = None if integrality is None else np.broadcast_to(np.asarray(integrality), (size,))
+    return _own("linprog")(c, *rows[0], *rows[1], list(fnp.stack(ends, axis=1)), integrality=whole, options=options)
+
+
+SOLVERS: dict[tuple[str, str], Any] = {
+    ("scipy.optimize._milp", "milp"): _milp,
+    ("scipy.optimize._minpack_py", "leastsq"): _leastsq,
+    ("scipy.optimize._nonlin", "newton_krylov"): _nonlinear("krylov"),
+    ("scipy.optimize._pava_pybind", "pava"): _pava,
+    **{
+        ("scipy.optimize._nonlin", name): _nonlinear(name)
+        for name in ("anderson", "broyden1", "broyden2", "diagbroyden", "excitingmixing", "linearmixing")
+    },
+}

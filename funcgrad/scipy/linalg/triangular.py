@@ -1,0 +1,382 @@
+"""Triangular and Hessenberg forms: what a unitary change of basis makes of a matrix, or of two.
+
+With ``A = Z T adjoint(Z)`` and the skew ``X = adjoint(Z) dZ`` the derivative is ``dT = M + T X - X T``, where
+``M = adjoint(Z) dA Z``. That nothing is below the diagonal of dT determines X column by column, by triangular
+systems; see M. Konstantinov, P. Petkov and N. Christov, "Nonlocal perturbation analysis of the Schur system of a
+matrix" (1994). So eigenvalues must differ, and which of them stands where is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.kinds import nondifferentiable, primitive
+from funcgrad.kinds.rules import Operation
+from funcgrad.numpy.peeking import anywhere
+from funcgrad.optional import import_scipy
+from funcgrad.primitives.products import matmul
+from funcgrad.primitives.solving import adjoint, solve_triangular
+from funcgrad.scipy.linalg.operations import each
+from funcgrad.scipy.linalg.solving import square
+from funcgrad.scipy.own_code import mirrors
+from funcgrad.typing import Array, ArrayLike
+
+__all__ = ["hessenberg", "ordqz", "qz", "schur"]
+
+
+def _of_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, ...]:
+    """The arrays that SciPy's function gives, of one example after the other."""
+    if xp is not np:
+        raise InputError(f"linalg.{name}: LAPACK computes on NumPy arrays, got JAX's. Pass NumPy's, or use eig.")
+    theirs = getattr(import_scipy(f"linalg.{name}", "scipy.linalg"), name)
+    return tuple(each(lambda *one: theirs(*one, **options), (2,) * len(arrays), *arrays))
+
+
+def _from_columns(columns: list[Array], like: Array) -> Array:
+    """The skew matrix with these columns below its diagonal, from the first on, and what else of it is zero."""
+    n = like.shape[-1]
+    below = fnp.concatenate(
+        [
+            fnp.pad(column, [(0, 0)] * (column.ndim - 2) + [(n - column.shape[-2], 0), (0, 0)])
+            for column in [*columns, like[..., :0, :1]]
+        ],
+        axis=-1,
+    )
+    return below - adjoint(below)
+
+
+def _by_triangle(s: Array, right: Array) -> Array:
+    return solve_triangular(s, right, lower=False, transposed=False, unit_diagonal=False)
+
+
+# ---- Schur's form ------------------------------------------------------------------------------------------
+
+
+def _turn(s: Array, m: Array) -> Array:
+    """The skew X for which nothing stands below the diagonal of ``m + s X - X s``."""
+    n = s.shape[-1]
+    columns: list[Any] = []
+    for j in range(n - 1):
+        right = -m[..., j + 1 :, j, None]
+        for k, column in enumerate(columns):
+            right = right + column[..., j - k :, :] * s[..., k, j, None, None]
+        moved = s[..., j + 1 :, j + 1 :] - s[..., j, j, None, None] * np.eye(n - j - 1)
+        columns.append(_by_triangle(moved, right))
+    return _from_columns(columns, s)
+
+
+#: ``pairs(t)``: 1 where an element below the diagonal of a real form is not zero, so two eigenvalues are conjugate.
+pairs: Operation = nondifferentiable(
+    "pairs", lambda xp, t: (xp.diagonal(t, -1, -2, -1) != 0).astype(t.dtype), batch="leading"
+)
+
+
+def _beside(x: Array, k: int) -> Array:
+    """The matrix with ``x`` on its ``k``-th diagonal."""
+    row = fnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(int(k > 0), int(k < 0))])
+    return row[..., None, :] * np.eye(x.shape[-1] + 1, k=k)
+
+
+def _real_turn(t: Array, m: Array) -> Array:
+    """The same for the real form, where pairs of conjugate eigenvalues have blocks of two rows.
+
+    A block is triangular in complex numbers, which gives all of X outside of it. Inside, X keeps the two elements on
+    the diagonal equal, as LAPACK has them.
+    """
+    pair = pairs(t)
+    upper, lower = fnp.diagonal(t, 1, -2, -1), fnp.diagonal(t, -1, -2, -1)
+    b, c = fnp.where(pair, upper, 1.0), fnp.where(pair, lower, -1.0)
+    size = fnp.sqrt(b * (b - c))
+    cos, sin = fnp.where(pair, b / size, 1.0), fnp.where(pair, fnp.sqrt(-b * c) / size, 0.0)
+    turn = _beside(sin, 1) * 1j + _beside(sin, -1) * 1j + _both(cos)
+    s, of_m = (matmul(adjoint(turn), matmul(a, turn)) for a in (t, m))
+    x = matmul(turn, matmul(_turn(s, of_m), adjoint(turn))).real
+    inside = _beside(pair, 1) + _beside(pair, -1)
+    x = x * (1 - inside)
+    rest = fnp.diagonal(m + matmul(t, x) - matmul(x, t), 0, -2, -1)
+    rate = fnp.where(pair, rest[..., 1:] - rest[..., :-1], 0.0) / fnp.where(pair, 2 * (b + c), 1.0)
+    return x + _beside(rate, -1) - _beside(rate, 1)
+
+
+def _both(x: Array) -> Array:
+    """The diagonal matrix in which both rows of a block have its ``x``, which is 1 where no block is."""
+    ones = np.ones((*x.shape[:-1], 1))
+    diagonal = fnp.concatenate([x, ones], axis=-1) * fnp.concatenate([ones, x], axis=-1)
+    return diagonal[..., None, :] * np.eye(x.shape[-1] + 1)
+
+
+def _schur_jvp(dx: Array, ans: Any, *, output: str, sort: Any) -> list[Array]:
+    t, z = ans[:2]
+    m = matmul(adjoint(z), matmul(dx, z))
+    is_real = backend.dtype_of(t).kind == "f"
+    x = _real_turn(t, m) if is_real else _turn(t, m)
+    moved = m + matmul(t, x) - matmul(x, t)
+    kept = fnp.triu(moved) + (_beside(fnp.diagonal(moved, -1, -2, -1) * pairs(t), -1) if is_real else 0)
+    return [kept, matmul(z, x), *[backend.zeros_like(part) for part in ans[2:]]]
+
+
+#: ``schur(x, *, output, sort)``: T and Z of SciPy, and with ``sort`` how many eigenvalues come first.
+_schur: Operation = primitive(
+    "schur",
+    lambda xp, x, **options: _of_scipy("schur", xp, x, **options),
+    jvps=[_schur_jvp],
+    batch="leading",
+    multiple=True,
+)
+
+
+@mirrors
+def schur(
+    a: ArrayLike,
+    output: str = "real",
+    lwork: int | None = None,
+    overwrite_a: bool = False,
+    sort: Any = None,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
+    """Schur's form: ``a = Z @ T @ Z^H`` with a unitary Z and an upper triangular T, whose diagonal has the eigenvalues.
+
+    A real T has a block of two rows for each pair of conjugate eigenvalues. The derivative needs eigenvalues that
+    differ (and of a block that ``b + c`` is not 0 where it is ``[[a, b], [c, a]]``); it leaves the phases of the
+    columns of a complex Z as they are.
+
+    Args:
+        a: matrices in the last two axes.
+        output: "real" or "complex", the form of real matrices.
+        lwork: for SciPy alone, as ``overwrite_a`` and ``check_finite`` are.
+        overwrite_a: see ``lwork``.
+        sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function, as SciPy has it.
+        check_finite: see ``lwork``.
+
+    Returns:
+        T and Z, and how many eigenvalues come first where ``sort`` is given.
+
+    Raises:
+        LinAlgError: matrices that are not square; by a derivative, equal eigenvalues.
+        InputError: JAX's arrays.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> grad(lambda a: linalg.schur(a)[0][1, 1])(np.array([[1.0, 2.0], [0.0, 3.0]]))
+        array([[0., 0.],
+               [1., 1.]])
+    """
+    a = square("schur", a)
+    kind = backend.dtype_of(a).kind
+    if kind == "f" and output in ("complex", "c"):
+        a = a * (1 + 0j)
+    found: tuple[Array, ...] = tuple(_schur(a, output=output, sort=sort))
+    return found
+
+
+# ---- Hessenberg's form -------------------------------------------------------------------------------------
+
+
+def _hessenberg_jvp(dx: Array, ans: Any) -> list[Array]:
+    """The first column of Q is fixed, the others follow one after the other; elements below the diagonal are real."""
+    h, q = ans
+    n = h.shape[-1]
+    m = matmul(adjoint(q), matmul(dx, q))
+    x = h * 0
+    is_complex = h.dtype.kind == "c"
+    for j in range(n - 2 + is_complex if n > 2 else 0):  # smaller ones are what they are
+        residual = m[..., :, j, None] + matmul(h, x[..., :, j, None]) - matmul(x, h[..., :, j, None])
+        below = h[..., j + 1, j, None, None]
+        column = residual / fnp.where(below == 0, np.nan, below)
+        at = np.arange(n) == j + 1
+        moved = fnp.where((np.arange(n) > j + 1)[:, None] & at, column, 0.0)
+        x = x + moved - adjoint(moved)
+        if is_complex:
+            x = x + 1j * fnp.where(np.diag(at), column[..., j + 1, None, :].imag, 0.0)
+    moved = m + matmul(h, x) - matmul(x, h)
+    return [fnp.triu(moved, -1), matmul(q, x)]
+
+
+_hessenberg: Operation = primitive(
+    "hessenberg",
+    lambda xp, x: _of_scipy("hessenberg", xp, x, calc_q=True),
+    jvps=[_hessenberg_jvp],
+    batch="leading",
+    multiple=True,
+)
+
+
+@mirrors
+def hessenberg(a: ArrayLike, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Hessenberg's form: ``a = Q @ H @ Q^H`` with a unitary Q, and zeros in H below the first diagonal under the main.
+
+    The derivative needs elements on that diagonal that are not zero.
+
+    Args:
+        a: matrices in the last two axes.
+        calc_q: whether to return H and Q, or H alone.
+        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        check_finite: see ``overwrite_a``.
+
+    Raises:
+        LinAlgError: matrices that are not square.
+        InputError: JAX's arrays.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> grad(lambda a: linalg.hessenberg(a)[0, 0])(np.eye(3) + 1.0)[0]
+        array([1., 0., 0.])
+    """
+    found: tuple[Array, Array] = tuple(_hessenberg(square("hessenberg", a)))
+    return found if calc_q else found[0]
+
+
+# ---- two matrices ------------------------------------------------------------------------------------------
+
+
+def _qz_moved(s: Array, t: Array, m: Array, n: Array) -> list[Array]:
+    """How ``s``, ``t`` and both bases move: nothing is below the diagonal of ``m + s Y - X s`` or ``n + t Y - X t``."""
+    size = s.shape[-1]
+    left: list[Any] = []
+    right: list[Any] = []
+    for j in range(size - 1):
+        of_s, of_t = -m[..., j + 1 :, j, None], -n[..., j + 1 :, j, None]
+        for k, column in enumerate(left):
+            of_s = of_s + column[..., j - k :, :] * s[..., k, j, None, None]
+            of_t = of_t + column[..., j - k :, :] * t[..., k, j, None, None]
+        a, b = s[..., j, j, None, None], t[..., j, j, None, None]
+        s_rest, t_rest = s[..., j + 1 :, j + 1 :], t[..., j + 1 :, j + 1 :]
+        y = _by_triangle(b * s_rest - a * t_rest, b * of_s - a * of_t)
+        both = fnp.conj(a) * (matmul(s_rest, y) - of_s) + fnp.conj(b) * (matmul(t_rest, y) - of_t)
+        left.append(both / (fnp.abs(a) ** 2 + fnp.abs(b) ** 2))
+        right.append(y)
+    x, y = _from_columns(left, s), _from_columns(right, s)
+    if s.dtype.kind == "c":  # the diagonal of T stays real
+        diagonal = fnp.diagonal(t, 0, -2, -1).real
+        phase = fnp.diagonal(n + matmul(t, y) - matmul(x, t), 0, -2, -1).imag / fnp.where(diagonal == 0, 1.0, diagonal)
+        x = x + phase[..., None, :] * 1j * np.eye(size)
+    return [fnp.triu(m + matmul(s, y) - matmul(x, s)), fnp.triu(n + matmul(t, y) - matmul(x, t)), x, y]
+
+
+def _qz_jvp(place: int) -> Callable[..., list[Array]]:
+    def jvp(dx: Array, ans: Any, *, output: str, sort: Any) -> list[Array]:
+        s, t, q, z = ans
+        if backend.dtype_of(s).kind == "f" and anywhere(lambda pair: pair != 0, pairs(s)):
+            raise NotDifferentiableError(
+                "linalg.qz: a real form with a pair of conjugate eigenvalues has no derivative rule, got "
+                "output='real'. Pass output='complex'."
+            )
+        m = matmul(adjoint(q), matmul(dx, z))
+        ds, dt, x, y = _qz_moved(s, t, *((m, m * 0) if place == 0 else (m * 0, m)))
+        return [ds, dt, matmul(q, x), matmul(z, y)]
+
+    return jvp
+
+
+def _qz_impl(xp: Any, x: Any, y: Any, *, output: str, sort: Any) -> tuple[Any, ...]:
+    if sort is None:
+        return _of_scipy("qz", xp, x, y, output=output)
+    s, t, _, _, q, z = _of_scipy("ordqz", xp, x, y, output=output, sort=sort)
+    return s, t, q, z
+
+
+_qz: Operation = primitive("qz", _qz_impl, jvps=[_qz_jvp(0), _qz_jvp(1)], batch="leading", multiple=True)
+
+
+def _pair_of(name: str, A: ArrayLike, B: ArrayLike, output: str, sort: Any) -> tuple[Array, ...]:
+    A, B = square(name, A), square(name, B)
+    if output in ("complex", "c") or "c" in (backend.dtype_of(A).kind, backend.dtype_of(B).kind):
+        A, B = A * (1 + 0j), B * (1 + 0j)
+    found: tuple[Array, ...] = tuple(_qz(A, B, output=output, sort=sort))
+    return found
+
+
+@mirrors
+def qz(
+    A: ArrayLike,
+    B: ArrayLike,
+    output: str = "real",
+    lwork: int | None = None,
+    sort: Any = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
+    """Schur's form of two matrices: ``A = Q @ AA @ Z^H`` and ``B = Q @ BB @ Z^H`` with upper triangular AA and BB.
+
+    Ratios of their diagonals are the eigenvalues of ``A v = w B v``, which must differ for a derivative. See ``schur``.
+
+    Args:
+        A: matrices in the last two axes.
+        B: matrices of the same shape.
+        output: "real" or "complex". The derivative of a real form needs real eigenvalues.
+        lwork: for SciPy alone, as ``overwrite_a``, ``overwrite_b`` and ``check_finite`` are.
+        sort: None; see ``ordqz``.
+        overwrite_a: see ``lwork``.
+        overwrite_b: see ``lwork``.
+        check_finite: see ``lwork``.
+
+    Returns:
+        AA, BB, Q and Z.
+
+    Raises:
+        LinAlgError: matrices that are not square.
+        ValueError: ``sort`` is given.
+        InputError: JAX's arrays.
+        NotDifferentiableError: by a derivative, a real form with a pair of conjugate eigenvalues.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> grad(lambda a: linalg.qz(a, np.eye(2))[0][1, 1])(np.array([[1.0, 2.0], [0.0, 3.0]])).round(12) + 0
+        array([[0., 0.],
+               [1., 1.]])
+    """
+    if sort is not None:
+        raise ValueError(f"qz: sort is None, got {sort!r}. Use ordqz.")
+    return _pair_of("qz", A, B, output, None)
+
+
+@mirrors
+def ordqz(
+    A: ArrayLike,
+    B: ArrayLike,
+    sort: Any = "lhp",
+    output: str = "real",
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
+    """``qz`` with chosen eigenvalues first, and the numbers alpha and beta, whose ratios the eigenvalues are.
+
+    Args:
+        A: matrices in the last two axes.
+        B: matrices of the same shape.
+        sort: which come first: "lhp", "rhp", "iuc", "ouc", or a function of alpha and beta.
+        output: see ``qz``.
+        overwrite_a: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_b: see ``overwrite_a``.
+        check_finite: see ``overwrite_a``.
+
+    Returns:
+        AA, BB, alpha, beta, Q and Z.
+
+    Raises:
+        LinAlgError: matrices that are not square.
+        InputError: JAX's arrays.
+        NotDifferentiableError: a real form with a pair of conjugate eigenvalues.
+
+    Example:
+        >>> from funcgrad.scipy import linalg
+        >>> grad(lambda a: linalg.ordqz(a, np.eye(2), "rhp")[2][0].real)(np.diag([-1.0, 3.0])).round(12) + 0
+        array([[0., 0.],
+               [0., 1.]])
+    """
+    s, t, q, z = _pair_of("ordqz", A, B, output, sort)
+    if backend.dtype_of(s).kind == "f" and anywhere(lambda pair: pair != 0, pairs(s)):
+        raise NotDifferentiableError(
+            "linalg.ordqz: alpha and beta of a real form with a pair of conjugate eigenvalues have no derivative rule, "
+            "got output='real'. Pass output='complex'."
+        )
+    alpha, beta = (fnp.diagonal(part, 0, -2, -1) for part in (s, t))
+    return s, t, alpha * (1 + 0j), beta, q, z

@@ -1,0 +1,212 @@
+"""Functions of SciPy that look at values, in ``vmap``; solvers and searches under SciPy's own names."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.optimize as so
+import scipy.signal
+import scipy.sparse
+import scipy.sparse.csgraph
+import scipy.sparse.linalg
+import scipy.spatial
+from helpers import differences
+from scipy.optimize.elementwise import find_root
+from scipy.spatial.transform import Rotation
+
+from funcgrad import grad, hessian, jacfwd, jacobian, vmap
+from funcgrad.errors import ConcretizationError, ConversionError
+
+X = np.array([0.4, 0.7, 1.15])
+M = np.array([[4.0, 1.0, 0.5], [1.2, 3.0, 0.2], [0.5, 0.3, 5.0]])
+T = np.linspace(0.0, 2.0, 12)
+DATA = 2 * np.exp(-1.3 * T) + 0.1 * np.cos(9 * T)
+PLACES = np.random.default_rng(3).random((12, 3))
+
+
+def graph(x):
+    weights = np.concatenate([x, 1.1 * x, x**2])
+    return scipy.sparse.csr_array((weights, ([0, 0, 1, 2, 3, 1, 4, 2, 3], [1, 2, 3, 3, 4, 4, 0, 1, 0])), shape=(5, 5))
+
+
+IN_TURN = {
+    "ellip": lambda x: np.concatenate(scipy.signal.ellip(4, x[0], 30 * x[1] + 10, 0.3 * x[2])),
+    "bilinear": lambda x: np.concatenate(scipy.signal.bilinear([x[0], 1], [1, x[1], x[2]], fs=3.0)),
+    "residue": lambda x: np.real(scipy.signal.residue([x[0], 1], [1, 3 + x[1], 2])[0]),
+    "iircomb": lambda x: np.concatenate(scipy.signal.iircomb(0.25, 30 * x[0])),
+    "find_root": lambda x: find_root(lambda p, a: p**3 - a, (0.0, 3.0), args=(x,)).x,
+    "dijkstra": lambda x: scipy.sparse.csgraph.dijkstra(graph(x)),
+    "matrix_balance": lambda x: scipy.linalg.matrix_balance(M * np.array([1.0, 100.0, 0.01]) * x)[0],
+    "ldl": lambda x: scipy.linalg.ldl(M + M.T + np.diag(x))[0],
+    "directed_hausdorff": lambda x: scipy.spatial.distance.directed_hausdorff(PLACES * x, PLACES + 1)[0] * x,
+}
+
+
+@pytest.mark.parametrize("name", IN_TURN)
+def test_examples_are_taken_in_turn(name):
+    fun = IN_TURN[name]
+    weights = np.cos(np.arange(np.size(fun(X)))).reshape(np.shape(fun(X)))
+    total = lambda x: np.sum(np.nan_to_num(fun(x), posinf=0.0) * weights)
+    np.testing.assert_allclose(grad(total)(X), differences(total, X, 1e-3), rtol=1e-6, atol=1e-7)
+    batch = np.stack([X, 1.01 * X, X + 0.003])
+    for part in (fun, grad(total), hessian(total)):
+        np.testing.assert_allclose(vmap(part)(batch), [part(x) for x in batch], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(vmap(jacfwd(total))(batch), vmap(grad(total))(batch), rtol=1e-8, atol=1e-10)
+    outer = jacobian(lambda rows: vmap(total)(rows))(batch)
+    np.testing.assert_allclose(np.einsum("iij->ij", outer), vmap(grad(total))(batch), rtol=1e-8, atol=1e-10)
+    several = np.stack([batch, 1.1 * batch])
+    np.testing.assert_allclose(vmap(vmap(total))(several), [[total(x) for x in rows] for rows in several], rtol=1e-10)
+
+
+def test_what_differs_between_examples_is_refused():
+    """Results of different shapes, and what a function closes over: the error is that of the batch."""
+    waves = lambda x: scipy.signal.find_peaks(np.sin(x * np.arange(30.0)))[0] * x
+    with pytest.raises(ConversionError, match="lose the batch"):
+        vmap(waves)(np.array([0.5, 1.5]))
+    closed = lambda x: find_root(lambda p, a: p**3 - a * x, (0.0, 3.0), args=(np.ones(2),)).x
+    with pytest.raises(ConcretizationError, match="differs between examples"):
+        vmap(closed)(np.array([0.5, 1.5]))
+    tree = lambda x: scipy.sparse.csgraph.minimum_spanning_tree(graph(x)).toarray()
+    with pytest.raises(ConcretizationError, match="3 examples"):
+        vmap(tree)(np.stack([X, 1.01 * X, X[::-1]]))
+
+
+def objective(p, x):
+    return (p[0] - x[0]) ** 2 + 2 * (p[1] - x[1] * p[0]) ** 2 + 0.1 * p[0] ** 4 + 0.05 * p[1] ** 4 * x[2]
+
+
+BOX = [(-2.0, 2.0), (-2.0, 2.0)]
+SEARCHES = {
+    "differential_evolution": lambda x: so.differential_evolution(objective, BOX, (x,), rng=1, tol=1e-12).x,
+    "begun somewhere": lambda x: so.differential_evolution(lambda p: objective(p, x), BOX, rng=1, x0=[0.1, 0.2]).x,
+    "dual_annealing": lambda x: so.dual_annealing(lambda p: objective(p, x), BOX, rng=1, maxiter=20).x,
+    "shgo": lambda x: so.shgo(lambda p: objective(p, x), BOX).x,
+    "direct": lambda x: so.direct(lambda p: objective(p, x), so.Bounds([-2.0, -2.0], [2.5, 2.5]), vol_tol=1e-24).x,
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_among_many_minima_moves_with_parameters(name):
+    """No step of such a search moves, so that the derivative would be zero; differences are those of a plain one."""
+    exact = lambda x: so.minimize(objective, [0.3, 0.2], x, tol=1e-13, method="trust-exact", **SLOPES).x
+    np.testing.assert_allclose(jacobian(SEARCHES[name])(X), jacobian(exact)(X), rtol=2e-3, atol=1e-4)
+
+
+SLOPES = {"jac": lambda p, x: grad(objective)(p, x), "hess": lambda p, x: hessian(objective)(p, x)}
+
+
+def test_whole_numbers_stay_in_searches():
+    with pytest.raises(ConversionError, match="integrality"):
+        grad(lambda x: so.differential_evolution(objective, BOX, (x,), integrality=[1, 0]).fun)(X)
+
+
+SOLVERS = {
+    "leastsq": lambda x: so.leastsq(lambda p: p[0] * np.exp(-p[1] * T) - DATA * x[1] - x[0] * T / 9, [1.0, 1.0])[0],
+    "covariances of leastsq": lambda x: so.leastsq(
+        lambda p: p[0] * np.exp(-p[1] * T) - DATA * x[1], [1.0, 1.0], xtol=1e-13, ftol=1e-13, full_output=True
+    )[1],
+    "broyden1": lambda x: so.broyden1(lambda p: p + 0.2 * np.sin(p[::-1]) - x[:2], [0.3, 0.3], f_tol=1e-11),
+    "newton_krylov": lambda x: so.newton_krylov(lambda p: p + 0.2 * np.sin(p[::-1]) - x[:2], [0.3, 0.3], f_tol=1e-11),
+    "isotonic_regression": lambda x: so.isotonic_regression(np.sin(9 * T) * x[1] + T * x[0], weights=1 + T * x[2]).x,
+    "falling": lambda x: so.isotonic_regression(np.sin(9 * T) * x[1] - T * x[0], increasing=False).x,
+    "milp": lambda x: (
+        so.milp(
+            [-1, -2 * x[0], -0.5],
+            constraints=[
+                so.LinearConstraint([[1, 1, 0], [1, 3, 0]], [-np.inf, 0.1], 5.3 * x[:2]),
+                ([[0, 1, 1]], x[2], x[2]),
+            ],
+            integrality=[1, 0, 0],
+            bounds=so.Bounds(0.0, 10.0),
+        ).x
+    ),
+    "whole numbers of linprog": lambda x: so.linprog([-1, -2], [[1, 1], [1, 3]], 5.3 * x[:2], integrality=[1, 0]).x,
+    "lgmres": lambda x: scipy.sparse.linalg.lgmres(M + np.diag(x), np.ones(3), rtol=1e-13)[0],
+    "gcrotmk": lambda x: scipy.sparse.linalg.gcrotmk(M + np.diag(x), np.ones(3), rtol=1e-13)[0],
+    "medfilt2d": lambda x: scipy.signal.medfilt2d(np.outer(np.sin(9 * T), np.cos(T * x[0])), 3),
+    "time step": lambda x: scipy.signal.savgol_filter(np.sin(9 * T), 7, 3, deriv=1, delta=x[0]),
+    "rate": lambda x: scipy.signal.welch(np.sin(9 * T * x[0]), fs=x[1], nperseg=8)[1],
+    "window": lambda x: scipy.signal.firwin(9, 0.3 * x[0], window=("kaiser", 4 * x[1])),
+    "window of short times": lambda x: np.abs(
+        scipy.signal.ShortTimeFFT(np.hanning(8) + x[0], 4, 10.0).stft(np.sin(9 * T))
+    ),
+    "corners": lambda x: scipy.spatial.ConvexHull(PLACES * x + x**2).equations,
+    "volume": lambda x: np.array(
+        [scipy.spatial.ConvexHull(PLACES * x).volume, scipy.spatial.ConvexHull(PLACES * x).area]
+    ),
+    "bounds": lambda x: scipy.spatial.ConvexHull(PLACES[:, :2] * x[:2]).max_bound,
+    "plane": lambda x: np.array(scipy.spatial.ConvexHull(PLACES[:, :2] * x[:2]).area),
+    "davenport": lambda x: Rotation.from_davenport(np.eye(3), "intrinsic", x).as_matrix(),
+    "one axis": lambda x: Rotation.from_davenport([0.0, 0.0, 1.0], "extrinsic", x[0]).as_matrix(),
+    "reduced": lambda x: Rotation.from_rotvec(x).reduce(Rotation.create_group("O")).as_matrix(),
+    "reduced on both sides": lambda x: (
+        Rotation.from_rotvec(np.stack([x, 0.4 * x]))
+        .reduce(Rotation.create_group("C4"), Rotation.from_rotvec([[0.3, 0.1, 0.2], [0.1, 1.2, 0.4]]))
+        .as_matrix()
+    ),
+    "left vectors": lambda x: np.abs(scipy.linalg.eig(M + np.diag(x), left=True, right=False)[1]),
+    "between two numbers": lambda x: scipy.linalg.eigh(M + M.T + np.diag(x), subset_by_value=(6.5, 99.0))[0],
+    "pairs of numbers": lambda x: np.real(scipy.linalg.eig(M + np.diag(x), right=False, homogeneous_eigvals=True)),
+    "complex form": lambda x: np.abs(scipy.linalg.rsf2csf(*scipy.linalg.schur(M - 9 * np.tri(3, k=-1) * x))[0]),
+}
+#: Those whose values SciPy's own solver leaves at some digits.
+LOOSE = {"leastsq": 1e-4, "covariances of leastsq": 1e-4, "broyden1": 1e-6, "newton_krylov": 1e-6}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_slopes_of_solvers(name):
+    fun, tol = SOLVERS[name], LOOSE.get(name, 1e-7)
+    slopes, want = jacobian(fun)(X), differences(fun, X, 1e-3)
+    np.testing.assert_allclose(slopes, want, rtol=tol, atol=tol * (1 + np.abs(want).max()))
+    np.testing.assert_allclose(jacfwd(fun)(X), slopes, rtol=1e-8, atol=1e-10)
+    total = lambda x: np.sum(jacobian(fun)(x) ** 2)
+    if LOOSE.get(name) is None:
+        np.testing.assert_allclose(grad(total)(X), differences(total, X, 1e-3), rtol=1e-5, atol=1e-6)
+
+
+def test_constraints_may_close_over_values_of_a_batch():
+    def nearest(x, constraint):
+        return so.minimize(lambda p: objective(p, x), [0.3, 0.2], constraints=constraint(x), tol=1e-12).x
+
+    kinds = {
+        "equation": lambda x: [{"type": "eq", "fun": lambda p: p[0] + p[1] - x[2]}],
+        "inequality": lambda x: {"type": "ineq", "fun": lambda p: p[0] + p[1] - x[2]},
+        "its own slope": lambda x: {
+            "type": "eq",
+            "fun": lambda p: x[0] * p[0] + p[1] - x[2],
+            "jac": lambda p: np.array([x[0], 1.0]),
+        },
+        "not linear": lambda x: so.NonlinearConstraint(lambda p: p[0] ** 2 + x[0] * p[1] ** 2, x[2], np.inf),
+    }
+    batch = np.stack([X, 1.01 * X])
+    for name, kind in kinds.items():
+        fun = lambda x, kind=kind: nearest(x, kind)
+        np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch], rtol=1e-5, err_msg=name)
+        slopes = vmap(jacobian(fun))(batch)
+        np.testing.assert_allclose(slopes, [jacobian(fun)(x) for x in batch], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_a_rotation_is_set():
+    def of(v):
+        turns = Rotation.from_rotvec(np.stack([v, 2 * v]))
+        turns[0] = Rotation.from_rotvec(v**2)
+        return turns.as_matrix()
+
+    np.testing.assert_allclose(jacobian(of)(X), differences(of, X, 1e-3), rtol=1e-8, atol=1e-9)
+
+
+def test_what_hulls_and_rotations_refuse():
+    with pytest.raises(ConversionError, match="lose the batch"):
+        vmap(lambda x: scipy.spatial.ConvexHull(PLACES * x).volume)(np.stack([X, 2 * X]))
+    with pytest.raises(AttributeError, match="add_points is for plain points"):
+        grad(lambda x: scipy.spatial.ConvexHull(PLACES * x).add_points(PLACES) or x[0])(X)
+    with pytest.raises(ValueError, match="an angle for each axis"):
+        grad(lambda x: Rotation.from_davenport(np.eye(3), "up", x).as_quat()[0])(X)
+
+
+def test_forms_of_matrices_without_a_derivative():
+    """Equal eigenvalues, and a column that is zero below the diagonal."""
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        grad(lambda a: scipy.linalg.schur(a)[1][0, 1])(np.eye(3))
+    assert np.isnan(grad(lambda a: scipy.linalg.hessenberg(a)[1, 2])(np.eye(3))).any()
+    with pytest.raises(TypeError, match="output='complex'"):
+        grad(lambda a: scipy.linalg.qz(a - a.T + np.eye(3), np.eye(3))[0][0, 0])(M)
