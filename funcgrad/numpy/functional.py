@@ -20,10 +20,11 @@ from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.assignment import updated
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.concretization import forgive, user_line
-from funcgrad.numpy.creation import as_value, astype
+from funcgrad.numpy.creation import as_value, astype, zeros
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import converted
 from funcgrad.numpy.shaping import broadcast_arrays, expand_dims, moveaxis, ravel
+from funcgrad.numpy.shaping import reshape as ordered
 from funcgrad.primitives.comparison import logical_not, logical_or, where
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.shaping import stack
@@ -380,19 +381,19 @@ def fromfunction(
 
 
 _FLAGS = frozenset(("multi_index", "c_index", "f_index", "zerosize_ok", "refs_ok", "common_dtype"))
-_UNSUPPORTED = {"op_dtypes": None, "op_axes": None, "itershape": None, "buffersize": 0}
+_UNSUPPORTED = {"op_axes": None, "itershape": None, "buffersize": 0}
 
 
 def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: str = "K", **kwargs: Any) -> Any:
     """An iterator over the elements of one array, or of several that broadcast; NumPy's own for NumPy arrays.
 
     Of traced values the elements can be read, and carry the derivative. They come in C order, unless
-    ``order`` is "F": a traced value has no order in memory.
+    ``order`` is "F": a traced value has no order in memory. An operand None is a new array to write to.
 
     Args:
         op: an array, or a list of arrays.
         flags: of traced values "multi_index", "c_index", "f_index", "zerosize_ok" and "refs_ok".
-        op_flags: of traced values "readonly".
+        op_flags: of traced values "readonly"; of None also "writeonly" and "allocate".
         *args: see NumPy; not for traced values.
         order: "C" or "F".
         **kwargs: see NumPy; not for traced values.
@@ -407,7 +408,14 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     """
     if is_plain(op):
         return np.nditer(op, flags, op_flags, *args, order=order, **kwargs)  # type: ignore[call-overload]
-    wanted = [*(flags or ()), *(f for f in _flattened(op_flags) if f != "readonly")]
+    given = list(op) if isinstance(op, (list, tuple)) else [op]
+    dtypes = kwargs.pop("op_dtypes", None)
+    kinds = list(dtypes or [None] * len(given))
+    new = any(x is None for x in given)
+    if dtypes is not None and not new:
+        _refuse(f"op_dtypes={dtypes!r}")
+    allowed = {"readonly", *(("writeonly", "allocate") if new else ())}
+    wanted = [*(flags or ()), *(f for f in _flattened(op_flags) if f not in allowed)]
     for flag in wanted:
         if flag not in _FLAGS:
             _refuse(f"{flag!r}")
@@ -416,7 +424,7 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     for name, value in kwargs.items():
         if name != "casting" and value != _UNSUPPORTED.get(name, ...):
             _refuse(f"{name}={value!r}")
-    return _Elements(op if isinstance(op, (list, tuple)) else [op], frozenset(wanted), order)
+    return _Elements(given, kinds, frozenset(wanted), order)
 
 
 def _flattened(flags: Any) -> Iterator[str]:
@@ -435,21 +443,25 @@ def _refuse(what: str) -> NoReturn:
 
 
 class _Elements:
-    """The iterator: what ``numpy.nditer`` offers to those who only read."""
+    """The iterator: what ``numpy.nditer`` offers to those who only read, or write to new arrays."""
 
-    def __init__(self, operands: Any, flags: frozenset[str], order: str) -> None:
-        values = broadcast_arrays(*[as_value(x) for x in operands])
+    def __init__(self, operands: Any, dtypes: list[Any], flags: frozenset[str], order: str) -> None:
+        values = broadcast_arrays(*[as_value(x) for x in operands if x is not None])
         self.shape: Shape = backend.shape_of(values[0])
         self.ndim = len(self.shape)
-        self.nop = len(values)
+        self.nop = len(operands)
         self.itersize = prod(self.shape)
         if not self.itersize and "zerosize_ok" not in flags:
             raise ValueError("Iteration of zero-sized operands is not enabled")
-        self.operands = tuple(values)
         self.iterindex = 0
         self._order = "F" if order == "F" else "C"
         self._flags = flags
-        self._flat = [ravel(x, self._order) for x in values]
+        rows = iter([ravel(x, self._order) for x in values])
+        self._new = [x is None for x in operands]
+        self._flat = [
+            zeros(self.itersize, kind or float) if new else next(rows) if kind is None else astype(next(rows), kind)
+            for new, kind in zip(self._new, dtypes, strict=True)
+        ]
 
     def __iter__(self) -> _Elements:
         return self
@@ -488,6 +500,11 @@ class _Elements:
         return not self.finished
 
     @property
+    def operands(self) -> tuple[Any, ...]:
+        """The arrays, broadcast, as they are now."""
+        return tuple([ordered(x, self.shape, self._order) for x in self._flat])
+
+    @property
     def finished(self) -> bool:
         """Whether all elements have been visited."""
         return self.iterindex >= self.itersize
@@ -495,7 +512,8 @@ class _Elements:
     @property
     def value(self) -> Any:
         """The element where the iterator stands; of several arrays a tuple."""
-        here = tuple([getitem(x, self.iterindex) for x in self._flat])
+        i = self.iterindex
+        here = tuple([x[i, ...] if new else getitem(x, i) for x, new in zip(self._flat, self._new, strict=True)])
         return here[0] if self.nop == 1 else here
 
     @property

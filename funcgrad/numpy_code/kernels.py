@@ -17,6 +17,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.elementwise import ELEMENTWISE
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
@@ -224,17 +225,24 @@ PYTHONS = frozenset(
         "scipy.signal._waveforms",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
-        *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
+        *[module for module, _ in (*DISTRIBUTIONS, *ELEMENTWISE, *MINIMA)],
     )
 )
 
 
 def kernel(fun: Any) -> Callable[..., Any] | None:
     """What computes the same as ``fun``, a compiled function of SciPy, with derivatives; None where nothing does."""
-    for (module, name), ours in _KERNELS.items():
-        owner: Any = sys.modules.get(module)
-        for part in name.split("."):  # a method of a class may be meant
-            owner = getattr(owner, part, None)
-        if owner is fun:
-            return ours
-    return None
+    return next((ours for place, ours in _KERNELS.items() if _stands(place) is fun), None)
+
+
+def is_elementwise(fun: Any) -> bool:
+    """Whether ``fun`` is a function of SciPy that computes each element by itself."""
+    return any(_stands(place) is fun for place in ELEMENTWISE)
+
+
+def _stands(place: tuple[str, str]) -> Any:
+    """What stands in a module under a name; None where the module is not loaded."""
+    owner: Any = sys.modules.get(place[0])
+    for part in place[1].split("."):  # a method of a class may be meant
+        owner = getattr(owner, part, None)
+    return owner

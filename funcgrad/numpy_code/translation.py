@@ -23,8 +23,9 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
+from funcgrad.numpy_code.elementwise import elementwise
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
-from funcgrad.numpy_code.kernels import PYTHONS, kernel
+from funcgrad.numpy_code.kernels import PYTHONS, is_elementwise, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
@@ -139,11 +140,24 @@ class Translator:
         return found, False
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
-        ours = kernel(value) if value.__module__ in PYTHONS else None
-        ours = ours or dispatching(value, self)
+        if value.__module__ in PYTHONS:
+            return self._of_scipy(value)
+        ours = dispatching(value, self)
         if ours is not None:
             return ours, True
         return function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+
+    def _of_scipy(self, value: FunctionType) -> tuple[Any, bool]:
+        """What stands for a function of a module of SciPy some of whose functions need more than to be built anew."""
+        found, lasts = kernel(value), True
+        if found is None:
+            found, lasts = function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+        if not is_elementwise(value):
+            return found, lasts
+        whole = elementwise(found)
+        if lasts:
+            self.functions.put(value, whole)
+        return whole, lasts
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
