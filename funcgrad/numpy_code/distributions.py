@@ -108,6 +108,85 @@ def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
     return fnp.where(near, central - m + fnp.log(total), usual)
 
 
+def _quotient(z: Any) -> Any:
+    """``log(1 + z) / z``, 1 at 0."""
+    return import_module("funcgrad.scipy.special.operations.convex").log1p_quotient(z, order=0)
+
+
+def _kappa4_exponent(x: Any, k: Any) -> Any:
+    """``(1 - k * x)**(1 / k)``, for vanishing ``k`` as well."""
+    return fnp.exp(-x * _quotient(-k * x))
+
+
+def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
+    """SciPy's formula for all shapes at once: of one that vanishes SciPy's does not depend on it."""
+    y = _kappa4_exponent(x, k)
+    return -(1 - k) * x * _quotient(-k * x) - (1 - h) * y * _quotient(-h * y)
+
+
+def _kappa4_logcdf(self: Any, x: Any, h: Any, k: Any) -> Any:
+    y = _kappa4_exponent(x, k)
+    return -y * _quotient(-h * y)
+
+
+def _kappa4_ppf(self: Any, q: Any, h: Any, k: Any) -> Any:
+    boxcox = _special().boxcox
+    return -boxcox(-boxcox(q, h), k)
+
+
+def _pearson3(near: Callable[..., Any], above: Callable[..., Any], below: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of Pearson's distribution: that of a gamma distribution, of positive and negative skewness.
+
+    A small skewness SciPy takes for none; here it is Edgeworth's series, to the second power of it.
+    """
+
+    def call(self: Any, x: Any, skew: Any) -> Any:
+        small = fnp.abs(skew) < 0.000016
+        beta = 2 / fnp.where(small, 1.0, skew)
+        alpha = beta * beta
+        t = beta * x + alpha
+        found = fnp.where(beta > 0, above(t, alpha, beta), below(t, alpha, beta))
+        s, z = fnp.where(small, skew, 0.0), fnp.where(small, x, 0.0)
+        return fnp.where(small, near(z, s), found)
+
+    return call
+
+
+def _stats(name: str, function: str) -> Callable[..., Any]:
+    """A function of a distribution of ``funcgrad.scipy.stats``, of an argument and one shape or none."""
+
+    def call(x: Any, *shapes: Any) -> Any:
+        return getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(x, *shapes[:1])
+
+    return call
+
+
+def _pearson3_logpdf(t: Any, alpha: Any, beta: Any) -> Any:
+    return fnp.log(fnp.abs(beta)) + _stats("gamma", "logpdf")(t, alpha)
+
+
+def _pearson3_ppf(self: Any, q: Any, skew: Any) -> Any:
+    """Near the normal distribution it is the series of Cornish and Fisher."""
+    small = fnp.abs(skew) < 0.000016
+    beta = 2 / fnp.where(small, 1.0, skew)
+    found = _special().gammaincinv(beta * beta, fnp.where(beta < 0, 1 - q, q)) / beta - beta
+    s, z = fnp.where(small, skew, 0.0), _special().ndtri(q)
+    near = z + s * (z * z - 1) / 6 + s * s * z * ((z * z - 3) / 16 - (2 * z * z - 5) / 36)
+    return fnp.where(small, near, found)
+
+
+def _near_normal_logpdf(z: Any, s: Any) -> Any:
+    z2 = z * z
+    return _stats("norm", "logpdf")(z) + s * (z2 - 3) * z / 6 - s * s * (z2 * (z2 - 2) / 16 + 1 / 48)
+
+
+def _near_normal_cdf(z: Any, s: Any) -> Any:
+    """Of the mirror image, that of the opposite skewness, it is what is left of 1."""
+    z2 = z * z
+    waves = s * (z2 - 1) / 6 + s * s * z * ((z2 - 3) / 16 + (z2 * (z2 - 10) + 15) / 72)
+    return _stats("norm", "cdf")(z) - _stats("norm", "pdf")(z) * waves
+
+
 def _method(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the argument and the shapes as a method of the distribution."""
     return lambda self, *args: fun(*args)
@@ -166,7 +245,7 @@ def _genhyperbolic_mean(p: Any, a: Any, b: Any) -> Any:
     return b / root * kve(p + 1, root) / kve(p, root)
 
 
-_SPECIAL = {
+_SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
     "_beta_ppf": lambda q, a, b: _special().betaincinv(a, b, q),
     "_cosine_cdf": _cosine_cdf,
@@ -188,35 +267,43 @@ _SPECIAL = {
 }
 
 
+_DISTRIBUTIONS = "scipy.stats._continuous_distns"
 DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
-    ("scipy.stats._continuous_distns", "dgamma_gen._cdf"): _two_sided(
+    (_DISTRIBUTIONS, "dgamma_gen._cdf"): _two_sided(
         lambda x, a: 0.5 * _special().gammaincc(a, x), lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x)
     ),
-    ("scipy.stats._continuous_distns", "dgamma_gen._sf"): _two_sided(
+    (_DISTRIBUTIONS, "dgamma_gen._sf"): _two_sided(
         lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x), lambda x, a: 0.5 * _special().gammaincc(a, x)
     ),
-    ("scipy.stats._continuous_distns", "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
-    ("scipy.stats._continuous_distns", "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),
+    (_DISTRIBUTIONS, "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
+    (_DISTRIBUTIONS, "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),
     ("scipy.stats._stats_py", "_demean"): _demean,
-    ("scipy.stats._continuous_distns", "geninvgauss_gen._cdf"): _integrated(
-        lambda p, b: (p - 1 + fnp.hypot(p - 1, b)) / b, 0.0, False
-    ),
-    ("scipy.stats._continuous_distns", "genhyperbolic_gen._cdf"): _integrated(_genhyperbolic_mean, -np.inf, False),
-    ("scipy.stats._continuous_distns", "genhyperbolic_gen._sf"): _integrated(_genhyperbolic_mean, -np.inf, True),
+    (_DISTRIBUTIONS, "geninvgauss_gen._cdf"): _integrated(lambda p, b: (p - 1 + fnp.hypot(p - 1, b)) / b, 0.0, False),
+    (_DISTRIBUTIONS, "genhyperbolic_gen._cdf"): _integrated(_genhyperbolic_mean, -np.inf, False),
+    (_DISTRIBUTIONS, "genhyperbolic_gen._sf"): _integrated(_genhyperbolic_mean, -np.inf, True),
     ("scipy.stats._stats", "geninvgauss_logpdf"): _geninvgauss_logpdf,
     ("scipy.stats._stats", "genhyperbolic_logpdf"): _genhyperbolic_logpdf,
     ("scipy.stats._stats", "genhyperbolic_pdf"): lambda *args: fnp.exp(_genhyperbolic_logpdf(*args)),
     ("scipy.stats._stats", "von_mises_cdf"): lambda kappa, x: import_module("funcgrad.scipy.stats").vonmises.cdf(
         x, kappa
     ),
-    ("scipy.stats._continuous_distns", "ncx2_gen._logpdf"): _ncx2_logpdf,
+    (_DISTRIBUTIONS, "ncx2_gen._logpdf"): _ncx2_logpdf,
+    (_DISTRIBUTIONS, "kappa4_gen._logpdf"): _kappa4_logpdf,
+    (_DISTRIBUTIONS, "kappa4_gen._logcdf"): _kappa4_logcdf,
+    (_DISTRIBUTIONS, "kappa4_gen._ppf"): _kappa4_ppf,
+    (_DISTRIBUTIONS, "pearson3_gen._logpdf"): _pearson3(_near_normal_logpdf, _pearson3_logpdf, _pearson3_logpdf),
+    (_DISTRIBUTIONS, "pearson3_gen._ppf"): _pearson3_ppf,
+    (_DISTRIBUTIONS, "pearson3_gen._cdf"): _pearson3(_near_normal_cdf, _stats("gamma", "cdf"), _stats("gamma", "sf")),
+    (_DISTRIBUTIONS, "pearson3_gen._sf"): _pearson3(
+        lambda z, s: _near_normal_cdf(-z, -s), _stats("gamma", "sf"), _stats("gamma", "cdf")
+    ),
     # where it is central SciPy computes what does not depend on the noncentrality
-    ("scipy.stats._continuous_distns", "ncx2_gen._pdf"): _method(_noncentral("ncx2_density")),
-    ("scipy.stats._continuous_distns", "ncx2_gen._cdf"): _method(_noncentral("chndtr")),
-    ("scipy.stats._continuous_distns", "ncx2_gen._sf"): _method(_noncentral("ncx2_sf")),
-    ("scipy.stats._continuous_distns", "ncx2_gen._ppf"): _method(_noncentral("chndtrix")),
-    ("scipy.stats._continuous_distns", "ncx2_gen._isf"): _method(_noncentral("ncx2_isf")),
+    (_DISTRIBUTIONS, "ncx2_gen._pdf"): _method(_noncentral("ncx2_density")),
+    (_DISTRIBUTIONS, "ncx2_gen._cdf"): _method(_noncentral("chndtr")),
+    (_DISTRIBUTIONS, "ncx2_gen._sf"): _method(_noncentral("ncx2_sf")),
+    (_DISTRIBUTIONS, "ncx2_gen._ppf"): _method(_noncentral("chndtrix")),
+    (_DISTRIBUTIONS, "ncx2_gen._isf"): _method(_noncentral("ncx2_isf")),
     **{("scipy.special._ufuncs", name): fun for name, fun in _SPECIAL.items()},
 }

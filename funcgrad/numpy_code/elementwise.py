@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
+import numpy as np
+
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
@@ -19,6 +21,7 @@ from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish
+from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.runs import leave, of_thread
 from funcgrad.reverse import backward, pull_for_all, record
 
@@ -39,30 +42,29 @@ def _array(x: Any) -> Any:
     return fnp.asarray(x) if type(x) is list else x
 
 
-def elementwise(fun: Callable[..., Any]) -> Callable[..., Any]:
+def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """``fun``, which broadcasts its arguments and computes each element by itself; of batches it gets the whole.
 
     Args:
         fun: its arguments are arrays and numbers, also in tuples, and what is none, which is handed over as it is.
+        is_fixed: ``is_fixed(result, *args, **kwargs)`` says of a result which elements are constants, though they may
+            have been computed from what is infinite: the others are computed once more without these.
     """
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         given, spec = tree.flatten(([_array(x) for x in args], {name: _array(x) for name, x in kwargs.items()}))
-        if not any(map(_is_batched, given)):
-            return fun(*args, **kwargs)
-        places = [i for i, x in enumerate(given) if isinstance(x, Tracer) or backend.is_value(x)]
-
-        def of_arrays(*arrays: Any) -> Sequence[Any]:
-            whole = list(given)
-            for i, x in zip(places, arrays, strict=True):
-                whole[i] = x
-            args, kwargs = tree.unflatten(spec, whole)
+        batched = any(map(_is_batched, given))
+        if not batched:
             found = fun(*args, **kwargs)
-            return found if isinstance(found, tuple) else (found,)
-
+            if _fixed(is_fixed, found, args, kwargs) is None:
+                return found
+        places = [i for i, x in enumerate(given) if isinstance(x, Tracer) or backend.is_value(x)]
+        arrays, of_arrays = fnp.broadcast_arrays(*[given[i] for i in places]), _of(fun, is_fixed, given, spec, places)
+        if not batched:
+            return of_arrays(*arrays)[0]
         try:
-            found = _call(*fnp.broadcast_arrays(*[given[i] for i in places]), fun=_in_run(of_arrays))
+            found = _call(*arrays, fun=_in_run(of_arrays))
         except NotDifferentiableError as error:
             if isinstance(error, ConversionError):
                 raise
@@ -70,6 +72,39 @@ def elementwise(fun: Callable[..., Any]) -> Callable[..., Any]:
         return found if len(found) > 1 else found[0]
 
     return call
+
+
+def _fixed(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
+    """Which elements of a traced result are constants; None where there are none."""
+    if is_fixed is None or type(found) is not Tracer:
+        return None
+    fixed = is_fixed(found, *args, **kwargs)
+    return fixed if bool(fnp.any(fixed)) else None
+
+
+def _of(fun: Callable[..., Any], is_fixed: Any, given: list[Any], spec: Any, places: list[int]) -> Fun:
+    """``fun`` as a function of the arrays that are ``given`` at these places."""
+
+    def of_arrays(*arrays: Any) -> Sequence[Any]:
+        whole = list(given)
+        for i, x in zip(places, arrays, strict=True):
+            whole[i] = x
+        args, kwargs = tree.unflatten(spec, whole)
+        found = fun(*args, **kwargs)
+        fixed = _fixed(is_fixed, found, args, kwargs)
+        if fixed is not None:
+            found = _without(fixed, found, of_arrays, arrays)
+        return found if isinstance(found, tuple) else (found,)
+
+    return of_arrays
+
+
+def _without(fixed: Any, found: Any, of_arrays: Fun, arrays: Sequence[Any]) -> Any:
+    """What ``of_arrays`` has ``found`` of ``arrays``; elements that are ``fixed`` are constants."""
+    live, value = fnp.logical_not(fixed), concrete(found, "a probability")
+    made = fnp.array(value)
+    made[live] = of_arrays(*[x[live] for x in arrays])[0]
+    return made[()]
 
 
 def _in_run(fun: Fun) -> Fun:
@@ -177,14 +212,42 @@ def _methods(cls: str, names: str) -> list[tuple[str, str]]:
     return [("scipy.stats._distn_infrastructure", f"{cls}.{name}") for name in names.split()]
 
 
-#: Functions of SciPy that compute each element by itself, though its code looks at all of them.
-ELEMENTWISE = frozenset(
-    [
-        *_methods("rv_continuous", "pdf logpdf cdf logcdf sf logsf ppf isf"),
-        *_methods("rv_discrete", "pmf logpmf cdf logcdf sf logsf ppf isf"),
-        *_methods("rv_generic", "entropy"),
-        ("scipy._lib.array_api_extra._lib._funcs", "apply_where"),
-        ("scipy._external.array_api_extra._lib._funcs", "apply_where"),  # where SciPy 1.18 keeps it
-        ("scipy._lib._util", "_lazywhere"),  # before SciPy 1.16
-    ]
-)
+def _equals(*values: float) -> Callable[..., Any]:
+    """Where a result is the first of ``values``, or the second and there is no density: it does not change there."""
+
+    def is_fixed(found: Any, self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        fixed = found == values[0]
+        full = found == values[-1]
+        if len(values) == 1 or not bool(fnp.any(full)):
+            return fixed
+        given = tree.map(_plain, (x, args, kwargs))
+        density = self.pdf if hasattr(self, "pdf") else self.pmf
+        return fixed | (full & (density(given[0], *given[1], **given[2]) == 0))
+
+    return is_fixed
+
+
+def _plain(x: Any) -> Any:
+    return concrete(x, "a density") if isinstance(x, Tracer) else x
+
+
+#: Functions of SciPy that compute each element by itself, though its code looks at all of them, and which elements of
+#: what they give are constants.
+ELEMENTWISE: dict[tuple[str, str], Callable[..., Any] | None] = {
+    **dict.fromkeys([*_methods("rv_continuous", "pdf"), *_methods("rv_discrete", "pmf")], _equals(0.0)),
+    **dict.fromkeys([*_methods("rv_continuous", "logpdf"), *_methods("rv_discrete", "logpmf")], _equals(-np.inf)),
+    **dict.fromkeys([*_methods("rv_continuous", "cdf sf"), *_methods("rv_discrete", "cdf sf")], _equals(0.0, 1.0)),
+    **dict.fromkeys(
+        [*_methods("rv_continuous", "logcdf logsf"), *_methods("rv_discrete", "logcdf logsf")], _equals(-np.inf, 0.0)
+    ),
+    **dict.fromkeys(
+        [
+            *_methods("rv_continuous", "ppf isf"),
+            *_methods("rv_discrete", "ppf isf"),
+            *_methods("rv_generic", "entropy"),
+            ("scipy._lib.array_api_extra._lib._funcs", "apply_where"),
+            ("scipy._external.array_api_extra._lib._funcs", "apply_where"),  # where SciPy 1.18 keeps it
+            ("scipy._lib._util", "_lazywhere"),  # before SciPy 1.16
+        ]
+    ),
+}

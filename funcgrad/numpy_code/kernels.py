@@ -17,7 +17,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
-from funcgrad.numpy_code.elementwise import ELEMENTWISE
+from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
@@ -235,9 +235,10 @@ def kernel(fun: Any) -> Callable[..., Any] | None:
     return next((ours for place, ours in _KERNELS.items() if _stands(place) is fun), None)
 
 
-def is_elementwise(fun: Any) -> bool:
-    """Whether ``fun`` is a function of SciPy that computes each element by itself."""
-    return any(_stands(place) is fun for place in ELEMENTWISE)
+def by_elements(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
+    """``built``, which stands for ``fun``; of a function of SciPy's that computes each element by itself in its way."""
+    place = next((place for place in ELEMENTWISE if _stands(place) is fun), None)
+    return built if place is None else elementwise(built, ELEMENTWISE[place])
 
 
 def _stands(place: tuple[str, str]) -> Any:

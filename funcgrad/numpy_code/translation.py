@@ -23,9 +23,8 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
-from funcgrad.numpy_code.elementwise import elementwise
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
-from funcgrad.numpy_code.kernels import PYTHONS, is_elementwise, kernel
+from funcgrad.numpy_code.kernels import PYTHONS, by_elements, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
@@ -152,10 +151,8 @@ class Translator:
         found, lasts = kernel(value), True
         if found is None:
             found, lasts = function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
-        if not is_elementwise(value):
-            return found, lasts
-        whole = elementwise(found)
-        if lasts:
+        whole = by_elements(value, found)
+        if lasts and whole is not found:
             self.functions.put(value, whole)
         return whole, lasts
 

@@ -63,7 +63,7 @@ def _chi2_rates(xp: Any, x: Any, df: Any, nc: Any) -> list[Any]:
 def _f_rates(xp: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> list[Any]:
     share = dfn * x / (dfn * x + dfd)
     of_x = beside_pole(xp, x) + (dfn + (dfn + dfd) * share + nc) / (2 * x)
-    return [of_x, beside_pole(xp, dfn) + 1 - xp.log(share), beside_pole(xp, dfd) + 1 - xp.log1p(-share)]
+    return [of_x, beside_pole(xp, dfn) + 1 - xp.log(share), beside_pole(xp, dfd) + 1 + xp.log1p(dfn * x / dfd)]
 
 
 def _t_rates(xp: Any, x: Any, df: Any, nc: Any) -> list[Any]:
