@@ -271,6 +271,7 @@ _DISTRIBUTIONS = "scipy.stats._continuous_distns"
 DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
+    ("scipy.stats._stats_py", "_demean"): _demean,
     (_DISTRIBUTIONS, "dgamma_gen._cdf"): _two_sided(
         lambda x, a: 0.5 * _special().gammaincc(a, x), lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x)
     ),
@@ -279,7 +280,6 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ),
     (_DISTRIBUTIONS, "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
     (_DISTRIBUTIONS, "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),
-    ("scipy.stats._stats_py", "_demean"): _demean,
     (_DISTRIBUTIONS, "geninvgauss_gen._cdf"): _integrated(lambda p, b: (p - 1 + fnp.hypot(p - 1, b)) / b, 0.0, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._cdf"): _integrated(_genhyperbolic_mean, -np.inf, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._sf"): _integrated(_genhyperbolic_mean, -np.inf, True),

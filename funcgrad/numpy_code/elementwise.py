@@ -16,9 +16,10 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, raise_closure
+from funcgrad.core import Primitive, Tracer, bind, raise_closure, traces_of
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
+from funcgrad.graph import GraphTrace
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish
 from funcgrad.numpy.concretization import concrete
@@ -31,11 +32,7 @@ Fun = Callable[..., Sequence[Any]]
 
 def _is_batched(x: Any) -> bool:
     """Whether ``x`` belongs to a ``vmap``, perhaps behind traces of derivatives."""
-    while isinstance(x, Tracer):
-        if isinstance(x._trace, BatchTrace):
-            return True
-        x = x.value
-    return False
+    return isinstance(x, Tracer) and any(isinstance(trace, BatchTrace) for trace in traces_of([x]))
 
 
 def _array(x: Any) -> Any:
@@ -76,8 +73,8 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
 
 def _fixed(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
     """Which elements of a traced result are constants; None where there are none."""
-    if is_fixed is None or type(found) is not Tracer:
-        return None
+    if is_fixed is None or type(found) is not Tracer or any(isinstance(t, GraphTrace) for t in traces_of([found])):
+        return None  # a recording is run for other values, for which others are
     fixed = is_fixed(found, *args, **kwargs)
     return fixed if bool(fnp.any(fixed)) else None
 
@@ -103,7 +100,7 @@ def _without(fixed: Any, found: Any, of_arrays: Fun, arrays: Sequence[Any]) -> A
     """What ``of_arrays`` has ``found`` of ``arrays``; elements that are ``fixed`` are constants."""
     live, value = fnp.logical_not(fixed), concrete(found, "a probability")
     made = fnp.array(value)
-    made[live] = of_arrays(*[x[live] for x in arrays])[0]
+    made[live] = of_arrays(*[fnp.asarray(x)[live] for x in arrays])[0]
     return made[()]
 
 

@@ -24,7 +24,7 @@ from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_seen, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
-from funcgrad.numpy_code.kernels import PYTHONS, by_elements, kernel
+from funcgrad.numpy_code.kernels import PYTHONS, around, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, is_mirrored, module_behind
@@ -151,7 +151,7 @@ class Translator:
         found, lasts = kernel(value), True
         if found is None:
             found, lasts = function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
-        whole = by_elements(value, found)
+        whole = around(value, found)
         if lasts and whole is not found:
             self.functions.put(value, whole)
         return whole, lasts

@@ -20,12 +20,12 @@ import numpy as np
 
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
-from funcgrad.optional import private_special, special
+from funcgrad.optional import import_scipy, private_special, special
 from funcgrad.primitives.arithmetic import absolute, power
 from funcgrad.primitives.comparison import floor, greater, isinf, less, logical_or, where
 from funcgrad.primitives.elementwise import cos, exp, expm1, log, log1p
 from funcgrad.scipy.special.operations.convex import boxcox_slope
-from funcgrad.scipy.special.operations.error_functions import ndtri
+from funcgrad.scipy.special.operations.error_functions import ndtr, ndtri
 from funcgrad.scipy.special.operations.incomplete import (
     DEPTH,
     beta_density,
@@ -334,6 +334,36 @@ landau_cdf: Operation = elementwise("landau_cdf", _of_landau("cdf"), dx=lambda x
 landau_sf: Operation = elementwise("landau_sf", _of_landau("sf"), dx=lambda x: -landau_density(x, order=0))
 landau_ppf: Operation = elementwise("landau_ppf", _of_landau("ppf"), dx=lambda ans: 1 / landau_density(ans, order=0))
 landau_isf: Operation = elementwise("landau_isf", _of_landau("isf"), dx=lambda ans: -1 / landau_density(ans, order=0))
+
+
+def _bivariate(xp: Any, h: Any, k: Any, r: Any) -> Any:
+    upper = import_scipy("stats.multivariate_normal", "scipy.stats._stats_pythran")._bvnu
+    return np.vectorize(upper, [np.float64])(h, k, r)[()]
+
+
+def _beyond(x: Any, y: Any, z: Any) -> Any:
+    """The derivative of the probability below, in its first argument; ``ndtr`` knows what is infinite."""
+    far = isinf(x)
+    h = where(far, 0.0, x)
+    density = where(far, 0.0, exp(-0.5 * h * h) / math.sqrt(2 * math.pi))
+    return -density * ndtr((z * h - y) / power(1 - z * z, 0.5))
+
+
+def _density_of_two(x: Any, y: Any, z: Any) -> Any:
+    far = logical_or(isinf(x), isinf(y))
+    h, k, rest = where(far, 0.0, x), where(far, 0.0, y), 1 - z * z
+    density = exp(-0.5 * (h * h - 2 * z * h * k + k * k) / rest) / (2 * math.pi * power(rest, 0.5))
+    return where(far, 0.0, density)
+
+
+#: ``bivariate_upper(h, k, r)``: the probability that two normal variables of correlation r are above h and k.
+bivariate_upper: Operation = elementwise(
+    "bivariate_upper",
+    _bivariate,
+    dx=lambda x, y, z: _beyond(x, y, z),
+    dy=lambda x, y, z: _beyond(y, x, z),
+    dz=lambda x, y, z: _density_of_two(x, y, z),
+)
 #: The quantile of the cosine distribution, whose density is ``(1 + cos(x)) / (2 pi)``.
 cosine_ppf: Operation = elementwise(
     "cosine_ppf", _private("_cosine_invcdf"), dx=lambda ans: math.pi / cos(0.5 * ans) ** 2
