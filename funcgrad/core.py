@@ -49,6 +49,7 @@ __all__ = [
     "refuse_closure",
     "repeated",
     "tracer_of",
+    "traces_of",
     "twin",
 ]
 
@@ -495,11 +496,12 @@ def refuse_closure(
     what the arguments hold, perhaps tracers of younger traces, which results may depend on.
     """
     found = [x._trace for x in results if isinstance(x, Tracer) and x._trace.level >= trace.level]
-    if found and not set(found) <= set(_traces_of(inside)):
+    if found and not set(found) <= set(traces_of(inside)):
         raise_closure(getattr((params or {}).get("rules"), "name", primitive.name))
 
 
-def _traces_of(values: Iterable[Any]) -> Iterator[Trace]:
+def traces_of(values: Iterable[Any]) -> Iterator[Trace]:
+    """The traces that ``values`` belong to, of each the innermost first."""
     for x in values:
         while isinstance(x, Tracer):
             yield x._trace

@@ -11,7 +11,16 @@ from typing import Any
 
 from funcgrad.errors import InputError, MissingExtraError
 
-__all__ = ["double_precision", "import_jax", "import_scipy", "later", "loaded_jax", "precision_switch", "special"]
+__all__ = [
+    "double_precision",
+    "import_jax",
+    "import_scipy",
+    "later",
+    "loaded_jax",
+    "precision_switch",
+    "private_special",
+    "special",
+]
 
 
 def later(
@@ -128,6 +137,20 @@ def special(xp: Any, name: str) -> Callable[..., Any]:
             f"scipy.special.{name}: JAX has no kernel for it, got JAX arrays. Pass NumPy arrays, outside of jax.jit."
         )
     return of_jax
+
+
+def private_special(xp: Any, name: str) -> Callable[..., Any]:
+    """The same, also of functions that SciPy keeps for itself, whose names begin with an underscore.
+
+    Example:
+        >>> import numpy
+        >>> private_special(numpy, "_kolmogc")(0.0)
+        np.float64(0.0)
+    """
+    if xp.__name__ != "numpy" or name[0] != "_":
+        return special(xp, name)
+    found: Callable[..., Any] = getattr(import_scipy(f"scipy.special.{name}", "scipy.special._ufuncs"), name)
+    return found
 
 
 def double_precision(jax: Any) -> AbstractContextManager[Any]:

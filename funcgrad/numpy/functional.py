@@ -383,7 +383,7 @@ def fromfunction(
 _FLAGS = frozenset(("multi_index", "c_index", "f_index", "zerosize_ok", "refs_ok", "common_dtype"))
 _TO_WRITE = frozenset(("readwrite", "writeonly"))
 _USES = _TO_WRITE | {"readonly", "allocate", "no_broadcast", "nbo", "aligned", "copy", "updateifcopy"}
-_UNSUPPORTED = {"op_dtypes": None, "op_axes": None, "itershape": None, "buffersize": 0}
+_UNSUPPORTED = {"op_axes": None, "itershape": None, "buffersize": 0}
 
 
 def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: str = "K", **kwargs: Any) -> Any:
@@ -414,6 +414,9 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     uses = [[op_flags] if isinstance(op_flags, str) else op_flags or ()] * len(operands)
     if op_flags and not isinstance(op_flags, str) and not all(isinstance(f, str) for f in op_flags):
         uses = [[f] if isinstance(f, str) else f for f in op_flags]
+    dtypes = kwargs.pop("op_dtypes", None)
+    if dtypes is not None and None not in operands:
+        _refuse(f"op_dtypes={dtypes!r}")
     wanted = [*(flags or ()), *(f for use in uses for f in use if f not in _USES)]
     for flag in wanted:
         if flag not in _FLAGS:
@@ -424,7 +427,7 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
         if name != "casting" and value != _UNSUPPORTED.get(name, ...):
             _refuse(f"{name}={value!r}")
     written = [x is None or not _TO_WRITE.isdisjoint(use) for x, use in zip(operands, uses, strict=True)]
-    return Elements(operands, frozenset(wanted), order, written)
+    return Elements(operands, frozenset(wanted), order, written, dtypes)
 
 
 def _refuse(what: str) -> NoReturn:
@@ -442,25 +445,30 @@ class Elements:
         flags: those of the iterator.
         order: "C" or "F".
         written: which of them are to be written to.
+        dtypes: their dtypes, where they are not to keep their own; None for all that do.
     """
 
-    def __init__(self, operands: Any, flags: frozenset[str], order: str, written: Any = ()) -> None:
+    def __init__(self, operands: Any, flags: frozenset[str], order: str, written: Any = (), dtypes: Any = None) -> None:
         given = [as_value(x) for x in operands if x is not None]
         self.shape: Shape = np.broadcast_shapes(*map(backend.shape_of, given))
-        given = [new(np.empty(self.shape)) if x is None else as_value(x) for x in operands]
+        kinds = dtypes or [None] * len(operands)
+        given = [
+            new(np.empty(self.shape, kind or float)) if x is None else as_value(x) if kind is None else astype(x, kind)
+            for x, kind in zip(operands, kinds, strict=True)
+        ]
         self._written = {number: x for number, x in enumerate(given) if written and written[number]}
         if any(backend.shape_of(x) != self.shape for x in self._written.values()):
             raise ValueError("non-broadcastable output operand: what is written to has the shape of the iteration")
         values = [x if number in self._written else spread(x, self.shape) for number, x in enumerate(given)]
         self.ndim = len(self.shape)
-        self.nop = len(values)
+        self.nop = len(operands)
         self.itersize = prod(self.shape)
         if not self.itersize and "zerosize_ok" not in flags:
             raise ValueError("Iteration of zero-sized operands is not enabled")
-        self.operands = tuple(values)
         self.iterindex = 0
         self._order = "F" if order == "F" else "C"
         self._flags = flags
+        self.operands = tuple(values)
         self._flat = [ravel(x, self._order) for x in values]
 
     def __iter__(self) -> Elements:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.numpy_code.runs import Latest
+from funcgrad.numpy_code.runs import PLAIN, Latest
 
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
@@ -56,7 +56,11 @@ def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
     member = _later if _is_lenient(type(cls)) else _member
     theirs = _OF_NAMED if tuple in cls.__bases__ else ()
-    members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
+    members = {
+        name: _Held(cls, name, translate) if _is_held(name, value) else member(value, translate)
+        for name, value in vars(cls).items()
+        if name not in theirs
+    }
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__hash__" in vars(cls):  # else a class that defines ``__eq__`` has none
@@ -193,6 +197,33 @@ class _Later:
     @property
     def __isabstractmethod__(self) -> bool:
         return bool(getattr(self.member, "__isabstractmethod__", False))
+
+
+class _Held:
+    """An object, an array or a container that a class holds: what stands for it in the run that asks."""
+
+    __slots__ = ("cls", "name", "translate")
+
+    def __init__(self, cls: type, name: str, translate: Any) -> None:
+        self.cls, self.name, self.translate = cls, name, translate
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        value = vars(self.cls)[self.name]
+        found = self.translate(value)[0]
+        return found
+
+
+def _is_held(name: str, value: Any) -> bool:
+    """Whether a member of a class is no method in any form, and another object may stand for it."""
+    kind = type(value)
+    if name.startswith("__") or kind in PLAIN or isinstance(value, type) or hasattr(kind, "__get__"):
+        return False
+    if kind in _CONTAINERS:
+        return not all(type(x) in PLAIN for x in (value.values() if kind is dict else value))
+    return kind is np.ndarray or _may_differ(kind)
+
+
+_CONTAINERS = frozenset((dict, list, tuple, set, frozenset))
 
 
 class _LaterMethod(_Later):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,14 @@ def _quantile(name: str) -> Callable[..., Any]:
     def quantile(self: Any, q: Any, *args: Any, **kwds: Any) -> Any:
         parameters, loc, scale = self._parse_args(*args, **kwds)
         q, loc, scale, *shapes = fnp.broadcast_arrays(q, loc, scale, *parameters)
+        shape = q.shape
+        q, loc, scale, *shapes = fnp.atleast_1d(q, loc, scale, *shapes)  # some write to what they compute
         low, high = self._get_support(*shapes)
         low, high = (high, low) if name == "isf" else (low, high)
         x = getattr(self, f"_{name}")(fnp.where(fnp.logical_and(q > 0, q < 1), q, 0.5), *shapes)
         x = fnp.where(q == 0, low, fnp.where(q == 1, high, x))
         allowed = fnp.logical_and(self._argcheck(*shapes), fnp.logical_and(scale > 0, (q >= 0) & (q <= 1)))
-        return fnp.where(allowed, x * scale + loc, self.badvalue)
+        return fnp.where(allowed, x * scale + loc, self.badvalue).reshape(shape)
 
     return quantile
 
@@ -71,19 +74,236 @@ def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
     return fnp.where(fnp.isnan(a), np.nan, a - mean)
 
 
+def _own(module: str, name: str, **settings: Any) -> Callable[..., Any]:
+    """A function of ``funcgrad.scipy`` with these settings."""
+    return lambda *args: getattr(import_module(f"funcgrad.scipy.{module}"), name)(*args, **settings)
+
+
+def _distributed(name: str, **settings: Any) -> Callable[..., Any]:
+    return _own("special.operations.distributions", name, **settings)
+
+
+def _landau(name: str, **settings: Any) -> Callable[..., Any]:
+    """A function of the Landau distribution; SciPy calls it of the standard one."""
+    fun = _distributed(f"landau_{name}", **settings)
+    return lambda x, loc, scale: fun(x)
+
+
+def _noncentral(name: str) -> Callable[..., Any]:
+    return _own("special.operations.noncentral", name)
+
+
+def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
+    """SciPy's formula, which divides by the noncentrality; where that vanishes Poisson's weights of the first terms."""
+    special, order, near = _special(), 0.5 * df - 1, nc < 1e-300
+    away, m = fnp.where(near, 1.0, nc), 0.5 * fnp.where(near, nc, 0.0)
+    bessel = special.ive(order, fnp.sqrt(x * away))
+    usual = 0.5 * special.xlogy(order, x / away) - 0.5 * (fnp.sqrt(x) - fnp.sqrt(away)) ** 2
+    usual = usual + fnp.where(bessel > 0, fnp.log(fnp.where(bessel > 0, 0.5 * bessel, 1.0)), -np.inf)
+    total, term = 1.0, 1.0
+    for j in range(4):
+        term = term * m * 0.5 * x / ((j + 1.0) * (order + 1.0 + j))
+        total = total + term
+    central = special.xlogy(order, 0.5 * x) - 0.5 * x - special.gammaln(order + 1) - math.log(2)
+    return fnp.where(near, central - m + fnp.log(total), usual)
+
+
+def _quotient(z: Any) -> Any:
+    """``log(1 + z) / z``, 1 at 0."""
+    return import_module("funcgrad.scipy.special.operations.convex").log1p_quotient(z, order=0)
+
+
+def _kappa4_exponent(x: Any, k: Any) -> Any:
+    """``(1 - k * x)**(1 / k)``, for vanishing ``k`` as well."""
+    return fnp.exp(-x * _quotient(-k * x))
+
+
+def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
+    """SciPy's formula for all shapes at once: of one that vanishes SciPy's does not depend on it."""
+    y = _kappa4_exponent(x, k)
+    return -(1 - k) * x * _quotient(-k * x) - (1 - h) * y * _quotient(-h * y)
+
+
+def _kappa4_logcdf(self: Any, x: Any, h: Any, k: Any) -> Any:
+    y = _kappa4_exponent(x, k)
+    return -y * _quotient(-h * y)
+
+
+def _kappa4_ppf(self: Any, q: Any, h: Any, k: Any) -> Any:
+    boxcox = _special().boxcox
+    return -boxcox(-boxcox(q, h), k)
+
+
+def _pearson3(near: Callable[..., Any], above: Callable[..., Any], below: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of Pearson's distribution: that of a gamma distribution, of positive and negative skewness.
+
+    A small skewness SciPy takes for none; here it is Edgeworth's series, to the second power of it.
+    """
+
+    def call(self: Any, x: Any, skew: Any) -> Any:
+        small = fnp.abs(skew) < 0.000016
+        beta = 2 / fnp.where(small, 1.0, skew)
+        alpha = beta * beta
+        t = beta * x + alpha
+        found = fnp.where(beta > 0, above(t, alpha, beta), below(t, alpha, beta))
+        s, z = fnp.where(small, skew, 0.0), fnp.where(small, x, 0.0)
+        return fnp.where(small, near(z, s), found)
+
+    return call
+
+
+def _stats(name: str, function: str) -> Callable[..., Any]:
+    """A function of a distribution of ``funcgrad.scipy.stats``, of an argument and one shape or none."""
+
+    def call(x: Any, *shapes: Any) -> Any:
+        return getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(x, *shapes[:1])
+
+    return call
+
+
+def _pearson3_logpdf(t: Any, alpha: Any, beta: Any) -> Any:
+    return fnp.log(fnp.abs(beta)) + _stats("gamma", "logpdf")(t, alpha)
+
+
+def _pearson3_ppf(self: Any, q: Any, skew: Any) -> Any:
+    """Near the normal distribution it is the series of Cornish and Fisher."""
+    small = fnp.abs(skew) < 0.000016
+    beta = 2 / fnp.where(small, 1.0, skew)
+    found = _special().gammaincinv(beta * beta, fnp.where(beta < 0, 1 - q, q)) / beta - beta
+    s, z = fnp.where(small, skew, 0.0), _special().ndtri(q)
+    near = z + s * (z * z - 1) / 6 + s * s * z * ((z * z - 3) / 16 - (2 * z * z - 5) / 36)
+    return fnp.where(small, near, found)
+
+
+def _near_normal_logpdf(z: Any, s: Any) -> Any:
+    z2 = z * z
+    return _stats("norm", "logpdf")(z) + s * (z2 - 3) * z / 6 - s * s * (z2 * (z2 - 2) / 16 + 1 / 48)
+
+
+def _near_normal_cdf(z: Any, s: Any) -> Any:
+    """Of the mirror image, that of the opposite skewness, it is what is left of 1."""
+    z2 = z * z
+    waves = s * (z2 - 1) / 6 + s * s * z * ((z2 - 3) / 16 + (z2 * (z2 - 10) + 15) / 72)
+    return _stats("norm", "cdf")(z) - _stats("norm", "pdf")(z) * waves
+
+
+def _method(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the argument and the shapes as a method of the distribution."""
+    return lambda self, *args: fun(*args)
+
+
+def _inverse_gaussian(name: str) -> Callable[..., Any]:
+    def quantile(q: Any, mu: Any, shape: Any) -> Any:
+        return getattr(import_module("funcgrad.scipy.stats").invgauss, name)(q, mu)
+
+    return quantile
+
+
+def _vonmises_cdf(kappa: Any, x: Any) -> Any:
+    return import_module("funcgrad.scipy.stats").vonmises.cdf(x, kappa)
+
+
+def _geninvgauss_logpdf(x: Any, p: Any, b: Any) -> Any:
+    return b - math.log(2) - fnp.log(_special().kve(p, b)) + (p - 1) * fnp.log(x) - 0.5 * b * (x + 1 / x)
+
+
+def _genhyperbolic_logpdf(x: Any, p: Any, a: Any, b: Any) -> Any:
+    square, radius, kve = (a + b) * (a - b), fnp.sqrt(1 + x * x), _special().kve
+    root = fnp.sqrt(square)
+    constant = 0.5 * p * fnp.log(square) - 0.5 * math.log(2 * math.pi) - (p - 0.5) * fnp.log(a)
+    constant = constant - fnp.log(kve(p, root)) + root
+    return constant + (p - 0.5) * fnp.log(radius) + fnp.log(kve(p - 0.5, a * radius)) - a * radius + b * x
+
+
+def _probability(density: Callable[..., Any], low: Any, high: Any, middle: Any) -> Any:
+    """The integral of a density, in two parts where the middle of the distribution, which may be narrow, is inside."""
+    quad, ends = import_module("funcgrad.scipy.integrate").quad, [low, high]
+    if low < middle < high:
+        ends.insert(1, middle)
+    return sum([quad(density, a, b, epsabs=0.0, epsrel=1e-10)[0] for a, b in pairwise(ends)])
+
+
+def _integrated(middle: Callable[..., Any], start: float, upper: bool) -> Callable[..., Any]:
+    """The probability below, or above, of a distribution that begins at ``start``, by its density."""
+
+    def probability(self: Any, x: Any, *shapes: Any) -> Any:
+        def one(x: Any, *shapes: Any) -> Any:
+            low, high = (x, np.inf) if upper else (start, x)
+            return _probability(lambda t: self._pdf(t, *shapes), low, high, middle(*shapes))
+
+        return fnp.vectorize(one, [np.float64])(x, *shapes)
+
+    return probability
+
+
+def _geninvgauss_mode(p: Any, b: Any) -> Any:
+    return (p - 1 + fnp.hypot(p - 1, b)) / b
+
+
+def _genhyperbolic_mean(p: Any, a: Any, b: Any) -> Any:
+    root, kve = fnp.sqrt((a + b) * (a - b)), _special().kve
+    return b / root * kve(p + 1, root) / kve(p, root)
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "_log1mexp": _log1mexp,
+    "_beta_ppf": lambda q, a, b: _special().betaincinv(a, b, q),
+    "_cosine_cdf": _cosine_cdf,
+    "_cosine_invcdf": _distributed("cosine_ppf"),
+    "_invgauss_ppf": _inverse_gaussian("ppf"),
+    "_invgauss_isf": _inverse_gaussian("isf"),
+    "_kolmogc": _distributed("kolmogc"),
+    "_kolmogci": _distributed("kolmogci"),
+    "_kolmogp": _distributed("kolmogorov", order=1),
+    "_smirnovc": _distributed("smirnovc"),
+    "_smirnovci": _distributed("smirnovci"),
+    "_smirnovp": _distributed("smirnov", order=1),
+    "_landau_pdf": _landau("density", order=0),
+    **{f"_landau_{name}": _landau(name) for name in ("cdf", "sf", "ppf", "isf")},
+    "_ncx2_pdf": _noncentral("ncx2_density"),
+    "_ncf_pdf": _noncentral("ncf_density"),
+    "_nct_pdf": _noncentral("nct_density"),
+    **{f"_{name}": _noncentral(name) for name in ("ncx2_sf", "ncx2_isf", "ncf_sf", "ncf_isf", "nct_sf", "nct_isf")},
+}
+
+
+_DISTRIBUTIONS = "scipy.stats._continuous_distns"
 DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
-    ("scipy.stats._continuous_distns", "dgamma_gen._cdf"): _two_sided(
+    ("scipy.stats._stats_py", "_demean"): _demean,
+    (_DISTRIBUTIONS, "dgamma_gen._cdf"): _two_sided(
         lambda x, a: 0.5 * _special().gammaincc(a, x), lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x)
     ),
-    ("scipy.stats._continuous_distns", "dgamma_gen._sf"): _two_sided(
+    (_DISTRIBUTIONS, "dgamma_gen._sf"): _two_sided(
         lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x), lambda x, a: 0.5 * _special().gammaincc(a, x)
     ),
-    ("scipy.stats._continuous_distns", "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
-    ("scipy.stats._continuous_distns", "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),
-    ("scipy.stats._stats_py", "_demean"): _demean,
-    ("scipy.special._ufuncs", "_log1mexp"): _log1mexp,
-    ("scipy.special._ufuncs", "_beta_ppf"): lambda q, a, b: _special().betaincinv(a, b, q),
-    ("scipy.special._ufuncs", "_cosine_cdf"): _cosine_cdf,
+    (_DISTRIBUTIONS, "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
+    (_DISTRIBUTIONS, "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),
+    (_DISTRIBUTIONS, "geninvgauss_gen._cdf"): _integrated(lambda p, b: (p - 1 + fnp.hypot(p - 1, b)) / b, 0.0, False),
+    (_DISTRIBUTIONS, "genhyperbolic_gen._cdf"): _integrated(_genhyperbolic_mean, -np.inf, False),
+    (_DISTRIBUTIONS, "genhyperbolic_gen._sf"): _integrated(_genhyperbolic_mean, -np.inf, True),
+    ("scipy.stats._stats", "geninvgauss_logpdf"): _geninvgauss_logpdf,
+    ("scipy.stats._stats", "genhyperbolic_logpdf"): _genhyperbolic_logpdf,
+    ("scipy.stats._stats", "genhyperbolic_pdf"): lambda *args: fnp.exp(_genhyperbolic_logpdf(*args)),
+    ("scipy.stats._stats", "von_mises_cdf"): lambda kappa, x: import_module("funcgrad.scipy.stats").vonmises.cdf(
+        x, kappa
+    ),
+    (_DISTRIBUTIONS, "ncx2_gen._logpdf"): _ncx2_logpdf,
+    (_DISTRIBUTIONS, "kappa4_gen._logpdf"): _kappa4_logpdf,
+    (_DISTRIBUTIONS, "kappa4_gen._logcdf"): _kappa4_logcdf,
+    (_DISTRIBUTIONS, "kappa4_gen._ppf"): _kappa4_ppf,
+    (_DISTRIBUTIONS, "pearson3_gen._logpdf"): _pearson3(_near_normal_logpdf, _pearson3_logpdf, _pearson3_logpdf),
+    (_DISTRIBUTIONS, "pearson3_gen._ppf"): _pearson3_ppf,
+    (_DISTRIBUTIONS, "pearson3_gen._cdf"): _pearson3(_near_normal_cdf, _stats("gamma", "cdf"), _stats("gamma", "sf")),
+    (_DISTRIBUTIONS, "pearson3_gen._sf"): _pearson3(
+        lambda z, s: _near_normal_cdf(-z, -s), _stats("gamma", "sf"), _stats("gamma", "cdf")
+    ),
+    # where it is central SciPy computes what does not depend on the noncentrality
+    (_DISTRIBUTIONS, "ncx2_gen._pdf"): _method(_noncentral("ncx2_density")),
+    (_DISTRIBUTIONS, "ncx2_gen._cdf"): _method(_noncentral("chndtr")),
+    (_DISTRIBUTIONS, "ncx2_gen._sf"): _method(_noncentral("ncx2_sf")),
+    (_DISTRIBUTIONS, "ncx2_gen._ppf"): _method(_noncentral("chndtrix")),
+    (_DISTRIBUTIONS, "ncx2_gen._isf"): _method(_noncentral("ncx2_isf")),
+    **{("scipy.special._ufuncs", name): fun for name, fun in _SPECIAL.items()},
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +22,7 @@ from funcgrad.numpy.peeking import single
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
@@ -96,6 +98,12 @@ def _interpn(
     return table(points, values, method, bounds_error, fill_value)(xi)
 
 
+def _of_special(name: str) -> Callable[..., Any]:
+    """An operation of ``funcgrad.scipy.special``."""
+    home = "funcgrad.scipy.special.operations.distributions"
+    return lambda *args: getattr(import_module(home), name)(*args)
+
+
 def _chosen(module: str, name: str) -> Callable[..., Any]:
     """A function whose answer is numbers of elements, which depend on the values as they are."""
 
@@ -146,6 +154,15 @@ def _dense(ab: Any, below: int, above: int, n: int) -> Any:
 def _gbsv(kl: int, ku: int, ab: Any, b: Any, **options: Any) -> tuple[Any, Any, Any, int]:
     """LAPACK's ``gbsv``: a system with a banded matrix. The factors, which SciPy does not use, are not given."""
     return None, None, fnp.linalg.solve(_dense(ab[kl:], kl, ku, ab.shape[1]), b), 0
+
+
+def _trsm(alpha: Any, a: Any, b: Any, side: int = 0, lower: int = 0, trans_a: int = 0, diag: int = 0, **_: Any) -> Any:
+    """BLAS's ``trsm``: a system with a triangular matrix, on the left or the right of what is asked for."""
+    factor = fnp.tril(a) if lower else fnp.triu(a)
+    factor = factor - fnp.diag(fnp.diag(a)) + np.eye(len(a)) if diag else factor
+    factor = factor.T if bool(trans_a) != bool(side) else factor
+    found = fnp.linalg.solve(factor, alpha * (b.T if side else b))
+    return found.T if side else found
 
 
 def _symmetric(ab: Any, lower: int) -> Any:
@@ -252,15 +269,44 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
+    ("scipy.linalg._fblas", "dtrsm"): _trsm,
     ("scipy.linalg._flapack", "dgbsv"): _gbsv,
     ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
     ("scipy.linalg._flapack", "dsbevd"): _sbevd,
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
+    ("scipy.stats._stats", "_weightedrankedtau"): _chosen("scipy.stats._stats", "_weightedrankedtau"),
+    ("scipy.stats._stats", "_kendall_dis"): _chosen("scipy.stats._stats", "_kendall_dis"),
+    ("scipy.stats._stats_pythran", "_bvnu"): _of_special("bivariate_upper"),
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
+}
+
+
+def kernel(fun: Any) -> Callable[..., Any] | None:
+    """What computes the same as ``fun``, a compiled function of SciPy, with derivatives; None where nothing does."""
+    return next((ours for place, ours in _KERNELS.items() if _stands(place) is fun), None)
+
+
+def _omitting(built: Callable[..., Any]) -> Callable[..., Any]:
+    """``zmap``: an element that is NaN, and is left out, is not divided, as the deviation would get a NaN from it."""
+
+    def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+        found = built(scores, compare, axis, ddof, nan_policy)
+        if nan_policy != "omit" or type(found) is not Tracer:
+            return found
+        missing = fnp.isnan(found)
+        return fnp.where(missing, np.nan, built(fnp.where(missing, 0.0, scores), compare, axis, ddof, nan_policy))
+
+    return zmap
+
+
+#: What is done around functions of SciPy's that were built anew.
+_AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+    **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
+    ("scipy.stats._stats_py", "zmap"): _omitting,
 }
 
 
@@ -282,17 +328,19 @@ PYTHONS = frozenset(
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         "scipy.interpolate._rbfinterp_xp",
-        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *MINIMA, *SOLVERS)],
+        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *_AROUND, *MINIMA, *SOLVERS)],
     )
 )
 
 
-def kernel(fun: Any) -> Callable[..., Any] | None:
-    """What computes the same as ``fun``, a compiled function of SciPy, with derivatives; None where nothing does."""
-    for (module, name), ours in _KERNELS.items():
-        owner: Any = sys.modules.get(module)
-        for part in name.split("."):  # a method of a class may be meant
-            owner = getattr(owner, part, None)
-        if owner is fun:
-            return ours
-    return None
+def around(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
+    """``built``, which stands for ``fun``, with what is done around it."""
+    return next((wrap for place, wrap in _AROUND.items() if _stands(place) is fun), lambda built: built)(built)
+
+
+def _stands(place: tuple[str, str]) -> Any:
+    """What stands in a module under a name; None where the module is not loaded."""
+    owner: Any = sys.modules.get(place[0])
+    for part in place[1].split("."):  # a method of a class may be meant
+        owner = getattr(owner, part, None)
+    return owner

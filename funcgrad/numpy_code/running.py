@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer
-from funcgrad.errors import ConversionError, FuncgradError, ReadOnlyError
+from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original, originals
@@ -437,6 +437,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     seen: BaseException | None = error
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError) or (isinstance(seen, ReadOnlyError) and seen.of_constant):
+            return True
+        if before is None and isinstance(seen, ConcretizationError):  # SciPy's code may take the whole batch
             return True
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``again``
     text = str(error)

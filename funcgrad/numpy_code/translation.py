@@ -25,7 +25,7 @@ from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, view
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
 from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
-from funcgrad.numpy_code.kernels import PYTHONS, kernel
+from funcgrad.numpy_code.kernels import PYTHONS, around, kernel
 from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, homes_of, is_mirrored, module_behind
@@ -140,13 +140,24 @@ class Translator:
         return found, False
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
-        ours = kernel(value) if value.__module__ in PYTHONS else None
-        if ours is not None and is_public(value, homes_of(value)):
-            ours = each_in_turn(ours, f"{value.__module__}.{value.__name__}")
-        ours = ours or dispatching(value, self)
+        if value.__module__ in PYTHONS:
+            return self._of_scipy(value)
+        ours = dispatching(value, self)
         if ours is not None:
             return ours, True
         return function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+
+    def _of_scipy(self, value: FunctionType) -> tuple[Any, bool]:
+        """What stands for a function of a module of SciPy some of whose functions need more than to be built anew."""
+        found, lasts = kernel(value), True
+        if found is not None and is_public(value, homes_of(value)):
+            found = each_in_turn(found, f"{value.__module__}.{value.__name__}")
+        if found is None:
+            found, lasts = function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+        whole = around(value, found)
+        if lasts and whole is not found:
+            self.functions.put(value, whole)
+        return whole, lasts
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__

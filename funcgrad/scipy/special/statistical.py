@@ -7,13 +7,15 @@ are whole numbers, and asking for a derivative in one raises. JAX arrays: distri
 from __future__ import annotations
 
 from funcgrad.scipy.special.operations import distributions as prim
+from funcgrad.scipy.special.operations import noncentral
 from funcgrad.scipy.special.ufunc import table
 
 __all__ = [
     "chdtr", "chdtrc", "chdtri", "chdtriv", "gdtr", "gdtrc", "gdtria", "gdtrib", "gdtrix", "pdtr", "pdtrc", "pdtri",
     "pdtrik", "bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri", "fdtr", "fdtrc", "fdtri", "fdtridfd", "btdtria",
     "btdtrib", "bdtrik", "bdtrin", "kolmogi", "kolmogorov", "nbdtrik", "nbdtrin", "nrdtrimn", "nrdtrisd", "tklmbda",
-    "smirnov", "smirnovi", "stdtr", "stdtrit", "stdtridf",
+    "smirnov", "smirnovi", "stdtr", "stdtrit", "stdtridf", "chndtr", "chndtridf", "chndtrinc", "chndtrix", "ncfdtr",
+    "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc", "nctdtr", "nctdtridf", "nctdtrinc", "nctdtrit",
 ]  # fmt: skip
 
 row = table(__name__)
@@ -114,4 +116,36 @@ nrdtrisd = row("nrdtrisd(mn, p, x)", prim.nrdtrisd,
 tklmbda = row("tklmbda(x, lmbda)", prim.tklmbda,
     "The distribution function of Tukey's lambda distribution of shape ``lmbda``, at ``x``.", "fsp.tklmbda(0.5, 1.0)",
     "np.float64(0.75)")
+chndtr = row("chndtr(x, df, nc)", noncentral.chndtr,
+    """The distribution function of noncentral chi-square with ``df`` degrees of freedom, at ``x``.
+
+    How it is differentiated is told in ``funcgrad.scipy.special.operations.noncentral``, as for the others.""",
+    "fsp.chndtr(2.0, 3.0, 1.0).round(6), grad(fsp.chndtr, 2)(2.0, 3.0, 1.0).round(6)",
+    "(np.float64(0.308253), np.float64(-0.101955))")
+chndtrix = row("chndtrix(p, df, nc)", noncentral.chndtrix, "The inverse of ``chndtr`` in ``x``.",
+    "fsp.chndtrix(0.5, 3.0, 1.0).round(6)", "np.float64(3.213009)")
+chndtridf = row("chndtridf(x, p, nc)", noncentral.chndtridf, "The inverse of ``chndtr`` in ``df``.",
+    "fsp.chndtridf(2.0, 0.5, 1.0).round(6)", "np.float64(1.831523)")
+chndtrinc = row("chndtrinc(x, df, p)", noncentral.chndtrinc, "The inverse of ``chndtr`` in ``nc``.",
+    "fsp.chndtrinc(4.0, 3.0, 0.5).round(6)", "np.float64(1.854459)")
+ncfdtr = row("ncfdtr(dfn, dfd, nc, f)", noncentral.ncfdtr,
+    "The noncentral F distribution function with ``dfn`` and ``dfd`` degrees of freedom, at ``f``.",
+    "fsp.ncfdtr(2.0, 4.0, 1.0, 1.5).round(6)", "np.float64(0.545533)")
+ncfdtri = row("ncfdtri(dfn, dfd, nc, p)", noncentral.ncfdtri, "The inverse of ``ncfdtr`` in ``f``.",
+    "fsp.ncfdtri(2.0, 4.0, 1.0, 0.5).round(6)", "np.float64(1.291318)")
+ncfdtridfn = row("ncfdtridfn(p, dfd, nc, f)", noncentral.ncfdtridfn, "The inverse of ``ncfdtr`` in ``dfn``.",
+    "fsp.ncfdtridfn(0.61, 6.0, 0.5, 1.2).round(6)", "np.float64(0.52866)")
+ncfdtridfd = row("ncfdtridfd(dfn, p, nc, f)", noncentral.ncfdtridfd, "The inverse of ``ncfdtr`` in ``dfd``.",
+    "fsp.ncfdtridfd(2.0, 0.5, 1.0, 1.3).round(6)", "np.float64(3.85496)")
+ncfdtrinc = row("ncfdtrinc(dfn, dfd, p, f)", noncentral.ncfdtrinc, "The inverse of ``ncfdtr`` in ``nc``.",
+    "fsp.ncfdtrinc(2.0, 4.0, 0.5, 1.5).round(6)", "np.float64(1.406371)")
+nctdtr = row("nctdtr(df, nc, t)", noncentral.nctdtr,
+    "The noncentral distribution function of Student's with ``df`` degrees of freedom, at ``t``.",
+    "fsp.nctdtr(3.0, 1.0, 1.5).round(6)", "np.float64(0.625756)")
+nctdtrit = row("nctdtrit(df, nc, p)", noncentral.nctdtrit, "The inverse of ``nctdtr`` in ``t``.",
+    "fsp.nctdtrit(3.0, 1.0, 0.5).round(6)", "np.float64(1.091153)")
+nctdtridf = row("nctdtridf(p, nc, t)", noncentral.nctdtridf, "The inverse of ``nctdtr`` in ``df``.",
+    "fsp.nctdtridf(0.6, 1.0, 1.4).round(6)", "np.float64(3.171933)")
+nctdtrinc = row("nctdtrinc(df, p, t)", noncentral.nctdtrinc, "The inverse of ``nctdtr`` in ``nc``.",
+    "fsp.nctdtrinc(3.0, 0.5, 1.5).round(6)", "np.float64(1.369752)")
 # fmt: on

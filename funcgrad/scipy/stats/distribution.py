@@ -26,6 +26,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.optional import import_scipy
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +63,17 @@ def settled(condition: Any) -> Any:
         x = x.value
     numbers = known(x)
     return True if numbers is not None and numbers.all() else condition
+
+
+def _somewhere(condition: Any) -> Any:
+    """``condition``, where it holds somewhere, or may on a captured graph; else None."""
+    x = condition
+    while isinstance(x, Tracer):
+        if isinstance(x._trace, GraphTrace):
+            return condition
+        x = x.value
+    numbers = known(x)
+    return None if numbers is None or not numbers.any() else condition
 
 
 def poisoned(ans: Array, allowed: Any, *parameters: Any) -> Array:
@@ -362,12 +374,30 @@ class Continuous(_Cumulative):
             kept = fnp.where(inside, y, _between(*ends))
         with np.errstate(over="ignore", divide="ignore"):  # what overflows has a probability of 0
             ans = formula(kept, *shapes)
+            fixed = self._fixed(function, ans, kept, shapes)
+            if fixed is not None:  # the formula may have computed it from what is infinite
+                other = formula(fnp.where(fixed, _between(*ends), kept), *shapes)
+                ans = fnp.where(fixed, stop_gradient(ans), other)
         if is_density and not (type(parameters.scale) in (int, float) and parameters.scale == 1):
             ans = ans - fnp.log(keep_off(allowed, parameters.scale, 1.0))
         if inside is not True:
             ans = fnp.where(inside, ans, beyond)
             allowed = settled((allowed & (y == y)) if allowed is not True else y == y)
         return poisoned(ans, allowed, y, *parameters.shapes, parameters.scale)
+
+    def _fixed(self, function: str, ans: Any, y: Any, shapes: tuple[Any, ...]) -> Any:
+        """Which elements are probabilities of 0, or of 1 without a density, and do not change; None for none.
+
+        Of those that a compiler of JAX's has still to compute nobody knows.
+        """
+        if function in ("pdf", "logpdf"):
+            return _somewhere(ans == -INF)
+        nothing, all_of_it = (-INF, 0.0) if function.startswith("log") else (0.0, 1.0)
+        fixed = ans == nothing
+        full = _somewhere(ans == all_of_it)
+        if full is not None:
+            fixed = fixed | (full & (self.formulas["logpdf"](stop_gradient(y), *map(stop_gradient, shapes)) == -INF))
+        return _somewhere(fixed)
 
     @or_scipys
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
@@ -377,7 +407,8 @@ class Continuous(_Cumulative):
     @or_scipys
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density."""
-        return fnp.exp(self.logpdf(x, *args, **kwds))
+        formula = self.formulas["logpdf"]
+        return fnp.exp(self._at("pdf", x, args, kwds, formula, (-INF, -INF, True)))
 
     def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
         return self._at(function, x, args, kwds, lambda y, *s: self._tail(function, y, *s), (below, above, False))

@@ -20,12 +20,12 @@ import numpy as np
 
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.rules import Operation
-from funcgrad.optional import special
+from funcgrad.optional import import_scipy, private_special, special
 from funcgrad.primitives.arithmetic import absolute, power
 from funcgrad.primitives.comparison import floor, greater, isinf, less, logical_or, where
-from funcgrad.primitives.elementwise import exp, expm1, log, log1p
+from funcgrad.primitives.elementwise import cos, exp, expm1, log, log1p
 from funcgrad.scipy.special.operations.convex import boxcox_slope
-from funcgrad.scipy.special.operations.error_functions import ndtri
+from funcgrad.scipy.special.operations.error_functions import ndtr, ndtri
 from funcgrad.scipy.special.operations.incomplete import (
     DEPTH,
     beta_density,
@@ -37,6 +37,7 @@ from funcgrad.scipy.special.operations.incomplete import (
 )
 from funcgrad.scipy.special.operations.partials import (
     derivatives,
+    difference_quotient,
     in_double,
     kernel,
     of_scipy,
@@ -71,7 +72,7 @@ def _function(name: str, partials: Partials, of_jax: Callable[..., Any] | None, 
     return _defined(name, [rule(partial) for partial in partials], of_jax)
 
 
-def _where_found(ans: Any, slope: Callable[[Any], Any]) -> Any:
+def where_found(ans: Any, slope: Callable[[Any], Any]) -> Any:
     """``slope`` of what SciPy has searched for; 0 at the ends of where it searches, at which it gives up."""
     size = absolute(ans)
     nowhere = logical_or(less(size, 1e-40), greater(size, 9e9))
@@ -95,11 +96,16 @@ def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0, se
                 rate = partials[position](*point)  # type: ignore[operator]
                 return sign / rate if i == position else -partial(*point) / rate
 
-            return _where_found(ans, slope) if searched else slope(ans)
+            return where_found(ans, slope) if searched else slope(ans)
 
         return implicit
 
     return _defined(name, [rule(i) for i in range(len(partials))], None)
+
+
+def _private(name: str) -> Callable[..., Any]:
+    """The ``impl`` that computes what a function does that SciPy keeps for itself."""
+    return lambda xp, *args: private_special(xp, name)(*args)
 
 
 # ---- incomplete gamma functions ------------------------------------------------------------------------------
@@ -250,6 +256,9 @@ def _kolmogorov(xp: Any, y: Any, order: int) -> Any:
 #: ``kolmogorov(y, *, order)``: see ``derivatives``.
 kolmogorov: Operation = derivatives("kolmogorov", lambda xp, y: special(xp, "kolmogorov")(y), _kolmogorov)
 kolmogi: Operation = of_scipy("kolmogi", dx=lambda ans: 1 / kolmogorov(ans, order=1))
+#: The distribution function itself, which SciPy keeps for itself, and its inverse.
+kolmogc: Operation = elementwise("kolmogc", _private("_kolmogc"), dx=lambda x: -kolmogorov(x, order=1))
+kolmogci: Operation = elementwise("kolmogci", _private("_kolmogci"), dx=lambda ans: -1 / kolmogorov(ans, order=1))
 
 
 def _falling(x: Any, count: int) -> Any:
@@ -293,6 +302,71 @@ smirnov: Operation = pointwise(
 )
 smirnovi: Operation = of_scipy(
     "smirnovi", dx=refused("smirnovi", "n", _SIZE), dy=lambda x, ans: 1 / smirnov(x, ans, order=1)
+)
+smirnovc: Operation = elementwise(
+    "smirnovc", _private("_smirnovc"), dx=refused("smirnov", "n", _SIZE), dy=lambda x, y: -smirnov(x, y, order=1)
+)
+smirnovci: Operation = elementwise(
+    "smirnovci",
+    _private("_smirnovci"),
+    dx=refused("smirnovi", "n", _SIZE),
+    dy=lambda x, ans: -1 / smirnov(x, ans, order=1),
+)
+
+# ---- distributions that SciPy keeps for itself ----------------------------------------------------------------
+
+
+def _landau(xp: Any, x: Any, order: int) -> Any:
+    """The derivative of the density of this order. To the left it falls like ``exp(-exp(-x))``."""
+    fun = _of_landau("pdf")
+    rate = 1 + xp.exp(xp.minimum(-1.6 * x, 5.0)) / (1 + xp.maximum(x, 0))
+    return difference_quotient(xp, lambda x: fun(xp, x), [x], [rate], [order])
+
+
+def _of_landau(name: str) -> Callable[..., Any]:
+    standard = _private(f"_landau_{name}")
+    return lambda xp, x: standard(xp, x, 0.0, 1.0)
+
+
+#: ``landau_density(x, *, order)``: see ``derivatives``.
+landau_density: Operation = derivatives("landau_density", _of_landau("pdf"), _landau)
+landau_cdf: Operation = elementwise("landau_cdf", _of_landau("cdf"), dx=lambda x: landau_density(x, order=0))
+landau_sf: Operation = elementwise("landau_sf", _of_landau("sf"), dx=lambda x: -landau_density(x, order=0))
+landau_ppf: Operation = elementwise("landau_ppf", _of_landau("ppf"), dx=lambda ans: 1 / landau_density(ans, order=0))
+landau_isf: Operation = elementwise("landau_isf", _of_landau("isf"), dx=lambda ans: -1 / landau_density(ans, order=0))
+
+
+def _bivariate(xp: Any, h: Any, k: Any, r: Any) -> Any:
+    upper = import_scipy("stats.multivariate_normal", "scipy.stats._stats_pythran")._bvnu
+    return np.vectorize(upper, [np.float64])(h, k, r)[()]
+
+
+def _beyond(x: Any, y: Any, z: Any) -> Any:
+    """The derivative of the probability below, in its first argument; ``ndtr`` knows what is infinite."""
+    far = isinf(x)
+    h = where(far, 0.0, x)
+    density = where(far, 0.0, exp(-0.5 * h * h) / math.sqrt(2 * math.pi))
+    return -density * ndtr((z * h - y) / power(1 - z * z, 0.5))
+
+
+def _density_of_two(x: Any, y: Any, z: Any) -> Any:
+    far = logical_or(isinf(x), isinf(y))
+    h, k, rest = where(far, 0.0, x), where(far, 0.0, y), 1 - z * z
+    density = exp(-0.5 * (h * h - 2 * z * h * k + k * k) / rest) / (2 * math.pi * power(rest, 0.5))
+    return where(far, 0.0, density)
+
+
+#: ``bivariate_upper(h, k, r)``: the probability that two normal variables of correlation r are above h and k.
+bivariate_upper: Operation = elementwise(
+    "bivariate_upper",
+    _bivariate,
+    dx=lambda x, y, z: _beyond(x, y, z),
+    dy=lambda x, y, z: _beyond(y, x, z),
+    dz=lambda x, y, z: _density_of_two(x, y, z),
+)
+#: The quantile of the cosine distribution, whose density is ``(1 + cos(x)) / (2 pi)``.
+cosine_ppf: Operation = elementwise(
+    "cosine_ppf", _private("_cosine_invcdf"), dx=lambda ans: math.pi / cos(0.5 * ans) ** 2
 )
 
 # ---- others --------------------------------------------------------------------------------------------------
@@ -485,6 +559,6 @@ stdtrit: Operation = of_scipy(
 )
 stdtridf: Operation = of_scipy(
     "stdtridf",
-    dx=lambda y, ans: _where_found(ans, lambda v: 1 / stdtr_parameter(v, y, order=1)),
-    dy=lambda y, ans: _where_found(ans, lambda v: -student_density(v, y) / stdtr_parameter(v, y, order=1)),
+    dx=lambda y, ans: where_found(ans, lambda v: 1 / stdtr_parameter(v, y, order=1)),
+    dy=lambda y, ans: where_found(ans, lambda v: -student_density(v, y) / stdtr_parameter(v, y, order=1)),
 )

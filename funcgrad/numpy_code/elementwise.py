@@ -1,0 +1,250 @@
+"""Functions that compute each element from the same elements of their arguments, called with whole batches.
+
+Such code may choose by a mask, ``y[x > 0] = ...``, or go on by ``if np.any(...)``, which no single example of a
+``vmap`` can where examples differ. As its elements know nothing of each other, the batch is another axis to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.batching import BatchTrace
+from funcgrad.core import Primitive, Tracer, bind, raise_closure, traces_of
+from funcgrad.errors import ConversionError, NotDifferentiableError
+from funcgrad.forward import ForwardTrace
+from funcgrad.graph import GraphTrace
+from funcgrad.kinds.linear import to_batch
+from funcgrad.kinds.rules import finish
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy_code.runs import leave, of_thread
+from funcgrad.reverse import backward, pull_for_all, record
+
+#: Of arrays of one shape arrays of that shape.
+Fun = Callable[..., Sequence[Any]]
+
+
+def _is_batched(x: Any) -> bool:
+    """Whether ``x`` belongs to a ``vmap``, perhaps behind traces of derivatives."""
+    return isinstance(x, Tracer) and any(isinstance(trace, BatchTrace) for trace in traces_of([x]))
+
+
+def _array(x: Any) -> Any:
+    return fnp.asarray(x) if type(x) is list else x
+
+
+def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """``fun``, which broadcasts its arguments and computes each element by itself; of batches it gets the whole.
+
+    Args:
+        fun: its arguments are arrays and numbers, also in tuples, and what is none, which is handed over as it is.
+        is_fixed: ``is_fixed(result, *args, **kwargs)`` says of a result which elements are constants, though they may
+            have been computed from what is infinite: the others are computed once more without these.
+    """
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given, spec = tree.flatten(([_array(x) for x in args], {name: _array(x) for name, x in kwargs.items()}))
+        batched = any(map(_is_batched, given))
+        if not batched:
+            found = fun(*args, **kwargs)
+            if _fixed(is_fixed, found, args, kwargs) is None:
+                return found
+        places = [i for i, x in enumerate(given) if isinstance(x, Tracer) or backend.is_value(x)]
+        arrays, of_arrays = fnp.broadcast_arrays(*[given[i] for i in places]), _of(fun, is_fixed, given, spec, places)
+        if not batched:
+            return of_arrays(*arrays)[0]
+        try:
+            found = _call(*arrays, fun=_in_run(of_arrays))
+        except NotDifferentiableError as error:
+            if isinstance(error, ConversionError):
+                raise
+            return fun(*args, **kwargs)  # it closes over a traced value: each example must do
+        return found if len(found) > 1 else found[0]
+
+    return call
+
+
+def _fixed(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
+    """Which elements of a traced result are constants; None where there are none."""
+    if is_fixed is None or type(found) is not Tracer or any(isinstance(t, GraphTrace) for t in traces_of([found])):
+        return None  # a recording is run for other values, for which others are
+    fixed = is_fixed(found, *args, **kwargs)
+    return fixed if bool(fnp.any(fixed)) else None
+
+
+def _of(fun: Callable[..., Any], is_fixed: Any, given: list[Any], spec: Any, places: list[int]) -> Fun:
+    """``fun`` as a function of the arrays that are ``given`` at these places."""
+
+    def of_arrays(*arrays: Any) -> Sequence[Any]:
+        whole = list(given)
+        for i, x in zip(places, arrays, strict=True):
+            whole[i] = x
+        args, kwargs = tree.unflatten(spec, whole)
+        found = fun(*args, **kwargs)
+        fixed = _fixed(is_fixed, found, args, kwargs)
+        if fixed is not None:
+            found = _without(fixed, found, of_arrays, arrays)
+        return found if isinstance(found, tuple) else (found,)
+
+    return of_arrays
+
+
+def _without(fixed: Any, found: Any, of_arrays: Fun, arrays: Sequence[Any]) -> Any:
+    """What ``of_arrays`` has ``found`` of ``arrays``; elements that are ``fixed`` are constants."""
+    live, value = fnp.logical_not(fixed), concrete(found, "a probability")
+    made = fnp.array(value)
+    made[live] = of_arrays(*[fnp.asarray(x)[live] for x in arrays])[0]
+    return made[()]
+
+
+def _in_run(fun: Fun) -> Fun:
+    """``fun``, code that was built anew, which pullbacks call when the run that it was met in is over."""
+
+    def call(*arrays: Any) -> Sequence[Any]:
+        with _open_run():
+            return fun(*arrays)
+
+    return call
+
+
+@contextmanager
+def _open_run() -> Iterator[None]:
+    run = of_thread()
+    begins = not run.open
+    run.open = True
+    try:
+        yield
+    finally:
+        if begins:
+            leave(run)
+
+
+def _impl(xp: Any, *args: Any, fun: Fun) -> tuple[Any, ...]:
+    outs = fun(*args)
+    if any(isinstance(out, Tracer) and out._trace.differentiates for out in outs):
+        raise_closure("vmap")
+    return tuple([out.value if isinstance(out, Tracer) else out for out in outs])  # of arrays that it made itself
+
+
+def _reverse(args: Sequence[Any], traced: tuple[int, ...], params: dict[str, Any]) -> Any:
+    fun, traced = params["fun"], tuple(traced)
+    outs = _call(*args, fun=fun)
+    live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
+    likes = [outs[i] for i in live]
+    return tuple(outs), pull_for_all("elementwise_call", _pull, len(traced)), (fun, args, traced, live, likes)
+
+
+def _pull(ct: Any, fun: Fun, args: Any, traced: Any, live: Any, likes: Any) -> Sequence[Any]:
+    whole = ct if isinstance(ct, (tuple, list)) else [ct]
+    cts = [backend.zeros_like(like) if whole[i] is None else whole[i] for i, like in zip(live, likes, strict=True)]
+    found: Sequence[Any] = _call(*args, *cts, fun=partial(_pulled, fun, traced, live))
+    return found
+
+
+def _pulled(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: Any) -> Sequence[Any]:
+    """Cotangents of the arguments at ``traced``, from the arguments and cotangents of the results that are ``live``."""
+    args, cts = list(given[: len(given) - len(live)]), given[len(given) - len(live) :]
+
+    def moving(*xs: Any) -> list[Any]:
+        for i, x in zip(traced, xs, strict=True):
+            args[i] = x
+        return list(fun(*args))
+
+    start = [args[i] for i in traced]
+    _, nodes = record(moving, start)
+    pairs = zip([nodes[i] for i in live], cts, strict=True)
+    found = backward([(node, ct) for node, ct in pairs if node is not None], len(start))
+    return [backend.zeros_like(x) if ct is None else ct for x, ct in zip(start, found, strict=True)]
+
+
+def _forward(args: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> Any:
+    moving = [i for i, t in enumerate(tangents) if t is not None]
+    both = _call(*args, *[tangents[i] for i in moving], fun=partial(_pushed, params["fun"], moving))
+    half = len(both) // 2
+    return tuple(both[:half]), tuple(both[half:])
+
+
+def _pushed(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
+    """The results and their tangents, from the arguments and the tangents of those that are ``moving``."""
+    args, tangents = list(given[: len(given) - len(moving)]), given[len(given) - len(moving) :]
+    trace = ForwardTrace()
+    try:
+        for i, t in zip(moving, tangents, strict=True):
+            args[i] = trace.leaf(args[i], t)
+        outs = list(fun(*args))
+    finally:
+        trace.close()
+    mine = [isinstance(out, Tracer) and out._trace is trace for out in outs]
+    values = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
+    return [*values, *[out.tangent if m else backend.zeros_like(out) for out, m in zip(outs, mine, strict=True)]]
+
+
+def _batch(within: BatchTrace, args: Sequence[Any], batched: Sequence[bool], params: dict[str, Any]) -> Any:
+    """The batch is another axis of all arguments: where it was the last one, nothing stands in the way of ``fun``."""
+    whole = [x if b else to_batch(x, within.size) for x, b in zip(args, batched, strict=True)]
+    fun = params["fun"]
+    found = _call(*whole, fun=fun) if any(map(_is_batched, whole)) else tuple(fun(*whole))
+    return found, True
+
+
+_elementwise = Primitive("elementwise_call", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
+
+
+def _bound(*args: Any, fun: Fun) -> Any:
+    return bind(_elementwise, args, {"fun": fun})
+
+
+#: ``_call(*arrays, fun)``: what ``fun`` gives of arrays of one shape.
+_call: Any = finish(_bound, _elementwise)
+
+
+def _methods(cls: str, names: str) -> list[tuple[str, str]]:
+    return [("scipy.stats._distn_infrastructure", f"{cls}.{name}") for name in names.split()]
+
+
+def _equals(*values: float) -> Callable[..., Any]:
+    """Where a result is the first of ``values``, or the second and there is no density: it does not change there."""
+
+    def is_fixed(found: Any, self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        fixed = found == values[0]
+        full = found == values[-1]
+        if len(values) == 1 or not bool(fnp.any(full)):
+            return fixed
+        given = tree.map(_plain, (x, args, kwargs))
+        density = self.pdf if hasattr(self, "pdf") else self.pmf
+        return fixed | (full & (density(given[0], *given[1], **given[2]) == 0))
+
+    return is_fixed
+
+
+def _plain(x: Any) -> Any:
+    return concrete(x, "a density") if isinstance(x, Tracer) else x
+
+
+#: Functions of SciPy that compute each element by itself, though its code looks at all of them, and which elements of
+#: what they give are constants.
+ELEMENTWISE: dict[tuple[str, str], Callable[..., Any] | None] = {
+    **dict.fromkeys([*_methods("rv_continuous", "pdf"), *_methods("rv_discrete", "pmf")], _equals(0.0)),
+    **dict.fromkeys([*_methods("rv_continuous", "logpdf"), *_methods("rv_discrete", "logpmf")], _equals(-np.inf)),
+    **dict.fromkeys([*_methods("rv_continuous", "cdf sf"), *_methods("rv_discrete", "cdf sf")], _equals(0.0, 1.0)),
+    **dict.fromkeys(
+        [*_methods("rv_continuous", "logcdf logsf"), *_methods("rv_discrete", "logcdf logsf")], _equals(-np.inf, 0.0)
+    ),
+    **dict.fromkeys(
+        [
+            *_methods("rv_continuous", "ppf isf"),
+            *_methods("rv_discrete", "ppf isf"),
+            *_methods("rv_generic", "entropy"),
+            ("scipy._lib.array_api_extra._lib._funcs", "apply_where"),
+            ("scipy._external.array_api_extra._lib._funcs", "apply_where"),  # where SciPy 1.18 keeps it
+            ("scipy._lib._util", "_lazywhere"),  # before SciPy 1.16
+        ]
+    ),
+}

@@ -1,0 +1,234 @@
+"""Noncentral distribution functions, of chi-square, F and Student's t, and their inverses in every argument.
+
+The values are SciPy's. That the derivative in x is the density is all that is needed of it; in the degrees of freedom
+the functions are analytic, and differences over many points are as good as the values, see ``partials``. So they are in
+the noncentrality of Student's t. Of the other two it must not be negative: they are mixtures of central ones with
+Poisson's weights, ``exp(-nc/2) (nc/2)**j / j!`` for ``2 j`` more degrees of freedom (N. L. Johnson, S. Kotz and
+N. Balakrishnan, Continuous Univariate Distributions 2, 1995, chapters 29 and 30), so that the derivative in it is half
+the difference that two more degrees of freedom make.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from funcgrad.kinds.rules import Operation
+from funcgrad.optional import private_special
+from funcgrad.scipy.special.operations.distributions import where_found
+from funcgrad.scipy.special.operations.partials import beside_pole, difference_quotient, in_double, pointwise
+
+__all__ = [
+    "chndtr", "chndtridf", "chndtrinc", "chndtrix", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc",
+    "nctdtr", "nctdtridf", "nctdtrinc", "nctdtrit", "ncx2_density", "ncx2_isf", "ncx2_sf",
+    "ncf_density", "ncf_isf", "ncf_sf", "nct_density", "nct_isf", "nct_sf",
+]  # fmt: skip
+
+
+class _Family(NamedTuple):
+    """The functions of a distribution, of ``(x, degrees of freedom ..., noncentrality)``.
+
+    Attributes:
+        lower: ``lower(xp, *args)``, the distribution function.
+        upper: what is left of 1.
+        density: the density.
+        rates: for each argument but a noncentrality of Poisson's weights how fast the functions change with it, see
+            ``partials.difference_quotient``.
+        further: the arguments for two more degrees of freedom, ``step`` times, and what the density is to be
+            multiplied by; None where the noncentrality has a sign.
+    """
+
+    lower: Callable[..., Any]
+    upper: Callable[..., Any]
+    density: Callable[..., Any]
+    rates: Callable[..., list[Any]]
+    further: Callable[..., tuple[tuple[Any, ...], Any]] | None
+
+
+def _of_scipy(name: str, order: tuple[int, ...] = ()) -> Callable[..., Any]:
+    """The function of SciPy, which takes its arguments in this order."""
+
+    def fun(xp: Any, *args: Any) -> Any:
+        return private_special(xp, name)(*([args[i] for i in order] if order else args))
+
+    return fun
+
+
+def _chi2_rates(xp: Any, x: Any, df: Any, nc: Any) -> list[Any]:
+    size = xp.abs(xp.log(x / (df + nc)))
+    return [beside_pole(xp, x) + 0.5 + df / (2 * x), beside_pole(xp, df) + 1 + 0.5 * size]
+
+
+def _f_rates(xp: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> list[Any]:
+    share = dfn * x / (dfn * x + dfd)
+    of_x = beside_pole(xp, x) + (dfn + (dfn + dfd) * share + nc) / (2 * x)
+    return [of_x, beside_pole(xp, dfn) + 1 - xp.log(share), beside_pole(xp, dfd) + 1 + xp.log1p(dfn * x / dfd)]
+
+
+def _t_rates(xp: Any, x: Any, df: Any, nc: Any) -> list[Any]:
+    radius, size = xp.sqrt(x * x + df), xp.abs(x) * (df + 1) / (x * x + df)
+    of_df = beside_pole(xp, df) + 1 + 0.5 * xp.log1p(x * x / df)
+    return [beside_pole(xp, radius) + 1 + size + xp.abs(nc), of_df, 1 + xp.abs(nc) + xp.minimum(xp.abs(x), 40)]
+
+
+_CHI2 = _Family(
+    _of_scipy("chndtr"),
+    _of_scipy("_ncx2_sf"),
+    _of_scipy("_ncx2_pdf"),
+    _chi2_rates,
+    lambda step, x, df, nc: ((x, df + 2 * step, nc), 1.0),
+)
+_F = _Family(
+    _of_scipy("ncfdtr", (1, 2, 3, 0)),
+    _of_scipy("_ncf_sf"),
+    _of_scipy("_ncf_pdf"),
+    _f_rates,
+    lambda step, x, dfn, dfd, nc: (
+        (x * dfn / (dfn + 2 * step), dfn + 2 * step, dfd, nc),
+        dfn / (dfn + 2 * step),
+    ),
+)
+_T = _Family(_of_scipy("nctdtr", (1, 2, 0)), _of_scipy("_nct_sf"), _of_scipy("_nct_pdf"), _t_rates, None)
+
+
+def _shifted(xp: Any, family: _Family, fun: Callable[..., Any], n: int, is_density: bool) -> Callable[..., Any]:
+    """The derivative of ``fun`` of order n in a noncentrality of Poisson's weights."""
+    further: Any = family.further
+
+    def derivative(*args: Any) -> Any:
+        total = 0.0
+        for step in range(n + 1):
+            moved, factor = further(step, *args)
+            total = total + math.comb(n, step) * (-1) ** (n - step) * (factor if is_density else 1.0) * fun(xp, *moved)
+        return total / 2.0**n
+
+    return derivative
+
+
+def _derivative(xp: Any, family: _Family, fun: Callable[..., Any], args: Any, orders: Any, is_density: bool) -> Any:
+    among, n, rates = list(orders), orders[-1], family.rates(xp, *args)
+    if family.further is None:
+        return difference_quotient(xp, lambda *a: fun(xp, *a), args, rates, among)
+    among[-1] = 0
+    return difference_quotient(xp, _shifted(xp, family, fun, n, is_density), args, [*rates, 0.0], among)
+
+
+def _slope(family: _Family) -> Callable[..., Any]:
+    """What computes the derivative of the distribution function of some ``orders``, not all 0."""
+
+    def impl(xp: Any, *args: Any, orders: tuple[int, ...]) -> Any:
+        def computed(*args: Any) -> Any:
+            args = xp.broadcast_arrays(*args)
+            if orders[0]:
+                rest = (orders[0] - 1, *orders[1:])
+                return _derivative(xp, family, family.density, args, rest, True) if any(rest) else density(*args)
+            below, above = [_derivative(xp, family, fun, args, orders, False) for fun in (family.lower, family.upper)]
+            return xp.where(family.lower(xp, *args) < 0.5, below, -above)
+
+        def density(*args: Any) -> Any:
+            return family.density(xp, *args)
+
+        def guarded(*args: Any) -> Any:
+            args = xp.broadcast_arrays(*args)
+            x, *degrees = args[:-1]
+            known = sum(args) == sum(args)
+            inside = known & (xp.abs(x) < math.inf) & ((x > 0) | (family.further is None))
+            for v in degrees:
+                inside, known = inside & (v > 0) & (v < math.inf), known & (v > 0)
+            safe = [xp.where(inside, v, 1.0) for v in args]
+            return xp.where(inside, computed(*safe), xp.where(known, 0.0, math.nan))
+
+        return in_double(xp, computed if orders[0] and not any(orders[1:]) and orders[0] == 1 else guarded, *args)
+
+    return impl
+
+
+def _made(name: str, family: _Family, count: int) -> Operation:
+    """The operation of all derivatives of a distribution function."""
+
+    def partial(i: int) -> Callable[..., Any]:
+        return lambda *args, orders: made(*args, orders=tuple([n + (j == i) for j, n in enumerate(orders)]))
+
+    impl = _slope(family)
+    impl.__module__ = __name__
+    made: Operation = pointwise(name, impl, *[partial(i) for i in range(count)])
+    return made
+
+
+ncx2_slope: Operation = _made("ncx2_slope", _CHI2, 3)
+ncf_slope: Operation = _made("ncf_slope", _F, 4)
+nct_slope: Operation = _made("nct_slope", _T, 3)
+
+
+def _first(count: int, i: int) -> tuple[int, ...]:
+    return tuple([int(j == i) for j in range(count)])
+
+
+def _function(name: str, fun: Callable[..., Any], slope: Operation, count: int, sign: float = 1.0) -> Operation:
+    """A distribution function, or with ``sign=-1`` what is left of 1."""
+
+    def partial(i: int) -> Callable[..., Any]:
+        return lambda *args: sign * slope(*args, orders=_first(count, i))
+
+    return pointwise(name, fun, *[partial(i) for i in range(count)])
+
+
+def _inverse(
+    name: str, fun: Callable[..., Any], slope: Operation, count: int, position: int, sign: float = 1.0
+) -> Operation:
+    """The inverse in one argument, which has the probability in its place. SciPy searches for all but the first."""
+
+    def partial(i: int) -> Callable[..., Any]:
+        def rule(*args: Any) -> Any:
+            def implicit(ans: Any) -> Any:
+                point = [*args[:position], ans, *args[position + 1 :]]
+                rate = slope(*point, orders=_first(count, position))
+                return sign / rate if i == position else -slope(*point, orders=_first(count, i)) / rate
+
+            return where_found(made(*args), implicit) if position else implicit(made(*args))
+
+        return rule
+
+    made: Operation = pointwise(name, fun, *[partial(i) for i in range(count)])
+    return made
+
+
+def _density(slope: Operation, count: int) -> Callable[..., Any]:
+    return lambda *args: slope(*args, orders=_first(count, 0))
+
+
+ncx2_density, ncf_density, nct_density = _density(ncx2_slope, 3), _density(ncf_slope, 4), _density(nct_slope, 3)
+
+chndtr: Operation = _function("chndtr", _CHI2.lower, ncx2_slope, 3)
+ncx2_sf: Operation = _function("ncx2_sf", _CHI2.upper, ncx2_slope, 3, -1.0)
+chndtrix: Operation = _inverse("chndtrix", _of_scipy("chndtrix"), ncx2_slope, 3, 0)
+ncx2_isf: Operation = _inverse("ncx2_isf", _of_scipy("_ncx2_isf"), ncx2_slope, 3, 0, -1.0)
+chndtridf: Operation = _inverse("chndtridf", _of_scipy("chndtridf"), ncx2_slope, 3, 1)
+chndtrinc: Operation = _inverse("chndtrinc", _of_scipy("chndtrinc"), ncx2_slope, 3, 2)
+
+_ncfdtr: Operation = _function("ncfdtr", _F.lower, ncf_slope, 4)
+ncf_sf: Operation = _function("ncf_sf", _F.upper, ncf_slope, 4, -1.0)
+_ncfdtri: Operation = _inverse("ncfdtri", _of_scipy("ncfdtri", (1, 2, 3, 0)), ncf_slope, 4, 0)
+ncf_isf: Operation = _inverse("ncf_isf", _of_scipy("_ncf_isf"), ncf_slope, 4, 0, -1.0)
+_ncfdtridfn: Operation = _inverse("ncfdtridfn", _of_scipy("ncfdtridfn", (1, 2, 3, 0)), ncf_slope, 4, 1)
+_ncfdtridfd: Operation = _inverse("ncfdtridfd", _of_scipy("ncfdtridfd", (1, 2, 3, 0)), ncf_slope, 4, 2)
+_ncfdtrinc: Operation = _inverse("ncfdtrinc", _of_scipy("ncfdtrinc", (1, 2, 3, 0)), ncf_slope, 4, 3)
+
+_nctdtr: Operation = _function("nctdtr", _T.lower, nct_slope, 3)
+nct_sf: Operation = _function("nct_sf", _T.upper, nct_slope, 3, -1.0)
+_nctdtrit: Operation = _inverse("nctdtrit", _of_scipy("nctdtrit", (1, 2, 0)), nct_slope, 3, 0)
+nct_isf: Operation = _inverse("nct_isf", _of_scipy("_nct_isf"), nct_slope, 3, 0, -1.0)
+_nctdtridf: Operation = _inverse("nctdtridf", _of_scipy("nctdtridf", (1, 2, 0)), nct_slope, 3, 1)
+_nctdtrinc: Operation = _inverse("nctdtrinc", _of_scipy("nctdtrinc", (1, 2, 0)), nct_slope, 3, 2)
+
+
+def _x_last(operation: Operation) -> Callable[..., Any]:
+    """With the arguments in SciPy's order."""
+    return lambda *args: operation(args[-1], *args[:-1])
+
+
+ncfdtr, ncfdtri, ncfdtridfn, ncfdtridfd, ncfdtrinc = map(
+    _x_last, (_ncfdtr, _ncfdtri, _ncfdtridfn, _ncfdtridfd, _ncfdtrinc)
+)
+nctdtr, nctdtrit, nctdtridf, nctdtrinc = map(_x_last, (_nctdtr, _nctdtrit, _nctdtridf, _nctdtrinc))
