@@ -172,8 +172,9 @@ def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
     """``_vq.vq``: which of the codes is nearest to each point, a constant, and how far away it is."""
     find = import_scipy("cluster.vq.vq", "scipy.cluster._vq").vq
     places = find(*[np.ascontiguousarray(single(x)) for x in (obs, code_book)])[0]
-    apart = fnp.asarray(obs) - fnp.take(code_book, places, axis=0)
-    return places, fnp.linalg.norm(apart, axis=1) if apart.ndim > 1 else fnp.abs(apart)
+    obs, codes = fnp.asarray(obs), fnp.take(code_book, places, axis=0)
+    far = import_module("funcgrad.scipy.spatial.metrics").minkowski
+    return places, far(obs, codes, 2.0) if obs.ndim > 1 else fnp.abs(obs - codes)
 
 
 def _cluster_means(obs: Any, labels: Any, count: int) -> tuple[Any, Any]:
