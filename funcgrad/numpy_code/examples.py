@@ -42,6 +42,8 @@ def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             return fun(*args, **kwargs)
         except (ConcretizationError, NotDifferentiableError) as error:
+            if any(kwargs.get(name) is not None for name in ("out", "output")):
+                raise  # what is written there is written for one example only
             leaves, spec = tree.flatten((args, kwargs))
             traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
             if getattr(error, "compiled", False) or not any(map(_has_batch, leaves)):

@@ -198,6 +198,23 @@ def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
     return fnp.linalg.norm(apart), i, j
 
 
+def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
+    """``_vq.vq``: which of the codes is nearest to each point, a constant, and how far away it is."""
+    find = import_scipy("cluster.vq.vq", "scipy.cluster._vq").vq
+    places = find(*[np.ascontiguousarray(single(x)) for x in (obs, code_book)])[0]
+    obs, codes = fnp.asarray(obs), fnp.take(code_book, places, axis=0)
+    far = import_module("funcgrad.scipy.spatial.metrics").minkowski
+    return places, far(obs, codes, 2.0) if obs.ndim > 1 else fnp.abs(obs - codes)
+
+
+def _cluster_means(obs: Any, labels: Any, count: int) -> tuple[Any, Any]:
+    """``_vq.update_cluster_means``: the means of the points with one label, and whether there are any."""
+    members = (np.arange(count)[:, None] == np.asarray(single(labels))).astype(float)
+    many = members.sum(1)
+    means = members @ fnp.asarray(obs) / fnp.reshape(np.maximum(many, 1.0), (-1, *[1] * (np.ndim(obs) - 1)))
+    return means, many > 0
+
+
 def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
     """``_stats_pythran.siegelslopes``: the median over the points of the median slope to the other points.
 
@@ -266,6 +283,8 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
+    ("scipy.cluster._vq", "update_cluster_means"): _cluster_means,
+    ("scipy.cluster._vq", "vq"): _vq,
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,

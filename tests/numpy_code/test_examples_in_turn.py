@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.ndimage
 import scipy.optimize as so
 import scipy.signal
 import scipy.sparse
@@ -10,6 +11,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 import scipy.spatial
 from helpers import differences
+from scipy.cluster.vq import kmeans2, vq, whiten
 from scipy.optimize.elementwise import find_root
 from scipy.spatial.transform import Rotation
 
@@ -70,6 +72,18 @@ def test_what_differs_between_examples_is_refused():
         vmap(tree)(np.stack([X, 1.01 * X, X[::-1]]))
 
 
+def test_arrays_that_are_written_to_are_not_taken_apart():
+    def filtered(x):
+        found = np.zeros(6)
+        scipy.ndimage.generic_filter1d(
+            np.arange(6.0) * x[0], lambda a, b: b.__setitem__(..., a[1:-1] if x[1] > 0 else 0), 3, output=found
+        )
+        return found
+
+    with pytest.raises((ConcretizationError, ConversionError)):
+        vmap(filtered)(np.array([[1.0, 1.0], [2.0, -1.0]]))
+
+
 def objective(p, x):
     return (p[0] - x[0]) ** 2 + 2 * (p[1] - x[1] * p[0]) ** 2 + 0.1 * p[0] ** 4 + 0.05 * p[1] ** 4 * x[2]
 
@@ -99,6 +113,19 @@ def test_whole_numbers_stay_in_searches():
         grad(lambda x: so.differential_evolution(objective, BOX, (x,), integrality=[1, 0]).fun)(X)
 
 
+def prices(x):
+    found = so.linprog(
+        [-1, -2 * x[0] - 1, 0.3, -5 * x[2]],
+        [[1, 1, 0.2, 0.1], [1, 3 * x[1], 0.1, 0.2]],
+        [4 * x[1], 6 * x[2]],
+        [[0.1, 0.2, 0.3, 0.7]],
+        [x[2]],
+        [(0, None), (0, None), (0.05 * x[0], 3), (0, 0.4)],
+    )
+    parts = (found.ineqlin, found.eqlin, found.lower, found.upper)
+    return np.concatenate([*[part.marginals for part in parts], *[part.residual for part in parts[:3]]])
+
+
 SOLVERS = {
     "leastsq": lambda x: so.leastsq(lambda p: p[0] * np.exp(-p[1] * T) - DATA * x[1] - x[0] * T / 9, [1.0, 1.0])[0],
     "covariances of leastsq": lambda x: so.leastsq(
@@ -119,6 +146,9 @@ SOLVERS = {
             bounds=so.Bounds(0.0, 10.0),
         ).x
     ),
+    "prices": prices,
+    "distances to codes": lambda x: vq(whiten(PLACES * x), PLACES[:3] + 0.1)[1],
+    "means of clusters": lambda x: kmeans2(PLACES * x + x**2, PLACES[:3] * X + X**2, minit="matrix")[0],
     "whole numbers of linprog": lambda x: so.linprog([-1, -2], [[1, 1], [1, 3]], 5.3 * x[:2], integrality=[1, 0]).x,
     "lgmres": lambda x: scipy.sparse.linalg.lgmres(M + np.diag(x), np.ones(3), rtol=1e-13)[0],
     "gcrotmk": lambda x: scipy.sparse.linalg.gcrotmk(M + np.diag(x), np.ones(3), rtol=1e-13)[0],

@@ -26,10 +26,10 @@ from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["Constraint", "equations", "for_scipy", "listed", "opened", "values_of"]
+__all__ = ["NEAR", "Constraint", "equations", "for_scipy", "listed", "opened", "values_of"]
 
 #: What is so near to its limit, relative to it, may hold the minimum: SciPy's methods leave no more.
-_NEAR = 1e-5
+NEAR = 1e-5
 
 
 class Constraint(NamedTuple):
@@ -147,8 +147,8 @@ def equations(
     jacobian = stop_gradient(jacrev(lambda x: values_of(constraints, x)[0])(x))
     free = fnp.ones(size) if within is None else _is_inside(stop_gradient(x), within)
     equal = low == high
-    floor = y - low <= _NEAR * (1 + fnp.abs(y))
-    ceiling = fnp.logical_and(high - y <= _NEAR * (1 + fnp.abs(y)), fnp.logical_not(floor))
+    floor = y - low <= NEAR * (1 + fnp.abs(y))
+    ceiling = fnp.logical_and(high - y <= NEAR * (1 + fnp.abs(y)), fnp.logical_not(floor))
 
     def multipliers(holds: Any) -> Any:
         return fnp.linalg.pinv(fnp.swapaxes(jacobian * fnp.where(holds, 1.0, 0.0)[:, None] * free, 0, 1)) @ (
@@ -176,4 +176,4 @@ def _is_inside(x: Any, within: Limits) -> Any:
     """1 for unknowns that are at no bound, else 0."""
     low, high = (stop_gradient(end) for end in within)
     apart = fnp.minimum(x - low, high - x)
-    return fnp.where(apart > _NEAR * (1 + fnp.abs(x)), 1.0, 0.0)
+    return fnp.where(apart > NEAR * (1 + fnp.abs(x)), 1.0, 0.0)

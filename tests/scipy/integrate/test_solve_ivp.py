@@ -751,3 +751,16 @@ def test_gradients_by_the_steps_of_lsoda(system, monkeypatch):
     np.testing.assert_allclose(pushed, by_start @ along + np.sum(by_rate), rtol=1e-9)
     monkeypatch.setattr(records, "own_steps", lambda *some: None)  # as where it has begun anew
     np.testing.assert_allclose(grad(last, 1)(start, p), by_rate, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
+def test_a_jacobian_may_close_over_what_is_traced(method):
+    """It helps to find the steps and no more."""
+
+    def last(p):
+        jac = lambda t, y: np.diag(-2.0 * p * y)
+        options = {"method": method, "rtol": 1e-9, "atol": 1e-10}
+        return scipy.integrate.solve_ivp(lambda t, y: -p * y**2, (0, 2), [0.7, 1.1], jac=jac, **options).y[:, -1].sum()
+
+    exact = lambda p: -sum(2 / (1 / y + 2 * p) ** 2 for y in (0.7, 1.1))
+    np.testing.assert_allclose(grad(last)(0.4), exact(0.4), rtol=1e-6)

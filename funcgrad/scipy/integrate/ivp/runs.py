@@ -21,6 +21,7 @@ from funcgrad.scipy.integrate.ivp.products import exact_jacobian
 from funcgrad.scipy.integrate.ivp.records import SHORT, Record, Scheme, scheme_of
 from funcgrad.scipy.integrate.ivp.solutions import valued
 from funcgrad.transforms.implicit import custom_root
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.writable import outside
 
 _CALL = "integrate.solve_ivp"
@@ -54,6 +55,13 @@ class Question(NamedTuple):
     args: tuple[Any, ...] | None
     options: dict[str, Any]
     most: int | None = None
+
+
+def _constant(jac: Any) -> Any:
+    """A Jacobian of the caller's as numbers: it only helps to find the steps, and may close over what is traced."""
+    if hasattr(jac, "tocsr"):
+        return jac.plain(_CALL) if hasattr(jac, "plain") else jac
+    return numbers(_CALL, stop_gradient(fnp.asarray(jac)))
 
 
 class Runs:
@@ -123,7 +131,7 @@ class Runs:
         given = options.get("jac")
         if callable(given):
             args = self.parameters.full(values)
-            options["jac"] = lambda t, y: given(t, self.packing.unpacked(y), *args)
+            options["jac"] = lambda t, y: _constant(given(t, self.packing.unpacked(y), *args))
         elif isinstance(given, str):
             if given != "exact" or self.packing.is_complex:
                 raise InputError(
