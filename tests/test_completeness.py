@@ -80,6 +80,7 @@ NO_ROW: dict[str, str] = {
     "__array_namespace_info__": "tells about the namespace: test_array_api.py has it",
     "finfo": "NumPy's own, of arrays too: test_array_api.py has it",
     "iinfo": "NumPy's own, of arrays too: test_array_api.py has it",
+    "lib.stride_tricks.as_strided": "distances in memory depend on the dtype: test_emath.py has it",
     "printoptions": "NumPy's own, for its settings",
     "set_printoptions": "NumPy's own, for its settings",
     **dict.fromkeys(
