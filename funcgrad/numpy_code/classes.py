@@ -44,7 +44,7 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
             translate.begun[cls] = cls  # its methods may refer to it: they find what it became when they are called
             try:
                 found = translate.classes[cls] = _made(cls, translate, is_known)
-                if is_named(cls):
+                if is_named(cls) and found is not cls:
                     _NAMED.add(found)
             finally:
                 del translate.begun[cls]
@@ -62,6 +62,8 @@ def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     theirs = _OF_NAMED if tuple in cls.__bases__ else ()
     members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
+    if is_named(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
+        return cls  # without methods of the program's own
     if is_lenient:
         members |= {name: _Constant(cls, name, translate) for name in _constants(cls, members, translate)}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
@@ -138,8 +140,10 @@ _NAMED: set[type] = set()
 
 
 def named(value: Any, translate: Any, is_known: Callable[[type], bool]) -> Any:
-    """A named tuple of the class that is built anew, whose members are translated."""
-    return tuple.__new__(class_of(type(value), translate, is_known), [translate(x)[0] for x in value])
+    """A named tuple of the class that is built anew, whose members are translated; itself where nothing is."""
+    cls, members = class_of(type(value), translate, is_known), list(value)
+    found = [translate(x)[0] for x in members]
+    return value if cls is type(value) and all(map(operator.is_, found, members)) else tuple.__new__(cls, found)
 
 
 def originals(out: Any) -> Any:
