@@ -295,6 +295,18 @@ def refusal(x: Any) -> tuple[str, str]:
 NO_ARRAY = "__array__ method not producing an array"
 
 
+def override_of(x: Any) -> Any:
+    """The ``__array_ufunc__`` of a program's own class, which has a say in NumPy's ufuncs; None of other classes.
+
+    Example:
+        >>> override_of(np.ones(2)), override_of("text")
+        (None, None)
+    """
+    kind = type(x)
+    is_known = issubclass(kind, (np.ndarray, np.generic)) or is_of_tables(kind)
+    return None if is_known else getattr(kind, "__array_ufunc__", None)
+
+
 def tells_array(x: Any) -> bool:
     """Whether ``x`` is an object that says by ``__array__`` what array it is, and has no say in NumPy's functions.
 
@@ -303,7 +315,7 @@ def tells_array(x: Any) -> bool:
         (False, False)
     """
     kind = type(x)
-    if not hasattr(kind, "__array__") or issubclass(kind, (np.ndarray, np.generic)):
+    if not hasattr(kind, "__array__") or issubclass(kind, (np.ndarray, np.generic)) or is_of_tables(kind):
         return False
     return not any(hasattr(kind, name) for name in ("__array_ufunc__", "__array_function__", "tocsr"))
 

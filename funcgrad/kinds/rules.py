@@ -131,8 +131,8 @@ def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, para
     if (made := _by_operand(primitive, args, position)) is not NotImplemented:
         return made
     operand = args[position]
-    override, ufunc = getattr(type(operand), "__array_ufunc__", None), getattr(np, primitive.name, None)
-    if override not in (None, np.ndarray.__array_ufunc__) and isinstance(ufunc, np.ufunc) and not params:
+    override = backend.override_of(operand)
+    if override is not None and isinstance(ufunc := getattr(np, primitive.name, None), np.ufunc) and not params:
         return override(operand, ufunc, "__call__", *args)
     if backend.tells_array(operand):
         return primitive.call(*args[:position], FROM_LISTS[0](operand), *args[position + 1 :], **params)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABCMeta
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from enum import EnumMeta
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.numpy_code.runs import PLAIN, Latest
+from funcgrad.numpy_code.runs import Latest
 
 #: Where an object says what it is looked at instead of.
 _SOURCE = "⟨source⟩"
@@ -43,6 +44,8 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
             translate.begun[cls] = cls  # its methods may refer to it: they find what it became when they are called
             try:
                 found = translate.classes[cls] = _made(cls, translate, is_known)
+                if is_named(cls) and found is not cls:
+                    _NAMED.add(found)
             finally:
                 del translate.begun[cls]
     return found
@@ -54,14 +57,15 @@ _MAKING = RLock()
 
 def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
-    member = _later if _is_lenient(type(cls)) else _member
+    is_lenient = _is_lenient(type(cls))
+    member = _later if is_lenient else _member
     theirs = _OF_NAMED if tuple in cls.__bases__ else ()
-    members = {
-        name: _Held(cls, name, translate) if _is_held(name, value) else member(value, translate)
-        for name, value in vars(cls).items()
-        if name not in theirs
-    }
+    members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
+    if is_named(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
+        return cls  # without methods of the program's own
+    if is_lenient:
+        members |= {name: _Constant(cls, name, translate) for name in _constants(cls, members, translate)}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__hash__" in vars(cls):  # else a class that defines ``__eq__`` has none
         names["__hash__"] = vars(cls)["__hash__"]
@@ -106,7 +110,7 @@ def _may_differ(cls: type) -> bool:
 
 
 #: Classes of Python's own whose objects hold nothing but what a program puts into them.
-_HOLDING = (tuple, list, dict)
+_HOLDING = (OrderedDict, defaultdict, dict, deque, list, tuple)
 _OPEN = (object, *_HOLDING)
 
 
@@ -116,17 +120,37 @@ def is_named(cls: type) -> bool:
 
 
 #: What Python itself writes into a class of named tuples.
-_OF_NAMED = frozenset(("__new__", "_make", "_replace", "__replace__", "_asdict", "__repr__", "__getnewargs__"))
+_OF_NAMED = frozenset(
+    (
+        "__new__",
+        "_fields",
+        "_field_defaults",
+        "_make",
+        "_replace",
+        "__replace__",
+        "_asdict",
+        "__repr__",
+        "__getnewargs__",
+    )
+)
+
+
+#: Classes of named tuples that were built anew.
+_NAMED: set[type] = set()
 
 
 def named(value: Any, translate: Any, is_known: Callable[[type], bool]) -> Any:
-    """A named tuple of the class that is built anew, whose members are translated."""
-    return tuple.__new__(class_of(type(value), translate, is_known), [translate(x)[0] for x in value])
+    """A named tuple of the class that is built anew, whose members are translated; itself where nothing is."""
+    cls, members = class_of(type(value), translate, is_known), list(value)
+    found = [translate(x)[0] for x in members]
+    return value if cls is type(value) and all(map(operator.is_, found, members)) else tuple.__new__(cls, found)
 
 
 def originals(out: Any) -> Any:
     """``out`` with named tuples of their original classes, in lists and dictionaries too; itself without any."""
     kind = type(out)
+    if not _NAMED:
+        return out
     if kind is dict:
         parts = {name: originals(x) for name, x in out.items()}
         return parts if any(parts[name] is not x for name, x in out.items()) else out
@@ -199,31 +223,41 @@ class _Later:
         return bool(getattr(self.member, "__isabstractmethod__", False))
 
 
-class _Held:
-    """An object, an array or a container that a class holds: what stands for it in the run that asks."""
+def _constants(cls: type, members: dict[str, Any], translate: Any) -> list[str]:
+    """The names of what a class has that is no method, and for which something else may stand: arrays, tables."""
+    return [
+        name
+        for name, value in vars(cls).items()
+        if name not in members
+        and not (name.startswith("__") and name.endswith("__"))
+        and name not in _NOT_CONSTANT
+        and type(value) not in translate.kept
+        and not hasattr(type(value), "__get__")
+    ]
 
-    __slots__ = ("cls", "name", "translate")
 
-    def __init__(self, cls: type, name: str, translate: Any) -> None:
-        self.cls, self.name, self.translate = cls, name, translate
+_NOT_CONSTANT = frozenset(("_abc_impl", "_fields", "_field_defaults"))
+
+
+class _Constant:
+    """What a class has that is no method, as it is when it is asked for: an array, a table of functions, an object."""
+
+    __slots__ = ("name", "owner", "translate")
+
+    def __init__(self, owner: type, name: str, translate: Any) -> None:
+        self.owner, self.name, self.translate = owner, name, translate
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        value = vars(self.cls)[self.name]
-        found = self.translate(value)[0]
+        value = vars(self.owner).get(self.name, _GONE)
+        if value is _GONE:
+            raise AttributeError(f"type object {self.owner.__name__!r} has no attribute {self.name!r}")
+        found, always = self.translate(value)
+        if not always and type(value) is not np.ndarray:
+            self.translate.memo().setdefault(id(value), (value, found))  # a table is gone through once in a run
         return found
 
 
-def _is_held(name: str, value: Any) -> bool:
-    """Whether a member of a class is no method in any form, and another object may stand for it."""
-    kind = type(value)
-    if name.startswith("__") or kind in PLAIN or isinstance(value, type) or hasattr(kind, "__get__"):
-        return False
-    if kind in _CONTAINERS:
-        return not all(type(x) in PLAIN for x in (value.values() if kind is dict else value))
-    return kind is np.ndarray or _may_differ(kind)
-
-
-_CONTAINERS = frozenset((dict, list, tuple, set, frozenset))
+_GONE: Any = object()
 
 
 class _LaterMethod(_Later):
@@ -430,11 +464,17 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
 def _filled(cls: type, held: Any, of: Any, let_have: Any, translate: Any, obj: Any) -> Any:
     """A list, tuple or dictionary of a program's own class with the members of ``obj`` and its attributes."""
-    is_dict = held is dict
-    members = dict(translate(dict(obj))[0]) if is_dict else [translate(x)[0] for x in held.__iter__(obj)]
-    view = tuple.__new__(cls, members) if held is tuple else held.__new__(cls)
-    if held is not tuple:
-        (dict.update if is_dict else list.extend)(view, members)
+    view: Any
+    if held is tuple:
+        view = tuple.__new__(cls, [translate(x)[0] for x in tuple.__iter__(obj)])
+    else:
+        view = held.__new__(cls)
+        if issubclass(held, dict):
+            members = translate(dict(obj))[0]
+            held.__init__(view, *((translate(obj.default_factory)[0],) if held is defaultdict else ()), members)
+        else:
+            members = [translate(x)[0] for x in held.__iter__(obj)]
+            held.__init__(view, members, *((obj.maxlen,) if held is deque else ()))
     given = of(obj) or {}
     if given is obj:  # its items are its attributes
         let_have(view, view)

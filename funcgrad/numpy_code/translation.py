@@ -37,6 +37,9 @@ from funcgrad.writable import LENT, buffer, inside, is_buffer
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
 
 
+#: Those that a program puts something into while it runs.
+_GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
+
 #: How far a function is built anew: its functions; its constant arrays as well, so that their methods take traced
 #: values; and so that traced values can be written to them.
 FUNCTIONS, READ, WRITTEN = range(1, 4)
@@ -224,12 +227,19 @@ class Translator:
         is_named = isinstance(value, (dict, MappingProxyType))
         names, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
         if all(type(member) in PLAIN for member in members):
-            return value, False
+            return self._itself(value)
         self._noted(value, value)  # it may hold itself
         found = [self(member)[0] for member in members]
         if all(map(operator.is_, found, members)):
-            return value, False
+            return self._itself(value)
         return self._noted(value, self._refilled(type(value), value, names, found))
+
+    def _itself(self, value: Any) -> tuple[Any, bool]:
+        """A container that stands for itself: what the run puts into it is there afterwards, as in a cache."""
+        if type(value) not in _GROWING:
+            return value, False
+        current().at_end(functools.partial(_settle, value))
+        return self._noted(value, value)
 
     def _refilled(self, kind: type, value: Any, names: list[Any], found: list[Any]) -> Any:
         if kind is defaultdict:
@@ -279,6 +289,14 @@ class Translator:
         if not is_mirrored(kind.__module__):
             self.objects[kind] = seen
         return self._noted(value, seen(value))
+
+
+def _settle(container: Any) -> None:
+    """Let arrays be in a container of the program's that stood for itself, where the run put constants into it."""
+    places = list(container.items() if isinstance(container, dict) else enumerate(container))
+    for place, value in places:
+        if is_buffer(value):
+            container[place] = np.array(value.value)
 
 
 def _close(owner: Any, part: Any) -> None:

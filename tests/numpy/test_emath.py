@@ -112,6 +112,46 @@ def test_windows_are_numpys_and_overlaps_their_transpose(shape, window, axis):
     np.testing.assert_allclose(on_jax, overlaps, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("x", "shape", "strides"),
+    [
+        (array(6), (3, 2), (16, 8)),
+        (array(6), (4, 3), (8, 8)),
+        (array(3, 4), (2, 3, 2, 2), (32, 8, 32, 8)),
+        (array(3, 4).T, (4, 3), None),
+        (array(3, 4).T, (3,), (40,)),
+        (array(4), None, (0,)),
+        (array(4).astype(np.float32), (3, 2), (4, 4)),
+    ],
+)
+def test_elements_at_distances_are_numpys(x, shape, strides):
+    numpys = np.lib.stride_tricks.as_strided
+    want = numpys(x, shape, strides)
+    ct = np.cos(np.arange(want.size)).reshape(want.shape).astype(x.dtype)
+    for fun in (as_strided, numpys):
+        value, pullback = vjp(lambda x, fun=fun: fun(x, shape, strides), x)
+        np.testing.assert_array_equal(value, want)
+        slope = pullback(ct)[0]
+        assert slope.dtype == x.dtype
+        np.testing.assert_allclose(np.vdot(slope, x), np.vdot(ct, want), rtol=2e-6 if x.itemsize == 4 else 1e-13)
+
+
+def test_elements_at_distances_are_read_and_those_of_the_array():
+    def fun(x):
+        y = x * 1.0
+        pairs = as_strided(y, (2, 2), (8, 8))
+        y[1] = 5.0 * x[0]
+        return fnp.sum(pairs**2)
+
+    np.testing.assert_array_equal(grad(fun)(np.array([1.0, 2.0, 3.0])), [102.0, 0.0, 6.0])
+    with pytest.raises(ValueError, match="all must be elements of the array that it is given"):
+        grad(lambda x: as_strided(x, (2,), (16,)).sum())(np.ones(2))
+    with pytest.raises(ValueError, match="one stride is needed for each axis"):
+        grad(lambda x: as_strided(x, (2,), (8, 8)).sum())(np.ones(2))
+    with pytest.raises(ReadOnlyError):
+        grad(lambda x: as_strided(x * 1.0, (2,), (8,)).fill(0.0))(np.ones(2))
+
+
 def test_a_moving_average():
     found = jacfwd(lambda x: np.mean(np.lib.stride_tricks.sliding_window_view(x, 2), axis=-1))(np.arange(3.0))
     np.testing.assert_array_equal(found, [[0.5, 0.5, 0], [0, 0.5, 0.5]])

@@ -936,7 +936,7 @@ def test_what_math_refuses_is_refused(fun):
 def test_functions_of_pybind11_are_compiled_code():
     """Of constants they are called, of traced values refused with the remedy; to Python they look like methods."""
 
-    def waves(x, y):
+    def smooth(x, y):
         order = np.zeros(3)
         order[:] = y
         return pypocketfft.dct(order, 2) * math.sin(x)

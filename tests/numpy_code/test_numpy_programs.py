@@ -54,6 +54,24 @@ def test_functions_that_list_subclasses_find_those_of_the_program():
         assert grad(classes.subclasses_found)(classes.X) == pytest.approx(expected, rel=1e-8)
 
 
-def test_polar_coordinates_of_a_batch():
-    radius = grad(lambda x: math.fsum(cmath.polar(complex(x, 0.3))))
+def test_functions_of_python_that_give_two_numbers_of_a_batch():
+    radius = grad(lambda x: math.fsum(cmath.polar(complex(x, 0.3))) + math.modf(x)[0] * math.frexp(x)[0])
     assert vmap(radius)(np.array([0.4, 0.5])) == pytest.approx([radius(0.4), radius(0.5)], rel=1e-15)
+
+
+CACHE = {}
+
+
+def cached_table(n):
+    if n not in CACHE:
+        CACHE[n] = np.array([[math.cos(i * j) for j in range(n)] for i in range(n)])
+    return CACHE[n]
+
+
+def test_what_a_run_puts_into_a_cache_are_arrays():
+    x = np.array([0.3, 1.2, 0.7])
+    for _ in range(2):
+        CACHE.clear()
+        slope = grad(lambda x: cached_table(3).dot(x) @ x)(x)
+        assert type(CACHE[3]) is np.ndarray
+        np.testing.assert_allclose(slope, (CACHE[3] + CACHE[3].T) @ x, rtol=1e-14)

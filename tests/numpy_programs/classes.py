@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from collections import namedtuple
-from typing import NamedTuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -141,6 +141,21 @@ class Path(list):
         return self
 
 
+class Ordered(OrderedDict):
+    def first(self):
+        return math.exp(next(iter(self.values())))
+
+
+class Sums(defaultdict):
+    def norm(self):
+        return math.sqrt(sum(v * v for v in self.values()))
+
+
+class Ring(deque):
+    def mean(self):
+        return math.fsum(self) / len(self)
+
+
 class Settings:
     """Attributes are looked up in a dictionary, which raises another error than Python expects."""
 
@@ -155,6 +170,7 @@ class Settings:
 
 
 OPTIONS, BUNCH = Options(scale=2.0, data=np.array([1.0, 3.0])), Bunch(rate=0.5, data=np.array([1.0, 2.0]))
+ORDERED, SUMS, RING = Ordered(a=0.3, f=math.sin), Sums(float, a=1.0, b=2.0), Ring([1.0, 2.0], maxlen=2)
 SERIES, SETTINGS = Coefficients((1.0, 2.0, 0.5)), Settings(rate=0.5, data=np.array([1.0, 2.0]))
 
 
@@ -247,6 +263,60 @@ def masks_of_nothing(x):
     return np.ma.masked_array(x, mask=False).prod() + np.ma.array(x).mean() + weights.sum() * np.array([x[0]])[0]
 
 
+def older_containers_of_ones_own(x):
+    sums, ring = Sums(float), Ring(maxlen=2)
+    for i, v in enumerate((*x, 0.5)):
+        sums[i % 2] += v
+        ring.append(v)
+    inside = Ordered(a=x[0], b=x[1]).first() + sums.norm() + ring.mean() * ring[0]
+    outside = ORDERED.first() * ORDERED["f"](x[1]) + SUMS.norm() * math.exp(x[0]) + (RING.mean() + RING.maxlen) * x[1]
+    return inside * outside + SUMS["c"]
+
+
+class Part:
+    def __init__(self, k):
+        self.k = k
+
+    def value(self, x):
+        return self.k * math.sin(x)
+
+
+class Whole:
+    """What the class has its methods use: arrays, tables of functions, objects, classes, memory to work in."""
+
+    weights = np.array([[0.5, 1.0], [2.0, 0.1]])
+    table: ClassVar = {"sin": lambda v: math.sin(v), "square": lambda v: np.array([v, v]).prod()}
+    parts = (Part(1.0), Part(0.5))
+    default = Part(2.0)
+    work = np.zeros(2)
+    function = math.cos
+
+    class Inner:
+        @staticmethod
+        def value(x):
+            return math.exp(x)
+
+    def total(self, x):
+        for i in range(2):
+            self.work[i] = x[i] ** 2
+        return self.weights.dot(x) @ x + self.table["sin"](x[0]) + self.work.prod() + self.of_class(x[1])
+
+    @classmethod
+    def of_class(cls, x):
+        return cls.Inner.value(x) + cls.function(x) + sum(part.value(x) for part in cls.parts) + cls.default.value(x)
+
+
+class Derived(Whole):
+    default = Part(3.0)
+
+
+WHOLE = Derived()
+
+
+def attributes_of_classes(x):
+    return Whole().total(x) + WHOLE.total(x) + Whole.table["square"](x[1]) + Whole.default.value(x[0])
+
+
 class Step:
     weight = 1.0
 
@@ -291,5 +361,7 @@ PROGRAMS = [
         strides,
         assertions,
         masks_of_nothing,
+        older_containers_of_ones_own,
+        attributes_of_classes,
     )
 ]
