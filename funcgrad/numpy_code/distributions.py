@@ -245,8 +245,14 @@ def _genhyperbolic_mean(p: Any, a: Any, b: Any) -> Any:
     return b / root * kve(p + 1, root) / kve(p, root)
 
 
+def _counted(name: str, function: str) -> Callable[..., Any]:
+    """A function of a distribution of counts of ``funcgrad.scipy.stats``."""
+    return lambda *args: getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(*args)
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
+    "_beta_pdf": lambda x, a, b: _own("special.operations.incomplete", "beta_density")(a, b, x),
     "_beta_ppf": lambda q, a, b: _special().betaincinv(a, b, q),
     "_cosine_cdf": _cosine_cdf,
     "_cosine_invcdf": _distributed("cosine_ppf"),
@@ -260,6 +266,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_smirnovp": _distributed("smirnov", order=1),
     "_landau_pdf": _landau("density", order=0),
     **{f"_landau_{name}": _landau(name) for name in ("cdf", "sf", "ppf", "isf")},
+    **{f"_binom_{name}": _counted("binom", name) for name in ("pmf", "cdf", "sf")},
     "_ncx2_pdf": _noncentral("ncx2_density"),
     "_ncf_pdf": _noncentral("ncf_density"),
     "_nct_pdf": _noncentral("nct_density"),
