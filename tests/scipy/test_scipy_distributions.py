@@ -48,6 +48,32 @@ def test_counts_on_both_sides():
         )
 
 
+#: Distributions of counts: a count, the parameter that is differentiated, those before it.
+COUNTS = {
+    "betabinom": (3, 2.3, (5,), (0.6,)),
+    "logser": (3, 0.6, (), ()),
+    "nbinom": (3, 0.4, (5,), ()),
+    "yulesimon": (3, 11.0, (), ()),
+    "zipfian": (3, 1.25, (), (10,)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(COUNTS))
+def test_counts(name):
+    k, p, before, after = COUNTS[name]
+    distribution = getattr(scipy.stats, name)
+    for method in ("logpmf", "sf", "mean", "entropy"):
+        of, at = getattr(distribution, method), (k,) if method in ("logpmf", "sf") else ()
+
+        def f(p, of=of, at=at):
+            return of(*at, *before, p, *after)
+
+        want = differences(lambda p, f=f: float(f(p[0])), np.array([p]), 1e-5)[0]
+        assert grad(f)(p) == pytest.approx(want, rel=1e-5, abs=1e-9), method
+    middle = distribution.ppf(0.3, *before, p, *after)
+    assert grad(lambda loc: distribution.ppf(0.3, *before, p, *after, loc=loc) * loc)(2.0) == middle + 4.0
+
+
 @pytest.mark.parametrize("method", ["pdf", "logcdf", "sf"])
 def test_nested_transforms(method):
     alpha = getattr(scipy.stats.alpha, method)
