@@ -321,7 +321,7 @@ STATS = {
     "circvar": lambda m, x: m.circvar(x),
     "combine_pvalues": lambda m, x: m.combine_pvalues(x * 0.3).statistic,
     "contingency": None,
-    "cramervonmises": None,
+    "cramervonmises": lambda m, x: m.cramervonmises(x, m.norm.cdf).statistic,
     "cumfreq": None,
     "differential_entropy": lambda m, x: m.differential_entropy(np.concatenate([x, Y])),
     "directional_stats": lambda m, x: m.directional_stats(points(x)).mean_direction,
@@ -387,7 +387,7 @@ STATS = {
     "tvar": lambda m, x: m.tvar(x, (0.1, 9.0)),
     "variation": lambda m, x: m.variation(x),
     "wasserstein_distance": lambda m, x: m.wasserstein_distance(x, Y),
-    "weightedtau": None,
+    "weightedtau": lambda m, x: m.weightedtau(x, Y[:4])[0] * x,
     "yeojohnson": lambda m, x: m.yeojohnson(x, lmbda=0.3),
     "yeojohnson_llf": lambda m, x: m.yeojohnson_llf(0.3, x),
     "zmap": lambda m, x: m.zmap(x, Y),
@@ -619,6 +619,7 @@ OPTIMIZE = {
     "nnls": lambda m, x: m.nnls(np.vander(T[:4] + 1, 2), x)[0],
     "lsq_linear": lambda m, x: m.lsq_linear(np.vander(T[:4] + 1, 2), x).x,
     "curve_fit": lambda m, x: m.curve_fit(lambda t, a, b: a * t + b, T[:4], x)[0],
+    "isotonic_regression": lambda m, x: m.isotonic_regression(x, weights=x**2).x,
     "rosen": lambda m, x: m.rosen(x),
     "rosen_der": lambda m, x: m.rosen_der(x),
     "rosen_hess": lambda m, x: m.rosen_hess(x),
@@ -629,7 +630,6 @@ OPTIMIZE = {
     "broyden1": lambda m, x: m.broyden1(lambda p: p + 0.2 * np.sin(p) - x, np.ones(4), f_tol=1e-12),
     "newton_krylov": lambda m, x: m.newton_krylov(lambda p: p + 0.2 * np.sin(p) - x, np.ones(4), f_tol=1e-12),
     "leastsq": lambda m, x: m.leastsq(lambda p: [p[0] - x[0], p[0] * p[1] - x[1]], [1.0, 1.0], xtol=1e-13)[0],
-    "isotonic_regression": lambda m, x: m.isotonic_regression(x * np.array([1.0, 0.2, 3.0, 0.7])).x,
     "differential_evolution": lambda m, x: (
         m.differential_evolution(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [(-2.0, 2.0)], rng=0, tol=1e-13).x
     ),
@@ -653,14 +653,11 @@ REFUSED = {
     **scipy_samples_more.REFUSED,
     "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.signal": words("symiirorder1 cspline2d qspline2d"),
-    "scipy.stats": words("invwishart Binomial Mixture truncate abs exp log order_statistic ks_1samp kstest"),
 }
 #: Distributions whose density is refused for the same reason.
-REFUSED_DENSITIES = frozenset(
-    words("genhyperbolic geninvgauss ksone kstwo kstwobign landau levy_stable ncf nct ncx2 studentized_range")
-)
-#: Distributions whose density at the sample is that of a branch for one value of a parameter: of that it is constant.
-BRANCHES = frozenset(("irwinhall", "kappa4"))
+REFUSED_DENSITIES = frozenset(words("levy_stable studentized_range"))
+#: Distributions with a parameter that is a whole number, in which there is no derivative.
+WHOLE = frozenset(("irwinhall", "ksone", "kstwo"))
 #: How far the numbers of SciPy's solvers are off where they stop by default.
 ROUGH = {"approx_fprime": 1e-2, "least_squares": 2e-3, "curve_fit": 1e-2, "golden": 1e-3}
 ROUGH |= {"differential_evolution": 1e-3, "fminbound": 1e-3, "fmin": 1e-2}

@@ -488,6 +488,11 @@ def is_seen(obj: Any) -> bool:
     return "__original__" in vars(type(obj)) and isinstance(vars(type(obj))["__original__"], type)
 
 
+def source_of(obj: Any) -> Any:
+    """What ``obj`` is looked at instead of; itself where it is no such view."""
+    return (_dict(obj) or {}).get(_SOURCE, obj)
+
+
 def original(obj: Any) -> Any:
     """``obj`` as one of its original class: what it is looked at instead of, where nothing was written to it."""
     own = _dict(obj)

@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy_code.classes import source_of
+from funcgrad.optional import import_scipy
 
 
 def _special() -> Any:
@@ -37,6 +41,20 @@ def _quantile(name: str) -> Callable[..., Any]:
         return fnp.where(allowed, x * scale + loc, self.badvalue).reshape(shape)
 
     return quantile
+
+
+def _whole_quantile(self: Any, q: Any, *shapes: Any) -> Any:
+    """``rv_discrete._ppf``, which searches: whole numbers, which are constants."""
+    given = [concrete(x, "ppf") if isinstance(x, Tracer) else x for x in (q, *shapes)]
+    return import_scipy("stats", "scipy.stats._distn_infrastructure").rv_discrete._ppf(source_of(self), *given)
+
+
+def _harmonic(first: Any, last: Any, a: Any) -> Any:
+    """The sum of ``k**-a`` of whole numbers from ``first`` to ``last``."""
+    first, last, a = fnp.broadcast_arrays(first, last, a)
+    k = np.arange(1.0, 1.0 + np.max(concrete(last, "zipfian") if isinstance(last, Tracer) else last, initial=0))
+    inside = (k >= fnp.asarray(first)[..., None]) & (k <= fnp.asarray(last)[..., None])
+    return fnp.sum(fnp.where(inside, k ** -fnp.asarray(a)[..., None], 0.0), axis=-1)
 
 
 def _two_sided(below: Callable[[Any, Any], Any], above: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -245,11 +263,19 @@ def _genhyperbolic_mean(p: Any, a: Any, b: Any) -> Any:
     return b / root * kve(p + 1, root) / kve(p, root)
 
 
+def _counted(name: str, function: str) -> Callable[..., Any]:
+    """A function of a distribution of counts of ``funcgrad.scipy.stats``."""
+    return lambda *args: getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(*args)
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
+    "_beta_pdf": lambda x, a, b: _own("special.operations.incomplete", "beta_density")(a, b, x),
     "_beta_ppf": lambda q, a, b: _special().betaincinv(a, b, q),
     "_cosine_cdf": _cosine_cdf,
     "_cosine_invcdf": _distributed("cosine_ppf"),
+    "_gen_harmonic": lambda n, a: _harmonic(1, n, a),
+    "_normalized_gen_harmonic": lambda j, k, n, a: _harmonic(j, k, a) / _harmonic(1, n, a),
     "_invgauss_ppf": _inverse_gaussian("ppf"),
     "_invgauss_isf": _inverse_gaussian("isf"),
     "_kolmogc": _distributed("kolmogc"),
@@ -260,6 +286,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_smirnovp": _distributed("smirnov", order=1),
     "_landau_pdf": _landau("density", order=0),
     **{f"_landau_{name}": _landau(name) for name in ("cdf", "sf", "ppf", "isf")},
+    **{f"_binom_{name}": _counted("binom", name) for name in ("pmf", "cdf", "sf")},
     "_ncx2_pdf": _noncentral("ncx2_density"),
     "_ncf_pdf": _noncentral("ncf_density"),
     "_nct_pdf": _noncentral("nct_density"),
@@ -272,6 +299,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
     ("scipy.stats._stats_py", "_demean"): _demean,
+    ("scipy.stats._distn_infrastructure", "rv_discrete._ppf"): _whole_quantile,
     (_DISTRIBUTIONS, "dgamma_gen._cdf"): _two_sided(
         lambda x, a: 0.5 * _special().gammaincc(a, x), lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x)
     ),

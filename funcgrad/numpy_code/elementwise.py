@@ -145,7 +145,14 @@ def _pull(ct: Any, fun: Fun, args: Any, traced: Any, live: Any, likes: Any) -> S
     whole = ct if isinstance(ct, (tuple, list)) else [ct]
     cts = [backend.zeros_like(like) if whole[i] is None else whole[i] for i, like in zip(live, likes, strict=True)]
     found: Sequence[Any] = _call(*args, *cts, fun=partial(_pulled, fun, traced, live))
-    return found
+    return [None if _is_nothing(ct) else ct for ct in found]
+
+
+def _is_nothing(ct: Any) -> bool:
+    """Whether a cotangent is 0 in all examples, and not to be differentiated: it may have come of what is infinite."""
+    while isinstance(ct, Tracer) and isinstance(ct._trace, BatchTrace):
+        ct = ct.value
+    return isinstance(ct, (np.ndarray, np.generic)) and not np.any(ct)
 
 
 def _pulled(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: Any) -> Sequence[Any]:

@@ -108,7 +108,7 @@ def _chosen(module: str, name: str) -> Callable[..., Any]:
     """A function whose answer is numbers of elements, which depend on the values as they are."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
+        given = [np.asarray(concrete(x, name), order="C") if isinstance(x, Tracer) else x for x in args]
         return getattr(import_module(module), name)(*given, **kwargs)
 
     return call
@@ -295,6 +295,10 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
+    **{
+        ("scipy.special._ufuncs", name): _chosen("scipy.special._ufuncs", name)
+        for name in ("_binom_isf", "_binom_ppf", "_nbinom_isf", "_nbinom_ppf")
+    },
     ("scipy.stats._stats", "_weightedrankedtau"): _chosen("scipy.stats._stats", "_weightedrankedtau"),
     ("scipy.stats._stats", "_kendall_dis"): _chosen("scipy.stats._stats", "_kendall_dis"),
     ("scipy.stats._stats_pythran", "_bvnu"): _of_special("bivariate_upper"),

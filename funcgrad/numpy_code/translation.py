@@ -340,6 +340,8 @@ def _is_kept_function(value: Any) -> bool:
 
 def _method(value: Any, translate: Any) -> Any:
     owner = translate(value.__self__)[0]
+    if type(owner) is objects.Distribution and owner.ours.has(value.__name__):
+        return getattr(owner.ours, value.__name__)
     if type(value.__func__) is not FunctionType:
         return compiled(value) if owner is value.__self__ else getattr(owner, value.__name__)
     return MethodType(translate(value.__func__)[0], owner)

@@ -161,6 +161,20 @@ def test_nditer_by_hand():
     assert [float(v) for v in itertools.islice(fnp.nditer(X), 2)] == [1.5, -2.0]
 
 
+def test_nditer_writes_to_new_arrays():
+    def squares(nditer, x, order):
+        it = nditer([x, 2.0, None], [], [["readonly"], ["readonly"], ["writeonly", "allocate"]], order=order)
+        for a, b, z in it:
+            z[...] = b * a**2
+        return it.operands[-1]
+
+    for order in "CF":
+        np.testing.assert_array_equal(traced(lambda x, o=order: squares(fnp.nditer, x, o), X), 2.0 * X**2)
+        np.testing.assert_allclose(grad(lambda x, o=order: fnp.sum(squares(fnp.nditer, x, o) * X))(X), 4.0 * X * X)
+    narrow = traced(lambda x: fnp.nditer([x, None], op_dtypes=[np.float32, np.int64]).operands, X)
+    assert [part.dtype for part in narrow] == [np.float32, np.int64]
+
+
 def test_nditer_of_nothing():
     empty = np.zeros((0, 2))
     with pytest.raises(ValueError, match="zero-sized"):

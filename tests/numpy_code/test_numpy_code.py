@@ -12,6 +12,7 @@ import math
 import pickle
 import threading
 import weakref
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -972,3 +973,66 @@ def test_a_mask_beside_traced_values_is_refused():
 def test_a_polynomial_as_an_object_is_evaluated():
     points = np.arange(3.0)
     check_grads(lambda x: np.polyval(np.poly1d(x), points) @ np.polyval(np.poly1d(x).deriv(), points), (X,), order=2)
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return self.factor * np.asarray(x)
+
+
+class Holding:
+    """A class that holds objects, arrays and containers of them."""
+
+    weights = np.array([1.0, 2.0])
+    scaled = Scaled(3.0)
+    table: ClassVar = {"a": Scaled(2.0)}
+    rows: ClassVar = [np.array([3.0, 1.0])]
+
+    def of_object(self, x):
+        return self.weights.dot(x) + self.scaled(x).sum() + Holding.table["a"](x).sum() + self.rows[0].dot(x)
+
+    @classmethod
+    def of_class(cls, x):
+        made = np.zeros(2)
+        made[:] = x
+        return cls.weights.dot(made)
+
+
+class Shadowing(Holding):
+    def __init__(self):
+        self.scaled = Scaled(5.0)
+
+    def own(self, x):
+        return self.scaled(x).sum()
+
+
+def test_what_a_class_holds_is_built_anew():
+    held, x = Holding(), np.ones(2)
+    np.testing.assert_array_equal(grad(held.of_object)(x), [9.0, 8.0])
+    np.testing.assert_array_equal(grad(Holding.of_class)(x), [1.0, 2.0])
+    np.testing.assert_array_equal(grad(Shadowing().own)(x), [5.0, 5.0])
+    np.testing.assert_array_equal(grad(lambda x: Shadowing().own(x))(x), [5.0, 5.0])
+    np.testing.assert_array_equal(vmap(grad(held.of_object))(np.stack([x, -x])), [[9.0, 8.0]] * 2)
+    assert vars(held) == {}
+    assert type(Holding.weights) is np.ndarray
+    assert type(Holding.scaled) is Scaled
+    Holding.scaled = Scaled(4.0)
+    try:
+        np.testing.assert_array_equal(grad(held.of_object)(x), [10.0, 9.0])
+    finally:
+        Holding.scaled = Scaled(3.0)
+
+
+def test_a_choice_between_examples_is_tried_once_more():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return x if x > 0 else -x
+
+    with pytest.raises(ConcretizationError, match="one value was asked for"):
+        vmap(f)(np.array([1.0, -1.0]))
+    assert len(runs) == 2

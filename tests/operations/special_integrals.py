@@ -34,6 +34,25 @@ INTEGRALS = [
     row("voigt_profile", array(2), UNIT, POSITIVE, jax=None),
 ]
 
+DEGREES, MORE, LEVELS = np.array([2.3, 4.0]), np.array([6.1, 9.4]), np.array([0.3, 0.6])
+NONCENTRAL = {
+    "chndtr": (POSITIVE, DEGREES, UNIT),
+    "chndtrix": (LEVELS, DEGREES, UNIT),
+    "ncfdtr": (DEGREES, MORE, UNIT, POSITIVE),
+    "ncfdtri": (DEGREES, MORE, UNIT, LEVELS),
+    "nctdtr": (DEGREES, UNIT, np.array([-0.6, 1.7])),
+    "nctdtrit": (DEGREES, UNIT, LEVELS),
+}
+SEARCHED = {
+    "chndtridf": (POSITIVE + 1, LEVELS, UNIT),
+    "chndtrinc": (MORE, DEGREES, LEVELS),
+    "ncfdtridfn": (LEVELS + 0.2, MORE, UNIT, POSITIVE),
+    "ncfdtridfd": (DEGREES, LEVELS, UNIT, POSITIVE),
+    "ncfdtrinc": (DEGREES, MORE, LEVELS, POSITIVE + 1),
+    "nctdtridf": (LEVELS, UNIT, POSITIVE),
+    "nctdtrinc": (DEGREES, LEVELS, POSITIVE),
+}
+
 DISTRIBUTIONS = [
     row("chdtr", POSITIVE, UNIT, jax=None),
     row("chdtrc", POSITIVE, UNIT, jax=None),
@@ -88,6 +107,18 @@ DISTRIBUTIONS = [
     row("stdtr", POSITIVE, np.array([-0.6, 1.7]), jax=None),
     alone("stdtrit", POSITIVE + 1, UNIT),
     alone("stdtridf", np.array([0.85, 0.9]), np.array([1.3, 1.6])),
+    *[alone(name, *args, order=1 if "tri" in name else 2) for name, args in NONCENTRAL.items()],
+    # SciPy searches for these to seven digits: test_scipy_distributions.py has the derivatives
+    *[
+        op(
+            f"scipy.special.{name}",
+            S(args, frozen=tuple(range(len(args)))),
+            jax=None,
+            on_jax=False,
+            reason=NO_KERNEL,
+        )
+        for name, args in SEARCHED.items()
+    ],
 ]
 
 OPS = [*INTEGRALS, *DISTRIBUTIONS]

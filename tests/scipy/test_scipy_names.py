@@ -73,7 +73,7 @@ def density(name):
     return lambda p: distribution.pdf(p[0], *p[1:]), np.array([distribution.ppf(0.37, *args), *args], float)
 
 
-@pytest.mark.parametrize("name", sorted(set(DENSITIES) - scipy_samples.REFUSED_DENSITIES - scipy_samples.BRANCHES))
+@pytest.mark.parametrize("name", sorted(set(DENSITIES) - scipy_samples.REFUSED_DENSITIES - scipy_samples.WHOLE))
 def test_densities(name):
     f, p = density(name)
     check(f, p, 2e-4)
@@ -86,10 +86,10 @@ def test_densities_that_are_refused(name):
         grad(f)(p)
 
 
-@pytest.mark.parametrize("name", sorted(scipy_samples.BRANCHES))
-def test_densities_at_branches(name):
-    f, p = density(name)
-    assert grad(f)(p)[0] == pytest.approx(differences(lambda x: f(np.array([*x, *p[1:]])), p[:1], 5e-6)[0], rel=1e-4)
+@pytest.mark.parametrize("name", sorted(scipy_samples.WHOLE))
+def test_densities_with_whole_parameters(name):
+    pdf, args = getattr(scipy.stats, name).pdf, DENSITIES[name]
+    check(lambda x: pdf(x[0], *args), density(name)[1][:1], 1e-4)
 
 
 def test_most_of_scipy_has_derivatives():

@@ -44,6 +44,8 @@ STATISTICS = {
     "sem": lambda x: scipy.stats.sem(np.where(x > 1.5, np.nan, x), nan_policy="omit"),
     "gstd": lambda x: scipy.stats.gstd(np.where(x > 1.5, np.nan, np.exp(x)), nan_policy="omit"),
     "zmap": lambda x: scipy.stats.zmap(x, np.where(x > 1.5, np.nan, x), nan_policy="omit"),
+    "zscore": lambda x: np.nan_to_num(scipy.stats.zscore(np.append(x, np.nan), nan_policy="omit")),
+    "gzscore": lambda x: np.nan_to_num(scipy.stats.gzscore(np.append(np.exp(x), np.nan), nan_policy="omit")),
     "pearsonr": lambda x: scipy.stats.pearsonr(x, Y)[0],
     "spearmanr": lambda x: scipy.stats.spearmanr(x, Y)[0] * x,
     "rankdata": lambda x: scipy.stats.rankdata(x) * x,

@@ -376,10 +376,10 @@ class Continuous(_Cumulative):
             ans = formula(kept, *shapes)
             fixed = self._fixed(function, ans, kept, shapes)
             if fixed is not None:  # the formula may have computed it from what is infinite
-                other = formula(fnp.where(fixed, _between(*ends), kept), *shapes)
-                ans = fnp.where(fixed, stop_gradient(ans), other)
+                found, ans = ans, formula(fnp.where(fixed, _between(*ends), kept), *shapes)
         if is_density and not (type(parameters.scale) in (int, float) and parameters.scale == 1):
             ans = ans - fnp.log(keep_off(allowed, parameters.scale, 1.0))
+        ans = ans if fixed is None else fnp.where(fixed, stop_gradient(found), ans)
         if inside is not True:
             ans = fnp.where(inside, ans, beyond)
             allowed = settled((allowed & (y == y)) if allowed is not True else y == y)

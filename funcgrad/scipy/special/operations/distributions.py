@@ -342,11 +342,11 @@ def _bivariate(xp: Any, h: Any, k: Any, r: Any) -> Any:
 
 
 def _beyond(x: Any, y: Any, z: Any) -> Any:
-    """The derivative of the probability below, in its first argument; ``ndtr`` knows what is infinite."""
-    far = isinf(x)
-    h = where(far, 0.0, x)
+    """The derivative of the probability below, in its first argument."""
+    far, all_or_nothing = isinf(x), isinf(y)
+    h, k = where(far, 0.0, x), where(all_or_nothing, 0.0, y)
     density = where(far, 0.0, exp(-0.5 * h * h) / math.sqrt(2 * math.pi))
-    return -density * ndtr((z * h - y) / power(1 - z * z, 0.5))
+    return -density * where(all_or_nothing, where(less(y, 0), 1.0, 0.0), ndtr((z * h - k) / power(1 - z * z, 0.5)))
 
 
 def _density_of_two(x: Any, y: Any, z: Any) -> Any:

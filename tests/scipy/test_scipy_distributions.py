@@ -1,0 +1,320 @@
+"""SciPy's distributions as they stand: in a ``vmap`` on both sides of supports, in far tails, where shapes vanish."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+from helpers import differences
+from scipy.stats._distr_params import distcont, distdiscrete
+
+import funcgrad.scipy.special as fsp
+from funcgrad import grad, hessian, jacfwd, vmap
+from funcgrad.errors import ConcretizationError, NotDifferentiableError
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's own code warns of logarithms of 0
+SLOW = {"gausshyper", "genhyperbolic", "geninvgauss", "kstwo", "ksone", "levy_stable", "studentized_range"}
+CONTINUOUS = {name: args for name, args in distcont if isinstance(name, str) and name not in SLOW}
+DISCRETE = {name: args for name, args in distdiscrete if isinstance(name, str)}
+
+
+def agree(f, *batch, name=""):
+    """``vmap`` of ``f`` against one example after the other."""
+    want = [f(*[x[i] for x in batch]) for i in range(len(batch[0]))]
+    np.testing.assert_allclose(vmap(f)(*batch), want, rtol=1e-8, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("method", ["logpdf", "logsf", "ppf"])
+def test_examples_on_both_sides(method):
+    for name, shapes in CONTINUOUS.items():
+        distribution = getattr(scipy.stats, name)
+        of = getattr(distribution, method)
+        low, high = distribution.ppf([0.15, 0.8], *shapes)
+        xs = np.array([0.2, 0.85, 1.3] if method == "ppf" else [low, high, low - 40.0])
+        batch = np.stack([[x, *shapes, 0.0, 1.0] for x in xs])
+
+        def f(p, of=of):
+            return of(p[0], *p[1:])
+
+        agree(grad(f), batch, name=name)
+
+
+def test_counts_on_both_sides():
+    for name in ("boltzmann", "dlaplace", "logser", "planck", "poisson", "yulesimon", "zipf"):
+        logpmf, shapes = getattr(scipy.stats, name).logpmf, DISCRETE[name]
+        ks = np.array([[1.0, -3.0], [2.0, 4.0], [-1.0, 1.0]])
+        agree(
+            grad(lambda a, k, of=logpmf, rest=shapes[1:]: of(k, a, *rest).sum()), np.full(3, shapes[0]), ks, name=name
+        )
+
+
+#: Distributions of counts: a count, the parameter that is differentiated, those before it.
+COUNTS = {
+    "betabinom": (3, 2.3, (5,), (0.6,)),
+    "logser": (3, 0.6, (), ()),
+    "nbinom": (3, 0.4, (5,), ()),
+    "yulesimon": (3, 11.0, (), ()),
+    "zipfian": (3, 1.25, (), (10,)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(COUNTS))
+def test_counts(name):
+    k, p, before, after = COUNTS[name]
+    distribution = getattr(scipy.stats, name)
+    for method in ("logpmf", "sf", "mean", "entropy"):
+        of, at = getattr(distribution, method), (k,) if method in ("logpmf", "sf") else ()
+
+        def f(p, of=of, at=at):
+            return of(*at, *before, p, *after)
+
+        want = differences(lambda p, f=f: float(f(p[0])), np.array([p]), 1e-5)[0]
+        assert grad(f)(p) == pytest.approx(want, rel=1e-5, abs=1e-9), method
+    middle = distribution.ppf(0.3, *before, p, *after)
+    assert grad(lambda loc: distribution.ppf(0.3, *before, p, *after, loc=loc) * loc)(2.0) == middle + 4.0
+
+
+@pytest.mark.parametrize("method", ["pdf", "logcdf", "sf"])
+def test_nested_transforms(method):
+    alpha = getattr(scipy.stats.alpha, method)
+    xs, shapes = np.array([[-1.0, 2.0], [1.0, 1.5], [-2.0, -3.0]]), np.array([2.0, 5.5, 7.0])
+
+    def f(x, a):
+        return alpha(x, a).sum()
+
+    agree(f, xs, shapes)
+    agree(grad(f, 1), xs, shapes)
+    agree(jacfwd(f, 1), xs, shapes)
+    agree(hessian(f), xs, shapes)
+    for x, a in zip(xs[0], shapes, strict=False):
+        np.testing.assert_allclose(
+            vmap(vmap(grad(alpha), (0, None)), (None, 0))(xs[0], shapes)[0, 0], grad(alpha)(xs[0, 0], 2.0)
+        )
+        assert vmap(grad(lambda a, x: alpha(x, a)), (None, 0))(a, xs[0])[1] == pytest.approx(
+            grad(alpha, 1)(xs[0, 1], a)
+        )
+        assert np.isfinite(grad(alpha, 1)(x, a))
+    weights = np.arange(1.0, 4.0)
+    got = grad(lambda a: (vmap(lambda x: f(x, a))(xs) * weights).sum())(2.3)
+    assert got == pytest.approx(grad(lambda a: sum(f(x, a) * w for x, w in zip(xs, weights, strict=True)))(2.3))
+
+
+class Exponential(scipy.stats.rv_continuous):
+    """A distribution that holds its rate itself."""
+
+    def __init__(self, rate):
+        self.rate = rate
+        super().__init__()
+
+    def _pdf(self, x):
+        return self.rate * np.exp(-self.rate * x) * (x > 0)
+
+
+def test_a_distribution_that_closes_over_a_traced_value():
+    agree(grad(lambda rate: Exponential(rate).pdf(0.3)), np.array([1.0, 2.0]))
+
+
+def test_apply_where():
+    agree(grad(lambda x: scipy.special.spherical_jn(2, x)), np.array([0.0, 1.5, 7.0]))
+    agree(grad(lambda c: scipy.stats.genpareto.entropy(c) + scipy.stats.genpareto.mean(c)), np.array([0.1, 0.2, -0.1]))
+    with pytest.raises(ConcretizationError, match="one value was asked for"):
+        vmap(lambda x: scipy.stats.norm.pdf(x) if x > 0 else x)(np.array([1.0, -1.0]))
+
+
+FAR = [
+    ("gumbel_r", "logsf", 1e4),
+    ("gumbel_l", "cdf", 1e4),
+    ("alpha", "logcdf", 1e-3),
+    ("burr", "sf", 1e6),
+    ("crystalball", "logsf", 1e3),
+    ("dweibull", "logcdf", -1e4),
+    ("exponpow", "logpdf", 1e4),
+    ("exponpow", "cdf", 1e8),
+    ("foldnorm", "logpdf", 1e5),
+    ("genexpon", "logsf", 1e8),
+    ("gamma", "pdf", 0.0),
+    ("beta", "pdf", 0.0),
+    ("chi2", "pdf", 0.0),
+    ("argus", "pdf", 1.0),
+    ("triang", "logpdf", 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "method", "x"), FAR)
+def test_what_has_vanished_does_not_change(name, method, x):
+    of, p = getattr(getattr(scipy.stats, name), method), np.array([x, *CONTINUOUS[name], 0.0, 1.0])
+    assert not np.any(grad(lambda p: of(p[0], *p[1:]))(p))
+    near = np.array([getattr(scipy.stats, name).median(*CONTINUOUS[name]), *p[1:]])
+    agree(grad(lambda p: of(p[0], *p[1:])), np.stack([p, near]))
+    both = grad(lambda q: of(np.array([x, near[0]]), *q).sum())(p[1:])
+    np.testing.assert_allclose(both, grad(lambda p: of(p[0], *p[1:]))(near)[1:], rtol=1e-9, atol=1e-14)
+
+
+def test_expectations_of_densities_that_vanish():
+    def f(x):
+        return scipy.stats.gumbel_r.expect(lambda t: np.exp(-t * t) * x[0], loc=x[1], scale=x[2])
+
+    p = np.array([0.6, 1.4, 0.9])
+    np.testing.assert_allclose(grad(f)(p), differences(f, p, 1e-5), rtol=1e-6)
+    agree(grad(f), np.stack([p, 1.3 * p]))
+
+
+def pearson3(x, skew):
+    b = 2 / skew
+    return mp.log(abs(b)) + (b * b - 1) * mp.log(b * x + b * b) - b * x - b * b - mp.loggamma(b * b)
+
+
+@pytest.mark.parametrize("x", [0.3, -1.7])
+def test_pearson3_without_skewness(x):
+    with mp.workdps(60):
+        first, second = [
+            mp.diff(lambda s: pearson3(mp.mpf(x), s), mp.mpf("1e-12"), n, h=mp.mpf("1e-18")) for n in (1, 2)
+        ]
+    logpdf = scipy.stats.pearson3.logpdf
+    assert grad(logpdf, 1)(x, 0.0) == pytest.approx(float(first), rel=1e-9)
+    assert grad(grad(logpdf, 1), 1)(x, 0.0) == pytest.approx(float(second), rel=1e-9)
+    for method in ("cdf", "sf", "logpdf"):
+        of = getattr(scipy.stats.pearson3, method)
+        assert grad(of, 1)(x, 0.0) == pytest.approx((of(x, 1e-3) - of(x, -1e-3)) / 2e-3, rel=1e-3)
+    ppf = scipy.stats.pearson3.ppf
+    assert grad(ppf, 1)(0.2, 0.0) == pytest.approx((ppf(0.2, 1e-3) - ppf(0.2, -1e-3)) / 2e-3, rel=1e-5)
+
+
+@pytest.mark.parametrize("shapes", [(0.0, 0.0), (0.1, 0.0), (0.0, 0.1), (0.2, -0.3)])
+def test_kappa4_where_shapes_vanish(shapes):
+    for method in ("pdf", "logcdf", "sf", "ppf"):
+        of, p = getattr(scipy.stats.kappa4, method), np.array([0.3, *shapes])
+        steps = 1e-4 * np.eye(3)
+        want = [(of(*(p + s)) - of(*(p - s))) / 2e-4 for s in steps]
+        got = grad(lambda p, of=of: of(*p))(p)
+        fine = np.isfinite(want)  # SciPy's quantiles are NaN on one side
+        np.testing.assert_allclose(got[fine], np.array(want)[fine], rtol=1e-6, atol=1e-8, err_msg=method)
+
+
+def mixture(nc, of):
+    return mp.nsum(lambda j: mp.exp(-nc / 2) * (nc / 2) ** j / mp.factorial(j) * of(j), [0, mp.inf])
+
+
+def chndtr(x, df, nc):
+    return mixture(nc, lambda j: mp.gammainc(df / 2 + j, 0, x / 2, regularized=True))
+
+
+def ncfdtr(dfn, dfd, nc, x):
+    return mixture(nc, lambda j: mp.betainc(dfn / 2 + j, dfd / 2, 0, dfn * x / (dfn * x + dfd), regularized=True))
+
+
+def nctdtr(df, nc, t):
+    def density(s):
+        return 2 * (df / 2) ** (df / 2) / mp.gamma(df / 2) * s ** (df - 1) * mp.exp(-df * s * s / 2)
+
+    return mp.quad(lambda s: mp.ncdf(t * s - nc) * density(s), [0, 0.5, 1, 1.5, 2, 3, 6])
+
+
+NONCENTRAL = [
+    (fsp.chndtr, chndtr, (1.2, 3.0, 0.5)),
+    (fsp.chndtr, chndtr, (30.0, 4.4, 3.0)),
+    (fsp.ncfdtr, ncfdtr, (3.0, 6.0, 0.5, 1.2)),
+    (fsp.ncfdtr, ncfdtr, (4.4, 20.0, 3.0, 5.0)),
+    (fsp.nctdtr, nctdtr, (3.0, 0.5, 1.2)),
+    (fsp.nctdtr, nctdtr, (4.4, 1.0, -0.7)),
+]
+
+
+@pytest.mark.parametrize(("fun", "exact", "point"), NONCENTRAL)
+def test_noncentral_distribution_functions(fun, exact, point):
+    for i in range(len(point)):
+        rest = list(map(mp.mpf, point))
+        want = mp.diff(lambda v, i=i, rest=rest: exact(*rest[:i], v, *rest[i + 1 :]), rest[i])
+        assert grad(fun, i)(*point) == pytest.approx(float(want), rel=2e-12), i
+    found = hessian(lambda p: fun(*p))(np.array(point))
+    np.testing.assert_allclose(found, found.T, rtol=1e-9)
+    want = differences(lambda p: float(np.sum(grad(lambda p: fun(*p))(p))), np.array(point), 1e-4)
+    np.testing.assert_allclose(found.sum(axis=0), want, rtol=1e-6, atol=1e-9)
+
+
+INVERSES = [
+    (fsp.chndtridf, fsp.chndtr, 1, (3.0, 0.3, 0.7)),
+    (fsp.chndtrinc, fsp.chndtr, 2, (6.0, 2.3, 0.4)),
+    (fsp.ncfdtridfd, fsp.ncfdtr, 1, (2.3, 0.5, 0.7, 1.3)),
+    (fsp.ncfdtridfn, fsp.ncfdtr, 0, (0.61, 6.0, 0.5, 1.2)),
+    (fsp.ncfdtrinc, fsp.ncfdtr, 2, (2.3, 6.0, 0.5, 1.5)),
+    (fsp.nctdtridf, fsp.nctdtr, 0, (0.6, 1.0, 1.4)),
+    (fsp.nctdtrinc, fsp.nctdtr, 1, (3.0, 0.5, 1.5)),
+]
+
+
+@pytest.mark.parametrize(("inverse", "fun", "place", "point"), INVERSES)
+def test_noncentral_inverses_that_are_searched_for(inverse, fun, place, point):
+    ans = inverse(*point)
+    there = (*point[:place], ans, *point[place + 1 :])
+    assert fun(*there) == pytest.approx(point[place], rel=1e-5)
+    for i in range(len(point)):
+        want = 1 / grad(fun, place)(*there) * (1.0 if i == place else -grad(fun, i)(*there))
+        assert grad(inverse, i)(*point) == pytest.approx(want, rel=1e-9), i
+
+
+def test_noncentral_without_noncentrality():
+    assert grad(scipy.stats.ncx2.cdf, 2)(2.0, 3.0, 0.0) == pytest.approx(-scipy.stats.chi2.pdf(2.0, 5.0), rel=1e-12)
+    log_slope = grad(scipy.stats.ncx2.logpdf, 2)(2.0, 3.0, 0.0)
+    assert log_slope == pytest.approx((2.0 / 3.0 - 1) / 2, rel=1e-12)
+    curve = scipy.stats.ncx2.logpdf(2.0, 3.0, [1e-3, 2e-3, 3e-3])
+    want = (curve[0] - 2 * curve[1] + curve[2]) / 1e-6
+    assert grad(grad(scipy.stats.ncx2.logpdf, 2), 2)(2.0, 3.0, 2e-3) == pytest.approx(want, rel=1e-3)
+    assert grad(grad(scipy.stats.ncx2.logpdf, 2), 2)(2.0, 3.0, 0.0) == pytest.approx(want, rel=1e-2)
+    assert np.isfinite(grad(fsp.ncfdtr, 2)(3.0, 5.0, 0.0, 1.2))
+
+
+COMPILED = {
+    "geninvgauss": (2.3, 1.5),
+    "landau": (),
+    "nct": (14.0, 0.24),
+    "ncx2": (3.5, 1.2),
+    "ncf": (27.0, 27.0, 0.4),
+    "cosine": (),
+    "rice": (0.7,),
+    "vonmises_line": (2.3,),
+    "wald": (),
+}
+OF_STATISTICS = {"ksone": (10,), "kstwo": (10,), "kstwobign": ()}
+
+
+def test_compiled_distributions():
+    for name, args in COMPILED.items():
+        distribution = getattr(scipy.stats, name)
+        for method in ("logpdf", "cdf", "logsf", "ppf", "isf"):
+            of, x = (
+                getattr(distribution, method),
+                0.3 if method in ("ppf", "isf") else float(distribution.median(*args)),
+            )
+            p = np.array([x, *args])
+
+            def f(p, of=of):
+                return of(*p)
+
+            got, want = grad(f)(p), differences(lambda p, f=f: float(f(p)), p, 1e-5)
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-8, err_msg=f"{name}.{method}")
+
+
+def test_distributions_of_statistics():
+    for name, args in OF_STATISTICS.items():
+        distribution = getattr(scipy.stats, name)
+        for method in ("pdf", "logcdf", "sf", "ppf", "isf"):
+            of, x = (
+                getattr(distribution, method),
+                0.3 if method in ("ppf", "isf") else float(distribution.ppf(0.6, *args)),
+            )
+            want = differences(lambda x, of=of, args=args: float(of(x[0], *args)), np.array([x]), 1e-5)[0]
+            assert grad(of)(x, *args) == pytest.approx(want, rel=1e-5), (name, method)
+    with pytest.raises(NotDifferentiableError, match="whole number"):
+        grad(scipy.stats.ksone.sf, 1)(0.3, 10.0)
+
+
+def test_probabilities_of_two_normal_variables():
+    def f(p):
+        return scipy.stats.multivariate_normal.cdf(p[:2], [0.0, 0.1], [[1.0, p[2]], [p[2], 2.0]])
+
+    p = np.array([0.6, 1.4, 0.3])
+    np.testing.assert_allclose(grad(f)(p), differences(f, p, 1e-5), rtol=1e-7)
+    np.testing.assert_allclose(
+        hessian(f)(p), [differences(lambda q, i=i: grad(f)(q)[i], p, 1e-5) for i in range(3)], rtol=1e-6, atol=1e-8
+    )
