@@ -261,6 +261,10 @@ def values_of(table: Any) -> Any:
     return inside.whole() if hasattr(inside, "whole") else np.asarray(table)
 
 
+#: What to do about numbers that NumPy takes for objects, such as fractions.
+_AS_FLOAT = "Convert it: float(x)."
+
+
 def refusal(x: Any) -> tuple[str, str]:
     """What is the matter with ``x``, which is no value, and what to do about it: for messages.
 
@@ -270,17 +274,16 @@ def refusal(x: Any) -> tuple[str, str]:
     """
     kind, dtype = type(x), getattr(x, "dtype", None)
     if not issubclass(kind, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
-        text = repr(x)
+        name, text = kind.__name__, repr(x)
         text = text if len(text) <= 60 else text[:57] + "..."
+        text = text if text.startswith(f"{name}(") else f"{name} {text}"
         if callable(getattr(x, "tocsr", None)):
             return (
-                f"is a sparse matrix, got {kind.__name__}",
+                f"is a sparse matrix, got {name}",
                 "Multiply with funcgrad.numpy.matmul(A, x), or make it dense: A.toarray().",
             )
-        return (
-            f"is not an array or a number, got {kind.__name__} {text}",
-            "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray.",
-        )
+        remedy = "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
+        return f"is not an array or a number, got {text}", _AS_FLOAT if issubclass(kind, Number) else remedy
     got = f"got {dtype}{list(x.shape)}" if kind is np.ndarray else f"got {kind.__name__} of {dtype}{list(x.shape)}"
     what, remedy = "is an ndarray of a class with rules of its own", "Convert it: numpy.asarray(x)."
     if is_masked(kind):

@@ -395,10 +395,7 @@ class Primitive:
         """Compute the primitive on plain values."""
         for position, arg in enumerate(args):
             if not backend.is_value(arg):
-                raise InputError(
-                    f"{self.name}: argument {position} is not an array or a number, got {describe(arg)}. "
-                    "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
-                )
+                raise InputError(f"{self.name}: argument {position} {'. '.join(backend.refusal(arg))}")
         if blocks.here() is not None and (runner := blocks.current().runner) is not None:
             return runner.run(self, args, params)
         return self.compute(args, params)
@@ -476,7 +473,7 @@ def raise_escaped(kind: type[Trace]) -> NoReturn:
     """Refuse a tracer whose transform, a run of this kind, has finished."""
     name = kind.__name__.removesuffix("Trace").lower()
     raise EscapedTracerError(
-        f"a tracer of a finished {name} transform was used. It was kept in a global, a "
+        f"a tracer, the stand-in for an array, of a finished {name} transform was used. It was kept in a global, a "
         "closure, a generator or a container that outlives the transformed function. Return the value "
         "instead (has_aux=True for what is not the result), or keep stop_gradient(x)."
     )
@@ -526,4 +523,5 @@ def describe(x: Any) -> str:
     """
     if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
         return f"{x.dtype}{list(x.shape)}"
-    return f"{type(x).__name__} {shown(x)}"
+    name, text = type(x).__name__, shown(x)
+    return text if x is None or text.startswith(f"{name}(") else f"{name} {text}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
-from funcgrad.errors import InputError
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt, forget
 from funcgrad.typing import PyTree
 
@@ -166,7 +166,12 @@ def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
         {'w': 3}
     """
     found, spec = flatten(tree)
-    others = [spec.flatten_up_to(other) for other in rest]
+    try:
+        others = [spec.flatten_up_to(other) for other in rest]
+    except ValueError as error:
+        raise ShapeError(
+            f"tree.map: the trees have different structures: {error} Pass the same containers with the same keys."
+        ) from None
     return spec.unflatten([fun(*entries) for entries in zip(found, *others, strict=True)])
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe, twin
-from funcgrad.errors import InputError, ShapeError
+from funcgrad.errors import InputError, ShapeError, shown
+from funcgrad.foreign_nodes import NAMESPACE
 from funcgrad.ownership import own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, is_buffer
@@ -31,10 +34,12 @@ __all__ = [
     "is_plain",
     "leaf_path",
     "match",
+    "of_integers",
     "own_tree",
     "positions",
     "split_aux",
     "strip",
+    "told",
 ]
 
 Argnums = int | tuple[int, ...]
@@ -56,16 +61,26 @@ def check_argnums(call: str, argnums: Any) -> Argnums:
         pass
     if not isinstance(argnums, (tuple, list)) or not argnums:
         raise InputError(
-            f"{call}: argnums must be an int or a non-empty tuple of ints, got {argnums!r}. "
-            "Name the positions of the arguments to differentiate."
+            f"{call}: argnums must be an int or a non-empty tuple of ints, got {shown(argnums)}. "
+            f"{_of_argnums(call, argnums)}"
         )
     try:
         found = tuple(operator.index(a) for a in argnums)
     except TypeError:
-        raise InputError(f"{call}: argnums must hold ints, got {argnums!r}. Use positions, not names.") from None
+        problem = f"{call}: argnums must hold ints, got {shown(argnums)}."
+        raise InputError(f"{problem} {_of_argnums(call, argnums[0])}") from None
     if len(set(found)) != len(found):
         raise ShapeError(f"{call}: argnums names a position twice, got {argnums!r}. Name each position once.")
     return found
+
+
+def _of_argnums(call: str, given: Any) -> str:
+    """What to do about ``argnums`` that are no positions: names, nothing, or what was meant to be an argument."""
+    if isinstance(given, str):
+        return "Use positions, not names."
+    if given is None or (isinstance(given, (tuple, list)) and not given):
+        return "Name the positions of the arguments to differentiate."
+    return f"Write {call}(f)(x), not {call}(f, x)."
 
 
 def positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
@@ -174,17 +189,45 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
         )
 
 
+def of_integers(call: str, where: str, leaf: Any) -> InputError:
+    """The error about an argument that has no derivative because it is of integers or truth values."""
+    plain = type(leaf) in (int, bool)
+    error = InputError(
+        f"{call}: {where} must be real or complex floating point, got {describe(leaf)}"
+        f"{f' of dtype {backend.dtype_of(leaf)}' if plain else ''}. Convert it to float: "
+        f"{f'{float(leaf)}' if plain else 'x.astype(float)'}."
+    )
+    if call in ("grad", "value_and_grad", "jacrev"):
+        error.add_note("With allow_int=True, and in vjp, integers pass and get a derivative of dtype float0.")
+    return error
+
+
 def _remedy(call: str, kind: type) -> str:
     """What to do about an argument of another library's class, of the user's, or of Python's."""
     if is_dataclass(kind):
         return f"Make its class a container: put @register_dataclass above @dataclass of {kind.__name__}."
     if hasattr(kind, "__array__"):
         return "Convert it: numpy.asarray(x)."
+    if issubclass(kind, numbers.Number):
+        return "Convert it: float(x)."
+    if callable(getattr(kind, "tocsr", None)):
+        values = "csr_array((data, A.indices, A.indptr))"
+        return f"Pass its values, A.data, and make the matrix of them in the function: {values}."
     if kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
         return f"Make its class a container: register_pytree_node({kind.__name__}, ...)."
     if call == "vmap":
         return "Close over it, or pass None for it in in_axes."
     return "Leave it out of what is differentiated (argnums), close over it, or pass it by keyword."
+
+
+def told(value: Any) -> str:
+    """``value``, which a function returned, in a few words; of a tuple, a list or a dictionary the entries."""
+    if type(value) not in (tuple, list, dict):
+        return describe(value)
+    parts = (
+        [f"{key!r}: {describe(part)}" for key, part in value.items()] if type(value) is dict else map(describe, value)
+    )
+    return f"a {type(value).__name__} of {', '.join([*islice(parts, 4)])}{', ...' if len(value) > 4 else ''}"
 
 
 def split_aux(call: str, result: Any) -> tuple[Any, Any]:
@@ -195,7 +238,7 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
     """
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise InputError(
-            f"{call}: with has_aux=True the function must return a pair (result, aux), got {describe(result)}. "
+            f"{call}: with has_aux=True the function must return a pair (result, aux), got {told(result)}. "
             "Return exactly two things."
         )
     return result[0], result[1]
@@ -279,9 +322,14 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
     """
     found, given_spec = tree.flatten(given)
     if given_spec != spec:
+        remedy = "Pass the same containers with the same keys."
+        if "tables.Labels" in str(spec):
+            remedy = "Second derivatives of tables are refused: pass series.to_numpy(), or table.data."
+        elif given is None:
+            remedy = f"For a {what} of zero pass zeros: tree.map(funcgrad.numpy.zeros_like, value)."
         raise InputError(
-            f"{call}: the {what} has another structure than the value it belongs to, got {given_spec}, "
-            f"expected {spec}. Pass the same containers with the same keys."
+            f"{call}: the {what} has another structure than the value it belongs to, got {_drawn(given_spec)}, "
+            f"expected {_drawn(spec)}, with * for each array. {remedy}"
         )
 
     def path(number: int) -> str:  # for errors only: it takes longer than all else here
@@ -315,6 +363,12 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
             t = xp.asarray(t, dtype)  # it may come out again as it went in
         results.append(t)
     return results
+
+
+def _drawn(spec: tree.PyTreeSpec) -> str:
+    """A structure as it is written in Python, with ``*`` for each leaf."""
+    text = str(spec).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(f", namespace={NAMESPACE!r}")
+    return re.sub(r"CustomTreeNode\((\w+)\[[^\]]*\], ", r"\1(", text)
 
 
 def _weak(leaf: Any, have: np.dtype[Any]) -> bool:

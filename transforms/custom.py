@@ -103,8 +103,8 @@ class CustomCall:
         pulled = self.called("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
             raise InputError(
-                f"{self.name}: the bwd rule must return a tuple with {len(self.diff)} cotangents, one for each "
-                f"differentiable argument, got {describe(pulled)}. Return ({', '.join(['ct'] * len(self.diff))}"
+                f"{self.name}: the bwd rule must return a tuple with a cotangent for each differentiable argument, "
+                f"{len(self.diff)} here, got {describe(pulled)}. Return ({', '.join(['ct'] * len(self.diff))}"
                 f"{',' if len(self.diff) == 1 else ''}), with None for zero."
             )
         like = tree.unflatten(self.spec, range(len(self.likes)))

@@ -11,7 +11,16 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
-from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
+from funcgrad.transforms.arguments import (
+    Argnums,
+    check_argnums,
+    check_leaf,
+    leaf_path,
+    of_integers,
+    own_tree,
+    positions,
+    split_aux,
+)
 from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, parts_of, rows_together
 from funcgrad.transforms.products import Pullback, jvp, push_through, recorded, sizes_of
 from funcgrad.transforms.static_arguments import replaced
@@ -387,10 +396,7 @@ def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any
         check_leaf(call, leaf, where)
         dtype = backend.dtype_of(leaf)
         if not backend.is_inexact(leaf) and not allow_int:
-            raise InputError(
-                f"{call}: {where()} must be real or complex floating point, got dtype {dtype}. Convert it to float"
-                + ("; or pass allow_int=True for a float0 derivative." if call == "jacrev" else ".")
-            )
+            raise of_integers(call, where(), leaf)
         if holomorphic and dtype.kind != "c":
             raise InputError(
                 f"{call}: holomorphic=True needs complex inputs, {where()} has dtype {dtype}. Convert it, or leave "

@@ -30,7 +30,7 @@ from funcgrad.transforms.arguments import (
     strip,
 )
 from funcgrad.transforms.debugging import Cuts, looked_at, strictly
-from funcgrad.transforms.gradients import grad
+from funcgrad.transforms.gradients import gradient_of_all
 from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed
@@ -443,6 +443,6 @@ def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs
     """
     check_callable("hvp", fun)
     leaves, spec, flat = _pairs("hvp", primals, tangents)
-    gradient = grad(fun, argnums=tuple(range(len(primals))))
+    gradient = gradient_of_all("hvp", fun, len(primals))
     pushed: tuple[Any, ...] = push_through(gradient, leaves, spec, flat, False, kwargs, (primals, tangents))[1]
     return pushed

@@ -110,6 +110,7 @@ class Transformed(Generic[P, R]):
             if isinstance(error, InputError) and join_loaded():  # a library of tables was imported meanwhile
                 return self(*args, **kwargs)
             raise_own(error)
+            _explain_list(error, args)
             raise
         finally:
             if refused or around is not None:
@@ -166,6 +167,18 @@ class Transformed(Generic[P, R]):
     __qualname__ = "Transformed"
     __signature__ = _OnInstance(lambda self: inspect.signature(self.fun))
     __doc__ = _OnInstance(lambda self: _docstring(self), __doc__)
+
+
+def _explain_list(error: Exception, args: Any) -> None:
+    """Add to Python's error about a list that arithmetic met, where an argument is one, how to make it an array."""
+    if not isinstance(error, (TypeError, AttributeError)) or "'list'" not in str(error):
+        return
+    places = [str(i) for i, arg in enumerate(args) if type(arg) is list]
+    if places:
+        error.add_note(
+            f"Argument {' and '.join(places)} is a list, which transforms take as a container of arrays and functions "
+            "get as a list. Pass an array: numpy.asarray(x)."
+        )
 
 
 def transformed(run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> Transformed[P, R]:

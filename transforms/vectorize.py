@@ -71,11 +71,18 @@ def vmap(
     if not isinstance(in_axes, (int, tuple, list, type(None))):
         raise InputError(
             f"vmap: in_axes must be an int, None, or a tuple with an entry per positional argument, got "
-            f"{describe(in_axes)}. Wrap a tree for the first argument as (tree,)."
+            f"{describe(in_axes)}. {_of_in_axes(in_axes)}"
         )
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     says = "Vectorized version of {fun}: maps it over an axis of its arguments."
     return Transformed(run_vmap, fun, _Options(in_axes, out_axes, axis_name, axis_size), says)
+
+
+def _of_in_axes(given: Any) -> str:
+    """What to do about ``in_axes`` that are none."""
+    if backend.is_value(given) or isinstance(given, Tracer):
+        return "Write vmap(f)(x), not vmap(f, x)."
+    return "Wrap a tree for the first argument as (tree,)."
 
 
 def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -140,10 +147,16 @@ def _normal(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
     rank = len(backend.shape_of(leaf))
     if not -rank <= axis < rank:
         raise ShapeError(
-            f"vmap: {where(number)} has rank {rank}, got in_axes={axis} for it. Map over an axis it has, or use None "
-            "for an argument that is the same for all examples."
+            f"vmap: {where(number)} has rank {rank}, got in_axes={axis} for it. {_of_rank(rank, where(number))}"
         )
     return axis % rank
+
+
+def _of_rank(rank: int, where: str) -> str:
+    """What to do about an argument without the axis to map over. A list of numbers was often meant to be an array."""
+    if not rank and where.endswith("]"):
+        return "A list is a container of arrays: pass numpy.asarray(x), or None for what is the same for all examples."
+    return "Map over an axis it has, or use None for an argument that is the same for all examples."
 
 
 def _size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | None) -> int:

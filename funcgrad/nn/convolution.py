@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reshape
+from funcgrad.nn.narrow import tell_shapes
 from funcgrad.nn.operations.affine import biased_product, is_biased_product
 from funcgrad.nn.operations.convolution import Geometry, convolution
 from funcgrad.numpy.creation import as_value
@@ -183,11 +184,18 @@ def _grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array
     count = features * batches
     fits = features >= 1 and batches >= 1 and 1 in (features, batches) and c == i * features
     if not fits or o % count or n % batches:
+        got = (
+            f"got lhs {(n, c, *lengths)} as (batch, features, *spatial), rhs {(o, i, *places)} as (outputs, inputs, "
+            "*spatial)"
+        )
+        if count == 1:
+            raise ShapeError(
+                f"conv: {c} features do not fit a kernel of {i} inputs, {got}. Where the features come last, pass "
+                "dimension_numbers, such as ('NHWC', 'HWIO', 'NHWC')."
+            )
         raise ShapeError(
-            f"conv: {c} features do not fit a kernel from {i} to {o} features in {features} groups of features and "
-            f"{batches} groups of a batch of {n}, got shapes {(n, c, *lengths)} and {(o, i, *places)} as (batch, "
-            "features, *spatial) and (output, input, *spatial). lhs has input times groups features, the groups "
-            "divide output and batch, and only one of the two counts is above 1."
+            f"conv: features do not fit a kernel in {features} groups of features and {batches} groups of the batch, "
+            f"{got}. lhs needs {i * features} features; groups divide outputs and batch; one of the counts is 1."
         )
     kernels = reshape(rhs, to=(count, o // count, i, *places))
     if batches > 1:
@@ -274,9 +282,14 @@ def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Ar
         >>> fnn.linear([[1.0, 2.0]], [[1.0], [10.0]], [0.5])
         array([[21.5]])
     """
-    if bias is None:
-        return matmul(x, kernel)
-    if is_biased_product(x, kernel, bias):
-        ans: Array = biased_product(x, kernel, bias)
-        return ans
-    return add(matmul(x, kernel), bias)
+    try:
+        if bias is None:
+            return matmul(x, kernel)
+        if is_biased_product(x, kernel, bias):
+            ans: Array = biased_product(x, kernel, bias)
+            return ans
+        return add(matmul(x, kernel), bias)
+    except ValueError as error:
+        fits = "linear: x has shape (..., inputs), kernel (inputs, outputs), bias (outputs,)"
+        tell_shapes(error, fits, x=x, kernel=kernel, bias=bias)
+        raise

@@ -11,7 +11,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.nn.activations import standardize
-from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.nn.narrow import floating, restored, tell_shapes, widened
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reductions import mean
@@ -25,9 +25,14 @@ __all__ = ["batch_norm", "dropout", "group_norm", "layer_norm", "rms_norm"]
 
 def _scaled(x: Array, scale: ArrayLike | None, bias: ArrayLike | None, axes: tuple[int, ...]) -> Array:
     """``x * scale + bias``, the two having the lengths of ``axes``, or a shape that broadcasts to that of ``x``."""
-    if scale is not None:
-        x = x * _along(scale, backend.shape_of(x), axes)
-    return x if bias is None else x + _along(bias, backend.shape_of(x), axes)
+    try:
+        if scale is not None:
+            x = x * _along(scale, backend.shape_of(x), axes)
+        return x if bias is None else x + _along(bias, backend.shape_of(x), axes)
+    except ValueError as error:
+        fits = f"scale and bias have the lengths of the normalised axes {axes}"
+        tell_shapes(error, fits, x=x, scale=scale, bias=bias)
+        raise
 
 
 def _along(parameter: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.errors import ShapeError
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute
 from funcgrad.nn.convolution import Ints, Padding, borders, per_axis
 from funcgrad.nn.narrow import floating, restored, widened
@@ -32,6 +33,11 @@ def _pooled(
     axes: Sequence[int] | None,
 ) -> Array:
     """``operation(inputs, window, strides, pads)`` along ``axes``, which it finds last."""
+    if isinstance(window_shape, int):
+        raise InputError(
+            f"{call}: window_shape must have a length for each axis of the window, got {describe(window_shape)}. "
+            f"Write {(window_shape,) * 2} for a window of two axes."
+        )
     window = per_axis(call, "window_shape", tuple(window_shape), len(window_shape))
     shape = backend.shape_of(inputs)
     rank, count = len(shape), len(window)

@@ -90,6 +90,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         >>> grad(lambda x: switch(1, [fnp.sin, lambda x: x**3, fnp.exp], x))(2.0)
         np.float64(12.0)
     """
+    if callable(branches):
+        raise InputError(
+            f"switch: branches must be a list of functions, got {describe(branches)}. Write switch(index, [f, g], x)."
+        )
     branches = list(branches)
     if not branches:
         raise ShapeError("switch: there must be a branch, got none. Pass a list of functions.")
