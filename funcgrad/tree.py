@@ -299,10 +299,10 @@ def register_dataclass(
         data_fields: the fields that are leaves or containers; by default all that are not static.
         meta_fields: the fields that are structure, not leaves; by default those whose ``metadata`` says
             ``static=True``.
-        drop_fields: fields that are neither, such as caches: what a transform gives back does not have them.
+        drop_fields: fields that are neither, such as caches. Results of transforms do not have them.
 
     Raises:
-        TypeError: no dataclass; names that are not its fields, each once.
+        TypeError: not a dataclass; names that are not its fields, or a field named twice.
 
     Example:
         >>> import dataclasses

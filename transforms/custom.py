@@ -446,8 +446,8 @@ def custom_vjp(
         A ``CustomDerivative``. Forward mode transposes the VJP rule unless ``defjvp`` gives a rule too.
 
     Raises:
-        TypeError: not callable; at a call: no rule, a rule that returns the wrong thing or writes into its arguments, a
-            non-differentiable argument or a closure that is being transformed.
+        TypeError: not callable; at a call: no rule, a rule that returns the wrong thing or writes into its arguments,
+            or a non-differentiable argument or a closed-over value that is being transformed.
         ValueError: at a call: a cotangent of the wrong shape.
 
     Example:

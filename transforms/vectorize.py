@@ -47,8 +47,8 @@ def vmap(
             argument that is the same for all examples, or a tuple with an entry per positional
             argument, each an int, None, or a tree of them that is a prefix of the argument. Keyword
             arguments are always mapped over axis 0.
-        out_axes: which axis of the results is the mapped one, likewise; None promises that a result does not depend on
-            the example.
+        out_axes: which axis of the results is the mapped one, in the same form. None promises that a result does not
+            depend on the example.
         axis_name: a hashable name for the mapped axis, for collectives such as ``psum`` inside ``fun``.
         axis_size: the number of examples, needed only when nothing is mapped.
 

@@ -71,14 +71,15 @@ def elementwise(
 
     Args:
         name: its name, and that of the array namespace's function when ``impl`` is None.
-        impl: ``impl(xp, *args)``.
+        impl: ``impl(xp, *args)``, which computes it; ``xp`` is the array namespace, NumPy or ``jax.numpy``.
         dx: the partial derivative in the first argument, see ``partials.Partial``.
         dy: the same for the second argument.
         dz: the same for the third.
         arity: the number of arguments, when the last ones have no partial derivative.
         operator: Python's operator that computes the same on two arrays or NumPy scalars, faster. It
             also marks arithmetic, whose result on Python numbers alone stays a Python number.
-        foreign: ``foreign(*args)`` where an argument is no value, a sparse matrix say; None where it cannot either.
+        foreign: ``foreign(*args)`` for arguments that are not values, such as a sparse matrix; it returns None for
+            those that it cannot take either.
 
     Example:
         >>> import numpy as np

@@ -197,7 +197,7 @@ def softmax_cross_entropy_with_integer_labels(
     Args:
         logits: logarithms of weights of the classes. -inf leaves a class out.
         labels: the number of the right class of each example.
-        axis: the axis of the classes; the classes of several axes are counted through.
+        axis: the axis of the classes; over several axes, the classes are numbered as in the flattened array.
         where: which classes, or which examples, count; a loss of nothing is 0.
 
     Raises:

@@ -51,10 +51,10 @@ def layer_norm(
 
     Args:
         x: an array.
-        scale: factors of the lengths of ``axis``, or none.
-        bias: summands, likewise.
+        scale: an array to multiply with, which has the lengths of ``axis``; or none.
+        bias: an array to add, of the same lengths; or none.
         axis: one axis, several, or None for all.
-        epsilon: what keeps the root away from 0.
+        epsilon: a small number added under the root, so that it is not 0.
 
     Example:
         >>> fnn.layer_norm([1.0, 3.0], scale=[2.0, 2.0], bias=[0.0, 1.0], epsilon=0.0)
@@ -92,12 +92,12 @@ def batch_norm(
 
     Args:
         x: an array.
-        scale: a factor for each feature, or none.
-        bias: a summand for each feature, or none.
+        scale: a number to multiply each feature with, or none.
+        bias: a number to add to each feature, or none.
         mean: the mean of each feature, such as a running one; by default that of ``x``.
         variance: likewise.
         axis: the axis of the features.
-        epsilon: what keeps the root away from 0.
+        epsilon: a small number added under the root, so that it is not 0.
 
     Example:
         >>> fnn.batch_norm([[1.0, 5.0], [3.0, 5.0]], bias=[0.0, 1.0], epsilon=0.0, variance=[1.0, 1.0])
@@ -116,17 +116,17 @@ def batch_norm(
 def group_norm(
     x: ArrayLike, groups: int, scale: ArrayLike | None = None, bias: ArrayLike | None = None, epsilon: float = 1e-5
 ) -> Array:
-    """The features, along axis 1, in groups, each normalised for every example; as many groups as features is one each.
+    """Normalise groups of features, which lie along axis 1, for each example.
 
     Args:
         x: an array of shape (batch, features, ...).
-        groups: how many groups the features are cut into.
-        scale: a factor for each feature, or none.
-        bias: a summand for each feature, or none.
-        epsilon: what keeps the root away from 0.
+        groups: the number of groups of features.
+        scale: a number to multiply each feature with, or none.
+        bias: a number to add to each feature, or none.
+        epsilon: a small number added under the root, so that it is not 0.
 
     Raises:
-        ShapeError: the features cannot be cut into so many groups (a ``ValueError``).
+        ShapeError: the number of groups does not divide the number of features (a ``ValueError``).
 
     Example:
         >>> fnn.group_norm([[1.0, 3.0, 0.0, 4.0]], 2, epsilon=0.0)
@@ -151,8 +151,8 @@ def dropout(x: ArrayLike, rate: float, keep: Any) -> Array:
         x: an array.
         rate: the share of the elements that are dropped, below 1.
         keep: which elements stay: an array of booleans, or a ``numpy.random.Generator`` that draws it, in the shape
-            that ``x`` has here. Inside ``vmap`` that is one mask for all examples, and a compiled function draws once:
-            draw masks outside, and pass them as arguments.
+            that ``x`` has here. Inside ``vmap`` all examples share one mask, and a compiled function draws only once:
+            draw masks outside and pass them as arguments.
 
     Raises:
         InputError: ``keep`` is neither (a ``TypeError``).

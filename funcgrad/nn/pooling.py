@@ -65,7 +65,7 @@ def max_pool(
     *,
     axes: Sequence[int] | None = None,
 ) -> Array:
-    """The maximum of each window. Of equals in a window the first one gets the derivative, as in JAX.
+    """The maximum of each window. Of equal maxima in a window the first gets the derivative, as in JAX.
 
     Args:
         inputs: an array, of any number of leading axes.
@@ -113,7 +113,7 @@ def avg_pool(
         window_shape: the lengths of the window.
         strides: how far the window moves in one step; 1 by default.
         padding: borders of zeros.
-        count_include_pad: whether the borders count; else a mean is over what the window has of ``inputs``.
+        count_include_pad: whether the borders count; if not, a mean is over the elements of ``inputs`` in the window.
         axes: the axes that the window moves along; by default the last ones.
 
     Example:

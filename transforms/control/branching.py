@@ -69,9 +69,9 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NONE) -> Any:
-    """``branches[index](*operands)``, with an ``index`` beyond the ends meaning the first or the last.
+    """``branches[index](*operands)``; an ``index`` beyond the ends means the first or the last branch.
 
-    It runs as ``cond`` does.
+    Branches run as those of ``cond`` do.
 
     Args:
         index: an integer.
