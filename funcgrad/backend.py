@@ -266,7 +266,7 @@ _AS_FLOAT = "Convert it: float(x)."
 
 
 def refusal(x: Any) -> tuple[str, str]:
-    """What is the matter with ``x``, which is no value, and what to do about it: for messages.
+    """Why ``x`` is no value, and what to do about it: for messages.
 
     Example:
         >>> refusal(np.array([None, 1.0]))
@@ -313,7 +313,7 @@ def has_operators(x: Any, array: Any) -> bool:
     return higher or not hasattr(kind, "__array__")
 
 
-#: Kinds of dtypes of what is no number: what such arrays hold, and what to do.
+#: Kinds of dtypes that are not numbers: what such arrays hold, and what to do.
 _WITHOUT_NUMBERS = (
     ("O", "holds Python objects", "Convert it: x.astype(float)."),
     ("SUT", "holds text", "Encode it as numbers, or leave it out of the arguments: close over it."),
@@ -412,7 +412,7 @@ def ones_like(x: Any) -> Any:
 
 
 def library_of(x: Any) -> ArrayNamespace:
-    """The array namespace of ``x``, or of what the tracer ``x`` stands for in the end.
+    """The array namespace of ``x``, or of the innermost value of a tracer ``x``.
 
     Example:
         >>> library_of(2.0).__name__

@@ -21,7 +21,7 @@ from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt, forget
 from funcgrad.typing import PyTree
 
 if TYPE_CHECKING:
-    # What optree says of itself leads a type checker through all of JAX and PyTorch, where these are installed.
+    # optree's own annotations lead a type checker through all of JAX and PyTorch, where these are installed.
     optree: Any
 
     class PyTreeSpec(Protocol):
@@ -57,7 +57,7 @@ __all__ = [
 
 _DTYPES = {type(np.dtype(code)) for code in np.typecodes["All"]}
 _PYTHON = (int, float, complex, bool, str, type(None), slice, type(Ellipsis))
-#: Types of what holds no array.
+#: Types whose values hold no array.
 ATOMS: frozenset[type[Any]] = frozenset((*_DTYPES, *_PYTHON, np.float64))
 _LEAF: PyTreeSpec = optree.tree_flatten(0.0, namespace=NAMESPACE)[1]
 T = TypeVar("T", bound=type)

@@ -155,7 +155,7 @@ def filled(
 
 
 def check_results(call: str, leaves: Sequence[Any]) -> None:
-    """Refuse leaves of what a function returned that are no arrays or numbers.
+    """Refuse leaves of a result that are no arrays or numbers.
 
     Raises:
         InputError: a ``TypeError`` naming the number of the leaf and its type.
@@ -263,7 +263,7 @@ def strip(trace: Trace | None, result: PyTree) -> Stripped:
 
 
 def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
-    """What ``strip`` has left, for the caller of a transform that was ``given`` this."""
+    """The result of ``strip``, as the caller's own, for a transform that was ``given`` these arguments."""
     leaves, spec, places = stripped
     own(leaves)
     if inside() and places:
@@ -273,9 +273,9 @@ def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
 
 
 def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
-    """``results`` of a transform that was ``given`` this, as the caller's own; what nobody has given stays constant.
+    """``results`` of a transform that was ``given`` these arguments, as the caller's own.
 
-    The results must come from a call, ``own_tree(fun(), given)``: what a variable holds too is copied.
+    The results must come from a call, ``own_tree(fun(), given)``: an array that a variable holds too is copied.
     """
     leaves, spec = tree.flatten(results)
     del results

@@ -127,7 +127,7 @@ class CustomCall:
         return outs, [moving.original(t) for t in pushed]
 
     def pair(self, rule: str, second: str, found: Any) -> Any:
-        """What a rule returned, if that is a pair."""
+        """The result of a rule, if it is a pair."""
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise InputError(
                 f"{self.name}: the {rule} rule must return a pair (result, {second}), got {describe(found)}. "

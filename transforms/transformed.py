@@ -38,9 +38,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def raise_own(error: Exception) -> None:
-    """Raise funcgrad's error in place of what NumPy or SciPy make of it, where they ask a tracer for a number.
+    """Raise funcgrad's error in place of the one that NumPy or SciPy make of it when they ask a tracer for a number.
 
-    To an error of another library that took a tracer for what it is not, what to call instead is added.
+    An error of another library that cannot take a tracer gets a note that says what to call instead.
     """
     if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
@@ -139,7 +139,7 @@ class Transformed(Generic[P, R]):
         return Transformed(run, self, options, says)
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> Transformed[..., Any]:
-        """The same transform of what stands for its function."""
+        """The same transform, applied to the translation of its function."""
         fun = translate(self.fun)
         return self if fun is self.fun else Transformed(self.run, fun, self.options, self.says)
 
@@ -227,7 +227,7 @@ def _listed(argnums: Any) -> str:
     return ", ".join(map(str, argnums)) if isinstance(argnums, tuple) else str(argnums)
 
 
-#: Arguments of other libraries' transforms, by what they are called here.
+#: Arguments of other libraries' transforms, and their names here.
 _ELSEWHERE = {
     "argnames": "argnums, with positions; keyword arguments are not differentiated",
     "argnum": "argnums",

@@ -253,7 +253,7 @@ class _Rules:
         return answer.replace("(ct", "(filled(ct, results)", 1) if self.filled else answer
 
     def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, list[str]]:
-        """How a cotangent goes back to the arguments that are traced, and the names of what is saved for it."""
+        """The pull for the traced arguments, and the names of the values that are saved for it."""
         rules = [self.pulls[i] for i in traced]
         if not any(rules):
             return None, []
@@ -276,7 +276,7 @@ def _keeper(name: str, names: Sequence[str]) -> Any:
 
 
 def _value(name: str) -> str:
-    """The expression of what a pull calls ``name``."""
+    """The expression for the value that a pull calls ``name``."""
     if name in NAMES:
         return f"args[{NAMES.index(name)}]"
     kind, _, position = name.partition("_")
@@ -378,7 +378,7 @@ def operation(*args, **params):
     return kernel(*args, **params)
 """
 
-#: Of three arguments that meet as they are: at once where all, or all but the first, are traced.
+#: For three arguments that need no promotion: a fast path if all, or all but the first, are traced.
 _TERNARY = """
 def operation(x, y, z):
     if type(y) is type(z) is Tracer and (numbers := (trace := y._trace).numbers) is not None and z._trace is trace:
@@ -484,7 +484,7 @@ class _FirstRules(_Rules):
         self.call, self.hidden = whole, hidden
 
     def cotangent(self, answer: str) -> str:
-        """An answer that is given None for the results that nobody sees."""
+        """An answer that gets None for the cotangents of hidden results."""
         return answer.replace("(ct", f"((ct{', None' * self.hidden})", 1)
 
     def reverse_first(self, args: Any, traced: Any, params: Any) -> Any:
@@ -529,7 +529,7 @@ def operation(*args, **params):
 
 
 def _forward(rules: _Rules, pushes: Sequence[Any], multiple: bool) -> Rule:
-    """How to push tangents: the sum of what each makes alone."""
+    """The forward rule: the sum of the tangents that each argument makes alone."""
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         if len(args) != len(pushes):
