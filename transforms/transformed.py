@@ -44,8 +44,12 @@ def raise_own(error: Exception) -> None:
     """
     if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
-    if "must be hashable" in str(error) and isinstance(error.__context__, ConcretizationError):  # of toolz.memoize
-        raise error.__context__ from None
+    if "must be hashable" in str(error):  # of toolz.memoize, whose error may be that of a second run
+        cause = error.__context__
+        while cause is not None and not isinstance(cause, ConcretizationError):
+            cause = cause.__context__
+        if cause is not None:
+            raise cause from None
     explain(error)
 
 

@@ -216,6 +216,10 @@ def _of_error(error: Exception) -> str:
             "functions; make one of NumPy's of a function of JAX's: funcgrad.interop.from_jax(f); pass constants as "
             "numpy.asarray(c)."
         )
+    if "JSON serializable" in str(error) and user is not None and _has_tracer(user.f_locals):
+        return (
+            " json takes plain values only: pass stop_gradient(x) of a number, stop_gradient(x).tolist() of an array."
+        )
     if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
         # A routine in C has gone on after a refusal, so the next thing that Python did in it has failed.
         return _of_frames(every)

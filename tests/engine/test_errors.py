@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import functools
+import json
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import toolz
 
 import funcgrad as fg
 from funcgrad import errors
@@ -234,6 +236,18 @@ def test_sparse_matrices_are_passed_by_their_values():
 def test_common_slips(call, kind, says):
     with raises(kind, says):
         call()
+
+
+def test_json_says_what_to_pass():
+    with raises(TypeError, "JSON serializable", r"pass stop_gradient\(x\) of a number"):
+        fg.grad(lambda x: x * len(json.dumps({"x": x})))(3.0)
+    assert fg.grad(lambda x: x * len(json.dumps({"x": fg.stop_gradient(x)})))(3.0) == 10.0
+
+
+def test_a_cached_function_says_how_to_be_called():
+    cached = toolz.memoize(lambda x: x * x)
+    with raises(TypeError, r"hash\(x\): a traced number cannot be a key", "call the function without its cache"):
+        fg.grad(cached)(3.0)
 
 
 @pytest.mark.parametrize("fun", [lambda x: x.T(), lambda x: np.sum(x, dim=0)], ids=["call", "keyword"])
