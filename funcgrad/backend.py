@@ -276,7 +276,7 @@ def refusal(x: Any) -> tuple[str, str]:
     if not issubclass(kind, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
         name, text = kind.__name__, repr(x)
         text = text if len(text) <= 60 else text[:57] + "..."
-        text = text if text.startswith(f"{name}(") else f"{name} {text}"
+        text = text if x is None or text.startswith(f"{name}(") else f"{name} {text}"
         if callable(getattr(x, "tocsr", None)):
             return (
                 f"is a sparse matrix, got {name}",

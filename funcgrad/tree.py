@@ -9,6 +9,7 @@ optree in any namespace, are containers here without.
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
@@ -42,6 +43,7 @@ __all__ = [
     "ATOMS",
     "PyTreeSpec",
     "broadcast_prefix",
+    "drawn",
     "flatten",
     "flatten_with_path",
     "is_container",
@@ -156,6 +158,17 @@ def structure(tree: PyTree) -> PyTreeSpec:
         True
     """
     return flatten(tree)[1]
+
+
+def drawn(spec: PyTreeSpec) -> str:
+    """A structure as it is written in Python, with ``*`` for each leaf: for messages.
+
+    Example:
+        >>> drawn(structure({"a": (1, 2)}))
+        "{'a': (*, *)}"
+    """
+    text = str(spec).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(f", namespace={NAMESPACE!r}")
+    return re.sub(r"CustomTreeNode\((\w+)\[[^\]]*\], ", r"\1(", text)
 
 
 def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:

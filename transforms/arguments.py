@@ -17,7 +17,6 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe, twin
 from funcgrad.errors import InputError, ShapeError, shown
-from funcgrad.foreign_nodes import NAMESPACE
 from funcgrad.ownership import own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, is_buffer
@@ -179,9 +178,11 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
         if getattr(leaf, "dtype", None) == backend.FLOAT0:
             return
         problem, remedy = backend.refusal(leaf)
+        path = where()
         if not isinstance(leaf, (np.ndarray, np.generic)):
-            remedy = _remedy(call, type(leaf))
-        raise InputError(f"{call}: {where()} {problem}. {remedy}")
+            result = path.startswith("result")
+            remedy = "Return arrays, numbers, or containers of them." if result else _remedy(call, type(leaf))
+        raise InputError(f"{call}: {path} {problem}. {remedy}")
     if backend.foreign_order(leaf):
         raise InputError(
             f"{call}: {where()} has its bytes in the order of another machine, got {describe(leaf)}. Convert it: "
@@ -328,8 +329,8 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
         elif given is None:
             remedy = f"For a {what} of zero pass zeros: tree.map(funcgrad.numpy.zeros_like, value)."
         raise InputError(
-            f"{call}: the {what} has another structure than the value it belongs to, got {_drawn(given_spec)}, "
-            f"expected {_drawn(spec)}, with * for each array. {remedy}"
+            f"{call}: the {what} has another structure than the value it belongs to, got {tree.drawn(given_spec)}, "
+            f"expected {tree.drawn(spec)}, with * for each array. {remedy}"
         )
 
     def path(number: int) -> str:  # for errors only: it takes longer than all else here
@@ -363,12 +364,6 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
             t = xp.asarray(t, dtype)  # it may come out again as it went in
         results.append(t)
     return results
-
-
-def _drawn(spec: tree.PyTreeSpec) -> str:
-    """A structure as it is written in Python, with ``*`` for each leaf."""
-    text = str(spec).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(f", namespace={NAMESPACE!r}")
-    return re.sub(r"CustomTreeNode\((\w+)\[[^\]]*\], ", r"\1(", text)
 
 
 def _weak(leaf: Any, have: np.dtype[Any]) -> bool:

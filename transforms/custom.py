@@ -200,8 +200,8 @@ class CustomCall:
             elif type(part) is not int:
                 raise InputError(
                     f"{self.name}: the {rule} rule gave another structure for {where}, got "
-                    f"{tree.structure(given)}, expected {tree.structure(places)}. Return the same containers, or None "
-                    "for zero."
+                    f"{tree.drawn(tree.structure(given))}, expected {tree.drawn(tree.structure(places))}. Return the "
+                    "same containers, or None for zero."
                 )
             else:
                 found.append(self.checked(rule, where, have, likes[part]))

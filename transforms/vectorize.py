@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
@@ -130,7 +131,7 @@ def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:
         return tree.broadcast_prefix(axes, whole)
     except ValueError as error:
         raise ShapeError(
-            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.structure(whole)}. "
+            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(tree.structure(whole))}. "
             f"It must be an int, None, or a prefix of that structure. ({error})"
         ) from None
 
@@ -154,7 +155,9 @@ def _normal(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
 
 def _of_rank(rank: int, where: str) -> str:
     """What to do about an argument without the axis to map over. A list of numbers was often meant to be an array."""
-    if not rank and where.endswith("]"):
+    if where.startswith("keyword"):
+        return "Keyword arguments are mapped over axis 0: pass it by position, with None for it in in_axes."
+    if not rank and re.fullmatch(r"argument \d+\[\d+\]", where):
         return "A list is a container of arrays: pass numpy.asarray(x), or None for what is the same for all examples."
     return "Map over an axis it has, or use None for an argument that is the same for all examples."
 

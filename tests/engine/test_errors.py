@@ -198,6 +198,16 @@ def test_second_derivatives_of_tables_say_what_to_pass():
         fg.hessian(lambda s: (s**2).sum())(pd.Series([1.0, 2.0]))
 
 
+def test_keywords_of_vmap_are_told_how_they_are_mapped():
+    with raises(ValueError, r"vmap: keyword argument \['s'\] has rank 0", "pass it by position, with None for it"):
+        fg.vmap(lambda x, s: x * s)(np.ones(2), s=2.0)
+
+
+def test_results_of_vmap_are_told_to_be_arrays():
+    with raises(TypeError, "vmap: result leaf 0 .* got str 'a'", "Return arrays, numbers"):
+        fg.vmap(lambda x: "a")(np.ones(2))
+
+
 def test_hvp_names_itself():
     with raises(TypeError, "hvp: the function must return a scalar"):
         fg.hvp(cube, (np.ones(2),), (np.ones(2),))

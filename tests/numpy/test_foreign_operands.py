@@ -2,7 +2,6 @@
 
 import operator
 from collections import deque
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -140,11 +139,12 @@ class Named:
 
 @pytest.mark.parametrize(
     "operand",
-    [Knowing(), Named(), object(), Fraction(1, 2), "text", {1.0}, None],
+    [Knowing(), Named(), object(), "text", {1.0}, None],
     ids=lambda x: type(x).__name__,
 )
 def test_of_others_the_error_says_what_is_wrong(operand):
-    with pytest.raises(InputError, match=rf"multiply: argument 1 is not .* {type(operand).__name__} .* Pass arrays"):
+    shown = "None" if operand is None else f"{type(operand).__name__} "
+    with pytest.raises(InputError, match=rf"multiply: argument 1 is not .* {shown}.* Pass arrays"):
         grad(lambda x: x * operand)(X)
 
 

@@ -669,6 +669,8 @@ def test_random_numbers_are_noticed():
     generator = np.random.default_rng(0)
     with pytest.raises(ReplayError, match=r"checkpoint\(<lambda>\): .* other numbers\. .*random numbers outside"):
         grad(lambda x: fnp.sum(checkpoint(lambda h: h * generator.normal(size=4))(x)))(X)
+    with pytest.raises(ReplayError, match=r"checkpoint\(<lambda>\): .* other numbers"):  # numbers of Python's too
+        grad(checkpoint(lambda h: h * generator.normal()))(2.0)
 
 
 @pytest.mark.parametrize(

@@ -141,8 +141,8 @@ class _Outputs:
         leaves, spec = checked_leaves("scan", "y", y)
         if self.rows and spec is not self.spec and spec != self.spec:
             raise InputError(
-                f"scan: y must have one structure in all steps, got {spec} after {self.spec}. Return the same "
-                "containers with the same keys."
+                f"scan: y must have one structure in all steps, got {tree.drawn(spec)} after "
+                f"{tree.drawn(self.spec)}. Return the same containers with the same keys."
             )
         self.spec = spec
         self.rows.append(carry.original(leaves))
