@@ -63,21 +63,20 @@ class Drawing:
 
 def levels() -> None:
     """Tracers around an array, one for each transform that is running."""
-    d = Drawing(640, 250)
+    d = Drawing(680, 250)
     d.box(20, 20, 380, 210, TEAL)
     d.words(36, 44, "tracer of level 2: grad inside", bold=True, anchor="start")
     d.box(50, 60, 320, 150, AMBER)
     d.words(66, 84, "tracer of level 1: vmap around it", bold=True, anchor="start")
     d.box(80, 105, 260, 80, GREY, "ndarray", "the numbers, of a whole batch")
-    d.arrow(420, 50, 500, 50)
-    d.words(510, 46, "records the operation,", small=True, anchor="start")
-    d.words(510, 62, "unwraps, asks again", small=True, anchor="start")
-    d.arrow(420, 110, 500, 110)
-    d.words(510, 106, "lines up batch axes,", small=True, anchor="start")
-    d.words(510, 122, "unwraps, asks again", small=True, anchor="start")
-    d.arrow(420, 165, 500, 165)
-    d.words(510, 161, "NumPy computes", small=True, anchor="start")
-    d.words(510, 177, "", small=True, anchor="start")
+    d.arrow(412, 50, 476, 50)
+    d.words(486, 46, "records the operation,", small=True, anchor="start")
+    d.words(486, 62, "unwraps, asks again", small=True, anchor="start")
+    d.arrow(412, 110, 476, 110)
+    d.words(486, 106, "lines up batch axes,", small=True, anchor="start")
+    d.words(486, 122, "unwraps, asks again", small=True, anchor="start")
+    d.arrow(412, 165, 476, 165)
+    d.words(486, 161, "NumPy computes", small=True, anchor="start")
     d.save("levels.svg", "A value inside vmap(grad(f)): a tracer in a tracer around an array")
 
 

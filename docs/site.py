@@ -49,6 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
     """Links to files of the repository lead to the pages that are made of them."""
     up = "../" * page.file.src_uri.count("/")
+    markdown = re.sub(r"\]\((?:\.\./)+README\.md#compared\)", f"]({up}compared.md#compared)", markdown)
     markdown = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", rf"]({up}sources/\1.md)", markdown)
     return re.sub(
         r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG)\.md\)", lambda m: f"]({up}project/{m[1].lower()}.md)", markdown

@@ -176,14 +176,22 @@ if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are fi
     _homes |= {name: f"funcgrad.interop:{name}" for name in ("crosscheck", "jit")}
     _homes |= {name: f"funcgrad.{name}" for name in ("errors", "extend", "interop", "nn", "scipy")}
     _advice = {
+        "backward": "grad(loss)(x): gradients are returned",
         "elementwise_grad": "vmap(grad(f)), or grad(lambda x: f(x).sum())",
         "enable_grad": "grad(f): what it is given is differentiated, within no_grad too",
+        "eval_shape": "trace",
+        "gradient": "grad",
         "grad_and_value": "value_and_grad, which gives the value first",
+        "lax": "funcgrad.control, or plain Python",
+        "make_jaxpr": "trace",
         "make_jvp": "jvp",
         "make_vjp": "vjp",
         "minimize": "funcgrad.scipy.optimize.minimize",
         "multigrad_dict": "grad of a function of a dictionary",
         "primitive": "custom_vjp, or funcgrad.extend",
+        "pmap": "vmap, or JAX's around a transform of funcgrad",
+        "random": "numpy.random: its draws are constants",
+        "remat": "checkpoint",
         "stop_grad": "stop_gradient",
         "tree_flatten": "funcgrad.tree.flatten",
         "tree_leaves": "funcgrad.tree.leaves",

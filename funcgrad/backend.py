@@ -261,8 +261,12 @@ def values_of(table: Any) -> Any:
     return inside.whole() if hasattr(inside, "whole") else np.asarray(table)
 
 
+#: What to do about numbers that NumPy takes for objects, such as fractions.
+_AS_FLOAT = "Convert it: float(x)."
+
+
 def refusal(x: Any) -> tuple[str, str]:
-    """What is the matter with ``x``, which is no value, and what to do about it: for messages.
+    """Why ``x`` is no value, and what to do about it: for messages.
 
     Example:
         >>> refusal(np.array([None, 1.0]))
@@ -270,17 +274,16 @@ def refusal(x: Any) -> tuple[str, str]:
     """
     kind, dtype = type(x), getattr(x, "dtype", None)
     if not issubclass(kind, (np.ndarray, np.generic)) or not isinstance(dtype, np.dtype):
-        text = repr(x)
+        name, text = kind.__name__, repr(x)
         text = text if len(text) <= 60 else text[:57] + "..."
+        text = text if x is None or text.startswith(f"{name}(") else f"{name} {text}"
         if callable(getattr(x, "tocsr", None)):
             return (
-                f"is a sparse matrix, got {kind.__name__}",
+                f"is a sparse matrix, got {name}",
                 "Multiply with funcgrad.numpy.matmul(A, x), or make it dense: A.toarray().",
             )
-        return (
-            f"is not an array or a number, got {kind.__name__} {text}",
-            "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray.",
-        )
+        remedy = "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
+        return f"is not an array or a number, got {text}", _AS_FLOAT if issubclass(kind, Number) else remedy
     got = f"got {dtype}{list(x.shape)}" if kind is np.ndarray else f"got {kind.__name__} of {dtype}{list(x.shape)}"
     what, remedy = "is an ndarray of a class with rules of its own", "Convert it: numpy.asarray(x)."
     if is_masked(kind):
@@ -339,7 +342,7 @@ def has_operators(x: Any, array: Any) -> bool:
     return higher or not hasattr(kind, "__array__")
 
 
-#: Kinds of dtypes of what is no number: what such arrays hold, and what to do.
+#: Kinds of dtypes that are not numbers: what such arrays hold, and what to do.
 _WITHOUT_NUMBERS = (
     ("O", "holds Python objects", "Convert it: x.astype(float)."),
     ("SUT", "holds text", "Encode it as numbers, or leave it out of the arguments: close over it."),
@@ -438,7 +441,7 @@ def ones_like(x: Any) -> Any:
 
 
 def library_of(x: Any) -> ArrayNamespace:
-    """The array namespace of ``x``, or of what the tracer ``x`` stands for in the end.
+    """The array namespace of ``x``, or of the innermost value of a tracer ``x``.
 
     Example:
         >>> library_of(2.0).__name__

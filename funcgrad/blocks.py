@@ -1,8 +1,8 @@
 """``with`` blocks that say how operations are computed, such as ``no_grad``, and what holds inside of them.
 
-Operations do not ask whether there is a block. Who enters one lets all open runs know, ``trace.live`` is False then; so
-it is of a run that begins inside. Operations on these go the general way, ``core.bind``, which asks what holds here.
-When no block is left, the next of them sees to it that they need not ask any more.
+Operations do not look for a block. Entering one sets ``trace.live`` to False for all open runs, and for runs that begin
+inside. Operations on these take the general path, ``core.bind``, which looks for the block. After the last block has
+ended, the next operation restores the fast path.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class PassWatcher(Protocol):
 
 
 class Watcher(Protocol):
-    """What looks on while traces process operations, and backward passes visit records.
+    """Observes traces while they process operations, and backward passes while they visit records.
 
-    What the properties say the watcher of a block inside takes over.
+    The watcher of an inner block takes over the properties.
     """
 
     @property
@@ -72,14 +72,14 @@ class Watcher(Protocol):
 
     @property
     def meter(self) -> Any:
-        """What measures operations and pulls, None where nothing does."""
+        """The meter of operations and pulls, or None."""
 
     @property
     def dropped(self) -> list[Any]:
         """Where a pull gave None for a parent: operation, origin, and the parent."""
 
     def begin(self, trace: Trace, /) -> Any:
-        """The ``cuts`` of a new trace: what notes where its derivative is cut, None where nobody looks for that."""
+        """The ``cuts`` of a new trace, which note where its derivative is cut; None if that is not wanted."""
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], /) -> Any:
         """Let a trace process an operation, and give the result."""
@@ -125,14 +125,14 @@ class _Half:
 
 
 class Block:
-    """A ``with`` block in which other things are said of operations. One object may be entered many times.
+    """A ``with`` block that changes how operations are computed. One object may be entered many times.
 
-    However a block is left, it is over: an interrupt may come between any two calls of Python, so nothing that has to
-    be done in Python may be needed to leave it. What the ``with`` statement calls at the end is the release of a lock,
-    which no interrupt divides, and what was said is held by that exit alone.
+    A block ends however it is left. An interrupt may come between any two calls of Python, so leaving must need no
+    Python code: the ``with`` statement calls the release of a lock, which no interrupt divides, and only that exit
+    holds the state of the block.
 
     Args:
-        change: ``change(state)`` is what is said inside, given what is said outside.
+        change: ``change(state)`` gives the state inside from the state outside.
     """
 
     __slots__ = ("_by_hand", "_change", "_halves")
@@ -153,7 +153,7 @@ class Block:
         return leave.lock.__enter__ if name == "__enter__" else leave
 
     def _prepared(self) -> Any:
-        """What leaves the block, which is open while its lock is held."""
+        """The function that leaves the block, which is open while its lock is held."""
         if len(entered) >= _MANY:
             none_open()
         lock = Lock()

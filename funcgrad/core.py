@@ -56,7 +56,7 @@ __all__ = [
 next_level = itertools.count(1).__next__
 
 
-#: The ``alias`` of what nobody may write to.
+#: The ``alias`` of values that are read-only.
 READ_ONLY: Final = object()
 
 
@@ -91,7 +91,7 @@ class Trace:
     runs_jax = False
     #: Whether its tracers stand for arrays of NumPy though another library computes: asked for numbers they answer.
     as_numpy = False
-    #: What they answer to code for any array library, in place of ``funcgrad.numpy``.
+    #: The namespace that its tracers give to code for any array library, in place of ``funcgrad.numpy``.
     namespace: Any = None
 
     def __init__(self) -> None:
@@ -123,15 +123,15 @@ class Trace:
         self.numbers = None
 
     def rest(self) -> None:
-        """Let operations ask first, until somebody lets the run ``wake``."""
+        """Send operations to the general path, until the run is told to ``wake``."""
         self.live, self.numbers = False, None
 
     def records_at_once(self) -> bool:
-        """Whether nobody needs to be asked: no block has a say here, and the run goes on, or a pullback repeats it."""
+        """Whether operations may take the fast path: no block is open, and the run goes on or a pullback repeats it."""
         return self.live or ((self.open or repeated(self.level)) and blocks.current() == blocks.NO_BLOCK)
 
     def wake(self) -> None:
-        """Let operations ask nobody any more, unless a block is open that may have a say."""
+        """Let operations take the fast path again, unless a block is open that may change them."""
         if self.open and blocks.none_open():
             self.live, self.numbers = True, self.counter
             if blocks.entered:  # meanwhile, in another thread
@@ -147,21 +147,20 @@ class Trace:
 class Tracer:
     """A stand-in for ``value`` inside ``trace``. Its operators and methods are an ndarray's.
 
-    Programs may write to what they made, ``x[0] = y``. Then this object refers to another value, perhaps of another
-    trace, from now on (see ``writable``). So that it can, there is one class of tracers: what kind it is its trace
-    says. Nothing but the program itself holds an object that the program can write to: see ``bind``, for threads
-    ``running``.
+    Programs may write to arrays that they made, ``x[0] = y``. From then on this object refers to another value, perhaps
+    of another trace (see ``writable``). To allow that, there is one class of tracers; the trace says what kind it is.
+    Only the program itself holds an object that the program can write to: see ``bind``, and ``running`` for threads.
 
-    It is made empty and filled, by ``tracer_of`` or by who cannot wait: a constructor in Python takes longer than both.
+    It is made empty and then filled, by ``tracer_of`` or by code that must be fast: a constructor in Python is slower.
 
     Attributes:
         value: what the trace looks at: an array, a number, or a tracer of an outer trace.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
-        form: what derivatives know of the value: the shape of an array of doubles, ``float64`` of such a number; None
-            of all else, a tracer among it, and where nobody has looked.
+        form: the aval for fast paths: the shape of an array of doubles, ``float64`` for such a number; None for all
+            other values, tracers among them, and until first use.
         link: what else the trace knows of the value: in reverse mode its record, also called ``node``; in forward mode
-            its ``tangent``; on a graph its ``slot``; None of a batch.
-        alias: whose memory it shares, see ``writable``; unset where nobody has asked.
+            its ``tangent``; on a graph its ``slot``; None in a batch.
+        alias: the value whose memory it shares, see ``writable``; unset until first use.
     """
 
     __slots__ = ("__weakref__", "_trace", "alias", "form", "link", "value")
@@ -176,9 +175,9 @@ class Tracer:
     alias: Any
 
     def _class(self) -> type:
-        """The class that ``isinstance`` finds, whoever asks: that of the array or number it stands for.
+        """The class that ``isinstance`` finds: that of the array or number it stands for.
 
-        So a function takes the same branch whether it is being transformed or not. That it is a tracer ``type`` tells.
+        So a function takes the same branch whether it is being transformed or not. Only ``type`` shows the tracer.
         """
         value, as_numpy = self.value, self._trace.as_numpy
         while type(value) is Tracer:
@@ -226,8 +225,8 @@ def twin(x: Any) -> Any:
     """Another object that stands for the same value; what is no tracer stays itself.
 
     The rule of sharing: a program can write to the objects that it has, so a transform, a tape or a graph keeps twins
-    of them, and hands out twins of what it keeps. What enters a trace passes through its ``leaf``, what meets it on the
-    way through ``bind``, and what leaves a transform through here.
+    of them, and hands out twins of its own values. Values enter a trace through its ``leaf`` or, during the run,
+    through ``bind``; they leave a transform through here.
     """
     if type(x) is not Tracer:
         return x
@@ -264,7 +263,7 @@ class BatchRule(Protocol):
 class Primitive:
     """An operation, with everything each interpreter needs to know of it.
 
-    The kinds (``funcgrad.kinds``) make these from a few rules; nobody else needs to.
+    Only the kinds (``funcgrad.kinds``) make these, from a few rules.
 
     Args:
         name: what the operation is called in messages and graphs.
@@ -322,7 +321,7 @@ class Primitive:
         self.loose = loose
         self.calls = calls
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
-        #: What computes with arguments that are no values, a sparse matrix say; None where it cannot either.
+        #: Computes with arguments that are no values, such as a sparse matrix; returns None if it cannot.
         self.foreign: Callable[..., Any] | None = None
         #: The name in Python's ``operator`` of the operator of two operands that computes the same.
         self.operator: str | None = None
@@ -396,10 +395,7 @@ class Primitive:
         """Compute the primitive on plain values."""
         for position, arg in enumerate(args):
             if not backend.is_value(arg):
-                raise InputError(
-                    f"{self.name}: argument {position} is not an array or a number, got {describe(arg)}. "
-                    "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
-                )
+                raise InputError(f"{self.name}: argument {position} {'. '.join(backend.refusal(arg))}")
         if blocks.here() is not None and (runner := blocks.current().runner) is not None:
             return runner.run(self, args, params)
         return self.compute(args, params)
@@ -456,7 +452,7 @@ def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[s
 
 
 def computed(call: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """What the operation ``call`` gives one level out, seen by who looks at kernels. Rules of primitives ask for it."""
+    """The result of the operation ``call`` one level out, which blocks can observe. Rules of primitives use it."""
     if blocks.here() is None:
         return call(*args, **params)
     return bind(call.primitive, tuple(args), params)  # type: ignore[attr-defined]
@@ -477,7 +473,7 @@ def raise_escaped(kind: type[Trace]) -> NoReturn:
     """Refuse a tracer whose transform, a run of this kind, has finished."""
     name = kind.__name__.removesuffix("Trace").lower()
     raise EscapedTracerError(
-        f"a tracer of a finished {name} transform was used. It was kept in a global, a "
+        f"a tracer, the stand-in for an array, of a finished {name} transform was used. It was kept in a global, a "
         "closure, a generator or a container that outlives the transformed function. Return the value "
         "instead (has_aux=True for what is not the result), or keep stop_gradient(x)."
     )
@@ -528,4 +524,5 @@ def describe(x: Any) -> str:
     """
     if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
         return f"{x.dtype}{list(x.shape)}"
-    return f"{type(x).__name__} {shown(x)}"
+    name, text = type(x).__name__, shown(x)
+    return text if x is None or text.startswith(f"{name}(") else f"{name} {text}"

@@ -58,7 +58,7 @@ class UnsizedError(InputError, AttributeError):
 
 
 class ReadOnlyError(InputError, ValueError):
-    """An array that nobody may write to was written to (a ``TypeError`` and, as in NumPy, a ``ValueError``)."""
+    """A read-only array was written to (a ``TypeError`` and, as in NumPy, a ``ValueError``)."""
 
     #: Whether the array is a constant of code that was built anew, which may run once more with others in its place.
     of_constant = False
@@ -147,7 +147,7 @@ class DeviceError(FuncgradError, RuntimeError):
 
 
 def shown(x: Any) -> str:
-    """What Python shows of ``x``, not longer than a message can take.
+    """The ``repr`` of ``x``, shortened for messages.
 
     Example:
         >>> shown([1.5])

@@ -53,7 +53,7 @@ __all__ = [
 def numpy_only(fun: Callable[..., Any]) -> Callable[..., Any]:
     """``fun``, a routine for NumPy arrays, as the ``impl`` of an operation.
 
-    Given an array of another library the operation raises, instead of converting it behind its back.
+    For an array of another library the operation raises an error instead of converting it silently.
 
     Args:
         fun: ``fun(*arrays, **params)``, of SciPy, Numba, or written in C.
@@ -81,7 +81,7 @@ def defvjp(
 ) -> Operation:
     """An operation from a function of NumPy arrays and a pullback maker per argument, as HIPS autograd has them.
 
-    Unlike there, the operation is what comes back; ``fun`` stays what it was.
+    Unlike there, it returns the operation; ``fun`` does not change.
 
     Args:
         fun: ``fun(*arrays, **params)``, for NumPy arrays only.
@@ -89,8 +89,8 @@ def defvjp(
             cotangent of the result to the cotangent of that argument; None where there is no derivative.
             Forward mode is their transpose.
         name: the operation's name in messages and graphs; None for the function's own.
-        batch: how a batch axis passes: "loop" calls it for one example after the other, "elementwise" and
-            "leading" are for functions that take whole batches, see ``Batching``.
+        batch: how it takes a batch axis: "loop" calls it for one example after the other; "elementwise" and
+            "leading" are for functions that take whole batches.
 
     Raises:
         InputError: no maker, or one that is no function.
@@ -132,16 +132,16 @@ def _rule(maker: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
 
 
 def source(operation: Callable[..., Any]) -> str:
-    """The code that runs for an operation: its function, and the rules of its records that it refers to.
+    """The code that runs for an operation: its function, and the rules of its records.
 
-    The functions of an operation are made of a template. This is their text, as tracebacks and debuggers show it; the
-    comments in front of each say what its own names stand for.
+    A template makes the functions of an operation. This is their text, as tracebacks and debuggers show it; a comment
+    in front of each function explains its names.
 
     Args:
-        operation: a function of ``funcgrad.numpy`` that is one operation, or what a definer of this module gave.
+        operation: a function of ``funcgrad.numpy`` that is one operation, or an operation defined with this module.
 
     Raises:
-        InputError: it is none: a function that is made of operations has ordinary source code.
+        InputError: not an operation: a function that is made of operations has ordinary source code.
 
     Example:
         >>> import funcgrad.numpy as fnp

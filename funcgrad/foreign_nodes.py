@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.optional import loaded_jax
 
 if TYPE_CHECKING:
-    # What optree says of itself leads a type checker through all of JAX and PyTorch, where these are installed.
+    # optree's own annotations lead a type checker through all of JAX and PyTorch, where these are installed.
     optree: Any
 else:
     import optree

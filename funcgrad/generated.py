@@ -1,9 +1,9 @@
-"""Functions made of text: one template for all operations of a kind, compiled where it is called for the first time.
+"""Functions made of text: one template for all operations of a kind, compiled at the first call.
 
-The functions of one operation differ from those of another in the values that their names stand for: a kernel, rules.
-So each is a function of its own globals: the names that all of a template share, and its own. A program calls few of
-them, and to compile all would take a third of the import. Python keeps the text, so tracebacks and debuggers show the
-lines that run; ``source_of`` gives it with what its names stand for.
+The functions of two operations differ only in the values of some names: a kernel, rules. So each has globals of its
+own: the names that a template shares, and those values. A program calls few of them, and compiling all would take a
+third of the import. Python keeps the text, so tracebacks and debuggers show the lines that run; ``source_of`` gives it
+with the values of its names.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
 
 @cache
 def _first_call(header: str) -> FunctionType:
-    """What a function of this header is until it is called: then the code of its text takes this one's place.
+    """A function with this header that, when it is first called, replaces its code with that of its text.
 
-    It lets go of what it is given: pulls may overwrite what nobody else holds, in the first call too.
+    It keeps no reference to its arguments: pulls may overwrite unshared arrays in the first call too.
     """
     code = _defined(f"{header}\n    pass", "<header>").__code__
     names, count = code.co_varnames, code.co_argcount
@@ -89,7 +89,7 @@ def _defined(text: str, file: str) -> FunctionType:
 
 
 def with_names(made: Any, **values: Any) -> Any:
-    r"""The function ``made`` where some names stand for other values; what it calls itself by is still ``made``.
+    r"""The function ``made`` with other values for some names; in its own code its name still means ``made``.
 
     Example:
         >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
@@ -100,7 +100,7 @@ def with_names(made: Any, **values: Any) -> Any:
 
 
 def own_values(made: Any) -> dict[str, Any]:
-    r"""What the names stand for that the code of ``made`` does not share with others; nothing of what has no text.
+    r"""The values of names that the code of ``made`` does not share with others; none for a function without a text.
 
     Example:
         >>> own_values(function("double", "def operation(x):\n    return x * factor", globals(), factor=2))

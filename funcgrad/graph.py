@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What stands there, as far as it can be read."""
+        """The text of the line, if it can be read."""
         return linecache.getline(self.path, self.line).strip()
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Stage(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What a recording that is made to be read keeps of an operation besides what evaluates it.
+    """Further facts about an operation, in a recording that is made to be read.
 
     Attributes:
         source: the user's line that asked for it.
@@ -83,7 +83,7 @@ class Note(NamedTuple):
 class Step(NamedTuple):
     """One operation: a primitive, the slots of its arguments, parameters, the slot, shape and dtype of its result.
 
-    Of an operation with several results there are tuples of slots, shapes and dtypes.
+    An operation with several results has tuples of slots, shapes and dtypes.
     """
 
     primitive: Primitive
@@ -288,7 +288,7 @@ class GraphTrace(Trace):
         return primitive.call(*args, **params), None
 
     def by_operator(self, operation: Callable[..., Any], *args: Any, in_place: bool = False) -> Any:
-        """What an operator of a tracer gives: what the function ``operation`` does, unless last bits are looked at."""
+        """The result of an operator of a tracer: that of the function ``operation``, unless the last bits matter."""
         return operation(*args)
 
     def by_numpy(self, operation: Callable[..., Any], *args: Any) -> Any:
@@ -319,7 +319,7 @@ class GraphTrace(Trace):
             )
 
     def recording(self, outputs: Sequence[Any], decisions: dict[int, Any] | None = None) -> Recording:
-        """What was recorded, as far as ``outputs`` (leaves, tracers or not) depend on it, or the ``decisions``."""
+        """The recorded operations that ``outputs`` (leaves, tracers or not) or the ``decisions`` depend on."""
         slots = [self.slot_of(out) for out in outputs]
         return Recording(self.inputs, self.constants, self.operations, slots, decisions)
 
@@ -410,7 +410,7 @@ class Recording:
                 for slot in self.operations[number].outs:
                     if slot in decisions:
                         self._check(slot, values[slot])
-            ans = None  # what is overwritten nobody else may hold
+            ans = None  # only an unshared array is overwritten
         return [values[slot] for slot in self.outputs]
 
     @cached_property
@@ -466,7 +466,7 @@ class Recording:
 
 
 def _again(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> Any:
-    """The result for other arguments. Of these the first is overwritten if nobody but the list holds it."""
+    """The result for other arguments. The first is overwritten if only the list holds it."""
     if primitive.reuse is not None and blocks.here() is None and entry_is_alone(args, 0):
         return primitive.reuse(*args, **params)
     return primitive.call(*args, **params)

@@ -1,13 +1,13 @@
 """Memory that the process keeps from one call for the next.
 
-Large arrays live for a moment. GNU's C library gives what they leave back to the system at once, and the next ones
-are handed over page by page, zeroed: half of the time of elementwise work on arrays of some hundred kilobytes and up.
-So the first transform of a process tells it to take arrays of up to 32 MiB from the process's own memory, and to give
-back what is free at the end of that only above 256 MiB. See mallopt(3), M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; the
-first of these the library raises so far by itself, once a program has freed a block of that size.
+Large arrays live for a moment. GNU's C library returns their memory to the system at once, and gets memory for the next
+ones page by page, zeroed: half of the time of elementwise work on arrays of some hundred kilobytes and up. So the
+first transform of a process tells it to take arrays of up to 32 MiB from the process's own memory, and to return free
+memory at the end of that only above 256 MiB. See mallopt(3), M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; the library raises
+the first by itself once a program has freed a block of that size.
 
-``FUNCGRAD_KEEP_MEMORY`` in the environment is another number of MiB, 0 leaves the library as it is. So it is left where
-the environment has settings for it, ``MALLOC_TRIM_THRESHOLD_`` and the like, and where the C library is another one.
+``FUNCGRAD_KEEP_MEMORY`` in the environment sets another number of MiB; 0 leaves the library unchanged. So do settings
+for it in the environment, such as ``MALLOC_TRIM_THRESHOLD_``, and other C libraries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from funcgrad.errors import InputError
 
 __all__ = ["keep", "unasked"]
 
-#: Whether nobody has asked yet.
+#: True until the first call of ``keep``.
 unasked = True
 #: MiB that are kept, and the MiB of the largest array that they are kept for.
 KEPT, LARGEST = 256, 32

@@ -1,7 +1,7 @@
 """Pullbacks, and derivatives by ``linearize``, keep copies of the program's arrays.
 
-While a function is being recorded, records refer to the arrays that it used, which costs nothing. Such a derivative
-outlives the call: the program may write to the arrays then, and it must still be that of what was computed.
+While a function is being recorded, records refer to the arrays that it used, which costs nothing. A pullback outlives
+the call. The program may write to these arrays later, which must not change the derivative.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ ndarray = np.ndarray
 
 
 def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged | None]:
-    """The same records with copies of what the program can write to.
+    """The same records with copies of arrays that the program can write to.
 
-    A function that the backward pass runs again reads the program's own arrays then, so where there is one the
-    records stay what they are.
+    A function that the backward pass runs again reads the program's own arrays. With such a function the records do
+    not change.
 
     Returns:
-        The records, and what knows whether those arrays are still what they were, None where nobody needs to ask.
+        The records; and, if they did not change, an object that checks whether those arrays did; else None.
     """
     census = Census()
     chains = _visit_records(nodes, census.note)
@@ -46,7 +46,7 @@ def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged |
 
 
 def recording_apart(recording: Recording) -> None:
-    """Let a recording hold copies of what the program can write to."""
+    """Let a recording hold copies of arrays that the program can write to."""
     census = Census()
     _visit_recording(recording, census.note)
     copies = census.copies()
@@ -59,10 +59,10 @@ def recording_apart(recording: Recording) -> None:
 
 
 class Unchanged:
-    """Says whether arrays are still what they were.
+    """Checks whether arrays have changed.
 
     Args:
-        pairs: each of them and its copy.
+        pairs: each array with its copy.
     """
 
     __slots__ = ("_pairs",)

@@ -1,8 +1,8 @@
-"""Whether anybody else holds an array: then it must not be overwritten, and it is not the caller's own.
+"""Whether an array is held elsewhere: then it must not be overwritten, and it is not the caller's own.
 
-Reference counts tell. What a lone array counts depends on the interpreter, so it is measured, by the same
-steps as it is asked later. Without the interpreter's lock the counts of other threads are not seen, and other
-interpreters than CPython count otherwise: there nothing counts as alone, and everything is copied.
+Reference counts tell. The count of an array with one holder depends on the interpreter, so it is measured, by the same
+steps as in later checks. Without the interpreter's lock the counts of other threads are not seen, and interpreters
+other than CPython count differently: there every array counts as shared, and everything is copied.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _lone_attribute() -> int:
 
 
 def is_alone_in(holder: Any, name: str) -> bool:
-    """Whether the attribute ``name`` of ``holder`` is an ndarray with its own memory that nobody else holds.
+    """Whether the attribute ``name`` of ``holder`` is an ndarray with its own memory and no other holder.
 
     Example:
         >>> from types import SimpleNamespace
@@ -70,7 +70,7 @@ def is_alone_in(holder: Any, name: str) -> bool:
 
 
 def is_alone(holder: Any, name: str) -> bool:
-    """Whether nobody but ``holder`` has its attribute ``name``, a tracer or an ndarray with its own memory."""
+    """Whether only ``holder`` has its attribute ``name``, a tracer or an ndarray with its own memory."""
     if type(getattr(holder, name)) is np.ndarray:
         return is_alone_in(holder, name)
     return held_by(holder, name) == _ATTRIBUTE
@@ -106,10 +106,10 @@ def _references_of_base(values: Sequence[Any], i: int) -> int:
 
 
 def own(values: list[Any]) -> list[Any]:
-    """``values``, in which arrays that anybody else holds, another place in the list too, have become copies.
+    """``values``, with copies of all arrays that are held elsewhere, or in another place of the list.
 
-    This is the last step of every transform: what it returns belongs to the caller alone. Nobody else may hold the
-    list, nor the values for the caller's sake: what a local variable holds is copied.
+    This is the last step of every transform: its results belong to the caller alone. A local variable counts as a
+    holder, so drop variables before the call: else the array is copied.
 
     Example:
         >>> held = np.ones(2)
@@ -128,14 +128,14 @@ def own(values: list[Any]) -> list[Any]:
 
 
 def entry_is_alone(values: list[Any], i: int) -> bool:
-    """Whether nobody but the list ``values`` holds its entry ``i``, a tracer or an ndarray with its own memory."""
+    """Whether only the list ``values`` holds its entry ``i``, a tracer or an ndarray with its own memory."""
     if type(values[i]) is ndarray and (values[i].base is not None or not values[i].flags.writeable):
         return False
     return _references_at(values, i) == _ENTRY
 
 
 def _is_own(values: list[Any], i: int) -> bool:
-    """Whether nobody else reaches the memory of an array in a list."""
+    """Whether the memory of an array in a list is reached only through it."""
     if sys.getrefcount(values[i]) != _ENTRY:
         return False
     base = values[i].base

@@ -8,15 +8,15 @@ Numbers fall from 0 in the order of execution. ``pull(ct, record)`` answers with
 parent, the cotangent None for zero; it knows how many parents there are, and what is saved behind them. A leaf is
 ``(number, None)``.
 
-Nobody else takes a record apart by places: rules are given what they name, and readers ask the functions below.
+Only this module knows the places in a record: rules get the values that they name; readers call the functions below.
 
 A heap of records gives the youngest first. That is a topological order, in which the backward pass visits them. It
-keeps only the frontier: a record and what it saved are dropped as soon as it has been passed, unless somebody else
-still holds the tape. Records point to their parents only, so what nothing refers to any more is freed at once, by
-reference counting. Nothing recurses.
+keeps only the frontier: a visited record and its saved values are dropped at once, unless the tape is held elsewhere.
+Records point to their parents only, so reference counting frees a record as soon as nothing refers to it. Nothing
+recurses.
 
-Sparse cotangents wait until the pass comes to the record they belong to: reading ``x[i]`` n times gives n small
-cotangents of parts, not n arrays of the size of ``x``; products with a matrix that many share are multiplied at once.
+Sparse cotangents wait until the pass visits their record: reading ``x[i]`` n times gives n small cotangents of parts,
+not n arrays of the size of ``x``; products with a matrix that many operations share are multiplied at once.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Pull(Protocol):
     """How a cotangent goes back through a record, the same for all records of an operation that have these parents.
 
     Attributes:
-        operation: the name of the operation; a function of what is saved where the rule serves several.
-        parents: where they stand in a record.
-        arrays: where what is saved stands that may hold arrays; shapes and dtypes follow.
+        operation: the name of the operation; for a rule that serves several, a function of the saved values.
+        parents: their places in a record.
+        arrays: the places of saved values that may hold arrays; shapes and dtypes follow.
     """
 
     operation: Any
@@ -135,7 +135,7 @@ def pull_of_each(
     return made
 
 
-#: What saved values are called that are no arrays, and hold none: ``like_1`` is a shape and a dtype.
+#: Names of saved values that are not arrays and hold none: ``like_1`` is a shape and a dtype.
 _STATIC = frozenset(("dtype", "like", "shape"))
 
 
@@ -157,7 +157,7 @@ def pull_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: in
 
 
 def marked(pull: Any, operation: Any, parents: int, arrays: int | None = None) -> Any:
-    """``pull`` as the ``Pull`` of an operation. Of what it saves, the first ``arrays`` may hold arrays, else all."""
+    """``pull`` as the ``Pull`` of an operation. The first ``arrays`` saved values may hold arrays, else all."""
     end = 2 + parents
     pull.operation, pull.parents = operation, slice(2, end)
     pull.arrays = slice(end, None if arrays is None else end + arrays)
@@ -165,7 +165,7 @@ def marked(pull: Any, operation: Any, parents: int, arrays: int | None = None) -
 
 
 def called(ct: Any, node: Node) -> Any:
-    """What the pull of a record makes of a cotangent."""
+    """The pairs that the pull of a record returns for a cotangent."""
     return node[1](ct, node)
 
 
@@ -181,7 +181,7 @@ def parents_of(node: Node) -> tuple[Node, ...]:
 
 
 def saved_by(node: Node) -> tuple[Any, ...]:
-    """What a record has saved, in order."""
+    """The values that a record saved, in order."""
     return () if node[1] is None else node[node[1].parents.stop :]
 
 
@@ -209,7 +209,7 @@ def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
 
 
 def each_saved(ends: Sequence[Node | None]) -> list[Any]:
-    """What the records have saved that a backward pass from ``ends`` may visit, of each once; not shapes and dtypes."""
+    """The arrays saved by all records that a backward pass from ``ends`` may visit, each record once."""
     seen: set[int] = set()
     saved: list[Any] = []
     waiting = [node for node in ends if node is not None]
@@ -224,7 +224,7 @@ def each_saved(ends: Sequence[Node | None]) -> list[Any]:
 def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> list[Node | None]:
     """The same records, in which ``change(x)`` stands for each value ``x`` that was saved.
 
-    A record that would be the same, down to what it depends on, is itself.
+    A record that would not change, nor any record that it depends on, is kept.
     """
     records = reachable(ends)
     made: dict[int, Node] = {}  # those that are not themselves, by their numbers
@@ -266,7 +266,7 @@ class SparseCotangent(tuple[Any, ...], Unfinished):
 
 
 class CotangentAccumulator(Unfinished):
-    """What has been gathered of a cotangent, in order: whole ones are one sum, which stands first.
+    """The parts of a cotangent so far, in order: whole ones are one sum, which stands first.
 
     Args:
         old: what came first, whole or sparse.
@@ -479,7 +479,7 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                         pending[number] = old + ct
                     elif type(old) is not CotangentAccumulator or not old.add(ct):
                         pending[number] = _combined(number, old, ct, owned)
-                    old = None  # what a pull is given nobody else holds
+                    old = None  # a pull gets the only reference
                 elif ct is not None:
                     pending[number] = ct
                     if last is not None:

@@ -9,6 +9,7 @@ optree in any namespace, are containers here without.
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
@@ -16,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
-from funcgrad.errors import InputError
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt, forget
 from funcgrad.typing import PyTree
 
 if TYPE_CHECKING:
-    # What optree says of itself leads a type checker through all of JAX and PyTorch, where these are installed.
+    # optree's own annotations lead a type checker through all of JAX and PyTorch, where these are installed.
     optree: Any
 
     class PyTreeSpec(Protocol):
@@ -42,6 +43,7 @@ __all__ = [
     "ATOMS",
     "PyTreeSpec",
     "broadcast_prefix",
+    "drawn",
     "flatten",
     "flatten_with_path",
     "is_container",
@@ -57,7 +59,7 @@ __all__ = [
 
 _DTYPES = {type(np.dtype(code)) for code in np.typecodes["All"]}
 _PYTHON = (int, float, complex, bool, str, type(None), slice, type(Ellipsis))
-#: Types of what holds no array.
+#: Types whose values hold no array.
 ATOMS: frozenset[type[Any]] = frozenset((*_DTYPES, *_PYTHON, np.float64))
 _LEAF: PyTreeSpec = optree.tree_flatten(0.0, namespace=NAMESPACE)[1]
 T = TypeVar("T", bound=type)
@@ -158,6 +160,17 @@ def structure(tree: PyTree) -> PyTreeSpec:
     return flatten(tree)[1]
 
 
+def drawn(spec: PyTreeSpec) -> str:
+    """A structure as it is written in Python, with ``*`` for each leaf: for messages.
+
+    Example:
+        >>> drawn(structure({"a": (1, 2)}))
+        "{'a': (*, *)}"
+    """
+    text = str(spec).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(f", namespace={NAMESPACE!r}")
+    return re.sub(r"CustomTreeNode\((\w+)\[[^\]]*\], ", r"\1(", text)
+
+
 def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
     """Apply ``fun`` to the leaves of ``tree`` (and of ``rest``, of the same structure), keeping the structure.
 
@@ -166,7 +179,12 @@ def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
         {'w': 3}
     """
     found, spec = flatten(tree)
-    others = [spec.flatten_up_to(other) for other in rest]
+    try:
+        others = [spec.flatten_up_to(other) for other in rest]
+    except ValueError as error:
+        raise ShapeError(
+            f"tree.map: the trees have different structures: {error} Pass the same containers with the same keys."
+        ) from None
     return spec.unflatten([fun(*entries) for entries in zip(found, *others, strict=True)])
 
 
@@ -294,10 +312,10 @@ def register_dataclass(
         data_fields: the fields that are leaves or containers; by default all that are not static.
         meta_fields: the fields that are structure, not leaves; by default those whose ``metadata`` says
             ``static=True``.
-        drop_fields: fields that are neither, such as caches: what a transform gives back does not have them.
+        drop_fields: fields that are neither, such as caches. Results of transforms do not have them.
 
     Raises:
-        TypeError: no dataclass; names that are not its fields, each once.
+        TypeError: not a dataclass; names that are not its fields, or a field named twice.
 
     Example:
         >>> import dataclasses

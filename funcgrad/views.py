@@ -1,4 +1,4 @@
-"""Views: what NumPy makes without a copy shares memory with what it was made of, see ``writable``."""
+"""Views: results that share memory with the array they were made from, see ``writable``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Arrays that a program writes to: ``x[i] = y`` and all that follows from it.
 
-A tracer is written to by letting the object stand for a new value (``move``). Whoever else holds the
-object sees that, as with an ndarray; a tape must not: ``core.twin`` says the rule.
+A write to a tracer lets the object stand for a new value (``move``). Other holders of the object see that, as with an
+ndarray; a tape must not: ``core.twin`` states the rule.
 
-What NumPy makes as a view, such as ``x[1:]`` or ``x.T``, shares memory with its base. A tracer that is a view
-knows the *root* it was taken from and the steps that lead to it; the root knows its views, weakly. A
-write to a view goes to the root, and the views of a root are taken anew after every write to it.
+A view in NumPy, such as ``x[1:]`` or ``x.T``, shares memory with its base. A tracer that is a view knows the *root* it
+was taken from and the steps that lead to it; the root knows its views, weakly. A write to a view goes to the root,
+and the views of a root are taken again after every write to it.
 
 An array made of constants inside a transformed function, by ``zeros`` for instance, is a *buffer*: it may have to take
 traced values, which an ndarray cannot. It is a tracer of the trace ``CONSTANTS``, which is older than all runs.
@@ -58,13 +58,13 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-#: What NumPy computes with, and nobody else.
+#: Types that only NumPy computes with.
 _NUMPY = frozenset((ndarray, float, int, np.float64))
 #: The ``link`` of a buffer whose array others hold too.
 LENT: Final = object()
 #: A part is small where the whole has so many times its elements.
 _FEW = 4
-#: What takes a view: a function of the base, and its parameters.
+#: How a view is taken: a function of the base, and its parameters.
 Step = tuple[Callable[..., Any], dict[str, Any]]
 
 
@@ -141,7 +141,7 @@ def constant(x: Any) -> Tracer:
 
 
 def own(x: Tracer) -> None:
-    """Make sure that nobody else holds the memory of the buffer ``x``, which is no view: it is to be written to."""
+    """Copy the memory of the buffer ``x``, which is no view, if it is shared: it is to be written to."""
     if x.link is LENT:
         copied = x.value.copy("K")
         x.link = None  # before the value is there, see ``lent``
@@ -158,8 +158,8 @@ def lent(x: Tracer) -> Any:
 def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     """``ans``, made of ``args``, as something that can be written to where it is a constant and they are not.
 
-    That is the result of what has no derivative, and of everything in a ``no_grad`` block. What lies in the memory of
-    an argument can only be read, unless it is noted as a view.
+    Such results come from operations without a derivative, and from ``no_grad`` blocks. A result in the memory of an
+    argument is read-only, unless it is noted as a view.
     """
     if type(ans) is tuple:
         return tuple([as_made_by(args, a) for a in ans])
@@ -185,7 +185,7 @@ def bottom(x: Any) -> Any:
 
 
 class Proxy:
-    """What is no array but stands for one, as ``x.flat`` does."""
+    """An object that stands for an array, as ``x.flat`` does."""
 
     __slots__ = ()
 
@@ -245,7 +245,7 @@ class Views(list[ref[Any]]):
 def inside() -> bool:
     """Whether a transformed function is running in this thread, so that a new array may have to take traced values.
 
-    Whom a thread works for that it started nobody knows. Where a context variable is set every ufunc takes longer.
+    A thread that the function starts is not recognised. A context variable would make every ufunc slower.
     """
     if open_traces:
         here = get_ident()
@@ -274,9 +274,9 @@ def outside() -> Generator[None]:
 
 
 def twin_in_memory(x: Any) -> Any:
-    """The same, but a buffer for a buffer: what the program writes to either is not seen by the other.
+    """The same, but a buffer for a buffer: a write to one is not seen in the other.
 
-    It lies in memory as ``x`` does, so that what an operation makes of both lies there alike: a view stays one.
+    It has the memory layout of ``x``, so that results of operations on both have one layout: a view stays a view.
     """
     if not isinstance(x, Tracer):
         return x

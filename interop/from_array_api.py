@@ -81,10 +81,10 @@ class Namespace:
 def from_array_api(fun: Callable[P, Any]) -> Callable[P, Any]:
     """``fun``, written against the Python array API standard, as a function that funcgrad can transform.
 
-    Such a function asks an array for its namespace, ``xp = x.__array_namespace__()``, and requires that all results,
-    truth values, positions and numbers included, have the same one. Elsewhere such results of a traced array are
-    NumPy's own, since they have no derivative. Inside ``fun`` all arrays have one namespace, arguments and results of
-    the functions of ``xp`` included, and arrays without axes can be written to.
+    Such a function asks an array for its namespace, ``xp = x.__array_namespace__()``, and requires that all results
+    have the same one, truth values and positions included. Outside this wrapper, truth values and positions that come
+    from a traced array are NumPy's own. Inside ``fun`` all arrays have one namespace, and arrays without axes can be
+    written to.
 
     Args:
         fun: a function of arrays or pytrees. Python's numbers reach it unchanged, as the standard requires.

@@ -17,8 +17,8 @@ R = TypeVar("R")
 def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
     """A function written with NumPy, SciPy and ``math``, with funcgrad's functions in their place.
 
-    Transforms do that by themselves where a function would lose a derivative, after a first run that they stop. This
-    function does it without that run. In code of your own, write ``import funcgrad.numpy as np``.
+    Transforms do that by themselves if a function would lose a derivative, after a first run that they stop. This
+    function saves that run. In code of your own, write ``import funcgrad.numpy as np``.
 
     It covers all Python code: the functions that ``fun`` calls, in any module, classes, methods of objects that were
     made outside, functions in containers and closures, caches. It does not cover compiled code, which is refused, and

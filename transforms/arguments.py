@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe, twin
-from funcgrad.errors import InputError, ShapeError
+from funcgrad.errors import InputError, ShapeError, shown
 from funcgrad.ownership import own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed, inside, is_buffer
@@ -31,10 +33,12 @@ __all__ = [
     "is_plain",
     "leaf_path",
     "match",
+    "of_integers",
     "own_tree",
     "positions",
     "split_aux",
     "strip",
+    "told",
 ]
 
 Argnums = int | tuple[int, ...]
@@ -56,16 +60,26 @@ def check_argnums(call: str, argnums: Any) -> Argnums:
         pass
     if not isinstance(argnums, (tuple, list)) or not argnums:
         raise InputError(
-            f"{call}: argnums must be an int or a non-empty tuple of ints, got {argnums!r}. "
-            "Name the positions of the arguments to differentiate."
+            f"{call}: argnums must be an int or a non-empty tuple of ints, got {shown(argnums)}. "
+            f"{_of_argnums(call, argnums)}"
         )
     try:
         found = tuple(operator.index(a) for a in argnums)
     except TypeError:
-        raise InputError(f"{call}: argnums must hold ints, got {argnums!r}. Use positions, not names.") from None
+        problem = f"{call}: argnums must hold ints, got {shown(argnums)}."
+        raise InputError(f"{problem} {_of_argnums(call, argnums[0])}") from None
     if len(set(found)) != len(found):
         raise ShapeError(f"{call}: argnums names a position twice, got {argnums!r}. Name each position once.")
     return found
+
+
+def _of_argnums(call: str, given: Any) -> str:
+    """What to do about ``argnums`` that are no positions: names, nothing, or what was meant to be an argument."""
+    if isinstance(given, str):
+        return "Use positions, not names."
+    if given is None or (isinstance(given, (tuple, list)) and not given):
+        return "Name the positions of the arguments to differentiate."
+    return f"Write {call}(f)(x), not {call}(f, x)."
 
 
 def positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
@@ -140,7 +154,7 @@ def filled(
 
 
 def check_results(call: str, leaves: Sequence[Any]) -> None:
-    """Refuse leaves of what a function returned that are no arrays or numbers.
+    """Refuse leaves of a result that are no arrays or numbers.
 
     Raises:
         InputError: a ``TypeError`` naming the number of the leaf and its type.
@@ -164,14 +178,29 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
         if getattr(leaf, "dtype", None) == backend.FLOAT0:
             return
         problem, remedy = backend.refusal(leaf)
+        path = where()
         if not isinstance(leaf, (np.ndarray, np.generic)):
-            remedy = _remedy(call, type(leaf))
-        raise InputError(f"{call}: {where()} {problem}. {remedy}")
+            result = path.startswith("result")
+            remedy = "Return arrays, numbers, or containers of them." if result else _remedy(call, type(leaf))
+        raise InputError(f"{call}: {path} {problem}. {remedy}")
     if backend.foreign_order(leaf):
         raise InputError(
             f"{call}: {where()} has its bytes in the order of another machine, got {describe(leaf)}. Convert it: "
             "x.astype(x.dtype.newbyteorder('='))."
         )
+
+
+def of_integers(call: str, where: str, leaf: Any) -> InputError:
+    """The error about an argument that has no derivative because it is of integers or truth values."""
+    plain = type(leaf) in (int, bool)
+    error = InputError(
+        f"{call}: {where} must be real or complex floating point, got {describe(leaf)}"
+        f"{f' of dtype {backend.dtype_of(leaf)}' if plain else ''}. Convert it to float: "
+        f"{f'{float(leaf)}' if plain else 'x.astype(float)'}."
+    )
+    if call in ("grad", "value_and_grad", "jacrev"):
+        error.add_note("With allow_int=True, and in vjp, integers pass and get a derivative of dtype float0.")
+    return error
 
 
 def _remedy(call: str, kind: type) -> str:
@@ -180,11 +209,26 @@ def _remedy(call: str, kind: type) -> str:
         return f"Make its class a container: put @register_dataclass above @dataclass of {kind.__name__}."
     if hasattr(kind, "__array__"):
         return "Convert it: numpy.asarray(x)."
+    if issubclass(kind, numbers.Number):
+        return "Convert it: float(x)."
+    if callable(getattr(kind, "tocsr", None)):
+        values = "csr_array((data, A.indices, A.indptr))"
+        return f"Pass its values, A.data, and make the matrix of them in the function: {values}."
     if kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
         return f"Make its class a container: register_pytree_node({kind.__name__}, ...)."
     if call == "vmap":
         return "Close over it, or pass None for it in in_axes."
     return "Leave it out of what is differentiated (argnums), close over it, or pass it by keyword."
+
+
+def told(value: Any) -> str:
+    """``value``, which a function returned, in a few words; of a tuple, a list or a dictionary the entries."""
+    if type(value) not in (tuple, list, dict):
+        return describe(value)
+    parts = (
+        [f"{key!r}: {describe(part)}" for key, part in value.items()] if type(value) is dict else map(describe, value)
+    )
+    return f"a {type(value).__name__} of {', '.join([*islice(parts, 4)])}{', ...' if len(value) > 4 else ''}"
 
 
 def split_aux(call: str, result: Any) -> tuple[Any, Any]:
@@ -195,7 +239,7 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
     """
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise InputError(
-            f"{call}: with has_aux=True the function must return a pair (result, aux), got {describe(result)}. "
+            f"{call}: with has_aux=True the function must return a pair (result, aux), got {told(result)}. "
             "Return exactly two things."
         )
     return result[0], result[1]
@@ -220,7 +264,7 @@ def strip(trace: Trace | None, result: PyTree) -> Stripped:
 
 
 def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
-    """What ``strip`` has left, for the caller of a transform that was ``given`` this."""
+    """The result of ``strip``, as the caller's own, for a transform that was ``given`` these arguments."""
     leaves, spec, places = stripped
     own(leaves)
     if inside() and places:
@@ -230,9 +274,9 @@ def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
 
 
 def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
-    """``results`` of a transform that was ``given`` this, as the caller's own; what nobody has given stays constant.
+    """``results`` of a transform that was ``given`` these arguments, as the caller's own.
 
-    The results must come from a call, ``own_tree(fun(), given)``: what a variable holds too is copied.
+    The results must come from a call, ``own_tree(fun(), given)``: an array that a variable holds too is copied.
     """
     leaves, spec = tree.flatten(results)
     del results
@@ -279,9 +323,14 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
     """
     found, given_spec = tree.flatten(given)
     if given_spec != spec:
+        remedy = "Pass the same containers with the same keys."
+        if "tables.Labels" in str(spec):
+            remedy = "jacfwd and hessian take no tables, jacrev none as results: pass series.to_numpy(), or table.data."
+        elif given is None:
+            remedy = f"For a {what} of zero pass zeros: tree.map(funcgrad.numpy.zeros_like, value)."
         raise InputError(
-            f"{call}: the {what} has another structure than the value it belongs to, got {given_spec}, "
-            f"expected {spec}. Pass the same containers with the same keys."
+            f"{call}: the {what} has another structure than the value it belongs to, got {tree.drawn(given_spec)}, "
+            f"expected {tree.drawn(spec)}, with * for each array. {remedy}"
         )
 
     def path(number: int) -> str:  # for errors only: it takes longer than all else here

@@ -15,7 +15,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import Standing
-from funcgrad.transforms.arguments import check_argnums, filled, positions, split_aux
+from funcgrad.transforms.arguments import check_argnums, filled, positions, split_aux, told
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import Measured, Referee
 from funcgrad.transforms.static_arguments import argument_names, replaced
@@ -78,8 +78,8 @@ class Problem:
         self.value = [leaf for leaf in tree.leaves(out) if _floating(leaf)]
         if not self.value:
             raise InputError(
-                f"{call}: {name_of(fun)} returns nothing that can be differentiated, got "
-                f"{tree.structure(out)}. Return a floating array or number."
+                f"{call}: {name_of(fun)} returns nothing that can be differentiated, got {told(out)}. Return "
+                "a floating array or number."
             )
 
     def __call__(self, *leaves: Any) -> Leaves:
@@ -195,6 +195,8 @@ def check_grads(
     unknown = [mode for mode in modes if mode not in ("fwd", "rev")] if not isinstance(modes, str) else [modes]
     if unknown or not modes:
         raise InputError(f"check_grads: modes must be some of 'fwd' and 'rev', got {modes!r}. Pass a tuple of them.")
+    if order < 1:
+        raise InputError(f"check_grads: order must be at least 1, got {order!r}. 1 checks first derivatives.")
     problem = Problem(Standing(fun), tuple(args), {}, call="check_grads")
     tolerance = _TOLERANCES[max(2, min(8, _precision([*problem.leaves, *problem.value])))] if rtol is None else rtol
     _check_repeatable(problem)

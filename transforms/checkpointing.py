@@ -186,7 +186,7 @@ def checkpoint(
 def checkpoint(
     fun: Callable[..., Any] | None = None, *, policy: Policy | None = None, static_argnums: int | Sequence[int] = ()
 ) -> Any:
-    """``fun``, of which reverse mode saves only the arguments; the backward pass runs ``fun`` again.
+    """Compute ``fun`` but save only its arguments: the backward pass runs ``fun`` again.
 
     Values and derivatives are those of ``fun``, to the last bit. Values that ``fun`` closes over are differentiated as
     usual. ``fun`` must do the same in the second run: it must not draw random numbers.
@@ -296,8 +296,8 @@ def checkpoint_chain(
             step is repeated more than twice; 32 where the length is unknown.
         length: the number of steps, where neither ``xs`` nor ``step`` tells it.
         args: more arguments of every step.
-        store: a folder for the carries that are kept, in place of memory. They lie in a file without a name, so that
-            nothing is left there, also where the process is killed.
+        store: a folder for the carries that are kept, in place of memory. They lie in a file without a name, so
+            nothing is left there even if the process is killed.
 
     Returns:
         The last carry.

@@ -1,4 +1,4 @@
-"""What a function closes over, taken out: a function of leaves alone, and the values it held."""
+"""The values that a function closes over, taken out: a function of leaves alone, and the values it held."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ class CustomCall:
         pulled = self.called("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
             raise InputError(
-                f"{self.name}: the bwd rule must return a tuple with {len(self.diff)} cotangents, one for each "
-                f"differentiable argument, got {describe(pulled)}. Return ({', '.join(['ct'] * len(self.diff))}"
+                f"{self.name}: the bwd rule must return a tuple with a cotangent for each differentiable argument, "
+                f"{len(self.diff)} here, got {describe(pulled)}. Return ({', '.join(['ct'] * len(self.diff))}"
                 f"{',' if len(self.diff) == 1 else ''}), with None for zero."
             )
         like = tree.unflatten(self.spec, range(len(self.likes)))
@@ -127,7 +127,7 @@ class CustomCall:
         return outs, [moving.original(t) for t in pushed]
 
     def pair(self, rule: str, second: str, found: Any) -> Any:
-        """What a rule returned, if that is a pair."""
+        """The result of a rule, if it is a pair."""
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise InputError(
                 f"{self.name}: the {rule} rule must return a pair (result, {second}), got {describe(found)}. "
@@ -200,8 +200,8 @@ class CustomCall:
             elif type(part) is not int:
                 raise InputError(
                     f"{self.name}: the {rule} rule gave another structure for {where}, got "
-                    f"{tree.structure(given)}, expected {tree.structure(places)}. Return the same containers, or None "
-                    "for zero."
+                    f"{tree.drawn(tree.structure(given))}, expected {tree.drawn(tree.structure(places))}. Return the "
+                    "same containers, or None for zero."
                 )
             else:
                 found.append(self.checked(rule, where, have, likes[part]))
@@ -446,8 +446,8 @@ def custom_vjp(
         A ``CustomDerivative``. Forward mode transposes the VJP rule unless ``defjvp`` gives a rule too.
 
     Raises:
-        TypeError: not callable; at a call: no rule, a rule that returns the wrong thing or writes into its arguments, a
-            non-differentiable argument or a closure that is being transformed.
+        TypeError: not callable; at a call: no rule, a rule that returns the wrong thing or writes into its arguments,
+            or a non-differentiable argument or a closed-over value that is being transformed.
         ValueError: at a call: a cotangent of the wrong shape.
 
     Example:

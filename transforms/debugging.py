@@ -418,10 +418,10 @@ def debug_nans(fun: Callable[..., Any] | None = None) -> Any:
 
     A context manager, a decorator, and a transform of a function. It checks operations on values that are being
     transformed, and every cotangent of backward passes. A bad number is an error where it first appears: a NaN where
-    there was none before, an infinity where all was finite; a constant such as the ``-inf`` of a mask is no error. A
-    pullback that was recorded inside such a block knows the lines of its operations, also for other errors.
+    there was none before, an infinity where all was finite. A constant such as the ``-inf`` of a mask is no error. A
+    pullback that was recorded inside such a block names the lines of its operations, also for other errors.
 
-    The block holds in its own thread and context.
+    The block works in its own thread and context only.
 
     Args:
         fun: the function to run so; left out in ``with debug_nans():`` and ``@debug_nans()``.
@@ -463,9 +463,9 @@ def strict(fun: Callable[P, R]) -> Callable[P, R]: ...
 def strict(fun: Callable[..., Any] | None = None) -> Any:
     """Raise an error for a derivative that is zero whatever the values are; it names what cut it, and where.
 
-    A context manager, a decorator, and a transform of a function. It holds for every ``grad``, ``value_and_grad``,
-    ``vjp`` and ``jvp`` that begins inside, also as parts of other transforms. Each leaf that
-    is differentiated must have a derivative; in forward mode each floating result must have one.
+    A context manager, a decorator, and a transform of a function. It applies to every ``grad``, ``value_and_grad``,
+    ``vjp`` and ``jvp`` that begins inside, also where they are parts of other transforms. Each differentiated leaf must
+    have a derivative; in forward mode each floating result must have one.
 
     Args:
         fun: the function to run so; left out in ``with strict():`` and ``@strict()``.

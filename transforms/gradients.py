@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAli
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.numpy.tables import number_of
@@ -24,15 +24,17 @@ from funcgrad.transforms.arguments import (
     hand_out,
     is_plain,
     leaf_path,
+    of_integers,
     positions,
     split_aux,
     strip,
+    told,
 )
 from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import check_callable, own_arguments, refuse_others, transformed
 from funcgrad.writable import handed, inside
 
-__all__ = ["grad", "value_and_grad"]
+__all__ = ["grad", "gradient_of_all", "value_and_grad"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -151,6 +153,12 @@ def value_and_grad(
     check_callable("value_and_grad", fun)
     says = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
     return transformed(run_value_and_grad, fun, options, says)
+
+
+def gradient_of_all(call: str, fun: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """``grad`` with respect to ``count`` arguments, as a part of ``call``, which messages name."""
+    options = _Options(call, tuple(range(count)), False, False, False, False)
+    return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
 def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -275,11 +283,7 @@ def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...
     if not backend.is_inexact(leaf):
         if options.allow_int:
             return False
-        raise InputError(
-            f"{call}: {where()} must be real or complex floating point, got {describe(leaf)} of dtype "
-            f"{backend.dtype_of(leaf)}. Convert it to float; or pass allow_int=True for a float0 gradient, "
-            "or use vjp."
-        )
+        raise of_integers(call, where(), leaf)
     kind = backend.dtype_of(leaf).kind
     if options.holomorphic and kind != "c":
         raise InputError(
@@ -295,7 +299,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
         return
     if type(value) not in _REAL_SCALARS:
         if not isinstance(value, Tracer) and not backend.is_value(value):
-            _refuse_output(call, f"must return one scalar, got {_told(value)}", _remedy(value))
+            _refuse_output(call, f"must return one scalar, got {told(value)}", _remedy(value))
         if backend.shape_of(value) != ():
             _refuse_output(
                 call,
@@ -315,24 +319,24 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
             "Pass holomorphic=True if the function is complex differentiable, or use vjp.",
         )
     elif not backend.is_inexact(value):
-        _refuse_output(call, f"must return a floating scalar, got dtype {dtype}", "Convert it to float, or use vjp.")
-
-
-def _told(value: Any) -> str:
-    """``value`` in a few words; of a tuple or a list the entries."""
-    if value is None or type(value) not in (tuple, list):
-        return "None" if value is None else describe(value)
-    return f"a {type(value).__name__} of {', '.join(map(describe, value[:4]))}{', ...' if len(value) > 4 else ''}"
+        what = "a comparison" if dtype.kind == "b" else "an integer"
+        _refuse_output(
+            call,
+            f"must return a floating scalar, got dtype {dtype}",
+            f"Return a floating-point number: {what} has no derivative. vjp gives zeros.",
+        )
 
 
 def _remedy(value: Any) -> str:
     """What to do about a result that is not one number."""
     if value is None:
         return "Return what is to be differentiated."
+    if not tree.is_container(type(value)):
+        return "Return a number that is computed from the arguments; jacrev takes arrays and trees of them too."
     first = value[0] if type(value) is tuple and len(value) == 2 else None
     if (isinstance(first, Tracer) or backend.is_value(first)) and backend.shape_of(first) == ():
         return "Pass has_aux=True if only the first is to be differentiated; jacrev differentiates both."
-    return "Use jacrev for trees of results."
+    return "Return one number, or a pair (number, rest) with has_aux=True; jacrev differentiates every entry."
 
 
 def _refuse_output(call: str, problem: str, remedy: str) -> NoReturn:

@@ -611,7 +611,9 @@ def _check_arrays(call: str, what: str, x: PyTree) -> None:
 def _check_like(what: str, leaves: list[Any], spec: Any, likes: list[Any], expected: Any) -> None:
     """Refuse what has not the structure, shapes and dtypes of the unknown."""
     if spec != expected:
-        raise InputError(f"{what} must return a tree like the unknown, got {spec}, expected {expected}.")
+        raise InputError(
+            f"{what} must return a tree like the unknown, got {tree.drawn(spec)}, expected {tree.drawn(expected)}."
+        )
     for leaf, (shape, dtype) in zip(leaves, likes, strict=True):
         if backend.shape_of(leaf) != shape:
             raise ShapeError(

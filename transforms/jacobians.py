@@ -11,7 +11,16 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
-from funcgrad.transforms.arguments import Argnums, check_argnums, check_leaf, leaf_path, own_tree, positions, split_aux
+from funcgrad.transforms.arguments import (
+    Argnums,
+    check_argnums,
+    check_leaf,
+    leaf_path,
+    of_integers,
+    own_tree,
+    positions,
+    split_aux,
+)
 from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, parts_of, rows_together
 from funcgrad.transforms.products import Pullback, jvp, push_through, recorded, sizes_of
 from funcgrad.transforms.static_arguments import replaced
@@ -44,9 +53,7 @@ def jacrev(
     allow_int: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in reverse mode: all rows at once, or of a large one many at once, by batches of cotangents.
-
-    Best for few outputs.
+    """The Jacobian in reverse mode, by batches of cotangents. Best for few outputs.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
@@ -84,9 +91,7 @@ def jacfwd(
     holomorphic: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in forward mode: all columns at once, or of a large one many at once, by batches of tangents.
-
-    Best for few inputs.
+    """The Jacobian in forward mode, by batches of tangents. Best for few inputs.
 
     Takes the arguments of ``jacrev`` except ``allow_int``, and returns the same.
 
@@ -121,7 +126,7 @@ def jacobian(
     check: bool = True,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian: that of ``jacrev``, as in JAX, or with ``sparsity`` a sparse matrix.
+    """The Jacobian in reverse mode, as ``jacrev``; with ``sparsity`` as a sparse matrix.
 
     Takes the arguments of ``jacrev`` and, by keyword:
 
@@ -131,10 +136,10 @@ def jacobian(
         has_aux: see ``jacrev``.
         holomorphic: see ``jacrev``.
         allow_int: see ``jacrev``.
-        sparsity: "auto" finds at each call on which inputs each output depends, from one run; a sparse or boolean
-            matrix with a row per output and a column per input says where the derivative may be nonzero. Either way the
-            Jacobian costs as many products as its pattern needs colours.
-        check: whether to compare the sparse matrix times a random vector with a directional derivative, which shows a
+        sparsity: where the derivative may be nonzero: a sparse or boolean matrix with a row per output and a column per
+            input, or "auto", which finds it at each call from one run. Columns that share no row form a colour; the
+            Jacobian costs one product for each colour.
+        check: whether to compare the sparse matrix times a random vector with a directional derivative. This finds a
             pattern that lacks an entry.
 
     Returns:
@@ -174,8 +179,8 @@ def hessian(
 ) -> Callable[P, Any]:
     """The matrix of second derivatives: forward mode over reverse mode.
 
-    Takes the arguments of ``jacrev`` except ``allow_int``, and ``sparsity`` and ``check`` of ``jacobian``: the pattern
-    has one row and one column per input, and is taken to be symmetric.
+    Takes the arguments of ``jacrev`` except ``allow_int``, and ``sparsity`` and ``check`` of ``jacobian``. The pattern
+    has one row and one column per input, and must be symmetric.
 
     Returns:
         A function of the same arguments. For several arguments or trees the result is nested: the tree
@@ -387,10 +392,7 @@ def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any
         check_leaf(call, leaf, where)
         dtype = backend.dtype_of(leaf)
         if not backend.is_inexact(leaf) and not allow_int:
-            raise InputError(
-                f"{call}: {where()} must be real or complex floating point, got dtype {dtype}. Convert it to float"
-                + ("; or pass allow_int=True for a float0 derivative." if call == "jacrev" else ".")
-            )
+            raise of_integers(call, where(), leaf)
         if holomorphic and dtype.kind != "c":
             raise InputError(
                 f"{call}: holomorphic=True needs complex inputs, {where()} has dtype {dtype}. Convert it, or leave "

@@ -27,7 +27,7 @@ _PIPELINES: dict[CodeType, Callable[[Any], tuple[Any, Any, Any]]] = {
 
 
 class Origin(NamedTuple):
-    """What asked for an operation, as far as it is known."""
+    """Where an operation was asked for, as far as it is known."""
 
     source: Source | None
     stage: Stage | None

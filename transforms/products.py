@@ -30,7 +30,7 @@ from funcgrad.transforms.arguments import (
     strip,
 )
 from funcgrad.transforms.debugging import Cuts, looked_at, strictly
-from funcgrad.transforms.gradients import grad
+from funcgrad.transforms.gradients import gradient_of_all
 from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
 from funcgrad.writable import handed
@@ -150,7 +150,7 @@ def vjp(
 ) -> tuple[Any, ...]:
     """Evaluate ``fun`` and return its value with its pullback (vector-Jacobian product).
 
-    The pullback keeps copies of the user's arrays that it needs: writing to these afterwards does not change it.
+    The pullback keeps copies of the arrays that it needs: a later write to an argument does not change it.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
@@ -385,7 +385,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         ``jvp(fun, primals, tangents)[1]`` without running the primal part again.
 
     Raises:
-        TypeError: a leaf that is no array or number; a rule that asks for a number of a tangent, to go on by it.
+        TypeError: a leaf that is no array or number; a rule that branches on the value of a tangent.
 
     Example:
         >>> from funcgrad import linearize
@@ -443,6 +443,6 @@ def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs
     """
     check_callable("hvp", fun)
     leaves, spec, flat = _pairs("hvp", primals, tangents)
-    gradient = grad(fun, argnums=tuple(range(len(primals))))
+    gradient = gradient_of_all("hvp", fun, len(primals))
     pushed: tuple[Any, ...] = push_through(gradient, leaves, spec, flat, False, kwargs, (primals, tangents))[1]
     return pushed

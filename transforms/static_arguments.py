@@ -9,7 +9,7 @@ from typing import Any
 
 from funcgrad import tree
 from funcgrad.core import describe
-from funcgrad.errors import InputError
+from funcgrad.errors import InputError, shown
 from funcgrad.transforms.transformed import name_of
 
 __all__ = ["Places", "argument_names", "replaced"]
@@ -69,7 +69,8 @@ class Places:
         try:
             found = [operator.index(i) for i in (given if isinstance(given, Iterable) else (given,))]
         except TypeError:
-            raise InputError(f"jit: {what} must be an int or ints, got {given!r}. Name positions.") from None
+            remedy = "Name positions." if isinstance(given, (str, tuple, list)) else "Write jit(f)(x), not jit(f, x)."
+            raise InputError(f"jit: {what} must be an int or ints, got {shown(given)}. {remedy}") from None
         count = len(self.names)
         return {i + count if i < 0 else i for i in found}
 

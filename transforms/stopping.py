@@ -70,7 +70,7 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     """Compute without recording: a transform of a function, a decorator, and a context manager.
 
     Results computed inside are constants for every ``grad``, ``vjp`` or ``jvp`` that began outside. Transforms that
-    begin inside work as usual. The result of ``no_grad(f)`` is a constant also where ``f`` returns an argument.
+    begin inside work as usual. ``no_grad(f)`` returns a constant even if ``f`` returns its argument.
 
     Args:
         fun: the function to run without recording; left out in ``with no_grad():`` and ``@no_grad()``.

@@ -38,14 +38,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def raise_own(error: Exception) -> None:
-    """Raise funcgrad's error in place of what NumPy or SciPy make of it, where they ask a tracer for a number.
+    """Raise funcgrad's error in place of the one that NumPy or SciPy make of it when they ask a tracer for a number.
 
-    To an error of another library that took a tracer for what it is not, what to call instead is added.
+    An error of another library that cannot take a tracer gets a note that says what to call instead.
     """
     if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
-    if "must be hashable" in str(error) and isinstance(error.__context__, ConcretizationError):  # of toolz.memoize
-        raise error.__context__ from None
+    if "must be hashable" in str(error):  # of toolz.memoize, whose error may be that of a second run
+        cause = error.__context__
+        while cause is not None and not isinstance(cause, ConcretizationError):
+            cause = cause.__context__
+        if cause is not None:
+            raise cause from None
     explain(error)
 
 
@@ -110,6 +114,7 @@ class Transformed(Generic[P, R]):
             if isinstance(error, InputError) and join_loaded():  # a library of tables was imported meanwhile
                 return self(*args, **kwargs)
             raise_own(error)
+            _explain_list(error, args)
             raise
         finally:
             if refused or around is not None:
@@ -138,7 +143,7 @@ class Transformed(Generic[P, R]):
         return Transformed(run, self, options, says)
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> Transformed[..., Any]:
-        """The same transform of what stands for its function."""
+        """The same transform, applied to the translation of its function."""
         fun = translate(self.fun)
         return self if fun is self.fun else Transformed(self.run, fun, self.options, self.says)
 
@@ -166,6 +171,18 @@ class Transformed(Generic[P, R]):
     __qualname__ = "Transformed"
     __signature__ = _OnInstance(lambda self: inspect.signature(self.fun))
     __doc__ = _OnInstance(lambda self: _docstring(self), __doc__)
+
+
+def _explain_list(error: Exception, args: Any) -> None:
+    """Add to Python's error about a list that arithmetic met, where an argument is one, how to make it an array."""
+    if not isinstance(error, (TypeError, AttributeError)) or "'list'" not in str(error):
+        return
+    places = [str(i) for i, arg in enumerate(args) if type(arg) is list]
+    if places:
+        error.add_note(
+            f"Argument {' and '.join(places)} is a list, which transforms take as a container of arrays and functions "
+            "get as a list. Pass an array: numpy.asarray(x)."
+        )
 
 
 def transformed(run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> Transformed[P, R]:
@@ -214,7 +231,7 @@ def _listed(argnums: Any) -> str:
     return ", ".join(map(str, argnums)) if isinstance(argnums, tuple) else str(argnums)
 
 
-#: Arguments of other libraries' transforms, by what they are called here.
+#: Arguments of other libraries' transforms, and their names here.
 _ELSEWHERE = {
     "argnames": "argnums, with positions; keyword arguments are not differentiated",
     "argnum": "argnums",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
@@ -47,8 +48,8 @@ def vmap(
             argument that is the same for all examples, or a tuple with an entry per positional
             argument, each an int, None, or a tree of them that is a prefix of the argument. Keyword
             arguments are always mapped over axis 0.
-        out_axes: which axis of the results is the mapped one, likewise; None promises that a result does not depend on
-            the example.
+        out_axes: which axis of the results is the mapped one, in the same form. None promises that a result does not
+            depend on the example.
         axis_name: a hashable name for the mapped axis, for collectives such as ``psum`` inside ``fun``.
         axis_size: the number of examples, needed only when nothing is mapped.
 
@@ -71,11 +72,18 @@ def vmap(
     if not isinstance(in_axes, (int, tuple, list, type(None))):
         raise InputError(
             f"vmap: in_axes must be an int, None, or a tuple with an entry per positional argument, got "
-            f"{describe(in_axes)}. Wrap a tree for the first argument as (tree,)."
+            f"{describe(in_axes)}. {_of_in_axes(in_axes)}"
         )
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     says = "Vectorized version of {fun}: maps it over an axis of its arguments."
     return Transformed(run_vmap, fun, _Options(in_axes, out_axes, axis_name, axis_size), says)
+
+
+def _of_in_axes(given: Any) -> str:
+    """What to do about ``in_axes`` that are none."""
+    if backend.is_value(given) or isinstance(given, Tracer):
+        return "Write vmap(f)(x), not vmap(f, x)."
+    return "Wrap a tree for the first argument as (tree,)."
 
 
 def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
@@ -123,7 +131,7 @@ def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:
         return tree.broadcast_prefix(axes, whole)
     except ValueError as error:
         raise ShapeError(
-            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.structure(whole)}. "
+            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(tree.structure(whole))}. "
             f"It must be an int, None, or a prefix of that structure. ({error})"
         ) from None
 
@@ -140,10 +148,18 @@ def _normal(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
     rank = len(backend.shape_of(leaf))
     if not -rank <= axis < rank:
         raise ShapeError(
-            f"vmap: {where(number)} has rank {rank}, got in_axes={axis} for it. Map over an axis it has, or use None "
-            "for an argument that is the same for all examples."
+            f"vmap: {where(number)} has rank {rank}, got in_axes={axis} for it. {_of_rank(rank, where(number))}"
         )
     return axis % rank
+
+
+def _of_rank(rank: int, where: str) -> str:
+    """What to do about an argument without the axis to map over. A list of numbers was often meant to be an array."""
+    if where.startswith("keyword"):
+        return "Keyword arguments are mapped over axis 0: pass it by position, with None for it in in_axes."
+    if not rank and re.fullmatch(r"argument \d+\[\d+\]", where):
+        return "A list is a container of arrays: pass numpy.asarray(x), or None for what is the same for all examples."
+    return "Map over an axis it has, or use None for an argument that is the same for all examples."
 
 
 def _size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | None) -> int:

@@ -1,7 +1,7 @@
-"""Abstract values: what the short cases of operations need to know of a value, without looking at its numbers.
+"""Abstract values: what the fast paths of operations need to know about a value, without its numbers.
 
-The *aval* of an array of doubles is its shape, that of a number of doubles is its type; all else has None, which the
-general rules are for. A tracer's ``form`` remembers the aval of what it stands for.
+The *aval* of an array of doubles is its shape, that of a number is its type; other values have None and take the
+general path. A tracer's ``form`` remembers the aval of its value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBERS = frozenset((int, float, float64))
 
 
 def aval_of(v: Any) -> Any:
-    """The aval of a value, or of what a tracer stands for in the end, as the function that is running sees it.
+    """The aval of a value, or of the innermost value of a tracer, as the running function sees it.
 
     Example:
         >>> aval_of(np.ones((2, 3))), aval_of(np.ones(2, np.float32)), aval_of(2.0)
@@ -42,7 +42,7 @@ def aval_of(v: Any) -> Any:
 
 
 def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
-    """The aval of what two values give if they meet without broadcasting or promotion, else None.
+    """The aval of the result for two values if nothing broadcasts or promotes, else None.
 
     ``closed`` are types of numbers with which the operation is Python's own.
     """

@@ -33,17 +33,17 @@ ndarray = np.ndarray
 float64 = np.float64
 _PYTHON = frozenset((bool, int, float, complex))
 _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
-#: Types of what a tracer may hold that an operation's kernel takes as it is.
+#: Types of values in tracers that an operation's kernel takes without conversion.
 _PLAIN = frozenset((ndarray, float, float64))
 _NUMPY = _PLAIN | {np.float32, int}
-#: What Python computes of floats as NumPy does. Its quotients and powers raise errors, or are complex.
+#: Operators that compute floats as NumPy does. Python's quotients and powers raise errors, or are complex.
 _CLOSED = (add, sub, mul)
-#: What takes a number as an array without axes for what it is; powers look at Python's numbers.
+#: Operators that treat an array without axes as a number; powers look at Python's numbers.
 _CONVERTING = (add, sub, mul, truediv)
-#: What Python rounds otherwise than NumPy's functions, of complex numbers or of all.
+#: Operators that round differently in Python and in NumPy, for complex numbers or for all.
 _ROUNDING = (mul, pow, abs)
 
-#: What stands for names in the expressions of partial derivatives, besides rules and values.
+#: Names in the expressions of partial derivatives, in addition to rules and values.
 _EXPRESSIONS = {
     "LARGE": LARGE,
     "__name__": __name__,
@@ -71,14 +71,15 @@ def elementwise(
 
     Args:
         name: its name, and that of the array namespace's function when ``impl`` is None.
-        impl: ``impl(xp, *args)``.
+        impl: ``impl(xp, *args)``, which computes it; ``xp`` is the array namespace, NumPy or ``jax.numpy``.
         dx: the partial derivative in the first argument, see ``partials.Partial``.
         dy: the same for the second argument.
         dz: the same for the third.
         arity: the number of arguments, when the last ones have no partial derivative.
         operator: Python's operator that computes the same on two arrays or NumPy scalars, faster. It
             also marks arithmetic, whose result on Python numbers alone stays a Python number.
-        foreign: ``foreign(*args)`` where an argument is no value, a sparse matrix say; None where it cannot either.
+        foreign: ``foreign(*args)`` for arguments that are not values, such as a sparse matrix; it returns None for
+            those that it cannot take either.
 
     Example:
         >>> import numpy as np
@@ -129,9 +130,9 @@ class _Rules:
         self._pushes: dict[Any, tuple[Callable[..., Any], list[int], list[bool]]] = {}
 
     def pull(self, traced: Sequence[int], unlike: bool = False) -> tuple[Pull, tuple[str, ...]]:
-        """How a cotangent goes back to the arguments that are traced, and the names of what is saved for it.
+        """The pull for the traced arguments, and the names of the values that are saved for it.
 
-        Where one of them is ``unlike`` the result, of another shape or dtype, each cotangent is made like its argument.
+        If one of them is ``unlike`` the result (another shape or dtype), each cotangent gets that of its argument.
         """
         rules = [self.of[i] for i in traced]
         names = tuple([n for n in self.names if any(n in rule.names for rule in rules)])
@@ -213,7 +214,7 @@ class _Rules:
         return values
 
     def _pushed(self, moved: tuple[int, ...]) -> tuple[Callable[..., Any], list[int], list[bool]]:
-        """What makes the result's tangent of those of arguments, and of its values what a plan of a pull knows."""
+        """The function from tangents of arguments to that of the result, and facts about its values as in ``pull``."""
         rules = [self.of[i] for i in moved]
         names = [n for n in self.names if any(n in rule.names for rule in rules)]
         answers = [rule.added("total") if k else rule.forward for k, rule in enumerate(rules)]
@@ -273,7 +274,7 @@ _SHARED = {
     "twin": twin,
 }
 
-#: The aval of a plain result of what is not NumPy's own, an array without axes where a number went in, say.
+#: The aval of a plain result that is not from NumPy's own function: it may be an array without axes.
 _FORM = "None if aval is None else aval_of(ans)"
 #: That of a result that is no array.
 _NUMBER_FORM = "float64 if type(ans) is float64 else None"

@@ -55,12 +55,14 @@ def multilinear(
         impl: ``impl(xp, x, y, ..., **params)``.
         transposes: for each argument ``transpose(ct, ..., *, params)``, its cotangent; after ``ct`` it
             may name the other arguments and ``shape``, its own argument's shape.
-        batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
-        foreign: ``foreign(*args)`` where an argument is no value, a sparse matrix say; None where it cannot either.
-        meets: of two factors, whether nothing broadcasts or promotes, so that the transposes give cotangents of the
-            shape and dtype of their arguments as they are. It is what makes a product quick; left out, it never is.
-        at_once: of two factors, their product if they meet, else None: a faster way than to ask and then to compute.
-        operator: Python's operator of two operands that computes the same. It is asked of one that is no value.
+        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
+            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
+        foreign: ``foreign(*args)`` for arguments that are not values, such as a sparse matrix; it returns None for
+            those that it cannot take either.
+        meets: a function of two factors: whether nothing broadcasts or promotes, so that the transposes give cotangents
+            of the shape and dtype of their arguments. Without it, products do not take the fast path.
+        at_once: a function of two factors: their product if ``meets`` holds, else None. It saves a call.
+        operator: Python's operator of two operands that computes the same. It is used for an operand that is no value.
     """
 
     def push(position: int) -> Rule:
@@ -90,7 +92,7 @@ def primitive(
     hidden: int = 0,
     meets: Callable[..., bool] | None = None,
 ) -> Operation:
-    """Define an operation that brings its own rules, for one direction or for both.
+    """Define an operation with rules of its own, for reverse mode, forward mode or both.
 
     Args:
         name: its name, and that of the array namespace's function when ``impl`` is None.
@@ -100,19 +102,19 @@ def primitive(
             them as ``args``, and ``shape``, its own argument's shape. Left out, the transposes of ``jvps``.
         jvps: for each argument ``jvp(t, ..., *, params)``, the tangent of the result that the tangent
             ``t`` of that argument alone makes; the same names. Left out, the transposes of ``vjps``.
-        batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
+        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
+            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
         multiple: whether the result is a tuple of arrays; then ``ans``, ``ct`` and what ``jvps`` return
             are sequences.
-        sparse: whether ``vjps`` are told by a cotangent of None that nothing depends on a result; else they
-            are given zeros.
+        sparse: whether ``vjps`` get None as the cotangent of a result on which nothing depends; if not, they get zeros.
         loose: whether shape or dtype of a result depend on the values of the arguments.
         hidden: how many results after the first are there for the rules only; then the operation returns the first,
             and ``sparse`` must be true.
-        meets: of the arguments, whether ``vjps`` give cotangents of their shape and dtype as they are; then three of
-            them have no parameters.
+        meets: a function of the arguments: whether ``vjps`` give cotangents of their shape and dtype without further
+            work; then three of them have no parameters.
 
     Raises:
-        InputError: no rule, or a rule that names what there is not.
+        InputError: no rule, or a rule that names an unknown value.
 
     Example:
         >>> import numpy as np
@@ -251,7 +253,7 @@ class _Rules:
         return answer.replace("(ct", "(filled(ct, results)", 1) if self.filled else answer
 
     def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, list[str]]:
-        """How a cotangent goes back to the arguments that are traced, and the names of what is saved for it."""
+        """The pull for the traced arguments, and the names of the values that are saved for it."""
         rules = [self.pulls[i] for i in traced]
         if not any(rules):
             return None, []
@@ -274,7 +276,7 @@ def _keeper(name: str, names: Sequence[str]) -> Any:
 
 
 def _value(name: str) -> str:
-    """The expression of what a pull calls ``name``."""
+    """The expression for the value that a pull calls ``name``."""
     if name in NAMES:
         return f"args[{NAMES.index(name)}]"
     kind, _, position = name.partition("_")
@@ -376,7 +378,7 @@ def operation(*args, **params):
     return kernel(*args, **params)
 """
 
-#: Of three arguments that meet as they are: at once where all, or all but the first, are traced.
+#: For three arguments that need no promotion: a fast path if all, or all but the first, are traced.
 _TERNARY = """
 def operation(x, y, z):
     if type(y) is type(z) is Tracer and (numbers := (trace := y._trace).numbers) is not None and z._trace is trace:
@@ -482,7 +484,7 @@ class _FirstRules(_Rules):
         self.call, self.hidden = whole, hidden
 
     def cotangent(self, answer: str) -> str:
-        """An answer that is given None for the results that nobody sees."""
+        """An answer that gets None for the cotangents of hidden results."""
         return answer.replace("(ct", f"((ct{', None' * self.hidden})", 1)
 
     def reverse_first(self, args: Any, traced: Any, params: Any) -> Any:
@@ -527,7 +529,7 @@ def operation(*args, **params):
 
 
 def _forward(rules: _Rules, pushes: Sequence[Any], multiple: bool) -> Rule:
-    """How to push tangents: the sum of what each makes alone."""
+    """The forward rule: the sum of the tangents that each argument makes alone."""
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         if len(args) != len(pushes):

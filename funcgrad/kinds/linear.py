@@ -139,7 +139,8 @@ def linear(
         impl: ``impl(xp, x, ..., **params)``.
         transpose: ``transpose(ct, ..., *, params)`` gives the cotangent of ``x``; after ``ct`` it may
             name ``shape`` and ``dtype`` (those of ``x``), ``y`` and ``z``.
-        batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
+        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
+            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
         numpy: a faster way to compute it on an ndarray.
         view: whether NumPy's result shares the memory of ``x`` where it can, so that a write to one is seen
             in the other.
@@ -249,15 +250,16 @@ def nondifferentiable(
     loose: bool = False,
     operator: Callable[..., Any] | None = None,
 ) -> Operation:
-    """Define an operation whose derivative is zero wherever there is one: its result leaves the derivative's trace.
+    """Define an operation whose derivative is zero wherever it exists: its result is a constant.
 
     Args:
         name: its name, and that of the array namespace's function when ``impl`` is None.
         impl: ``impl(xp, *args, **params)``.
-        batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
+        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
+            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
         multiple: whether the result is a tuple of arrays.
         loose: whether shape or dtype of a result depend on the values of the arguments.
-        operator: Python's operator of two operands that computes the same. It is asked of one that is no value.
+        operator: Python's operator of two operands that computes the same. It is used for an operand that is no value.
     """
 
     def call(*args: Any, **params: Any) -> Any:

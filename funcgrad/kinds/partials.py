@@ -21,9 +21,9 @@ from funcgrad.writable import is_buffer
 
 __all__ = ["Partial", "PartialRule", "met", "product", "product_over", "scaled", "spread"]
 
-#: A partial derivative: a function of what it names among x, y, z, ans; one of these names where it is that value;
-#: a number where it is constant; a function whose first name is ``t`` where it acts on the (co)tangent itself; None
-#: where there is none.
+#: A partial derivative: a function of the values that it names among x, y, z, ans; one of these names, for that value;
+#: a number, for a constant; a function whose first name is ``t``, if it acts on the (co)tangent itself; None if there
+#: is none.
 Partial: TypeAlias = Callable[..., Any] | str | int | float | None
 
 ndarray = np.ndarray
@@ -36,8 +36,8 @@ class PartialRule:
 
     Attributes:
         names: the values that it needs, among x, y, z, ans.
-        forward: the expression of what it makes of a tangent ``ct``.
-        back: the same for a cotangent of which nothing else will be asked: a large one may be written over.
+        forward: the expression for its product with a tangent ``ct``.
+        back: the same for a cotangent that is not needed afterwards: a large one may be overwritten.
         functions: what ``d{argument}`` and ``raw_d{argument}`` stand for in them.
         differentiable: whether there is a derivative.
         constant: the partial where it is a number, else None.
@@ -79,7 +79,7 @@ class PartialRule:
         return f"{total} - ct" if self.constant == -1 else f"{total} + ({self.forward})"
 
     def conformed(self, position: int, last: bool) -> str:
-        """The cotangent in the shape and dtype of the argument, ``like_{position}``; what is summed is multiplied last.
+        """The cotangent in the shape and dtype of the argument, ``like_{position}``: multiplied, then summed.
 
         ``like_{position}`` is None for an argument that is like the result. ``back`` is for the ``last`` argument only.
         """
@@ -106,10 +106,10 @@ def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: d
 
 
 def met(v: Any, dtype: np.dtype[Any]) -> Any:
-    """``v`` as it meets the other arguments of an operation whose result has this dtype.
+    """``v`` converted as in an operation whose result has this dtype.
 
-    By itself NumPy takes the logarithm of a small integer in half precision, and what is below 0 is large if unsigned.
-    A Python number stays one where that is no difference: NumPy's functions make doubles of it.
+    Alone, NumPy takes the logarithm of a small integer in half precision, and negative unsigned numbers are large.
+    A Python number is not converted if that makes no difference: NumPy's functions make doubles of it.
     """
     kind = type(v)
     if kind is float or kind is int or kind is bool:
@@ -154,7 +154,7 @@ def _can_take(ct: ndarray, factor: Any) -> bool:
 def scaled(ct: Any, partial: Any) -> Any:
     """``ct * partial``, with a tracer on the left where there is one: NumPy's operators reach it slowly.
 
-    A large partial that nobody else holds is overwritten: new memory costs more than the product.
+    A large unshared partial is overwritten: new memory costs more than the product.
     """
     if type(ct) is ndarray:
         if (

@@ -43,9 +43,9 @@ Operation: TypeAlias = Callable[..., Any]
 
 #: The operators that Python asks the operand on the right for, where they are not the same with an ``r`` before.
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-#: What computes an operation of tables, which keep their labels; ``NotImplemented`` where arrays do not fit a table's.
+#: By primitive, its version for tables, which keeps labels; ``NotImplemented`` if arrays do not fit the table.
 OF_TABLES: dict[Primitive, Operation] = {}
-#: What makes an array of a list or a tuple, which may hold traced values.
+#: Functions that make an array from a list or a tuple, which may hold traced values.
 FROM_LISTS: list[Callable[[Any], Any]] = []
 
 
@@ -125,7 +125,7 @@ def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:
 
 
 def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, params: dict[str, Any]) -> Any:
-    """What an operation gives of an argument at ``position`` that is no value, if there is such a thing."""
+    """The result of an operation for an argument at ``position`` that is no value, if it has one."""
     if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
         return made
     if (made := _by_operand(primitive, args, position)) is not NotImplemented:
@@ -199,7 +199,7 @@ def positional_names(rule: Rule) -> tuple[str, ...]:
 
 
 def check_names(operation: str, names: Sequence[str], known: Iterable[str]) -> Sequence[str]:
-    """``names``, what a rule of ``operation`` asks for, if all of it is known."""
+    """The ``names`` that a rule of ``operation`` needs, if all are known."""
     if unknown := [name for name in names if name not in known]:
         raise InputError(
             f"{operation}: a rule names what it needs, got {', '.join(unknown)}. It may name {', '.join(known)}."

@@ -42,7 +42,8 @@ def jointly_linear(
         transpose: ``transpose(ct, shapes, wanted, *, params)`` gives the cotangents of the arguments at
             the positions ``wanted`` (rising), in that order; ``shapes`` are those of all arguments. A
             cotangent may have the result's dtype and a shape its argument broadcasts to.
-        batch: how a batch axis passes, see ``funcgrad.kinds.linear.Batching``.
+        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
+            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
         numpy: a faster way to compute it on ndarrays.
         fits: whether a cotangent always has the shape of its argument.
 

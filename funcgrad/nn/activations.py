@@ -289,10 +289,10 @@ def standardize(
         axis: one axis, several, or None for all.
         mean: the mean, when it is known, its axes kept.
         variance: the variance, likewise.
-        epsilon: what keeps the root away from 0.
+        epsilon: a small number added under the root, so that it is not 0.
         where: which elements count for mean and variance.
-        algorithm: accepted for the sake of code for JAX; whatever it is, the variance is computed from the distances
-            from the mean, which does not cancel.
+        algorithm: accepted for compatibility with JAX, and ignored: the variance is computed from the distances from
+            the mean, which does not cancel.
 
     Example:
         >>> fnn.standardize([1.0, 3.0], epsilon=0.0)

@@ -56,7 +56,7 @@ def dot_product_attention(
         query_seq_lengths: how many queries of each example count; the results of others are 0.
         key_value_seq_lengths: how many keys of each example take part.
         local_window_size: how many places before and after its own a query sees; one number for both.
-        implementation: accepted for the sake of code for JAX.
+        implementation: accepted for compatibility with JAX, and ignored.
         return_residual: whether to return the logsumexp of the logits as well, without a derivative in JAX; here it
             has one.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, reshape
+from funcgrad.nn.narrow import tell_shapes
 from funcgrad.nn.operations.affine import biased_product, is_biased_product
 from funcgrad.nn.operations.convolution import Geometry, convolution
 from funcgrad.numpy.creation import as_value
@@ -124,9 +125,9 @@ def conv(
 ) -> Array:
     """The kernels ``rhs`` slide over the arrays ``lhs``: what neural networks call convolution.
 
-    The kernel is not turned round. It is linear in each of the two, so derivatives of any order are convolutions again.
-    The arguments are those of ``jax.lax.conv_general_dilated``. Where kernels are so long that it pays, NumPy's
-    arrays are Fourier transformed: the error of an element is then that of rounding relative to the largest one.
+    The kernel is not flipped. The result is linear in each of the two, so derivatives of any order are convolutions
+    again. The arguments are those of ``jax.lax.conv_general_dilated``. For long kernels NumPy's arrays are Fourier
+    transformed; rounding errors are then relative to the largest element.
 
     Args:
         lhs: a batch of arrays, of shape (batch, features, *spatial) unless ``dimension_numbers`` says otherwise.
@@ -138,8 +139,8 @@ def conv(
         rhs_dilation: the same of ``rhs``.
         dimension_numbers: the layouts of ``lhs``, ``rhs`` and the result, such as ("NHWC", "HWIO", "NHWC"), or what
             ``jax.lax.conv_dimension_numbers`` gives; by default as above.
-        feature_group_count: the features are cut into so many groups, each with kernels of its own.
-        batch_group_count: the batch is cut into so many groups, each with kernels of its own.
+        feature_group_count: the number of groups of features; each group has kernels of its own.
+        batch_group_count: the number of groups of the batch; each group has kernels of its own.
 
     Raises:
         ShapeError: shapes that do not fit each other (a ``ValueError``).
@@ -183,11 +184,18 @@ def _grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array
     count = features * batches
     fits = features >= 1 and batches >= 1 and 1 in (features, batches) and c == i * features
     if not fits or o % count or n % batches:
+        got = (
+            f"got lhs {(n, c, *lengths)} as (batch, features, *spatial), rhs {(o, i, *places)} as (outputs, inputs, "
+            "*spatial)"
+        )
+        if count == 1:
+            raise ShapeError(
+                f"conv: {c} features do not fit a kernel of {i} inputs, {got}. Where the features come last, pass "
+                "dimension_numbers, such as ('NHWC', 'HWIO', 'NHWC')."
+            )
         raise ShapeError(
-            f"conv: {c} features do not fit a kernel from {i} to {o} features in {features} groups of features and "
-            f"{batches} groups of a batch of {n}, got shapes {(n, c, *lengths)} and {(o, i, *places)} as (batch, "
-            "features, *spatial) and (output, input, *spatial). lhs has input times groups features, the groups "
-            "divide output and batch, and only one of the two counts is above 1."
+            f"conv: features do not fit a kernel in {features} groups of features and {batches} groups of the batch, "
+            f"{got}. lhs needs {i * features} features; groups divide outputs and batch; one of the counts is 1."
         )
     kernels = reshape(rhs, to=(count, o // count, i, *places))
     if batches > 1:
@@ -223,8 +231,8 @@ def conv_transpose(
             zeros before and after the elements that were moved apart, for each spatial axis.
         rhs_dilation: how far the elements of ``rhs`` stand apart.
         dimension_numbers: as for ``conv``. Without them the features are the last axis, unlike there.
-        transpose_kernel: whether to turn ``rhs`` round and exchange its features, which gives the transpose, that is
-            the gradient, of ``conv`` with the same kernel.
+        transpose_kernel: whether to flip ``rhs`` and exchange its features. This gives the transpose (the gradient) of
+            ``conv`` with the same kernel.
 
     Example:
         >>> fnn.conv_transpose(np.ones((1, 2, 1)), np.array([1.0, 2.0]).reshape(2, 1, 1), 2).ravel()
@@ -257,7 +265,7 @@ def _transposed_border(window: int, stride: int, padding: str) -> tuple[int, int
 
 
 def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Array:
-    """``x @ kernel + bias``, in one step where it can be: less to record, and no array in between.
+    """``x @ kernel + bias`` as one operation where possible: less to record, and no array in between.
 
     Args:
         x: an array of shape (..., inputs).
@@ -268,15 +276,20 @@ def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Ar
         An array of shape (..., outputs).
 
     Raises:
-        ValueError: shapes that do not go together, NumPy's own.
+        ValueError: shapes that do not fit: NumPy's error, with a note that names the arguments.
 
     Example:
         >>> fnn.linear([[1.0, 2.0]], [[1.0], [10.0]], [0.5])
         array([[21.5]])
     """
-    if bias is None:
-        return matmul(x, kernel)
-    if is_biased_product(x, kernel, bias):
-        ans: Array = biased_product(x, kernel, bias)
-        return ans
-    return add(matmul(x, kernel), bias)
+    try:
+        if bias is None:
+            return matmul(x, kernel)
+        if is_biased_product(x, kernel, bias):
+            ans: Array = biased_product(x, kernel, bias)
+            return ans
+        return add(matmul(x, kernel), bias)
+    except ValueError as error:
+        fits = "linear: x has shape (..., inputs), kernel (inputs, outputs), bias (outputs,)"
+        tell_shapes(error, fits, x=x, kernel=kernel, bias=bias)
+        raise

@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import astype, reshape
-from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.nn.narrow import floating, restored, tell_shapes, widened
 from funcgrad.nn.operations import activations as prim
 from funcgrad.nn.operations.cross_entropy import class_cross_entropy, cross_entropy, weighted
 from funcgrad.numpy.axes import some_axes
@@ -178,7 +178,14 @@ def softmax_cross_entropy(
             weights = astype(weights, to=dtype)
         return _in_dtype(cross_entropy(x, weights, axis=axes), logits)
     mask = _mask(where, len(shape), axes)
-    terms = weighted(widened(labels), log_softmax(widened(logits), axis, where=mask))
+    scores = log_softmax(widened(logits), axis, where=mask)
+    try:
+        terms = weighted(widened(labels), scores)
+    except ValueError as error:
+        remedy = " For numbers of classes use softmax_cross_entropy_with_integer_labels."
+        fits = "softmax_cross_entropy: labels are probabilities in the shape of logits"
+        tell_shapes(error, fits, remedy, logits=logits, labels=labels)
+        raise
     return _in_dtype(-summed(terms, axis, where=True if mask is None else mask), logits)
 
 
@@ -190,7 +197,7 @@ def softmax_cross_entropy_with_integer_labels(
     Args:
         logits: logarithms of weights of the classes. -inf leaves a class out.
         labels: the number of the right class of each example.
-        axis: the axis of the classes; the classes of several axes are counted through.
+        axis: the axis of the classes; over several axes, the classes are numbered as in the flattened array.
         where: which classes, or which examples, count; a loss of nothing is 0.
 
     Raises:

@@ -56,3 +56,15 @@ def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
         return as_scalar(restored(function(widened(x), *args, **kwargs), dtype))
 
     return call
+
+
+def tell_shapes(error: ValueError, fits: str, remedy: str = "", **arrays: Any) -> None:
+    """Add to NumPy's error about shapes which ones were given, by the names of the arguments, and which ones fit.
+
+    Example:
+        >>> tell_shapes(error := ValueError("operands"), "kernel is (inputs, outputs)", x=np.ones((2, 3)), bias=None)
+        >>> error.__notes__
+        ['kernel is (inputs, outputs), got x (2, 3).']
+    """
+    shapes = [f"{name} {backend.shape_of(as_value(x))}" for name, x in arrays.items() if x is not None]
+    error.add_note(f"{fits}, got {', '.join(shapes)}.{remedy}")

@@ -11,7 +11,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.nn.activations import standardize
-from funcgrad.nn.narrow import floating, restored, widened
+from funcgrad.nn.narrow import floating, restored, tell_shapes, widened
 from funcgrad.numpy.axes import one_axis, some_axes
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reductions import mean
@@ -25,9 +25,14 @@ __all__ = ["batch_norm", "dropout", "group_norm", "layer_norm", "rms_norm"]
 
 def _scaled(x: Array, scale: ArrayLike | None, bias: ArrayLike | None, axes: tuple[int, ...]) -> Array:
     """``x * scale + bias``, the two having the lengths of ``axes``, or a shape that broadcasts to that of ``x``."""
-    if scale is not None:
-        x = x * _along(scale, backend.shape_of(x), axes)
-    return x if bias is None else x + _along(bias, backend.shape_of(x), axes)
+    try:
+        if scale is not None:
+            x = x * _along(scale, backend.shape_of(x), axes)
+        return x if bias is None else x + _along(bias, backend.shape_of(x), axes)
+    except ValueError as error:
+        fits = f"scale and bias have the lengths of the normalised axes {axes}"
+        tell_shapes(error, fits, x=x, scale=scale, bias=bias)
+        raise
 
 
 def _along(parameter: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
@@ -46,10 +51,10 @@ def layer_norm(
 
     Args:
         x: an array.
-        scale: factors of the lengths of ``axis``, or none.
-        bias: summands, likewise.
+        scale: an array to multiply with, which has the lengths of ``axis``; or none.
+        bias: an array to add, of the same lengths; or none.
         axis: one axis, several, or None for all.
-        epsilon: what keeps the root away from 0.
+        epsilon: a small number added under the root, so that it is not 0.
 
     Example:
         >>> fnn.layer_norm([1.0, 3.0], scale=[2.0, 2.0], bias=[0.0, 1.0], epsilon=0.0)
@@ -87,12 +92,12 @@ def batch_norm(
 
     Args:
         x: an array.
-        scale: a factor for each feature, or none.
-        bias: a summand for each feature, or none.
+        scale: a number to multiply each feature with, or none.
+        bias: a number to add to each feature, or none.
         mean: the mean of each feature, such as a running one; by default that of ``x``.
         variance: likewise.
         axis: the axis of the features.
-        epsilon: what keeps the root away from 0.
+        epsilon: a small number added under the root, so that it is not 0.
 
     Example:
         >>> fnn.batch_norm([[1.0, 5.0], [3.0, 5.0]], bias=[0.0, 1.0], epsilon=0.0, variance=[1.0, 1.0])
@@ -111,17 +116,17 @@ def batch_norm(
 def group_norm(
     x: ArrayLike, groups: int, scale: ArrayLike | None = None, bias: ArrayLike | None = None, epsilon: float = 1e-5
 ) -> Array:
-    """The features, along axis 1, in groups, each normalised for every example; as many groups as features is one each.
+    """Normalise groups of features, which lie along axis 1, for each example.
 
     Args:
         x: an array of shape (batch, features, ...).
-        groups: how many groups the features are cut into.
-        scale: a factor for each feature, or none.
-        bias: a summand for each feature, or none.
-        epsilon: what keeps the root away from 0.
+        groups: the number of groups of features.
+        scale: a number to multiply each feature with, or none.
+        bias: a number to add to each feature, or none.
+        epsilon: a small number added under the root, so that it is not 0.
 
     Raises:
-        ShapeError: the features cannot be cut into so many groups (a ``ValueError``).
+        ShapeError: the number of groups does not divide the number of features (a ``ValueError``).
 
     Example:
         >>> fnn.group_norm([[1.0, 3.0, 0.0, 4.0]], 2, epsilon=0.0)
@@ -146,8 +151,8 @@ def dropout(x: ArrayLike, rate: float, keep: Any) -> Array:
         x: an array.
         rate: the share of the elements that are dropped, below 1.
         keep: which elements stay: an array of booleans, or a ``numpy.random.Generator`` that draws it, in the shape
-            that ``x`` has here. Inside ``vmap`` that is one mask for all examples, and a compiled function draws once:
-            draw masks outside, and pass them as arguments.
+            that ``x`` has here. Inside ``vmap`` all examples share one mask, and a compiled function draws only once:
+            draw masks outside and pass them as arguments.
 
     Raises:
         InputError: ``keep`` is neither (a ``TypeError``).

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.errors import ShapeError
+from funcgrad.core import describe
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute
 from funcgrad.nn.convolution import Ints, Padding, borders, per_axis
 from funcgrad.nn.narrow import floating, restored, widened
@@ -32,6 +33,11 @@ def _pooled(
     axes: Sequence[int] | None,
 ) -> Array:
     """``operation(inputs, window, strides, pads)`` along ``axes``, which it finds last."""
+    if isinstance(window_shape, int):
+        raise InputError(
+            f"{call}: window_shape must have a length for each axis of the window, got {describe(window_shape)}. "
+            f"Write {(window_shape,) * 2} for a window of two axes."
+        )
     window = per_axis(call, "window_shape", tuple(window_shape), len(window_shape))
     shape = backend.shape_of(inputs)
     rank, count = len(shape), len(window)
@@ -59,7 +65,7 @@ def max_pool(
     *,
     axes: Sequence[int] | None = None,
 ) -> Array:
-    """The maximum of each window. Of equals in a window the first one gets the derivative, as in JAX.
+    """The maximum of each window. Of equal maxima in a window the first gets the derivative, as in JAX.
 
     Args:
         inputs: an array, of any number of leading axes.
@@ -107,7 +113,7 @@ def avg_pool(
         window_shape: the lengths of the window.
         strides: how far the window moves in one step; 1 by default.
         padding: borders of zeros.
-        count_include_pad: whether the borders count; else a mean is over what the window has of ``inputs``.
+        count_include_pad: whether the borders count; if not, a mean is over the elements of ``inputs`` in the window.
         axes: the axes that the window moves along; by default the last ones.
 
     Example:

@@ -1,4 +1,4 @@
-"""Reductions over segments: rows that bear the same number. The names and arguments are those of ``jax.ops``."""
+"""Reductions over segments: rows that have the same number. The names and arguments are those of ``jax.ops``."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def segment_sum(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Array:
-    """The sums of the rows of ``data`` that bear the same number.
+    """The sums of the rows of ``data`` that have the same number.
 
     Args:
         data: an array; its rows are along the first axis.
         segment_ids: an integer for each row. Rows with a negative one, or one that is too large, belong nowhere.
         num_segments: how many segments there are; by default one more than the largest number.
-        indices_are_sorted: accepted for the sake of code for JAX.
+        indices_are_sorted: accepted for compatibility with JAX, and ignored.
         unique_indices: likewise.
 
     Raises:
@@ -87,7 +87,7 @@ def segment_sum(
 
 @like(segment_sum)
 def segment_mean(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The means of the rows that bear the same number, 0 of no rows; arguments as for ``segment_sum``.
+    """The means of the rows that have the same number, 0 of no rows; arguments as for ``segment_sum``.
 
     Example:
         >>> fnn.segment_mean([1.0, 2.0, 4.0], [0, 2, 0])
@@ -102,7 +102,7 @@ def segment_mean(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(segment_sum)
 def segment_max(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The maxima of the rows that bear the same number; arguments as for ``segment_sum``.
+    """The maxima of the rows that have the same number; arguments as for ``segment_sum``.
 
     Equals share the derivative, each of k has 1/k. The maximum of no rows is -inf, or the least integer.
 
@@ -117,7 +117,7 @@ def segment_max(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(segment_sum)
 def segment_min(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The minima of the rows that bear the same number; arguments as for ``segment_sum``, ties as for ``segment_max``.
+    """The minima of the rows that have the same number; arguments as for ``segment_sum``, ties as for ``segment_max``.
 
     The minimum of no rows is inf, or the largest integer.
 
@@ -132,7 +132,7 @@ def segment_min(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(segment_sum)
 def segment_prod(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The products of the rows that bear the same number, 1 of no rows; arguments as for ``segment_sum``.
+    """The products of the rows that have the same number, 1 of no rows; arguments as for ``segment_sum``.
 
     Derivatives of every order are exact, however many rows are zero: nothing is divided.
 

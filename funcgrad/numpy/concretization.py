@@ -172,8 +172,12 @@ def _index(x: Tracer) -> int:
     _check_open(x)
     if x.dtype.kind not in "iu":
         raise ConcretizationError(
-            f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. Convert it with "
-            "x.astype(int), which is a constant for derivatives."
+            f"index(x): an index or a length must be an integer, got {describe(x)}{user_line()}. "
+            + (
+                "Pass one integer; arrays to join come in one list, as in concatenate([a, b])."
+                if x.shape
+                else "Convert it with x.astype(int), which is a constant for derivatives."
+            )
         )
     x = shared(x)
     answer: int = steer(x, operator.index(concrete(x, "index(x)", steers=False)))

@@ -172,6 +172,10 @@ def _of_statement() -> str:
     }.get(dis.opname[frame.f_code.co_code[frame.f_lasti]], "")
 
 
+#: What Python says of a call that is wrong, whatever the values are.
+_OF_CALLS = ("unexpected keyword argument", "object is not callable")
+
+
 def explain(error: Exception) -> None:
     """Add to an error of another library, where a traced value caused it, a note of what to call instead.
 
@@ -180,6 +184,8 @@ def explain(error: Exception) -> None:
     """
     said = (*getattr(error, "__notes__", []), "" if _MIXED in str(error) else str(error))
     if isinstance(error, FuncgradError) or any("funcgrad" in text for text in said):
+        return
+    if isinstance(error, TypeError) and any(text in str(error) for text in _OF_CALLS):
         return
     with suppress(Exception):  # whatever the frames hold, the error itself must reach the user
         if hint := _of_error(error):
@@ -209,6 +215,10 @@ def _of_error(error: Exception) -> str:
             " JAX takes no traced values, and no arrays that a transformed function has made. Use funcgrad.numpy's "
             "functions; make one of NumPy's of a function of JAX's: funcgrad.interop.from_jax(f); pass constants as "
             "numpy.asarray(c)."
+        )
+    if "JSON serializable" in str(error) and user is not None and _has_tracer(user.f_locals):
+        return (
+            " json takes plain values only: pass stop_gradient(x) of a number, stop_gradient(x).tolist() of an array."
         )
     if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
         # A routine in C has gone on after a refusal, so the next thing that Python did in it has failed.

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.backend import dtype_of, is_table, namespace_of
 from funcgrad.core import Primitive, Tracer, describe, twin
-from funcgrad.errors import InputError, UnsizedError
+from funcgrad.errors import InputError, ShapeError, UnsizedError
 from funcgrad.generated import with_names
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
@@ -216,12 +216,19 @@ def _round_number(x: Array, digits: int | None = None) -> Array:
     return rounded.astype(int) if digits is None else rounded
 
 
+def _delete_item(x: Tracer, index: Any) -> None:
+    raise ShapeError(
+        f"del x[i]: an array keeps its elements, got {describe(x)}{user_line()}. Use funcgrad.numpy.delete(x, i)."
+    )
+
+
 _CONTAINER: dict[str, Any] = {
     "__len__": _Length(),
     "__iter__": _iter,
     "__contains__": _contains,
     "__getitem__": getitem,
     "__setitem__": set_item,
+    "__delitem__": _delete_item,
     "__round__": _round_number,
 }
 
@@ -253,6 +260,9 @@ OF_TORCH = {
     "backward": "grad(f)(x), with what is computed here as the result of f",
     "detach": "stop_gradient(x)",
     "numpy": "x as it is: NumPy's functions take it",
+    "clone": "x.copy()",
+    "cpu": "x as it is",
+    "requires_grad_": "grad(f)(x), which differentiates f in what it is given",
     "requires_grad": "grad(f)(x), which differentiates f in what it is given",
 }
 

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy.assignment import as_condition, as_entries, fitted, names_twice, updated
 from funcgrad.numpy.choice import maximum, minimum
 from funcgrad.numpy.creation import as_value, asarray, astype, copy, new
 from funcgrad.numpy.faces import named
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.reductions import max as greatest
 from funcgrad.numpy.reductions import min as smallest
@@ -145,6 +147,11 @@ class At:
 
     def __getitem__(self, index: Any) -> Place:
         return Place(self._x, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise InputError(
+            f"x.at[i] = y: x.at gives changed copies, got an assignment{user_line()}. Write x = x.at[i].set(y)."
+        )
 
     def __repr__(self) -> str:
         return f"at({self._x!r})"

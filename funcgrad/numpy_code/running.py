@@ -218,8 +218,8 @@ def _own_of(leaf: Any) -> Any:
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
     """The block ``with as_written():``, also a decorator: transforms run functions once, as they are written.
 
-    Where code of NumPy's, SciPy's or ``math``'s would lose a derivative, a transform runs the function once more with
-    funcgrad's functions in place of these. In this block an error says what to change.
+    Elsewhere, if code of NumPy, SciPy or ``math`` would lose a derivative, a transform runs the function once more with
+    funcgrad's functions in their place. In this block it raises an error that says what to change.
 
     Example:
         >>> import math

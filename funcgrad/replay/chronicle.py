@@ -155,7 +155,7 @@ def close(before: dict[Any, float], now: dict[Any, float]) -> bool:
 
 def _sample(x: Any) -> Any:
     """A few numbers of an array, and means of all of them; None where there are none to look at."""
-    if isinstance(x, np.generic):
+    if isinstance(x, (np.generic, float, complex)):
         x = np.asarray(x)
     if type(x) is np.ndarray and x.size and x.dtype.kind in "fc":
         few, flat = x.flat[:: -(-x.size // _SAMPLE)], x.reshape(-1)

@@ -58,17 +58,17 @@ def crosscheck(
 ) -> Callable[P, CrossCheck]:
     """Check the derivatives of ``fun`` against JAX's and against numerical ones, in double precision.
 
-    Compared are the value; the gradient, or for results other than one real number a pullback of random
-    cotangents; the derivative along a random direction in forward mode; and with ``order=2`` the product
-    of the Hessian with that direction. Value and gradient are compared once more in a batch of examples
-    around the arguments, where a loop is the referee; compiled, by the rules of both libraries; and in
-    single precision, where double precision is. JAX differentiates the same function by its own rules: the function
-    may be written with plain NumPy, ``funcgrad.numpy``, pipelines or funcgrad's transforms. The referee
-    knows values of the function only: complex steps where the function is analytic, extrapolated
-    differences elsewhere.
+    It compares four quantities: the value; the gradient (for results other than one real number, a pullback of random
+    cotangents); the derivative along a random direction in forward mode; and with ``order=2`` the product of the
+    Hessian with that direction. It compares value and gradient again in a batch of examples, against a loop; compiled,
+    by the rules of both libraries; and in single precision, against double precision.
 
-    Where there is a difference the run is halved again and again, until it is found with which operation it
-    begins: its line, its stage of the pipeline, and whose rule stands alone.
+    JAX differentiates the same function by its own rules. The function may be written with plain NumPy,
+    ``funcgrad.numpy``, pipelines or funcgrad's transforms. The referee uses values of the function only: complex steps
+    where the function is analytic, extrapolated differences elsewhere.
+
+    Where results differ, a search halves the run until it finds the operation with which the difference begins: its
+    line, its stage of the pipeline, and whose rule stands alone.
 
     Args:
         fun: a pure function of arrays, numbers or pytrees, returning such.
@@ -76,20 +76,20 @@ def crosscheck(
         argnums: the positional arguments to differentiate; None for every floating leaf of all of them.
             Other leaves and keyword arguments are passed through.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is left out.
-        rtol: the largest error allowed, relative to the largest entry of a derivative. Where the referee is
-            concerned, ten times its own error estimate is allowed besides.
-        atol: the largest absolute error allowed besides.
+        rtol: the largest error allowed, relative to the largest entry of a derivative. Comparisons with the referee
+            allow ten times its own error estimate in addition.
+        atol: the largest absolute error allowed in addition.
         seed: of the random directions and cotangents.
-        also: what to compare besides: some of "vmap", "jit" and "float32". A function that branches on
-            values cannot be compiled, and has batches where all examples take the same branch; its report says so.
+        also: further comparisons: some of "vmap", "jit" and "float32". A function that branches on values cannot be
+            compiled, and can be mapped only where all examples take the same branch; the report says so.
         blame: whether to search for the operation.
-        device: where JAX runs: "cpu", "gpu", a ``jax.Device``; None for where it runs anyway.
+        device: where JAX runs: "cpu", "gpu", a ``jax.Device``; None for JAX's default.
 
     Returns:
         A function of the same arguments whose result is a ``CrossCheck``: a report with a row for each
-        quantity and leaf, true when all is well. A row in which the referee alone disagrees is well where
-        the function has a kink, and is not where it is smooth: then both libraries miss a part of the
-        derivative, as behind ``stop_gradient``.
+        quantity and leaf, true when all rows pass. A row in which the referee alone disagrees passes at a kink of the
+        function and fails where the function is smooth: then both libraries miss a part of the derivative, for example
+        behind ``stop_gradient``.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).

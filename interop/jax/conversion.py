@@ -165,8 +165,8 @@ T = TypeVar("T")
 def adopt(example: T) -> T:
     """Import JAX, so that funcgrad looks into the containers in ``example`` that are registered with it.
 
-    Where JAX is imported, as it is for whoever has a module of flax or equinox, nothing needs to be called:
-    transforms look into such containers by themselves.
+    Transforms look into such containers by themselves once JAX is imported, as flax and equinox do. Then this call
+    is not needed.
 
     Args:
         example: a module, a state, or any containers with such inside.

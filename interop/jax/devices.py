@@ -146,9 +146,9 @@ def moved(jax: Any, leaf: Any, to: Any) -> Any:
 
 @contextmanager
 def default_device(device: Any) -> Iterator[Any]:
-    """A block in which JAX puts new values on ``device``: what ``jit`` and ``from_jax`` compute from NumPy arrays.
+    """A block in which JAX puts new values on ``device``: results of ``jit`` and ``from_jax`` for NumPy arrays.
 
-    Values that are on a device stay there. The default of before comes back at the end, also after an error.
+    Values that are on a device stay there. The end of the block restores the previous default, also after an error.
 
     Args:
         device: ``"gpu"``, ``"cpu"``, ``"gpu:1"`` or a ``jax.Device``.

@@ -52,28 +52,25 @@ def jit(
 ) -> Callable[P, R]:
     """``fun`` compiled by XLA, or as straight NumPy code: NumPy arrays in, NumPy arrays out.
 
-    With ``backend="numpy"`` nothing but NumPy is needed. The function is run and its operations are listed, once for
-    each combination of containers, shapes and dtypes, and written down as a program of NumPy calls, which later calls
-    run. Where Python looked at a value (a branch, an index, a loop that stops on a tolerance) the program asks the same
-    question, and another answer records that way too. Results are those of the function to the last bit. The function
-    that comes back has ``source``, ``report()`` and ``save(path)``; see the page on graph mode.
+    With XLA, the default, the function runs once for each new combination of containers, shapes and dtypes, on abstract
+    values, which have a shape and a dtype only. Its operations are compiled, and later calls run the program. So Python
+    must not branch on values, and side effects (printing, drawing random numbers) happen only in that one run. Call
+    ``jit`` once and keep the result: it holds the compiled programs.
 
-    What follows is about XLA, the default.
+    ``grad(jit(f))`` runs one compiled program forward and one backward, by the rules of funcgrad; the values in between
+    stay on the device. Inside, every transform works: ``jit(grad(f))``, ``jit(vmap(f))``.
 
-    The function is run once for each new combination of containers, shapes and dtypes, on stand-ins that know
-    shape and dtype alone; what it does to them is compiled, and later calls run that. So Python must not
-    branch on values, and what it does besides computing (printing, drawing random numbers) is done that
-    once. Make the compiled function once as well: it holds what was compiled.
-
-    It can be differentiated and batched from outside: ``grad(jit(f))`` runs one compiled program forward and
-    one backward, by the rules of funcgrad, and what the second needs stays on the device. Inside, every
-    transform works: ``jit(grad(f))``, ``jit(vmap(f))``.
+    With ``backend="numpy"``, which needs no JAX, the first call for each combination records the operations and writes
+    them as a program of NumPy calls, which later calls run. Where Python looked at a value (a branch, an index, a loop
+    that stops on a tolerance) the program asks the same question, and a new answer is recorded too. Results are those
+    of the function to the last bit. The new function has ``source``, ``report()`` and ``save(path)``; see the page on
+    graph mode.
 
     Args:
         fun: a function of arrays and numbers in containers, written with NumPy, funcgrad.numpy, pipelines,
             funcgrad's transforms.
-        static_argnums: positions of arguments that Python needs as they are: flags, sizes, functions. They must
-            be hashable; another value compiles anew.
+        static_argnums: positions of arguments whose values Python needs: flags, sizes, functions. They must
+            be hashable; each value gets a program of its own.
         static_argnames: the same by name.
         donate_argnums: positions of arguments whose memory the results may take. A JAX array given there
             cannot be used any more; a NumPy array is copied.
@@ -81,9 +78,9 @@ def jit(
         in_shardings: how the arguments are distributed over devices: one ``jax.sharding.Sharding``, or a tuple
             with an entry per argument, each a sharding, None or a tree of them that is a prefix of it.
         out_shardings: the same of the result.
-        backend: "xla" or "numpy". What is about devices and memory is for the first only.
-        exact: for NumPy: whether results must be those of the function to the last bit. If not, numbers are computed by
-            Python's own ``math``, several times as fast, which rounds some of them otherwise.
+        backend: "xla" or "numpy". Options about devices and memory are for "xla" only.
+        exact: for "numpy": whether results must equal those of the function to the last bit. If not, single numbers are
+            computed by Python's ``math``, which is several times as fast and rounds some results differently.
 
     Returns:
         A function of the same arguments. float64 stays float64. NumPy results are read-only: they show the
@@ -92,8 +89,8 @@ def jit(
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
         StagingError: the function asked for a value while it was being compiled (a ``TypeError``).
-        InputError: an argument that is neither array nor number and not static, or a static or donated one that the
-            function has not; a backend that there is not (a ``TypeError``).
+        InputError: an argument that is neither array nor number and not static; the name of a static or donated
+            argument that the function does not have; an unknown backend (a ``TypeError``).
 
     Example:
         >>> import numpy as np

@@ -96,15 +96,15 @@ def _kind(a: Any) -> Any:
 def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
     """``fun`` as a function that JAX can transform, also if it calls plain NumPy.
 
-    A function of ``funcgrad.numpy`` works on JAX arrays as it is. This is for functions that call plain
+    Functions of ``funcgrad.numpy`` work on JAX arrays without it. ``to_jax`` is for functions that call plain
     NumPy (``np.sin(x)``), which would turn a JAX array into an ndarray and refuse a JAX tracer.
 
     Args:
         fun: a function of arrays or pytrees, written with NumPy, funcgrad.numpy or funcgrad's transforms.
 
     Returns:
-        A function of the same arguments. Floating and complex arrays, and all JAX arrays, are computed
-        with by JAX; integers, booleans and other leaves of plain Python and NumPy stay what they are.
+        A function of the same arguments. JAX computes with floating and complex arrays, and with all JAX arrays;
+        integers, booleans and other leaves of plain Python and NumPy stay unchanged.
         Precision is JAX's: float64 needs its x64 mode.
 
     Raises:

@@ -367,13 +367,13 @@ def from_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
     the other transforms call ``jax.vjp``, ``jax.jvp`` and ``jax.vmap``, in any order and to any depth.
 
     Args:
-        fun: a function of JAX arrays in any containers that funcgrad or JAX knows. It may be compiled, have
-            rules of its own, close over arrays; it need not be one that can be compiled. Python's
-            numbers, and everything that is no array, reach it as they are.
+        fun: a function of JAX arrays in any containers that funcgrad or JAX knows. It may be compiled, have rules of
+            its own, and close over arrays; it may also be one that cannot be compiled. Python's numbers, and other
+            values that are not arrays, reach it unchanged.
 
     Returns:
-        A function of the same arguments. It runs in double precision, and what it returns are NumPy
-        arrays, read-only; on floating JAX arrays it is ``fun`` itself, with JAX arrays as its result.
+        A function of the same arguments. It runs in double precision and returns read-only NumPy arrays. For floating
+        JAX arrays it is ``fun`` itself and returns JAX arrays.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).

@@ -3,9 +3,16 @@
 import dataclasses
 import datetime
 import functools
+import json
+import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
+import toolz
 
 import funcgrad as fg
 from funcgrad import errors
@@ -122,6 +129,142 @@ class TestArgnums:
     def test_not_ints(self, call, argnums):
         with raises(TypeError, call, "argnums", "ints"):
             getattr(fg, call)(first, argnums=argnums)
+
+
+@pytest.mark.parametrize("call", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian", "profile"])
+@pytest.mark.parametrize("x", [1.0, np.ones(3), np.ones(0), [1.0, 2.0], {"w": 1.0}], ids=repr)
+def test_the_argument_in_the_place_of_argnums(call, x):
+    with raises(TypeError, f"{call}: argnums must", re.escape(f"Write {call}(f)(x), not {call}(f, x).")):
+        getattr(fg, call)(cube, x)
+
+
+def test_names_in_the_place_of_positions():
+    for names in ("x", ("x", "y")):
+        with raises(TypeError, "Use positions, not names"):
+            fg.grad(first, argnums=names)
+
+
+def test_the_argument_in_the_place_of_options():
+    with raises(TypeError, "vmap: in_axes must be", r"Write vmap\(f\)\(x\), not vmap\(f, x\)"):
+        fg.vmap(cube, np.ones(3))
+    with raises(TypeError, "jit: static_argnums must be", r"Write jit\(f\)\(x\), not jit\(f, x\)"):
+        fg.jit(cube, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("fun", "says"),
+    [
+        (
+            lambda x: {"loss": x, "rest": x},
+            r"got a dict of 'loss': float64\[\], 'rest': float64\[\]\. Return one number",
+        ),
+        (lambda x: (v for v in [x]), "got generator .*Return a number that is computed from the arguments"),
+        (lambda x: x > 0, "dtype bool. Return a floating-point number: a comparison has no derivative"),
+        (lambda x: x.astype(int), "dtype int64. Return a floating-point number: an integer has no derivative"),
+    ],
+    ids=["dict", "generator", "bool", "int"],
+)
+def test_a_result_that_is_no_number_gets_one_remedy(fun, says):
+    with raises(TypeError, f"grad: the function must return .*{says}"):
+        fg.grad(fun)(1.0)
+
+
+def test_the_first_remedy_for_integers_is_one_to_write():
+    with raises(TypeError, r"got int 3 of dtype int64\. Convert it to float: 3\.0\.") as found:
+        fg.grad(cube)(3)
+    assert "allow_int=True" in found.value.__notes__[0]
+    with raises(TypeError, r"got int64\[2\]\. Convert it to float: x\.astype\(float\)\."):
+        fg.grad(cube)(np.arange(2))
+
+
+def test_lists_are_told_to_be_arrays():
+    with raises(TypeError, "list", r"Argument 0 is a list, .* Pass an array: numpy\.asarray\(x\)"):
+        fg.grad(lambda x: (x**2).sum())([1.0, 2.0])
+    with raises(ValueError, "A list is a container of arrays: pass numpy.asarray"):
+        fg.vmap(cube)([1.0, 2.0])
+
+
+def test_structures_are_written_as_in_python():
+    with raises(TypeError, r"jvp: .* got \(\*,\), expected \(\*, \*\), with \* for each array"):
+        fg.jvp(first, (1.0, 2.0), (1.0,))
+    with raises(TypeError, "pullback: .* got None, .* pass zeros"):
+        fg.vjp(cube, 1.0)[1](None)
+    with raises(ValueError, "tree.map: the trees have different structures: .*Pass the same containers"):
+        fg.tree.map(lambda a, b: a, [1.0], (1.0,))
+
+
+def test_second_derivatives_of_tables_say_what_to_pass():
+    with raises(TypeError, "hessian take no tables, .* pass series.to_numpy"):
+        fg.hessian(lambda s: (s**2).sum())(pd.Series([1.0, 2.0]))
+
+
+def test_keywords_of_vmap_are_told_how_they_are_mapped():
+    with raises(ValueError, r"vmap: keyword argument \['s'\] has rank 0", "pass it by position, with None for it"):
+        fg.vmap(lambda x, s: x * s)(np.ones(2), s=2.0)
+
+
+def test_results_of_vmap_are_told_to_be_arrays():
+    with raises(TypeError, "vmap: result leaf 0 .* got str 'a'", "Return arrays, numbers"):
+        fg.vmap(lambda x: "a")(np.ones(2))
+
+
+def test_hvp_names_itself():
+    with raises(TypeError, "hvp: the function must return a scalar"):
+        fg.hvp(cube, (np.ones(2),), (np.ones(2),))
+
+
+def test_numbers_that_numpy_does_not_know():
+    with raises(TypeError, r"grad: argument 0 .* got Decimal\('1'\)\. Convert it: float\(x\)"):
+        fg.grad(cube)(Decimal(1))
+    with raises(TypeError, r"multiply: argument 1 .* got Fraction\(1, 2\)\. Convert it: float\(x\)"):
+        fg.grad(lambda x: x * Fraction(1, 2))(1.0)
+
+
+def test_sparse_matrices_are_passed_by_their_values():
+    A = scipy.sparse.csr_array(np.eye(2))
+    with raises(TypeError, r"argument 0 is a sparse matrix, .* Pass its values, A\.data"):
+        fg.grad(lambda A: A.sum())(A)
+    got = fg.grad(lambda data: (scipy.sparse.csr_array((data, A.indices, A.indptr)) @ np.array([1.0, 3.0])).sum())(
+        A.data
+    )
+    assert got.tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "says"),
+    [
+        (lambda: fg.switch(0, np.sin, 1.0), TypeError, "switch: branches must be a list of functions"),
+        (lambda: fg.grad(lambda x: x.at.__setitem__(0, 1.0))(np.ones(2)), TypeError, r"Write x = x\.at\[i\]\.set\(y\)"),
+        (lambda: fg.grad(lambda x: x.__delitem__(0))(np.ones(2)), ValueError, r"Use funcgrad\.numpy\.delete\(x, i\)"),
+        (lambda: fg.grad(lambda x: fg.numpy.stack(x, x))(np.ones(2)), TypeError, "arrays to join come in one list"),
+        (lambda: fg.check_grads(cube, (1.0,), order=0), TypeError, "order must be at least 1"),
+        (lambda: fg.check_grads(lambda x: "a", (1.0,)), TypeError, "returns nothing .* got str 'a'"),
+        (lambda: fg.remat, AttributeError, "Use checkpoint"),
+        (lambda: fg.gradient, AttributeError, "Use grad"),
+    ],
+)
+def test_common_slips(call, kind, says):
+    with raises(kind, says):
+        call()
+
+
+def test_json_says_what_to_pass():
+    with raises(TypeError, "JSON serializable", r"pass stop_gradient\(x\) of a number"):
+        fg.grad(lambda x: x * len(json.dumps({"x": x})))(3.0)
+    assert fg.grad(lambda x: x * len(json.dumps({"x": fg.stop_gradient(x)})))(3.0) == 10.0
+
+
+def test_a_cached_function_says_how_to_be_called():
+    cached = toolz.memoize(lambda x: x * x)
+    with raises(TypeError, r"hash\(x\): a traced number cannot be a key", "call the function without its cache"):
+        fg.grad(cached)(3.0)
+
+
+@pytest.mark.parametrize("fun", [lambda x: x.T(), lambda x: np.sum(x, dim=0)], ids=["call", "keyword"])
+def test_a_wrong_call_is_not_blamed_on_traced_values(fun):
+    with pytest.raises(TypeError) as found:
+        fg.grad(fun)(np.ones(2))
+    assert not getattr(found.value, "__notes__", ())
 
 
 @dataclasses.dataclass

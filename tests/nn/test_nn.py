@@ -6,6 +6,7 @@ JAX and optax are asked in one compiled function per subject.
 import inspect
 import itertools
 import math
+import re
 from functools import partial
 
 import jax
@@ -596,6 +597,32 @@ def test_convolution_refuses(error, match, arguments):
         fnn.conv(**{"lhs": np.ones((1, 2, 3)), "rhs": np.ones((1, 2, 2)), **arguments})
 
 
+def test_features_that_come_last_are_told_how_to_be_named():
+    with pytest.raises(ShapeError, match=r"8 features do not fit a kernel of 3 inputs, got .*pass dimension_numbers"):
+        fnn.conv(np.ones((2, 8, 8, 3)), np.ones((3, 3, 3, 5)))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: fnn.linear(np.ones((2, 3)), np.ones((4, 5))), r"linear: .*, got x \(2, 3\), kernel \(4, 5\)\."),
+        (lambda: fnn.linear(np.ones((2, 3)), np.ones((3, 5)), np.ones(4)), r"bias \(outputs,\), got .* bias \(4,\)\."),
+        (
+            lambda: fnn.layer_norm(np.ones((2, 3)), np.ones(4)),
+            r"normalised axes \(1,\), got x \(2, 3\), scale \(4,\)\.",
+        ),
+        (
+            lambda: fnn.softmax_cross_entropy(np.ones((2, 3)), np.array([0, 1])),
+            r"labels \(2,\)\. For numbers of classes use softmax_cross_entropy_with_integer_labels",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named(call, says):
+    with pytest.raises(ValueError, match=r"broadcast|mismatch") as found:
+        call()
+    assert re.search(says, found.value.__notes__[0])
+
+
 def test_dimension_numbers_of_lax():
     numbers = jax.lax.conv_dimension_numbers((1, 4, 2), (2, 2, 3), ("NHC", "HIO", "NHC"))
     x, y = array(1, 4, 2), array(2, 2, 3, seed=1)
@@ -612,6 +639,11 @@ POOLS = [
     ((5, 4), (2, 3), (3, 2), [(1, 2), (0, 1)]),
     ((2, 3), (3, 1), (1, 1), "SAME_LOWER"),
 ]
+
+
+def test_a_window_of_one_number_is_refused():
+    with pytest.raises(InputError, match=r"max_pool: window_shape must .* got int 2\. Write \(2, 2\)"):
+        fnn.max_pool(np.ones((4, 4)), 2)
 
 
 def test_pools_are_those_of_lax():

@@ -2,7 +2,6 @@
 
 import operator
 from collections import deque
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -145,11 +144,12 @@ def test_what_says_that_it_is_an_array_is_one():
 
 @pytest.mark.parametrize(
     "operand",
-    [Knowing(), object(), Fraction(1, 2), "text", {1.0}, None],
+    [Knowing(), object(), "text", {1.0}, None],
     ids=lambda x: type(x).__name__,
 )
 def test_of_others_the_error_says_what_is_wrong(operand):
-    with pytest.raises(InputError, match=rf"multiply: argument 1 is not .* {type(operand).__name__} .* Pass arrays"):
+    shown = "None" if operand is None else f"{type(operand).__name__} "
+    with pytest.raises(InputError, match=rf"multiply: argument 1 is not .* {shown}.* Pass arrays"):
         grad(lambda x: x * operand)(X)
 
 

@@ -742,7 +742,7 @@ def test_what_cannot_be_written():
         "Make the array with dtype=complex, or write y.real.",
     )
     raises(InputError, lambda x: assign(x * 1, 0, "text"), "only numbers can be written, got str 'text'")
-    raises(InputError, lambda x: assign(x * 1, 0, None), "only numbers can be written, got NoneType None")
+    raises(InputError, lambda x: assign(x * 1, 0, None), "only numbers can be written, got None")
     raises(
         ConcretizationError,
         lambda x: assign(np.zeros(4), 0, x[0]),

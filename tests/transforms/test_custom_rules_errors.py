@@ -26,8 +26,16 @@ def pushed(rule):
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (grad(doubled(lambda x, ct: ct)), InputError, r"must return a tuple with 1 cotangents.* Return \(ct,\)"),
-        (grad(doubled(lambda x, ct: (ct, ct))), InputError, "must return a tuple with 1 cotangents"),
+        (
+            grad(doubled(lambda x, ct: ct)),
+            InputError,
+            r"must return a tuple with a cotangent for each .* Return \(ct,\)",
+        ),
+        (
+            grad(doubled(lambda x, ct: (ct, ct))),
+            InputError,
+            "must return a tuple with a cotangent for each differentiable argument, 1 here",
+        ),
         (
             grad(doubled(lambda x, ct: (fnp.sum(ct),))),
             ShapeError,

@@ -69,9 +69,9 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NONE) -> Any:
-    """``branches[index](*operands)``, with an ``index`` beyond the ends meaning the first or the last.
+    """``branches[index](*operands)``; an ``index`` beyond the ends means the first or the last branch.
 
-    It runs as ``cond`` does.
+    Branches run as those of ``cond`` do.
 
     Args:
         index: an integer.
@@ -90,6 +90,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         >>> grad(lambda x: switch(1, [fnp.sin, lambda x: x**3, fnp.exp], x))(2.0)
         np.float64(12.0)
     """
+    if callable(branches):
+        raise InputError(
+            f"switch: branches must be a list of functions, got {describe(branches)}. Write switch(index, [f, g], x)."
+        )
     branches = list(branches)
     if not branches:
         raise ShapeError("switch: there must be a branch, got none. Pass a list of functions.")

@@ -192,8 +192,8 @@ def agreed(call: str, found: Sequence[tuple[tree.PyTreeSpec, Sequence[Like]]]) -
     for number, (other, likes) in enumerate(found[1:], 1):
         if other != spec:
             raise InputError(
-                f"{call}: all branches must return the same structure, got {spec} from branch 0 and {other} from "
-                f"branch {number}. Return the same containers with the same keys."
+                f"{call}: all branches must return the same structure, got {tree.drawn(spec)} from branch 0 "
+                f"and {tree.drawn(other)} from branch {number}. Return the same containers with the same keys."
             )
         for place, (one, out) in enumerate(zip(results, likes, strict=True)):
             path = _path(tree.unflatten(spec, range(len(likes))), place)

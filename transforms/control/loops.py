@@ -52,7 +52,7 @@ def scan(
         init: the first carry, a pytree.
         xs: a pytree of arrays with first axes of one length, or None; then ``f`` is given None.
         length: the number of steps, where ``xs`` does not tell it.
-        reverse: whether to go from the last ``x`` to the first; ``ys`` are in the order of ``xs`` still.
+        reverse: whether to go from the last ``x`` to the first. ``ys`` keep the order of ``xs``.
         unroll: how many steps a compiled loop takes at a time; True for all.
 
     Returns:
@@ -141,8 +141,8 @@ class _Outputs:
         leaves, spec = checked_leaves("scan", "y", y)
         if self.rows and spec is not self.spec and spec != self.spec:
             raise InputError(
-                f"scan: y must have one structure in all steps, got {spec} after {self.spec}. Return the same "
-                "containers with the same keys."
+                f"scan: y must have one structure in all steps, got {tree.drawn(spec)} after "
+                f"{tree.drawn(self.spec)}. Return the same containers with the same keys."
             )
         self.spec = spec
         self.rows.append(carry.original(leaves))
@@ -333,7 +333,7 @@ def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: PyTree, *, unroll: int | bool | None = None
 ) -> Any:
-    """Run ``val = body_fun(i, val)`` for ``i`` from ``lower`` up to, and without, ``upper``.
+    """Run ``val = body_fun(i, val)`` for ``i`` in ``range(lower, upper)``.
 
     Plain Python on values. Where they are not known, under ``jax.jit``, it becomes ``jax.lax.fori_loop``, which has a
     reverse mode if the bounds are plain integers.

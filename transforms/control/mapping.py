@@ -169,8 +169,8 @@ class _Prefixes:
         )
         if spec != self.spec:
             raise InputError(
-                f"associative_scan: fn must return the structure of its arguments, got {spec} from {self.spec}. Return "
-                "the same containers with the same keys."
+                f"associative_scan: fn must return the structure of its arguments, got {tree.drawn(spec)} from "
+                f"{tree.drawn(self.spec)}. Return the same containers with the same keys."
             )
         for new, old in zip(leaves, b, strict=True):
             if backend.shape_of(new) != backend.shape_of(old):

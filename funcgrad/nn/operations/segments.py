@@ -1,4 +1,4 @@
-"""Extrema of segments, the rows that bear the same number."""
+"""Extrema of segments, the rows that have the same number."""
 
 from __future__ import annotations
 

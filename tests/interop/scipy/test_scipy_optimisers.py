@@ -603,7 +603,7 @@ def test_no_derivative_is_lost_silently(solve):
     [
         (lambda: minimize(lambda x: x, np.ones(2)), "must give one real number, got float64\\[2\\]"),
         (lambda: minimize(lambda x: x, 1.0j), "must give one real number"),
-        (lambda: minimize(lambda x: None, 1.0), "must give one real number, got NoneType"),
+        (lambda: minimize(lambda x: None, 1.0), "must give one real number, got None"),
         (lambda: minimize(rosenbrock, [1, 2]), "minimize: params\\[0\\] must be real or complex floating point"),
         (lambda: minimize(rosenbrock, {"n": "text"}), "minimize: params\\['n'\\] is not an array or a number"),
         (lambda: minimize(rosenbrock, {}), "nothing to look for"),
