@@ -1,7 +1,7 @@
 # Needs Python 3.11 or newer, git and make; everything else goes into .venv.
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-uncounted test-lowest lint format demo bench figures fuzz packages suites docs release-check gpu-check tell-demo clean
+.PHONY: help test test-uncounted test-lowest lint lint-quick format demo bench figures fuzz packages suites docs release-check gpu-check tell-demo clean
 
 # Asked for its version, not only looked up: a name on the path need not be a Python that runs.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -9,6 +9,9 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	then echo "$$python"; break; fi; done)
 BIN := .venv/bin
 WORKERS ?= 2
+
+# What Python compiles when it imports is kept, also where it is told not to.
+unexport PYTHONDONTWRITEBYTECODE
 
 # $(call step,TITLE,COMMAND): one line if all is well, the whole output if not.
 define step
@@ -19,17 +22,23 @@ endef
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-test: lint ## lint, then run tests, doctests, examples and README code
-	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal \
-		--durations 10 --durations-min 1
+# mypy works beside the tests: it takes the time of many, and of one processor only. What it says stands at the end.
+test: lint-quick ## lint, and run tests, doctests, examples and README code
+	@types=$$(mktemp); $(BIN)/mypy > $$types 2>&1 & checker=$$!; \
+	JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal \
+		--durations 10 --durations-min 1; tests=$$?; \
+	printf '%-16s' mypy; if wait $$checker; then echo ok; else echo FAILED; cat $$types; tests=1; fi; \
+	rm $$types; exit $$tests
 
 test-uncounted: .venv/.test ## run the tests where nothing counts as held by one alone, as without the GIL
 	@JAX_PLATFORMS=cpu $(BIN)/python -m pytest --quiet --numprocesses $(WORKERS) --dist worksteal --without-counts
 
-lint: .venv/.test ## run ruff, mypy and import-linter
+lint: lint-quick ## run ruff, import-linter and mypy
+	$(call step,mypy,$(BIN)/mypy)
+
+lint-quick: .venv/.test
 	$(call step,ruff check,$(BIN)/ruff check --quiet .)
 	$(call step,ruff format,$(BIN)/ruff format --check .)
-	$(call step,mypy,$(BIN)/mypy)
 	$(call step,import-linter,$(BIN)/lint-imports)
 
 # Not several processes: those of an older JAX wait for each other for minutes.
@@ -116,7 +125,9 @@ $(BIN)/python:
 		--editable '.[test]' --constraint tests/lowest.txt)
 	@touch $@
 
-# One stamp for each extra, remade when pyproject.toml changes.
+# One stamp for each extra, remade when pyproject.toml changes. All processors compile what was installed, but for the
+# tests that packages bring; pip would compile it all, on one, which takes half of installing.
 .venv/.%: pyproject.toml | $(BIN)/python
-	$(call step,install [$*],$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]')
+	$(call step,install [$*],$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[$*]')
+	@$(BIN)/python -m compileall -q -j 0 -x '/tests?/' .venv/lib >/dev/null 2>&1 || true
 	@touch $@

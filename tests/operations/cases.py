@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,14 @@ def row_modules() -> dict[str, Any]:
 
 
 def rows() -> list[Row]:
-    """Every row of every module."""
+    """Every row of every module: the same for all who ask, as to make their cases takes long."""
+    return list(_made())
+
+
+@cache
+def _made() -> tuple[Row, ...]:
     seen: dict[str, int] = {}
-    return [Row(asked(op), seen) for module in row_modules().values() for op in module.OPS]
+    return tuple(Row(asked(op), seen) for module in row_modules().values() for op in module.OPS)
 
 
 @contextmanager

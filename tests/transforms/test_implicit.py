@@ -56,9 +56,10 @@ def kepler(m):
 
 
 def kepler_in_jax(m):
-    e = m
-    for _ in range(27):
-        e = m + 0.3 * jnp.sin(e) * jnp.cos(0.1 * m)
+    """By Newton's method: each step squares the errors, those of derivatives too."""
+    e, pull = m, 0.3 * jnp.cos(0.1 * m)
+    for _ in range(5):
+        e = e - (e - m - pull * jnp.sin(e)) / (1.0 - pull * jnp.cos(e))
     return e
 
 

@@ -120,8 +120,10 @@ LOOKING = ("exponential", "nonzero", "elements", "counted")
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("made", MADE)
 def test_of_values_that_are_traced(made, name):
+    method = METHODS[name]  # a function that runs as it stands looks at all that it names
+
     def fun(x):
-        return METHODS[name](matrix(x, made))
+        return method(matrix(x, made))
 
     check_grads(fun, (VALUES,), order=2)
     if name not in LOOKING:
@@ -181,11 +183,12 @@ WRITES = (divided, bound, one_written, some_written, diagonal_written)
 @pytest.mark.parametrize("copied", COPIES)
 def test_who_sees_what_is_written(copied, kind, constant):
     """A write to the values of a matrix is seen in those of SciPy's that lie in the same memory, and in no other."""
+    copy = COPIES[copied]
     for write in WRITES:
 
         def fun(x, write=write):
             A = getattr(scipy.sparse, kind)(((VALUES if constant else x) * 1.0, PAIRS), shape=(3, 3))
-            B = COPIES[copied](A)
+            B = copy(A)
             if constant:
                 B.data[-1] = x[0]
             write(B)
