@@ -29,6 +29,7 @@ FIRST_STEP = 0.25  # of the scale of the point, which the directions carry
 STEPS = 22  # halved each time, the last is a ten-millionth
 COLUMNS = 6  # of the extrapolation table, the powers of the step below
 ENOUGH = 1e-11  # the relative error at which no smaller step is tried
+CONFIRMED = 1e-8  # the same where differences only confirm a complex step
 COMPLEX_STEP = 1e-30
 
 
@@ -65,13 +66,14 @@ class Measured(NamedTuple):
     method: str
 
 
-def extrapolate(rows: Iterable[tuple[Any, Any]], powers: Iterable[int]) -> Estimate:
+def extrapolate(rows: Iterable[tuple[Any, Any]], powers: Iterable[int], enough: float = ENOUGH) -> Estimate:
     """The limit of ``rows``, approximations with steps each half of the one before.
 
     Args:
         rows: pairs of arrays of one shape, an approximation and its rounding error; not all are taken
             when the error is small enough.
         powers: the powers of the step in the error of a row, one column of the table for each.
+        enough: the relative error that is small enough.
 
     Example:
         >>> from math import sin
@@ -96,7 +98,8 @@ def extrapolate(rows: Iterable[tuple[Any, Any]], powers: Iterable[int]) -> Estim
             best, error = np.where(better, new, best), np.where(better, off, error)
             table.append(new)
         before = table
-        if len(table) > 3 and np.all(error <= ENOUGH * abs(best)):
+        # the rounding error of a smaller step is twice as large: no error below that can become smaller
+        if len(table) > 3 and np.all((error <= enough * abs(best)) | (error <= 2 * rounding)):
             break
     if best is None or error is None:
         raise ValueError("extrapolate: there is no row to begin with.")
@@ -119,10 +122,12 @@ class Referee:
 
     def first(self, direction: Leaves) -> Measured:
         """The derivative along ``direction``."""
-        measured = _slope(self._values(direction), "differences")
         exact = self._complex_step(self.point, direction)
-        if exact is None or not np.all(abs(exact - measured.value) <= _doubt(measured)):
+        measured = _slope(self._values(direction), "differences", ENOUGH if exact is None else CONFIRMED)
+        if exact is None:
             return measured
+        if not np.all(abs(exact - measured.value) <= _doubt(measured)):
+            return _slope(self._values(direction), "differences")
         return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
 
     def second(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
@@ -196,7 +201,7 @@ class Referee:
         return np.imag(values) / COMPLEX_STEP
 
 
-def _slope(rows: Iterable[Sides], method: str) -> Measured:
+def _slope(rows: Iterable[Sides], method: str, enough: float = ENOUGH) -> Measured:
     """The derivative from values on both sides, and by how much it differs between the sides."""
     seen: list[Sides] = []
 
@@ -205,7 +210,7 @@ def _slope(rows: Iterable[Sides], method: str) -> Measured:
             seen.append(row)
             yield (row.right - row.left) / (2 * row.step), row.rounding / row.step
 
-    slope = extrapolate(differences(), range(2, 2 * COLUMNS + 2, 2))
+    slope = extrapolate(differences(), range(2, 2 * COLUMNS + 2, 2), enough)
     # the slopes of the two sides differ by the jump and by odd powers of the step
     bends = [((s.right - 2 * s.middle + s.left) / s.step, 4 * s.rounding / s.step) for s in seen]
     jump = extrapolate(bends, range(1, 2 * COLUMNS + 1, 2))
