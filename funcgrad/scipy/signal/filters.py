@@ -265,7 +265,7 @@ def savgol_filter(
     n, half = backend.shape_of(x)[-1], window_length // 2
     # each row gives one sample of a smoothed window from all of the window
     rows = savgol_filter(np.eye(window_length), window_length, polyorder, deriv, axis=0)
-    rows = constant(rows, x) / delta**deriv
+    rows = constant(rows, x) / fnp.astype(as_value(delta) ** deriv, np.empty(0, backend.dtype_of(x)).real.dtype)
     if mode != "interp":
         x = _continued(x, half, mode, cval)
     elif n < window_length:

@@ -177,7 +177,7 @@ def _density(
         weights[1 : -1 if frames.nfft % 2 == 0 else None] *= 2
     products = conj(first) * second
     found = fnp.mean(products, axis=-2) if average == "mean" else _median(products)
-    found = found * constant(weights, found) * scale
+    found = found * (constant(weights, found) * fnp.astype(scale, np.empty(0, backend.dtype_of(found)).real.dtype))
     return _frequencies(frames, fs, onesided), fnp.moveaxis(found, -1, axis)
 
 
