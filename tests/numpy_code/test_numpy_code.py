@@ -51,6 +51,7 @@ from funcgrad import (
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
 from funcgrad.interop import crosscheck, from_numpy, jit
 from funcgrad.interop.scipy import hessian_operator, jacobian_operator, least_squares, minimize, root, root_scalar
+from funcgrad.kinds import elementwise
 from funcgrad.numpy_code import is_conversion, running
 
 X = np.array([0.5, 1.5])
@@ -970,3 +971,10 @@ def test_a_mask_beside_traced_values_is_refused():
 def test_a_polynomial_as_an_object_is_evaluated():
     points = np.arange(3.0)
     check_grads(lambda x: np.polyval(np.poly1d(x), points) @ np.polyval(np.poly1d(x).deriv(), points), (X,), order=2)
+
+
+def test_an_operation_in_a_function_built_anew_keeps_its_rule():
+    steep = elementwise("sin", dx=lambda x: 3.0 * np.cos(x))
+    other = elementwise("steep", lambda xp, x: np.sin(x), dx=lambda x: 3.0 * np.cos(x))
+    for f in (steep, other):
+        assert grad(from_numpy(f))(0.0) == grad(from_numpy(lambda x, f=f: f(x)))(0.0) == grad(f)(0.0) == 3.0
