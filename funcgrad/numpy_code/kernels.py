@@ -128,9 +128,10 @@ def _gbsv(kl: int, ku: int, ab: Any, b: Any, **options: Any) -> tuple[Any, Any, 
 
 
 def _symmetric(ab: Any, lower: int) -> Any:
+    """The symmetric or Hermitian matrix, of which ``ab`` holds one half."""
     k, n = ab.shape[0] - 1, ab.shape[1]
     half = _dense(ab, k, 0, n) if lower else _dense(ab, 0, k, n)
-    return half + half.T - fnp.diag(fnp.diag(half))
+    return half + fnp.conj(half.T) - fnp.diag(fnp.diag(half))
 
 
 def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
@@ -142,12 +143,12 @@ def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
         if lower:
             out[j, : n - j] = fnp.diagonal(factor, -j)
         else:
-            out[k - j, j:] = fnp.diagonal(factor, -j)
+            out[k - j, j:] = fnp.conj(fnp.diagonal(factor, -j))
     return out, 0
 
 
 def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple[Any, Any, int]:
-    """LAPACK's ``sbevd``: the eigenvalues of a symmetric banded matrix."""
+    """LAPACK's ``sbevd`` and ``hbevd``: the eigenvalues of a symmetric or Hermitian banded matrix."""
     values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
     return values, vectors, 0
 
@@ -199,9 +200,15 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
-    ("scipy.linalg._flapack", "dgbsv"): _gbsv,
-    ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
-    ("scipy.linalg._flapack", "dsbevd"): _sbevd,
+    **{
+        ("scipy.linalg._flapack", name): ours
+        for ours, names in (
+            (_gbsv, "sgbsv dgbsv cgbsv zgbsv"),
+            (_pbtrf, "spbtrf dpbtrf cpbtrf zpbtrf"),
+            (_sbevd, "ssbevd dsbevd chbevd zhbevd"),
+        )
+        for name in names.split()
+    },
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
@@ -235,6 +242,8 @@ def kernel(fun: Any) -> Callable[..., Any] | None:
         owner: Any = sys.modules.get(module)
         for part in name.split("."):  # a method of a class may be meant
             owner = getattr(owner, part, None)
+        if module.startswith("scipy.linalg."):  # what SciPy's own code calls for each matrix of a batch
+            owner = getattr(owner, "__wrapped__", owner)
         if owner is fun:
             return ours
     return None

@@ -281,7 +281,7 @@ def _is_kept(value: Any) -> bool:
 
 
 def _is_rebuilt(value: Any) -> bool:
-    """Whether a function is built anew: it is no library's that is known, nor one that funcgrad has, nor an operation."""
+    """Whether a function is built anew: it is no library's that is known, no operation, nor one that funcgrad has."""
     if isinstance(getattr(value, "primitive", None), Primitive):
         return False  # what it computes is of plain arrays, and its derivative is that of its rules
     module = getattr(value, "__module__", None)

@@ -53,14 +53,13 @@ class Draw:
 
         return call
 
-    def of_theirs(self) -> Callable[..., Any]:
-        """NumPy's or SciPy's function, likewise; it may write to its arguments, which are copies."""
-        theirs = self.call.theirs
+    def of_copies(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """``fun`` of plain arguments likewise, which may write to them, for they are copies."""
 
-        def fun(*args: Any, **kwargs: Any) -> Any:
-            return theirs(*map(_copied, args), **{k: v if k == "out" else _copied(v) for k, v in kwargs.items()})
+        def of_copies(*args: Any, **kwargs: Any) -> Any:
+            return fun(*map(_copied, args), **{k: v if k == "out" else _copied(v) for k, v in kwargs.items()})
 
-        return self.of(fun)
+        return self.of(of_copies)
 
     @property
     def primals(self) -> tuple[Any, ...]:
