@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,38 @@ def examined(made: Draw, rng: np.random.Generator) -> Outcome:
         signal.signal(signal.SIGALRM, before)
 
 
+def told(options: argparse.Namespace, number: int) -> str:
+    """Examine one draw and print what disagrees; what became of it in a word."""
+    made, rng = drawn(options.family, options.seed, number, options.only)
+    outcome = examined(made, rng)
+    only = f" --only {options.only}" if options.only else ""
+    how = f"--family {options.family} --seed {options.seed}{only} --start {number} -n 1"
+    for kind, texts in (("", outcome.wrong), ("refused, ", outcome.refused if options.refusals else [])):
+        for text in texts[:1]:
+            print(f"{how}  # {made.text()}: {kind}{text}", flush=True)
+    return outcome.kind
+
+
+def kinds(options: argparse.Namespace, start: int, stop: int) -> Iterator[str]:
+    """What became of each draw. They run in another process, as some calls of SciPy end theirs."""
+    while start < stop:
+        reading, writing = os.pipe()
+        if not os.fork():
+            with os.fdopen(writing, "w", buffering=1) as out:
+                for number in range(start, stop):
+                    out.write(told(options, number) + "\n")
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as lines:
+            for line in lines:
+                start += 1
+                yield line.strip()
+        os.wait()
+        if start < stop:
+            start += 1
+            yield "the end of the process"
+
+
 def main() -> int:
     """Run, print disagreements and a summary; 1 if something disagreed."""
     parser = argparse.ArgumentParser(prog="fuzz.arguments", description="Random arguments of public functions.")
@@ -55,18 +89,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="functions whose name ends so")
     parser.add_argument("--refusals", action="store_true", help="print what funcgrad refuses, too")
     options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    for number in range(options.start, options.start + options.count):
-        made, rng = drawn(options.family, options.seed, number, options.only)
-        outcome = examined(made, rng)
-        counts[
-            "unfit" if outcome.unfit else "wrong" if outcome.wrong else "refused" if outcome.refused else "agree"
-        ] += 1
-        for kind, texts in (("", outcome.wrong[:1]), ("refused, ", outcome.refused[:1] if options.refusals else [])):
-            for text in texts:
-                only = f" --only {options.only}" if options.only else ""
-                how = f"--family {options.family} --seed {options.seed}{only} --start {number} -n 1"
-                print(f"{how}  # {made.text()}: {kind}{text}", flush=True)
+    counts = Counter(kinds(options, options.start, options.start + options.count))
     print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
     return 1 if counts["wrong"] else 0
 

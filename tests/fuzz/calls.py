@@ -34,8 +34,7 @@ METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
 OPEN = frozenset(
     words(
         "cho_factor eigh eigvalsh eigh_tridiagonal eig_banded eig null_space orth qr rq svd ldl eigs eigsh svds polar "
-        "subspace_angles orthogonal_procrustes qr_multiply schur hessenberg "
-        "sepfir2d"  # which ends the process where an array is empty
+        "subspace_angles orthogonal_procrustes qr_multiply schur hessenberg"
     )
 )
 

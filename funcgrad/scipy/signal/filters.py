@@ -264,8 +264,9 @@ def savgol_filter(
     x = fnp.moveaxis(x if backend.is_inexact(x) else fnp.astype(x, float), axis, -1)
     n, half = backend.shape_of(x)[-1], window_length // 2
     # each row gives one sample of a smoothed window from all of the window
-    rows = savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, axis=0)
-    rows = constant(rows, x)
+    rows = constant(savgol_filter(np.eye(window_length), window_length, polyorder, deriv, axis=0), x)
+    if deriv:
+        rows = rows / delta**deriv
     if mode != "interp":
         x = _continued(x, half, mode, cval)
     elif n < window_length:

@@ -8,6 +8,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
+from funcgrad.core import Tracer
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
@@ -127,7 +128,7 @@ def istft(
     x = x / constant(np.where(weight > 1e-10, weight, 1.0), x)
     if boundary:
         x = x[..., frames.length // 2 : n - frames.length // 2]
-    return np.arange(backend.shape_of(x)[-1]) / float(fs), x
+    return np.arange(backend.shape_of(x)[-1]) / fs, x
 
 
 @mirrors
@@ -178,12 +179,13 @@ def _density(
     second = first if signals[0] is signals[1] else _spectrum(y, frames, detrend, onesided)
     window = frames.window
     scale = 1 / (fs * np.sum(window**2)) if scaling == "density" else 1 / np.sum(window) ** 2
-    weights = np.full(backend.shape_of(first)[-1], scale)
+    weights = np.ones(backend.shape_of(first)[-1])
     if onesided:
         weights[1 : -1 if frames.nfft % 2 == 0 else None] *= 2
     products = conj(first) * second
     found = fnp.mean(products, axis=-2) if average == "mean" else _median(products)
-    found = found * constant(weights, found)
+    weights = weights * scale
+    found = found * (weights if isinstance(weights, Tracer) else constant(weights, found))
     return _frequencies(frames, fs, onesided), fnp.moveaxis(found, -1, axis)
 
 
