@@ -21,6 +21,7 @@ from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.numpy_code.radial import RADIAL
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
@@ -192,6 +193,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **FACTORIZATIONS,
     **IMAGES,
     **MINIMA,
+    **RADIAL,
     **SIGNALS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
@@ -231,7 +233,7 @@ PYTHONS = frozenset(
         "scipy.signal._waveforms",
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
-        *[module for module, _ in (*DISTRIBUTIONS, *MINIMA)],
+        *[module for module, _ in (*DISTRIBUTIONS, *MINIMA, *RADIAL)],
     )
 )
 

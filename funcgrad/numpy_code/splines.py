@@ -1,7 +1,7 @@
 """What SciPy has compiled of splines and piecewise polynomials, with derivatives; see ``kernels``.
 
-Knots and the places of data are constants; values, weights and coefficients may be traced, and so may the points at
-which a spline is evaluated.
+Values, weights and coefficients may be traced, and so may knots, the places of data and the points at which a spline is
+evaluated: in which piece a point lies depends on them as they are.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.optional import import_scipy
+from funcgrad.writable import is_buffer
+
+
+def _knots(t: Any) -> Any:
+    """Knots for NumPy where they are constants; else as they are."""
+    return t if isinstance(t, Tracer) and not is_buffer(t) else np.asarray(t)
 
 
 def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
     """The number of the piece that each point lies in, and whether it lies outside of all."""
-    knots = np.asarray(knots)
+    knots = _knots(knots)
     inside = fnp.searchsorted(knots, x, "right") - 1
     outside = fnp.logical_or(fnp.logical_or(x < knots[0], x > knots[-1]), fnp.isnan(x))
     return fnp.clip(inside, 0, len(knots) - 2), fnp.logical_and(outside, not extrapolate)
@@ -55,7 +61,7 @@ def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -
 def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
     """``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
     place, outside = _piece(x, knots, bool(extrapolate))
-    knots = np.asarray(knots)
+    knots = _knots(knots)
     width = (knots[place + 1] - knots[place])[:, None]
     rows = [fnp.take(row, place, axis=0) for row in c]
     for _ in range(nu):
@@ -69,7 +75,7 @@ def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) 
 
 def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> None:
     """``_ppoly.integrate``: the integral from ``a`` to ``b``, which is not smaller."""
-    knots = np.asarray(knots)
+    knots = _knots(knots)
     (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
     total = fnp.zeros(out.shape)
     for n in range(int(first), int(last) + 1):
@@ -83,7 +89,7 @@ def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -
 def _fix_continuity(c: Any, knots: Any, order: int) -> None:
     """``_ppoly.fix_continuity``: lower coefficients such that derivatives up to ``order`` pass from piece to piece."""
     k = len(c)
-    knots = np.asarray(knots)
+    knots = _knots(knots)
     for n in range(1, c.shape[1]):
         s = knots[n] - knots[n - 1]
         for nu in range(order, -1, -1):
@@ -96,7 +102,7 @@ def _fix_continuity(c: Any, knots: Any, order: int) -> None:
 
 def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
     """The ``k + 1`` B-splines that are not zero in the piece ``place``, by the formula of de Boor and Cox."""
-    values, t = [fnp.ones_like(x)], np.asarray(t)
+    values, t = [fnp.ones_like(x)], _knots(t)
     for degree in range(1, k + 1):
         saved: Any = 0.0
         new = []
@@ -111,7 +117,7 @@ def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
 
 def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
     """Splines with coefficients ``c[i, n]`` at ``x``."""
-    t, c = np.asarray(t), c[: len(t) - k - 1]
+    t, c = _knots(t), c[: len(t) - k - 1]
     for degree in range(k, k - nu, -1):
         widths = t[degree + 1 : len(t) - 1] - t[1 : len(t) - degree - 1]
         c = degree * (c[1:] - c[:-1]) / fnp.where(widths == 0, 1.0, widths)[:, None]
@@ -141,7 +147,7 @@ def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
 
 def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any, int]:
     """``dfitpack.splder``: what is outside is as ``ext`` says: extrapolated, zero, an error, or the boundary's."""
-    t = np.asarray(t)
+    t = _knots(t)
     low, high = t[k], t[len(t) - k - 1]
     outside = fnp.logical_or(x < low, x > high)
     if ext == 2 and fnp.any(outside):
@@ -159,11 +165,11 @@ def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
 
 def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     """``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
-    t = np.asarray(t)
+    t = _knots(t)
     n = len(t) - k - 1
     widths = (t[k + 1 : k + 1 + n] - t[:n]) / (k + 1)
     sums = fnp.concatenate([np.zeros(1), fnp.cumsum(fnp.asarray(c)[:n] * widths)])
-    knots = np.concatenate([t[:1], t, t[-1:]])
+    knots = fnp.concatenate([t[:1], t, t[-1:]])
     ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
     low, high = _spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
     return high - low, None
@@ -196,12 +202,33 @@ def _design(t: Any, k: int, x: Any, nu: int = 0) -> Any:
     return _spline(t, np.eye(len(t) - k - 1), k, x, nu, True)
 
 
+def _colocation(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
+    """``_dierckx._coloc``: the design matrix, its diagonals in columns of ``ab``, below ``offset`` rows."""
+    place, values = _within(t, k, x)
+    rows = np.arange(len(x)) + offset
+    for j, value in enumerate(values):
+        column = place - k + j
+        ab[column, 2 * k + rows - column] = value
+
+
+def _data_matrix(x: Any, t: Any, k: int, w: Any, extrapolate: bool = False) -> tuple[Any, Any, int]:
+    """``_dierckx.data_matrix``: of each row of the weighted design matrix what is not zero, and where it begins."""
+    place, values = _within(t, k, x)
+    return fnp.stack(values, axis=1) * fnp.asarray(w)[:, None], place - k, len(t) - k - 1
+
+
+def _within(t: Any, k: int, x: Any) -> tuple[Any, list[Any]]:
+    """The piece of each point, of those between the boundary knots, and the B-splines that are not zero there."""
+    place = fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, len(t) - k - 2)
+    return place, _basis(t, k, fnp.asarray(x), place)
+
+
 def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
     """The knots that FITPACK chooses for a spline through all points: these without the outermost, or their middles."""
-    x, half = np.asarray(x, float), (k + 1) // 2
+    x, half = _knots(x) * 1.0, (k + 1) // 2
     inner = x[half : len(x) - half] if k % 2 else (x[half : len(x) - half] + x[half + 1 : len(x) - half + 1]) / 2
-    ends = [x[0] if low is None else low], [x[-1] if high is None else high]
-    return np.concatenate([ends[0] * (k + 1), inner[: len(x) - k - 1], ends[1] * (k + 1)])
+    low, high = x[0] if low is None else low, x[-1] if high is None else high
+    return fnp.concatenate([fnp.stack([low] * (k + 1)), inner[: len(x) - k - 1], fnp.stack([high] * (k + 1))])
 
 
 def _nearest(x: Any, y: Any, w: Any, t: Any, k: int) -> tuple[Any, Any]:
@@ -226,7 +253,8 @@ def _fitted(task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any,
         Its knots, its coefficients, what is left of ``y``, squared, and FITPACK's number for how it was found.
     """
     if task == -1:
-        knots = np.concatenate([[xb] * (k + 1), np.asarray(t[k + 1 : len(t) - k - 1]), [xe] * (k + 1)])
+        inner = _knots(t)[k + 1 : len(t) - k - 1]
+        knots = fnp.concatenate([fnp.stack([xb] * (k + 1)), inner, fnp.stack([xe] * (k + 1))])
         c, left = _nearest(x, y, w, knots, k)
     elif task == 0 and s == 0:
         knots, left = _interpolating_knots(x, k, xb, xe), 0.0
@@ -269,7 +297,7 @@ def _fpcurfm1(x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe:
 
 def _qr_reduce(a: Any, offset: Any, nc: int, y_w: Any) -> None:
     """``_dierckx.qr_reduce`` of a matrix whose rows ``a`` begin at ``offset``; it does what ``fpback`` does, too."""
-    columns = np.asarray(offset)[:, None] + np.arange(a.shape[1])
+    columns = fnp.asarray(offset)[:, None] + np.arange(a.shape[1])
     matrix = fnp.zeros((len(a), nc))
     matrix[np.arange(len(a))[:, None], columns] = a
     y_w[:nc] = fnp.linalg.lstsq(matrix, y_w, rcond=None)[0]
@@ -298,15 +326,15 @@ def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any,
     """``_fitpack._insert``: the same spline with ``x`` as a knot, ``m`` times more, by the formula of Boehm."""
     if per:
         raise ConversionError("scipy.interpolate.insert: of traced values no spline is periodic. Pass per=False.")
-    t = np.asarray(t, float)
+    t = _knots(t) * 1.0
     c = fnp.asarray(c)[: len(t) - k - 1]
     for _ in range(m):
-        last = int(np.clip(np.searchsorted(t, x, "right") - 1, k, len(t) - k - 2))
+        last = int(fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, len(t) - k - 2))
         knots, ends = t[last - k + 1 : last + 1], t[last + 1 : last + k + 1]
         share = (x - knots) / (ends - knots)
         between = share * c[last - k + 1 : last + 1] + (1 - share) * c[last - k : last]
         c = fnp.concatenate([c[: last - k + 1], between, c[last:]])
-        t = np.insert(t, last + 1, x)
+        t = fnp.insert(t, last + 1, x)
     return t, fnp.concatenate([c, np.zeros(k + 1)]), 0
 
 
@@ -436,7 +464,7 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
     for axis, (t, k, x, order) in enumerate(
         zip(self.t, self.k, columns, [0] * ndim if nu is None else nu, strict=True)
     ):
-        splines = _design(np.asarray(t), int(k), x, int(order))
+        splines = _design(t, int(k), x, int(order))
         value = fnp.einsum("pn,pn...->p..." if axis else "pn,n...->p...", splines, value)
         outside = outside | (x < t[k]) | (x > t[len(t) - k - 1])
     value = value if extrapolate else fnp.where(outside.reshape(-1, *[1] * (value.ndim - 1)), np.nan, value)
@@ -470,7 +498,9 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._ppoly", "fix_continuity"): _fix_continuity,
     ("scipy.interpolate._ppoly", "real_roots"): real_roots,
     ("scipy.interpolate._dierckx", "evaluate_spline"): _evaluate_spline,
+    ("scipy.interpolate._dierckx", "_coloc"): _colocation,
     ("scipy.interpolate._dierckx", "_norm_eq_lsq"): _norm_eq_lsq,
+    ("scipy.interpolate._dierckx", "data_matrix"): _data_matrix,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
     ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
