@@ -225,7 +225,7 @@ def _within(t: Any, k: int, x: Any) -> tuple[Any, list[Any]]:
 
 def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
     """The knots that FITPACK chooses for a spline through all points: these without the outermost, or their middles."""
-    x, half = _knots(x) * 1.0, (k + 1) // 2
+    x, half = fnp.asarray(_knots(x), float), (k + 1) // 2
     inner = x[half : len(x) - half] if k % 2 else (x[half : len(x) - half] + x[half + 1 : len(x) - half + 1]) / 2
     low, high = x[0] if low is None else low, x[-1] if high is None else high
     return fnp.concatenate([fnp.stack([low] * (k + 1)), inner[: len(x) - k - 1], fnp.stack([high] * (k + 1))])
@@ -326,7 +326,7 @@ def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any,
     """``_fitpack._insert``: the same spline with ``x`` as a knot, ``m`` times more, by the formula of Boehm."""
     if per:
         raise ConversionError("scipy.interpolate.insert: of traced values no spline is periodic. Pass per=False.")
-    t = _knots(t) * 1.0
+    t = fnp.asarray(_knots(t), float)
     c = fnp.asarray(c)[: len(t) - k - 1]
     for _ in range(m):
         last = int(fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, len(t) - k - 2))

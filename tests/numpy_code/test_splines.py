@@ -133,8 +133,10 @@ def test_radial_functions_where_points_coincide(kernel):
         return si.RBFInterpolator(points, values, kernel=kernel, epsilon=1.3)(at).sum()
 
     check_grads(total, (points, Y[:7], np.array([[0.5, 0.4]])), order=1)
-    for order in (1, 2) if kernel in SMOOTH else (1,) if kernel != "linear" else ():
-        check_grads(lambda at: total(points, Y[:7], at), (points[3:4],), order=order)
+    here = lambda at: total(points, Y[:7], at)
+    np.testing.assert_allclose(grad(here)(points[3:4]), differences(here, points[3:4]), rtol=1e-4, atol=1e-6)
+    if kernel in SMOOTH:
+        check_grads(here, (points[3:4],), order=2)
 
 
 def test_roots_to_second_order():
