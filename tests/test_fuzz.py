@@ -13,6 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fuzz.arguments import drawn, examined
+from fuzz.calls import FAMILIES, Call
+from fuzz.demands import judged
+from fuzz.draws import draw
 from fuzz.evaluating import evaluated
 from fuzz.generating import generate
 from fuzz.judging import FAILURES, Verdict, compiled, judge, theirs
@@ -21,6 +25,7 @@ from fuzz.reproducers import script
 from fuzz.running import CHUNK, Found, Summary, Workers, examine
 from fuzz.shrinking import shrink
 from helpers import at_least
+from operations.spec import Sample
 
 import funcgrad.numpy as fnp
 from funcgrad.kinds import elementwise
@@ -204,3 +209,29 @@ def test_interrupted():
 def test_verdicts_have_names():
     assert "agree" not in FAILURES
     assert len(set(FAILURES)) == len(FAILURES)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_arguments(family):
+    for number in range(4):
+        made, rng = drawn(family, SEED, number)
+        assert made.text() == drawn(family, SEED, number)[0].text()
+        assert not examined(made, rng).wrong, made.text()
+
+
+def test_wrong_results_of_arguments_are_found():
+    def found(ours, *args):
+        rng, call = np.random.default_rng(0), Call("f", ours, np.sin, Sample(args))
+        return "".join("".join(judged(draw(call, rng), rng).wrong) for _ in range(10))
+
+    x = np.array([0.3, 0.7])
+    assert found(fnp.sin, x) == ""
+    assert "differences give" in found(elementwise("sin", dx=lambda x: fnp.cos(x) * 1.0001), x)
+    assert "NumPy has" in found(fnp.cos, x)
+    assert "raised AttributeError" in found(lambda x: fnp.sin(x.shapes), x)
+
+    def overwriting(x):
+        x[0] = 1.0
+        return fnp.sin(x)
+
+    assert found(overwriting, x.copy()) != ""

@@ -4,10 +4,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.ndimage
+import scipy.signal
+import scipy.special
+from helpers import differences, identical, normal, traced
+from scipy.spatial import distance
 
 import funcgrad.numpy as fnp
 from funcgrad import (
     associative_scan,
+    check_grads,
     checkpoint,
     custom_jvp,
     custom_vjp,
@@ -25,7 +32,7 @@ from funcgrad import (
     vmap,
     while_loop,
 )
-from funcgrad.errors import ReadOnlyError
+from funcgrad.errors import ConversionError, ReadOnlyError
 from funcgrad.interop import jit, to_jax
 
 X = np.array([2.0, 3.0])
@@ -386,3 +393,181 @@ def test_rows_joined_in_a_batch_along_the_last_axis_are_one_piece_of_memory(join
         vmap(mapped)(xs[None])[0],
     ):
         np.testing.assert_array_equal(found, wanted)
+
+
+# ---- of random arguments -----------------------------------------------------------------------------------
+
+
+REDUCTIONS = (
+    "sum prod max min ptp all any argmax argmin argsort nansum nanprod nanmin nanmax nanmean nanvar count_nonzero "
+    "cumsum cumprod nancumsum"
+)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS.split())
+def test_a_number_has_an_axis_where_numpys_functions_take_it(name):
+    for axis in (0, -1):
+        want = getattr(np, name)(np.float64(1.5), axis=axis)
+        identical(getattr(fnp, name)(np.float64(1.5), axis=axis), want)
+        identical(traced(lambda x, axis=axis: getattr(fnp, name)(x, axis=axis), np.float64(1.5)), want)
+
+
+def test_a_number_has_an_axis_to_read_along():
+    assert grad(lambda x: fnp.sum(fnp.take(x, [0, 0], axis=-1)) + fnp.sum(fnp.repeat(x, 3, axis=0)))(1.5) == 5.0
+    for refused in (fnp.mean, fnp.sort, fnp.flip):
+        with pytest.raises(np.exceptions.AxisError):
+            grad(lambda x, refused=refused: fnp.sum(refused(x, axis=0)))(1.5)
+
+
+def test_functions_of_pythons_numbers():
+    assert grad(fnp.logsumexp)(0.5) == 1.0
+    for f in (lambda x: fnp.interp(0.6, X, [1.0, 2.0], left=x), lambda x: fnp.interp(x, X, [1.0, 2.0], right=1.5)):
+        identical(traced(f, 0.6), np.float64(f(0.6)))
+
+
+def test_the_length_of_nothing_does_not_move():
+    nothing = np.zeros((2, 0))
+    for norm in (fnp.linalg.norm, fnp.linalg.vector_norm, lambda x: scipy.linalg.norm(x)):
+        assert jvp(norm, (nothing,), (nothing,)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("share", [1.0, 1.5])
+def test_least_squares_where_no_share_of_singular_values_is_meant(share):
+    """LAPACK takes the rounding in its place."""
+    a, b = normal(5, 2), np.ones(5)
+    want = grad(lambda a: fnp.linalg.lstsq(a, b, -1.0)[0][0])(a)
+    np.testing.assert_allclose(grad(lambda a: fnp.linalg.lstsq(a, b, share)[0][0])(a), want, rtol=1e-12)
+
+
+def test_sylvesters_equation_of_real_and_complex_matrices():
+    """SciPy's own solution is wrong where the real matrix has complex eigenvalues."""
+    turning, other, right = np.array([[0.5, 1.0], [-1.0, 0.3]]), normal(3, 3) + 1j * normal(3, 3, seed=1), normal(2, 3)
+    found = traced(scipy.linalg.solve_sylvester, turning, other, right)
+    np.testing.assert_allclose(turning @ found + found @ other, right, atol=1e-12)
+    total = lambda t: np.real(np.sum(scipy.linalg.solve_sylvester(turning * t, other, right)))
+    np.testing.assert_allclose(grad(total)(1.2), differences(lambda t: traced(total, t), 1.2), rtol=1e-9)
+    found = traced(scipy.linalg.solve_continuous_lyapunov, turning, np.eye(2) * (1 + 1j))
+    np.testing.assert_allclose(turning @ found + found @ turning.T, np.eye(2) * (1 + 1j), atol=1e-12)
+
+
+A, LONG = normal(2, 3, 3), normal(2, 4)
+LU = scipy.linalg.lu_factor(A)
+
+
+@pytest.mark.parametrize(
+    ("fun", "x"),
+    [
+        (scipy.linalg.rq, A),
+        (lambda x: np.abs(scipy.linalg.orth(x)), A[:, :, :2]),
+        (lambda x: np.abs(scipy.linalg.null_space(x)), A[:, :2]),
+        (lambda x: scipy.linalg.ldl(x + np.swapaxes(x, -1, -2))[:2], A),
+        (lambda x: scipy.linalg.matrix_balance(x)[0], A),
+        (lambda x: scipy.linalg.orthogonal_procrustes(x, A[::-1]), A + np.eye(3)),
+        (lambda x: scipy.linalg.eigh_tridiagonal(x, LONG[:, 1:], eigvals_only=True), LONG),
+        (lambda x: scipy.linalg.lu_solve(LU, x), A[0]),
+        (lambda x: scipy.linalg.lu_solve((LU[0][0], LU[1][0]), x), A),
+    ],
+)
+def test_functions_of_one_matrix_take_batches_as_scipys(fun, x):
+    for got, want in zip(*[[out] if hasattr(out, "shape") else out for out in (traced(fun, x), fun(x))], strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    check_grads(fun, (x,), order=1)
+
+
+@pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.parametrize("lower", [False, True])
+def test_banded_matrices_of_every_dtype(dtype, lower):
+    rows = [np.full(4, 0.3 + 0.2j), 2 + 0.3 * LONG[0]]
+    ab = np.array(rows[::-1] if lower else rows)
+    ab = (ab if dtype in "FD" else ab.real).astype(dtype)
+    tolerance = {"rtol": 1e-5, "atol": 1e-6} if dtype in "fF" else {"rtol": 1e-10, "atol": 1e-12}
+    inside = (1, slice(0, 3)) if lower else (0, slice(1, 4))
+    for fun in (
+        lambda ab: scipy.linalg.cholesky_banded(ab, lower=lower)[inside],
+        lambda ab: scipy.linalg.eigvals_banded(ab, lower=lower),
+    ):
+        got, want = traced(fun, ab), fun(ab)
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, **tolerance)
+        if dtype in "dD":
+            half = ab.copy()
+            check_grads(lambda t, fun=fun, half=half: fun(half * (1 + t * np.array([[0.2], [0.1]]))), (0.3,), order=1)
+
+
+def test_balanced_matrices_keep_their_dtype():
+    for dtype in "fF":
+        a = normal(3, 3).astype(dtype)
+        assert traced(lambda x: scipy.linalg.matrix_balance(x)[0], a).dtype == scipy.linalg.matrix_balance(a)[0].dtype
+    with pytest.raises(ConversionError, match=r"one value for each of the 2 examples"):
+        vmap(lambda x: scipy.linalg.matrix_balance(x)[0])(A)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("convolve1d", ([1.0, 2.0, 1.0],)),
+        ("correlate", (np.ones((3, 3)),)),
+        ("gaussian_filter", (1.0,)),
+        ("gaussian_laplace", (1.0,)),
+        ("grey_closing", (3,)),
+        ("maximum_filter", (3,)),
+        ("median_filter", (3,)),
+        ("morphological_laplace", (3,)),
+        ("sobel", ()),
+        ("uniform_filter", (3,)),
+    ],
+)
+def test_filters_of_images_without_elements(name, args):
+    image, fun = np.zeros((0, 4)), lambda x: getattr(scipy.ndimage, name)(x, *args)
+    identical(traced(fun, image), fun(image))
+    assert jvp(fun, (image,), (image,))[1].shape == vjp(fun, image)[1](image)[0].shape == (0, 4)
+
+
+@pytest.mark.parametrize("name", ["euclidean", "cityblock", "chebyshev", "minkowski"])
+def test_distances_of_complex_vectors(name):
+    u, v = normal(3) + 1j * normal(3, seed=1), normal(3, seed=2) - 1j
+    fun = getattr(distance, name)
+    got = traced(lambda u: fun(u, v), u)
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, fun(u, v), rtol=1e-14)
+    check_grads(lambda u: fun(u, v), (u,))
+
+
+def test_divergences_of_distributions_that_broadcast():
+    p, q = np.array([0.2, 0.5, 0.4]), np.array([[0.3, 0.1, 0.9], [0.4, 0.2, 0.3]])
+    for axis in (0, 1, -1):
+        a, b = {0: (p[:2, None], q), 1: (p[None], q), -1: (p, q)}[axis]
+        fun = lambda a, b, axis=axis: distance.jensenshannon(a, b, 2.0, axis=axis)
+        np.testing.assert_allclose(traced(fun, a, b), fun(a, b), rtol=1e-14)
+    assert traced(lambda b: distance.jensenshannon(0.6, b), p) == distance.jensenshannon(0.6, p)
+
+
+def test_frequencies_of_samples_have_derivatives():
+    x = normal(24)
+    for fun in (
+        lambda fs: scipy.signal.welch(x, fs, nperseg=8)[1],
+        lambda fs: np.abs(scipy.signal.csd(x, x[::-1], fs, nperseg=8)[1]),
+        lambda fs: scipy.signal.periodogram(x, fs)[1],
+        lambda fs: scipy.signal.coherence(x, x[::-1], fs, nperseg=8)[0],
+        lambda fs: scipy.signal.istft(np.ones((5, 7)) + 0j, fs, nperseg=8)[0],
+        lambda fs: scipy.signal.savgol_filter(x, 5, 2, deriv=1, delta=fs),
+        lambda fs: scipy.signal.savgol_filter(x, 5, 2, delta=fs, mode="wrap"),
+    ):
+        total = lambda fs, fun=fun: np.sum(fun(fs) * np.arange(1.0, 1 + fun(1.5).size))
+        np.testing.assert_allclose(grad(total)(1.5), differences(total, 1.5), rtol=1e-8, atol=1e-10)
+
+
+def test_arrays_that_are_closed_to_writes():
+    def kept(x):
+        made = x * 2.0
+        made.setflags(write=False)
+        return made
+
+    assert grad(lambda x: np.sum(kept(x)))(X).tolist() == [2.0, 2.0]
+    with pytest.raises(ReadOnlyError):
+        grad(lambda x: np.sum(kept(x).__setitem__(0, 1.0)))(X)
+
+
+def test_what_is_no_place_for_a_traced_value():
+    with pytest.raises(ConversionError, match="float"):
+        grad(lambda t: scipy.special.lambertw(1.0, tol=t).real)(0.1)

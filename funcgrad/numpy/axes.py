@@ -23,8 +23,20 @@ def one_axis(axis: Any, rank: int) -> int:
     return number % rank
 
 
-def some_axes(axis: Axes, rank: int) -> tuple[int, ...]:
+def takes_all(axis: Any, rank: int) -> bool:
+    """Whether ``axis`` means all elements: it is None, or 0 or -1 of a number, which many functions of NumPy take.
+
+    Example:
+        >>> takes_all(-1, 0), takes_all(-1, 1)
+        (True, False)
+    """
+    return axis is None or (not rank and isinstance(axis, int | np.integer) and axis in (0, -1))
+
+
+def some_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[int, ...]:
     """``axis`` (one, several, or None for all) as a tuple of different non-negative numbers.
+
+    With ``of_numbers`` 0 and -1 are axes of a number, see ``takes_all``.
 
     Raises:
         numpy.exceptions.AxisError: out of range.
@@ -34,6 +46,8 @@ def some_axes(axis: Axes, rank: int) -> tuple[int, ...]:
         return (0,) if rank == 1 else tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:
         return (axis % rank,)
+    if of_numbers and takes_all(axis, rank):
+        return ()
     several: Any = axis if isinstance(axis, (tuple, list)) or np.ndim(axis) else (axis,)
     found = tuple(one_axis(a, rank) for a in several)
     if len(set(found)) != len(found):

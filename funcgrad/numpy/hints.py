@@ -271,8 +271,8 @@ def _of_frames(frames: Sequence[FrameType]) -> str:
 
 def _of_scipy(called: FrameType, module: str) -> str:
     wrapped = called.f_locals.get("f")
-    if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches
-        module = wrapped.__module__
+    if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches, of its function or ours
+        module = wrapped.__module__ if wrapped.__module__.startswith("scipy.") else module
     if called.f_code.co_name == "rvs":
         return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
     home, known = _home(module)

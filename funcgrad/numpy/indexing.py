@@ -13,7 +13,7 @@ from funcgrad.backend import namespace
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import permute
-from funcgrad.numpy.axes import as_shape, one_axis
+from funcgrad.numpy.axes import as_shape, one_axis, takes_all
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.layout import in_order
@@ -104,7 +104,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
     a, indices = as_value(a), _as_indices(indices)
     if _is_numpy(a, indices):
         return np.take(a, indices, axis, mode=mode)
-    if axis is None:
+    if takes_all(axis, len(a.shape)):
         a, axis = ravel(a), 0
     axis = one_axis(axis, len(a.shape))
     indices = _bounded("take", _as_positions("take", indices), max(a.shape[axis], 1), mode)

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, is_table, namespace_of
-from funcgrad.core import Primitive, Tracer, describe, twin
+from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, twin
 from funcgrad.errors import InputError, ShapeError, UnsizedError
 from funcgrad.generated import with_names
 from funcgrad.kinds.linear import permute
@@ -422,10 +422,12 @@ def _refusing(name: str, instead: str) -> Method:
     return method
 
 
-def _setflags(x: Tracer, write: bool | None = None, align: Any = None, uic: Any = None) -> None:
-    """``x.setflags(write=False)``, by which a class keeps others from writing: nothing of ``x`` changes."""
-    if write is not False or align or uic:
+def _setflags(x: Tracer, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """Close an array to writes, as makers of objects do with what they keep; a view stays as it is."""
+    if write is None or write or align is not None or uic is not None:
         _refusing("setflags", "x.copy() to have an array that can be written to")(x)
+    if getattr(x, "alias", None) is None:
+        x.alias = READ_ONLY
 
 
 _IN_PLACE: dict[str, Method] = {

@@ -13,7 +13,7 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import broadcast_to, reshape
-from funcgrad.numpy.axes import as_shape, one_axis, some_axes
+from funcgrad.numpy.axes import as_shape, one_axis, some_axes, takes_all
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy, new
 from funcgrad.numpy.elementwise import rint
@@ -200,7 +200,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
     a = as_value(a)
     if namespace_of(a) is np:
         return np.repeat(a, repeats, axis)
-    if axis is None:
+    if takes_all(axis, len(backend.shape_of(a))):
         a, axis = ravel(a), 0
     have = backend.shape_of(a)
     axis = one_axis(axis, len(have))

@@ -55,7 +55,7 @@ _KEEPING = frozenset((reduce_sum, reduce_max, reduce_min))
 def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool, **params: Any) -> Array:
     """``operation`` over ``axis`` as NumPy writes it, the axes kept with length 1 on demand."""
     shape = backend.shape_of(a)
-    axes = some_axes(axis, len(shape))
+    axes = some_axes(axis, len(shape), of_numbers=True)
     if not keepdims:
         return operation(a, axis=axes, **params)
     kept_already = shape and operation in _KEEPING

@@ -15,7 +15,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum, reshape
-from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.axes import one_axis, some_axes, takes_all
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.faces import like
 from funcgrad.numpy.output import into
@@ -101,7 +101,8 @@ def sum(
     a = a if traced else as_value(a)
     if where is True and dtype is None:
         if not keepdims and initial is None:
-            return reduce_sum(a, axis=some_axes(axis, len(a.shape if traced else backend.shape_of(a))))
+            rank = len(a.shape if traced else backend.shape_of(a))
+            return reduce_sum(a, axis=some_axes(axis, rank, of_numbers=True))
         ans = reduced(reduce_sum, a, axis, keepdims)
     else:
         ans = converted(reduced(reduce_sum, masked(converted(a, dtype), where, 0), axis, keepdims), dtype)
@@ -455,7 +456,7 @@ def _run(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: Any) -> Array:
         return into(cumsum if name == "cumsum" else cumprod, out, a, axis, dtype=dtype)
     a = converted(as_value(a), dtype)
     shape = backend.shape_of(a)
-    if axis is None:
+    if takes_all(axis, len(shape)):
         a, along = reshape(a, to=(math.prod(shape),)), 0
     else:
         along = one_axis(axis, len(shape))
@@ -496,7 +497,7 @@ def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None)
 def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any, before: int | None) -> Array:
     x = as_value(x)
     shape = backend.shape_of(x)
-    if axis is None:
+    if takes_all(axis, len(shape)):
         if len(shape) > 1:
             raise ValueError(
                 f"cumulative_{run.__name__[3:]}: an array of {len(shape)} axes needs the one to run along, "

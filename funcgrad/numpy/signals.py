@@ -15,7 +15,7 @@ from funcgrad.kinds.linear import conj, reshape
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, new
 from funcgrad.numpy.peeking import anywhere, is_numpys, is_plain
-from funcgrad.numpy.reducing import as_floating, converted
+from funcgrad.numpy.reducing import as_floating, as_scalar, converted
 from funcgrad.primitives import signals as prim
 from funcgrad.primitives.arithmetic import absolute, remainder, subtract
 from funcgrad.primitives.comparison import greater, less, where
@@ -159,7 +159,7 @@ def interp(
         ans = where(less(x, getitem(xp, 0)), as_value(left), ans)
     if right is not None:
         ans = where(greater(x, getitem(xp, -1)), as_value(right), ans)
-    return ans
+    return as_scalar(ans)
 
 
 def _doubles(x: Array, xp: Array, fp: Array) -> tuple[Array, Array, Array]:

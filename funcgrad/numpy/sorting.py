@@ -13,7 +13,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import imag, real, reshape
-from funcgrad.numpy.axes import kept, one_axis
+from funcgrad.numpy.axes import kept, one_axis, takes_all
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.output import into
 from funcgrad.primitives import sorting as prim
@@ -25,11 +25,11 @@ from funcgrad.typing import Array, ArrayLike, Axis
 __all__ = ["argmax", "argmin", "argpartition", "argsort", "nanargmax", "nanargmin", "partition", "searchsorted", "sort"]
 
 
-def _along(a: ArrayLike, axis: Axis) -> tuple[Array, int]:
-    """``a`` and a non-negative axis; flattened where ``axis`` is None."""
+def _along(a: ArrayLike, axis: Axis, of_numbers: bool = False) -> tuple[Array, int]:
+    """``a`` and a non-negative axis; flattened where ``axis`` is None, or ``of_numbers`` one of a number."""
     a = as_value(a)
     shape = backend.shape_of(a)
-    if axis is None:
+    if axis is None or (of_numbers and takes_all(axis, len(shape))):
         return reshape(a, to=(math.prod(shape),)), 0
     return a, one_axis(axis, len(shape))
 
@@ -95,7 +95,7 @@ def argsort(
         array([1, 2, 0])
     """
     _unordered("argsort", order)
-    a, along = _along(a, axis)
+    a, along = _along(a, axis, of_numbers=True)
     return _falling(a, along) if descending else prim.argsort(a, axis=along)
 
 
@@ -142,7 +142,7 @@ def argpartition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introsele
         np.int64(1)
     """
     _unordered("argpartition", order)
-    a, along = _along(a, axis)
+    a, along = _along(a, axis, of_numbers=True)
     return prim.argpartition(a, kth=_positions("argpartition", kth, a, along), axis=along)
 
 
@@ -160,11 +160,11 @@ def _positions(name: str, kth: Any, a: Array, axis: int) -> int | tuple[int, ...
 def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, keepdims: bool) -> Array:
     a = as_value(a)
     shape = backend.shape_of(a)
-    flat, along = _along(a, axis)
+    flat, along = _along(a, axis, of_numbers=True)
     ans = operation(flat, axis=along)
     if not keepdims:
         return ans
-    return reshape(ans, to=kept(shape, tuple(range(len(shape))) if axis is None else (along,)))
+    return reshape(ans, to=kept(shape, tuple(range(len(shape))) if takes_all(axis, len(shape)) else (along,)))
 
 
 def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:

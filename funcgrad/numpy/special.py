@@ -62,7 +62,7 @@ def logsumexp(
     b = as_value(1.0 if b is None else b)
     shape = np.broadcast_shapes(backend.shape_of(a), backend.shape_of(b))
     a, b = broadcast_to(a, to=shape), broadcast_to(b, to=shape)
-    axes = some_axes(axis, len(shape))
+    axes = some_axes(axis, len(shape), of_numbers=True)
     peak = prim.weighted_peak(a, b, axis=axes)
     shifted = subtract(a, peak)
     shifted = choose(prim.vanishing_overflow(shifted, b), -math.inf, shifted)

@@ -32,9 +32,10 @@ def _matrix_balance(
     A: Any, permute: bool = True, scale: bool = True, separate: bool = False, overwrite_a: bool = False
 ) -> tuple[Any, Any]:
     """``scipy.linalg.matrix_balance``: the matrix of order and scale is a constant."""
-    by, found = [_theirs("matrix_balance", A, permute, scale, s)[1] for s in (False, separate)]
-    back = np.where(by == 0, 0.0, 1 / np.where(by == 0, 1.0, by)).T
-    return back @ fnp.asarray(A) @ by, found
+    (balanced, by), (_, found) = [_theirs("matrix_balance", A, permute, scale, s) for s in (False, separate)]
+    by = by.astype(balanced.real.dtype)
+    back = np.where(by == 0, 0, 1 / np.where(by == 0, 1, by)).T
+    return back @ fnp.asarray(A).astype(balanced.dtype) @ by, found
 
 
 def _rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:

@@ -63,7 +63,8 @@ def _bordered(x: Any, lengths: Any, origins: Any, mode: int, cval: Any) -> Any:
     """``x`` with what windows of these lengths see beyond its borders."""
     before = [m // 2 + int(o) for m, o in zip(lengths, origins, strict=True)]
     widths = [(b, m - 1 - b) for m, b in zip(lengths, before, strict=True)]
-    return fnp.pad(x, widths, _BORDERS[mode], **({"constant_values": cval} if _BORDERS[mode] == "constant" else {}))
+    border = _BORDERS[mode] if x.size else "constant"
+    return fnp.pad(x, widths, border, **({"constant_values": cval} if border == "constant" else {}))
 
 
 def _generic_filter(

@@ -29,6 +29,7 @@ from funcgrad.numpy_code.images import IMAGES
 from funcgrad.numpy_code.iterations import ITERATIONS
 from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.numpy_code.radial import RADIAL
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.solvers import SOLVERS
 from funcgrad.numpy_code.splines import SPLINES, surface
@@ -166,9 +167,10 @@ def _trsm(alpha: Any, a: Any, b: Any, side: int = 0, lower: int = 0, trans_a: in
 
 
 def _symmetric(ab: Any, lower: int) -> Any:
+    """The symmetric or Hermitian matrix, of which ``ab`` holds one half."""
     k, n = ab.shape[0] - 1, ab.shape[1]
     half = _dense(ab, k, 0, n) if lower else _dense(ab, 0, k, n)
-    return half + half.T - fnp.diag(fnp.diag(half))
+    return half + fnp.conj(half.T) - fnp.diag(fnp.diag(half))
 
 
 def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
@@ -180,12 +182,12 @@ def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
         if lower:
             out[j, : n - j] = fnp.diagonal(factor, -j)
         else:
-            out[k - j, j:] = fnp.diagonal(factor, -j)
+            out[k - j, j:] = fnp.conj(fnp.diagonal(factor, -j))
     return out, 0
 
 
 def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple[Any, Any, int]:
-    """LAPACK's ``sbevd``: the eigenvalues of a symmetric banded matrix."""
+    """LAPACK's ``sbevd`` and ``hbevd``: the eigenvalues of a symmetric or Hermitian banded matrix."""
     values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
     return values, vectors, 0
 
@@ -196,23 +198,6 @@ def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
     _, i, j = find(*[np.ascontiguousarray(single(x)) for x in (u, v)], *rest)
     apart = fnp.asarray(u)[i] - fnp.asarray(v)[j]
     return fnp.linalg.norm(apart), i, j
-
-
-def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
-    """``_vq.vq``: which of the codes is nearest to each point, a constant, and how far away it is."""
-    find = import_scipy("cluster.vq.vq", "scipy.cluster._vq").vq
-    places = find(*[np.ascontiguousarray(single(x)) for x in (obs, code_book)])[0]
-    obs, codes = fnp.asarray(obs), fnp.take(code_book, places, axis=0)
-    far = import_module("funcgrad.scipy.spatial.metrics").minkowski
-    return places, far(obs, codes, 2.0) if obs.ndim > 1 else fnp.abs(obs - codes)
-
-
-def _cluster_means(obs: Any, labels: Any, count: int) -> tuple[Any, Any]:
-    """``_vq.update_cluster_means``: the means of the points with one label, and whether there are any."""
-    members = (np.arange(count)[:, None] == np.asarray(single(labels))).astype(float)
-    many = members.sum(1)
-    means = members @ fnp.asarray(obs) / fnp.reshape(np.maximum(many, 1.0), (-1, *[1] * (np.ndim(obs) - 1)))
-    return means, many > 0
 
 
 def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
@@ -277,21 +262,26 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **ITERATIONS,
     **LEGENDRE,
     **MINIMA,
+    **RADIAL,
     **SIGNALS,
     **SOLVERS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
-    ("scipy.cluster._vq", "update_cluster_means"): _cluster_means,
-    ("scipy.cluster._vq", "vq"): _vq,
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
     ("scipy.linalg._fblas", "dtrsm"): _trsm,
-    ("scipy.linalg._flapack", "dgbsv"): _gbsv,
-    ("scipy.linalg._flapack", "dpbtrf"): _pbtrf,
-    ("scipy.linalg._flapack", "dsbevd"): _sbevd,
+    **{
+        ("scipy.linalg._flapack", name): ours
+        for ours, names in (
+            (_gbsv, "sgbsv dgbsv cgbsv zgbsv"),
+            (_pbtrf, "spbtrf dpbtrf cpbtrf zpbtrf"),
+            (_sbevd, "ssbevd dsbevd chbevd zhbevd"),
+        )
+        for name in names.split()
+    },
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
@@ -351,7 +341,7 @@ PYTHONS = frozenset(
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         "scipy.interpolate._rbfinterp_xp",
-        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *_AROUND, *MINIMA, *SOLVERS)],
+        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *_AROUND, *MINIMA, *RADIAL, *SOLVERS)],
     )
 )
 
@@ -366,4 +356,5 @@ def _stands(place: tuple[str, str]) -> Any:
     owner: Any = sys.modules.get(place[0])
     for part in place[1].split("."):  # a method of a class may be meant
         owner = getattr(owner, part, None)
-    return owner
+    # of linear algebra the function that SciPy's own code calls for each matrix of a batch
+    return getattr(owner, "__wrapped__", owner) if place[0].startswith("scipy.linalg.") else owner

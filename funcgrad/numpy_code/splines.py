@@ -596,38 +596,6 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
     return value.reshape(*xi.shape[:-1], *value.shape[1:])
 
 
-# ---- radial functions --------------------------------------------------------------------------------------
-
-#: Those that are smooth at their centers, of the square of the distance; the others are zero there.
-_OF_SQUARES: dict[str, Callable[[Any], Any]] = {
-    "gaussian": lambda square: fnp.exp(-square),
-    "inverse_multiquadric": lambda square: 1.0 / fnp.sqrt(square + 1.0),
-    "inverse_quadratic": lambda square: 1.0 / (square + 1.0),
-    "multiquadric": lambda square: -fnp.sqrt(square + 1.0),
-}
-
-
-def _radial(fun: Any, steps: Any) -> Any:
-    """A radial function of differences of points; where they coincide the distance has no derivative."""
-    square = fnp.sum(steps**2, axis=-1)
-    if fun.__name__ in _OF_SQUARES:
-        return _OF_SQUARES[fun.__name__](square)
-    apart = square != 0
-    return fnp.where(apart, fun(fnp.sqrt(fnp.where(apart, square, 1.0)), fnp), 0.0)
-
-
-def _radial_matrix(x: Any, kernel_func: Any, xp: Any) -> Any:
-    """``_rbfinterp_xp.kernel_matrix``."""
-    return _radial(kernel_func, x[None, :, :] - x[:, None, :])
-
-
-def _radial_rows(x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any, xp: Any) -> Any:
-    """``_rbfinterp_xp._build_evaluation_coefficients``."""
-    fun = import_scipy("interpolate.RBFInterpolator", "scipy.interpolate._rbfinterp_xp").NAME_TO_FUNC[kernel]
-    near = _radial(fun, (x[:, None, :] - y) * epsilon)
-    return fnp.concatenate([near, fnp.prod(((x - shift) / scale)[:, None, :] ** powers, axis=-1)], axis=-1)
-
-
 #: What FITPACK has under the same names in SciPy 1.18 and before, in another module.
 _FITPACK: dict[str, Callable[..., Any]] = {
     "bispeu": _bispeu,
@@ -666,8 +634,6 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dierckx", "evaluate_all_bspl"): _all_splines,
     ("scipy.interpolate._dierckx", "find_interval"): _find_interval,
     ("scipy.interpolate._dierckx", "fpknot"): _next_knot,
-    ("scipy.interpolate._rbfinterp_xp", "kernel_matrix"): _radial_matrix,
-    ("scipy.interpolate._rbfinterp_xp", "_build_evaluation_coefficients"): _radial_rows,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
     ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,

@@ -16,7 +16,7 @@ from toolz.functoolz import Compose
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
-from funcgrad.core import READ_ONLY, Tracer, describe
+from funcgrad.core import READ_ONLY, Primitive, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
@@ -320,7 +320,9 @@ def _is_kept(value: Any) -> bool:
 
 
 def _is_rebuilt(value: Any) -> bool:
-    """Whether a function is built anew: it is no library's that is known, nor one that funcgrad has."""
+    """Whether a function is built anew: it is no library's that is known, no operation, nor one that funcgrad has."""
+    if isinstance(getattr(value, "primitive", None), Primitive):
+        return False  # what it computes is of plain arrays, and its derivative is that of its rules
     module = getattr(value, "__module__", None)
     if not isinstance(module, str):
         return True  # made of a text

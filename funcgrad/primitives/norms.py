@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def _conjugated(x: Array) -> Array:
 
 def _pushed(t: Array, x: Array, ans: Array, *, axis: tuple[int, ...]) -> Array:
     along = t * _conjugated(x)
-    return reduce_sum(real(along) if backend.dtype_of(along).kind == "c" else along, axis=axis) / ans
+    total = reduce_sum(real(along) if backend.dtype_of(along).kind == "c" else along, axis=axis)
+    return total / ans if prod(backend.shape_of(x)) else total  # nothing moves the length of no elements
 
 
 def _pulled(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, ...]) -> Array:
@@ -65,4 +67,6 @@ def flat_abs(x: Array) -> Array:
         >>> flat_abs(np.array([0.0, -4.0]))
         array([0., 4.])
     """
-    return np.abs(x) if type(x) is np.ndarray else x * sign(x)
+    if type(x) is np.ndarray:
+        return np.abs(x)
+    return flat_root(real(x * conj(x))) if backend.dtype_of(x).kind == "c" else x * sign(x)

@@ -172,7 +172,7 @@ def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
 
 def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     if xp is np:
-        kept = [1 if i in axis else n for i, n in enumerate(x.shape)]
+        kept = [1 if i in axis else n for i, n in enumerate(np.shape(x))]
         return _exponentials(x - np.where(y == -math.inf, 0, y).reshape(kept))
     # The exponentials of logsumexp once more, which XLA computes but once: they cost the most.
     parts = xp.exp(x - _peak(xp, x, axis))

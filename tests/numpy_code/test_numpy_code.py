@@ -54,6 +54,7 @@ from funcgrad import (
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError
 from funcgrad.interop import crosscheck, from_numpy, jit
 from funcgrad.interop.scipy import hessian_operator, jacobian_operator, least_squares, minimize, root, root_scalar
+from funcgrad.kinds import elementwise
 from funcgrad.numpy_code import is_conversion, running
 
 X = np.array([0.5, 1.5])
@@ -1036,3 +1037,10 @@ def test_a_choice_between_examples_is_tried_once_more():
     with pytest.raises(ConcretizationError, match="one value was asked for"):
         vmap(f)(np.array([1.0, -1.0]))
     assert len(runs) == 2
+
+
+def test_an_operation_in_a_function_built_anew_keeps_its_rule():
+    steep = elementwise("sin", dx=lambda x: 3.0 * np.cos(x))
+    other = elementwise("steep", lambda xp, x: np.sin(x), dx=lambda x: 3.0 * np.cos(x))
+    for f in (steep, other):
+        assert grad(f)(0.0) == grad(from_numpy(f))(0.0) == grad(from_numpy(lambda x, f=f: f(x)))(0.0) == 3.0

@@ -5,7 +5,7 @@ import pytest
 import scipy.interpolate as si
 from helpers import differences
 
-from funcgrad import check_grads, grad, jacfwd, jacobian, jvp, vjp
+from funcgrad import check_grads, grad, jacfwd, jacobian, jvp, vjp, vmap
 from funcgrad.errors import ConversionError, InputError
 
 T = np.linspace(0.0, 1.0, 9)
@@ -88,6 +88,24 @@ CASES = {
     "tensor": (lambda c: nd(c)(np.array([[2.2, 3.1], [2.9, 3.6]]), nu=(1, 0)), D),
     "tensor outside": (lambda c: nd(c)(np.array([5.2, 3.1])), D),
     "tensor place": (lambda x: nd(D)(x.reshape(1, 2)), np.array([2.4, 3.3])),
+    "data move": (lambda x: si.splev(AT, si.splrep(x, Y)), T**1.2),
+    "data of degree 2 move": (lambda x: si.splev(AT, si.splrep(x, Y, k=2)), T**1.2),
+    "data of all knots move": (lambda x: si.make_interp_spline(x, Y)(AT), T**1.2),
+    "corners move": (lambda x: si.make_interp_spline(x, Y, k=1)(AT), T**1.2),
+    "nearest to data that move": (lambda x: si.make_lsq_spline(x, Y, KNOTS, w=WEIGHTS)(AT), 0.05 + 0.9 * T**1.2),
+    "knots of the nearest move": (lambda t: si.make_lsq_spline(T, Y, np.r_[KNOTS[:4], t, KNOTS[6:]])(AT), KNOTS[4:6]),
+    "smoothed data move": (lambda x: si.make_smoothing_spline(x, Y, lam=0.1)(AT), T**1.2),
+    "univariate data move": (lambda x: si.UnivariateSpline(x, Y, s=0)(AT), T**1.2),
+    "grids move": (lambda x: si.RectBivariateSpline(x, GRID, Z)(AT, AT), T**1.2),
+    "knots of a spline move": (
+        lambda t: np.append(si.BSpline(t, C[:6], 3)(AT), si.splev(AT, (t, C, 3), der=1)),
+        np.linspace(-0.8, 1.9, 10),
+    ),
+    "knots of an integral move": (lambda t: si.splint(0.2, 0.9, (np.r_[KNOTS[:4], t, KNOTS[6:]], C, 3)), KNOTS[4:6]),
+    "knots beside another move": (
+        lambda t: si.insert(0.55, (np.r_[KNOTS[:4], t, KNOTS[6:]], C, 3), m=2)[1][:8],
+        KNOTS[4:6],
+    ),
     "scattered": (lambda y: si.griddata((Y, np.sin(5 * Y)), y, ([0.3, 0.5], [0.2, 0.4]), rescale=True), Y),
 }
 
@@ -115,6 +133,36 @@ def test_tensor_products_outside_of_the_knots_and_of_another_dimension():
     np.testing.assert_allclose(grad(f)(D), differences(f, D, 1e-4), rtol=1e-8, atol=1e-10)
     with pytest.raises(ValueError, match="ndim=2"):
         grad(lambda c: nd(c)([[1.0, 2.0, 3.0]]).sum())(D)
+
+
+def test_data_of_splines_that_move_in_a_batch():
+    xs = np.stack([T, T**1.2])
+    for fun in (
+        lambda x: si.splev(0.31, si.splrep(x, Y)),
+        lambda x: si.make_interp_spline(x, Y)(0.31),
+        lambda x: si.make_lsq_spline(0.05 + 0.9 * x, Y, KNOTS)(0.31),
+    ):
+        total = lambda x, fun=fun: np.sum(fun(x))
+        np.testing.assert_allclose(vmap(total)(xs), [total(x) for x in xs], rtol=1e-9)
+        np.testing.assert_allclose(vmap(grad(total))(xs), [grad(total)(x) for x in xs], rtol=1e-7, atol=1e-9)
+
+
+SMOOTH = ("cubic", "quintic", "multiquadric", "inverse_multiquadric", "inverse_quadratic", "gaussian")
+
+
+@pytest.mark.parametrize("kernel", [*SMOOTH, "linear", "thin_plate_spline"])
+def test_radial_functions_where_points_coincide(kernel):
+    """The distance of a point from itself has no derivative, what is made of it has: gradients were NaN."""
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.2], [0.45, 0.5], [0.2, 0.8], [0.7, 0.3]])
+
+    def total(points, values, at):
+        return si.RBFInterpolator(points, values, kernel=kernel, epsilon=1.3)(at).sum()
+
+    check_grads(total, (points, Y[:7], np.array([[0.5, 0.4]])), order=1)
+    here = lambda at: total(points, Y[:7], at)
+    np.testing.assert_allclose(grad(here)(points[3:4]), differences(here, points[3:4]), rtol=1e-4, atol=1e-6)
+    if kernel in SMOOTH:
+        check_grads(here, (points[3:4],), order=2)
 
 
 def test_roots_to_second_order():

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.fft
+from helpers import differences
 from operations.spec import array
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, linear_transpose, vjp, vmap
-from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
+from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.scipy import fft
 
 KINDS = ("dct", "idct", "dst", "idst")
@@ -86,13 +87,17 @@ def test_nothing_of_scipys_is_forgotten():
         _ = fft.fftt
 
 
-def test_hankel_transforms_are_differentiated_in_samples_only():
+@pytest.mark.parametrize("transform", [fft.fht, fft.ifht])
+def test_hankel_transforms_are_differentiated_in_samples_and_numbers(transform):
     x = array(5)
     np.testing.assert_allclose(vmap(lambda x: fft.ifht(fft.fht(x, 0.2, 0.5), 0.2, 0.5))(x[None])[0], x, rtol=1e-12)
     assert vjp(lambda x: fft.fht(x, 0.2, 0.5), x.astype("f"))[1](x.astype("f"))[0].dtype == np.float32
     for place in range(4):
-        with pytest.raises(NotDifferentiableError, match="the derivative in"):
-            grad(lambda v, place=place: fft.fht(x, *[v if i == place else 0.5 for i in range(4)])[0])(0.5)
+        at = lambda v, place=place: transform(x, *[v if i == place else 0.3 for i in range(4)])[0]
+        np.testing.assert_allclose(grad(at)(0.5), differences(at, 0.5), rtol=1e-8)
+    moved = lambda v: transform(x * v, v, 0.5)
+    np.testing.assert_allclose(jvp(moved, (0.5,), (1.0,))[1], differences(moved, 0.5), rtol=1e-8)
+    np.testing.assert_allclose(vmap(moved)(x[:2]), [moved(v) for v in x[:2]], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
         raise np.linalg.LinAlgError("Incompatible dimensions")
     a, right = as_floating(a), as_floating(right)
     unit = float(np.finfo(np.result_type(backend.dtype_of(a), backend.dtype_of(right))).eps)
-    if rcond is None or rcond < 0:
+    if rcond is None or not 0 <= rcond < 1:  # LAPACK takes its own where no share is meant
         rcond = unit * max(shape) if rcond is None else unit
     x, residuals, rank, s = least_squares.lstsq(a, right, rcond=float(rcond))
     return x[:, 0] if is_vector else x, residuals, rank, s

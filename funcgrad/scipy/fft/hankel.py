@@ -1,14 +1,16 @@
-"""Fast Hankel transforms of samples at logarithmic distances. They are linear, and their matrices symmetric."""
+"""Fast Hankel transforms of samples at logarithmic distances. They are linear, and their matrices symmetric.
+
+Where a number is traced, SciPy's own code gives the transform and its derivatives.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from funcgrad.core import Tracer, describe
-from funcgrad.errors import NotDifferentiableError
+from funcgrad.core import Tracer
 from funcgrad.numpy.creation import as_value
 from funcgrad.scipy.fft.operations.hankel import hankel
-from funcgrad.scipy.own_code import mirrors
+from funcgrad.scipy.own_code import mirrors, of_scipy
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["fht", "ifht"]
@@ -16,12 +18,9 @@ __all__ = ["fht", "ifht"]
 
 def _transformed(name: str, a: ArrayLike, dln: Any, mu: Any, offset: Any, bias: Any) -> Array:
     numbers = {"dln": dln, "mu": mu, "offset": offset, "bias": bias}
-    for what, value in numbers.items():
-        if isinstance(value, Tracer):
-            raise NotDifferentiableError(
-                f"scipy.fft.{name}: the derivative in {what} is not known, only that in the samples, got "
-                f"{describe(value)}. Pass a plain number, or stop_gradient({what})."
-            )
+    if any(isinstance(value, Tracer) for value in numbers.values()):
+        found: Array = of_scipy("fft._fftlog_backend", name)(a, **numbers)
+        return found
     return hankel(as_value(a), name=name, **{what: float(value) for what, value in numbers.items()})
 
 
@@ -37,7 +36,6 @@ def fht(a: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 
         bias: the exponent of a power law that is taken out of the samples.
 
     Raises:
-        NotDifferentiableError: anything but ``a`` is traced.
         InputError: arrays of JAX, which has no kernel for it.
 
     Example:

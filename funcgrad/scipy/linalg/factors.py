@@ -142,7 +142,8 @@ def lu_solve(
 
     def turned(x: Array, order: Array) -> Array:
         batch = np.broadcast_shapes(backend.shape_of(x)[:-2], backend.shape_of(order)[:-1])
-        return fnp.take_along_axis(fnp.broadcast_to(x, (*batch, *backend.shape_of(x)[-2:])), order[..., None], axis=-2)
+        x, order = fnp.broadcast_to(x, (*batch, *backend.shape_of(x)[-2:])), fnp.broadcast_to(order, (*batch, rows))
+        return fnp.take_along_axis(x, order[..., None], axis=-2)
 
     if letter == "N":
         x = solved(solved(turned(x, order), True), False)
@@ -239,8 +240,8 @@ def orthogonal_procrustes(A: ArrayLike, B: ArrayLike, check_finite: bool = True)
     """The orthogonal (or unitary) R that brings ``A @ R`` nearest to ``B``, and the sum of singular values of A^H B.
 
     Args:
-        A: a matrix; A^H B has an inverse where there is a derivative.
-        B: a matrix of the same shape.
+        A: matrices in the last two axes; A^H B has an inverse where there is a derivative.
+        B: matrices of the same shape; axes before broadcast.
         check_finite: for SciPy alone.
 
     Raises:
@@ -253,13 +254,13 @@ def orthogonal_procrustes(A: ArrayLike, B: ArrayLike, check_finite: bool = True)
                [1., 0.]])
     """
     a, b = floating(A), floating(B)
-    if backend.shape_of(a) != backend.shape_of(b) or len(backend.shape_of(a)) != 2:
+    if backend.shape_of(a)[-2:] != backend.shape_of(b)[-2:] or len(backend.shape_of(a)) < 2:
         raise ValueError(
             f"orthogonal_procrustes: two matrices of one shape are needed, got {describe(a)} and {describe(b)}. "
             "Check them."
         )
     u, p = prim.polar(adjoint(a) @ b)
-    return u, fnp.trace(p).real
+    return u, fnp.trace(p, axis1=-2, axis2=-1).real
 
 
 @mirrors

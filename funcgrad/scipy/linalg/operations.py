@@ -213,6 +213,8 @@ solve_banded: Operation = primitive(
 def _solve_sylvester(xp: Any, x: Any, y: Any, z: Any) -> Any:
     if xp is np:
         solve = _scipy_linalg("solve_sylvester").solve_sylvester
+        # SciPy takes Schur's form of a real matrix, with blocks of two rows, for a triangle where another is complex.
+        x, y, z = [a.astype(np.result_type(x, y, z), copy=False) for a in (x, y, z)]
         return each(lambda a, b, q: (solve(a, b, q),), (2, 2, 2), x, y, z)[0]
     m, n = x.shape[-1], y.shape[-1]
     left = np.eye(n, dtype=np.int8)[:, None, :, None] * x[..., None, :, None, :]

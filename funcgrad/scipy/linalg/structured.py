@@ -123,7 +123,7 @@ def eigh_tridiagonal(
 
     Args:
         d: the diagonal (N,).
-        e: the diagonal next to it (N-1,).
+        e: the diagonal next to it (N-1,). Axes before the last are batches.
         eigvals_only: whether to return the eigenvalues alone.
         select: "a" for all, "i" for those that ``select_range`` counts; "v" of plain arrays only.
         select_range: the first and the last of those that are wanted.
@@ -144,11 +144,13 @@ def eigh_tridiagonal(
         refuse("eigh_tridiagonal", "select='v'", "Take select='i', or choose from all with where.")
     chosen = select_range if select in ("i", "index", 2) else None
     d, e = floating(d), floating(e)
-    if len(backend.shape_of(d)) != 1 or backend.shape_of(e) != (backend.shape_of(d)[0] - 1,):
+    batch, n = backend.shape_of(d)[:-1], (*backend.shape_of(d), 0)[len(backend.shape_of(d)) - 1]
+    if not backend.shape_of(d) or backend.shape_of(e) != (*batch, n - 1):
         raise ValueError(
             f"eigh_tridiagonal: e is by one shorter than d, got {describe(d)} and {describe(e)}. Check them."
         )
-    whole = fnp.diag(d) + fnp.diag(e, 1) + fnp.diag(e, -1)
+    above = fnp.pad(e[..., None] * np.eye(n - 1, dtype=np.int8), (*[(0, 0)] * len(batch), (0, 1), (1, 0)))
+    whole = d[..., None] * np.eye(n, dtype=np.int8) + above + fnp.swapaxes(above, -1, -2)
     return eigh(whole, eigvals_only=eigvals_only, subset_by_index=chosen)
 
 

@@ -31,7 +31,7 @@ __all__ = [
 def _picked(call: str, x: Array, footprint: np.ndarray, rank: int, mode: str, cval: Any, origins: list[int]) -> Array:
     """For each place the element of that rank under the footprint."""
     shape = backend.shape_of(x)
-    mode = mode_of(call, mode)
+    mode = mode_of(call, mode, x)
     before = [m // 2 + shift_of(call, o, m) for m, o in zip(footprint.shape, origins, strict=True)]
     widths = [(b, m - 1 - b) for m, b in zip(footprint.shape, before, strict=True)]
     if mode == "constant":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def along(call: str, x: Array, weights: Array, axis: int, dtype: Any, mode: str,
     axis, origin = one_axis(axis, rank), shift_of(call, origin, shape[0])
     weights = fnp.reshape(weights, tuple([shape[0] if i == axis else 1 for i in range(rank)]))
     origins = tuple([origin if i == axis else 0 for i in range(rank)])
-    found = _correlated(x, weights, mode_of(call, mode), cval, origins)
+    found = _correlated(x, weights, mode_of(call, mode, x), cval, origins)
     return fnp.astype(found, dtype)
 
 
@@ -182,7 +183,7 @@ def _in_all_axes(
         whole[axis] = m
     for axis, o in zip(chosen if len(chosen) < rank else range(rank), given, strict=True):
         origins[axis] = shift_of(call, o, whole[axis])
-    found = _correlated(x, fnp.reshape(weights, tuple(whole)), mode_of(call, mode), cval, tuple(origins))
+    found = _correlated(x, fnp.reshape(weights, tuple(whole)), mode_of(call, mode, x), cval, tuple(origins))
     return fnp.astype(found, dtype)
 
 
@@ -209,7 +210,7 @@ def uniform_filter1d(
     if size < 1:
         raise ShapeError(f"ndimage.uniform_filter1d: size must be positive, got {size}.")
     rank = len(backend.shape_of(x))
-    axis, mode, size = one_axis(axis, rank), mode_of("uniform_filter1d", mode), int(size)
+    axis, mode, size = one_axis(axis, rank), mode_of("uniform_filter1d", mode, x), int(size)
     origin = shift_of("uniform_filter1d", origin, size)
     if mode != "constant" or zero(cval):
         return fnp.astype(uniform_axis(x, axis=axis, size=size, mode=mode, origin=origin), dtype)
@@ -282,15 +283,15 @@ def entries(call: str, name: str, given: Any, count: int) -> list[Any]:
     return listed
 
 
-def mode_of(call: str, mode: Any) -> str:
-    """The one name of a border that has several.
+def mode_of(call: str, mode: Any, x: Array) -> str:
+    """The one name of a border that has several; of an array without elements, which has no border, the plainest.
 
     Raises:
         ShapeError: there is no such border.
     """
     if not isinstance(mode, str) or mode not in _MODES:
         raise ShapeError(f"ndimage.{call}: mode must be one of {', '.join(_MODES)}, got {mode!r}.")
-    return _MODES[mode]
+    return _MODES[mode] if prod(backend.shape_of(x)) else "constant"
 
 
 def shift_of(call: str, origin: Any, length: int) -> int:

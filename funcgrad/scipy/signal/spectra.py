@@ -121,7 +121,7 @@ def istft(
     x = x / constant(np.where(weight > 1e-10, weight, 1.0), x)
     if boundary:
         x = x[..., frames.length // 2 : n - frames.length // 2]
-    return np.arange(backend.shape_of(x)[-1]) / float(fs), x
+    return np.arange(backend.shape_of(x)[-1]) / fs, x
 
 
 @mirrors

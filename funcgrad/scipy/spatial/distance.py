@@ -314,9 +314,7 @@ def jensenshannon(
     """
     if is_plain(p, q, base):
         return _scipy("jensenshannon")(p, q, base, axis=axis, keepdims=keepdims)
-    x, y = (fnp.moveaxis(as_value(v), axis, -1) for v in (p, q))
-    found = metrics.jensenshannon(x, y, base)
-    return fnp.expand_dims(found, axis) if keepdims else as_scalar(found)
+    return as_scalar(metrics.jensenshannon(as_value(p), as_value(q), base, axis, keepdims))
 
 
 _listed, __getattr__ = own_code("spatial.distance", globals())

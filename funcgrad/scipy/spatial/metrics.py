@@ -33,7 +33,9 @@ def sqeuclidean(u: Array, v: Array, w: Array | None = None) -> Array:
 
 def euclidean(u: Array, v: Array, w: Array | None = None) -> Array:
     """The length of the difference."""
-    return flat_root(sqeuclidean(u, v, w))
+    apart = u - v
+    squares = fnp.real(apart * fnp.conj(apart)) if backend.dtype_of(apart).kind == "c" else apart * apart
+    return flat_root(_total(squares, w))
 
 
 def cityblock(u: Array, v: Array, w: Array | None = None) -> Array:
@@ -99,11 +101,11 @@ def seuclidean(u: Array, v: Array, V: Array) -> Array:
     return euclidean(u, v, 1.0 / V)
 
 
-def jensenshannon(p: Array, q: Array, base: Any = None) -> Array:
+def jensenshannon(p: Array, q: Array, base: Any = None, axis: int = -1, keepdims: bool = False) -> Array:
     """The root of the divergence of two distributions from that in the middle."""
-    p, q = (x / fnp.sum(x, axis=-1, keepdims=True) for x in (p, q))
+    p, q = (x / fnp.sum(x, axis=axis, keepdims=True) for x in (p, q))
     middle = (p + q) / 2.0
-    found = fnp.sum(rel_entr(p, middle), axis=-1) + fnp.sum(rel_entr(q, middle), axis=-1)
+    found = sum(fnp.sum(rel_entr(x, middle), axis=axis, keepdims=keepdims) for x in (p, q))
     return flat_root((found if base is None else found / fnp.log(base)) / 2.0)
 
 

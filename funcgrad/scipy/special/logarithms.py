@@ -107,7 +107,7 @@ def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
         >>> fsp.lambertw(np.e).real.round(12)
         np.float64(1.0)
     """
-    return prim.lambertw(as_value(z), k=operator.index(k), tol=tol)
+    return prim.lambertw(as_value(z), k=operator.index(k), tol=float(tol))
 
 
 def logsumexp(
