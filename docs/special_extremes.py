@@ -49,7 +49,7 @@ SAME = {
 WITHOUT = {
     *("bei", "beip", "ber", "berp", "kei", "keip", "kelvin", "ker", "kerp"),
     *("itairy", "iti0k0", "itj0y0", "itmodstruve0", "itstruve0"),
-    *("kolmogorov", "log_wright_bessel", "pbdv", "wright_bessel", "chndtr", "ncfdtr", "nctdtr"),
+    *("kolmogorov", "log_wright_bessel", "pbdv", "wright_bessel"),
 }
 #: These turn by half turns that steps as large as their argument do not see.
 TURNING = {"ellipkinc", "ellipeinc"}

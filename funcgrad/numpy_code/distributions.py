@@ -18,7 +18,6 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.classes import source_of
-from funcgrad.optional import import_scipy
 
 
 def _special() -> Any:
@@ -44,9 +43,11 @@ def _quantile(name: str) -> Callable[..., Any]:
 
 
 def _whole_quantile(self: Any, q: Any, *shapes: Any) -> Any:
-    """``rv_discrete._ppf``, which searches: whole numbers, which are constants."""
+    """``rv_generic._ppf``, which searches: of distributions of counts for whole numbers, which are constants."""
+    if not hasattr(self, "_logpmf"):
+        return self._ppfvec(q, *shapes)
     given = [concrete(x, "ppf") if isinstance(x, Tracer) else x for x in (q, *shapes)]
-    return import_scipy("stats", "scipy.stats._distn_infrastructure").rv_discrete._ppf(source_of(self), *given)
+    return source_of(self)._ppfvec(*given)
 
 
 def _harmonic(first: Any, last: Any, a: Any) -> Any:
@@ -286,7 +287,11 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_smirnovp": _distributed("smirnov", order=1),
     "_landau_pdf": _landau("density", order=0),
     **{f"_landau_{name}": _landau(name) for name in ("cdf", "sf", "ppf", "isf")},
-    **{f"_binom_{name}": _counted("binom", name) for name in ("pmf", "cdf", "sf")},
+    **{
+        f"_{name}_{function}": _counted(name, function)
+        for name in ("binom", "nbinom")
+        for function in ("pmf", "cdf", "sf")
+    },
     "_ncx2_pdf": _noncentral("ncx2_density"),
     "_ncf_pdf": _noncentral("ncf_density"),
     "_nct_pdf": _noncentral("nct_density"),
@@ -299,7 +304,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
     ("scipy.stats._stats_py", "_demean"): _demean,
-    ("scipy.stats._distn_infrastructure", "rv_discrete._ppf"): _whole_quantile,
+    ("scipy.stats._distn_infrastructure", "rv_generic._ppf"): _whole_quantile,
     (_DISTRIBUTIONS, "dgamma_gen._cdf"): _two_sided(
         lambda x, a: 0.5 * _special().gammaincc(a, x), lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x)
     ),
