@@ -27,8 +27,10 @@ def _theirs(module: str, name: str, *args: Any) -> Any:
 def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
     """The nearest of the codes for each observation, and its distance."""
     codes, _ = _theirs(_VQ, "vq", obs, code_book)
-    apart = obs - code_book[codes]
-    return codes, fnp.abs(apart) if apart.ndim == 1 else fnp.linalg.norm(apart, axis=-1)
+    nearest = code_book[codes]
+    if obs.ndim == 1:
+        return codes, fnp.abs(obs - nearest)
+    return codes, import_module("funcgrad.scipy.spatial.metrics").minkowski(obs, nearest, 2.0)
 
 
 def _means(obs: Any, labels: Any, nc: int) -> tuple[Any, Any]:
