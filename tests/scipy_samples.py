@@ -233,6 +233,7 @@ SIGNAL = {
     "lp2lp": lambda m, x: m.lp2lp(x[:2], [1.0, x[2]], x[3])[1],
     "lp2lp_zpk": lambda m, x: np.real(m.lp2lp_zpk(x[:1], -x[1:3], x[3], 2.0)[1]),
     "lsim": lambda m, x: m.lsim((x[:1], [1.0, x[2], x[3]]), np.ones(9), T)[1],
+    "get_window": lambda m, x: m.get_window(("kaiser", 3 * x[0]), 9) * x[1],
     "max_len_seq": None,
     "medfilt": lambda m, x: m.medfilt(wave(x), 3),
     "medfilt2d": lambda m, x: m.medfilt2d(image(x), 3),

@@ -414,6 +414,8 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     uses = [[op_flags] if isinstance(op_flags, str) else op_flags or ()] * len(operands)
     if op_flags and not isinstance(op_flags, str) and not all(isinstance(f, str) for f in op_flags):
         uses = [[f] if isinstance(f, str) else f for f in op_flags]
+    if len(uses) != len(operands):
+        raise ValueError("op_flags must be flags, or a list of them with as many entries as operands")
     dtypes = kwargs.pop("op_dtypes", None)
     if dtypes is not None and None not in operands:
         _refuse(f"op_dtypes={dtypes!r}")

@@ -316,9 +316,26 @@ def _omitting(built: Callable[..., Any]) -> Callable[..., Any]:
     return zmap
 
 
+def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
+    """``place_poles``, where one matrix of gains alone places the poles; of several SciPy stops at one on the way."""
+
+    def place_poles(A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
+        inputs = np.asarray(concrete(B, "signal.place_poles") if isinstance(B, Tracer) else B)
+        if inputs.ndim == 2 and inputs.shape[1] > 1 and np.linalg.matrix_rank(inputs) < len(inputs):
+            raise ConversionError(
+                f"signal.place_poles: with several inputs many gains place the poles, and the one that SciPy stops at "
+                f"has no derivative, got B of shape {inputs.shape}{user_line()}. Minimise a cost of the gains, or use "
+                "one input."
+            )
+        return built(A, B, *args, **kwargs)
+
+    return place_poles
+
+
 #: What is done around functions of SciPy's that were built anew.
 _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
+    ("scipy.signal._ltisys", "place_poles"): _of_one_gain,
     ("scipy.stats._stats_py", "zmap"): _omitting,
 }
 

@@ -47,7 +47,7 @@ def counterpart(value: Any) -> Any:
 
     Example:
         >>> import funcgrad.numpy as fnp
-        >>> counterpart(np.concatenate) is fnp.concatenate, counterpart(np.float64) is np.float64
+        >>> counterpart(np.append) is fnp.append, counterpart(np.float64) is np.float64
         (True, True)
     """
     if not _may_differ(value):

@@ -118,7 +118,7 @@ def _of_sample(module: str, name: str, sample: Callable[..., Any]) -> Call:
 def _distributions() -> Iterator[Call]:
     """Methods of SciPy's continuous distributions."""
     for name, args in distcont:
-        if isinstance(name, str) and name not in scipy_samples.REFUSED_DENSITIES | scipy_samples.BRANCHES:
+        if isinstance(name, str) and name not in scipy_samples.REFUSED_DENSITIES | scipy_samples.WHOLE:
             home = getattr(scipy.stats, name)
             points = np.asarray(home.ppf([0.2, 0.37, 0.8], *args))
             for method in METHODS:

@@ -8,7 +8,7 @@ from operations.spec import array
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, hessian, jacfwd, jvp, trace, vjp, vmap
-from funcgrad.errors import BranchError, InputError, NotDifferentiableError, ReadOnlyError
+from funcgrad.errors import BranchError, InputError, NotDifferentiableError, ReadOnlyError, ShapeError
 from funcgrad.numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 NEGATIVE, LARGE, MIXED = np.array([-1.5, -0.3]), np.array([1.5, -2.5]), np.array([-0.5, 2.5])
@@ -144,9 +144,9 @@ def test_elements_at_distances_are_read_and_those_of_the_array():
         return fnp.sum(pairs**2)
 
     np.testing.assert_array_equal(grad(fun)(np.array([1.0, 2.0, 3.0])), [102.0, 0.0, 6.0])
-    with pytest.raises(ValueError, match="all must be elements of the array that it is given"):
+    with pytest.raises(ValueError, match="whose own are"):
         grad(lambda x: as_strided(x, (2,), (16,)).sum())(np.ones(2))
-    with pytest.raises(ValueError, match="one stride is needed for each axis"):
+    with pytest.raises(ValueError, match="mismatch in length of strides and shape"):
         grad(lambda x: as_strided(x, (2,), (8, 8)).sum())(np.ones(2))
     with pytest.raises(ReadOnlyError):
         grad(lambda x: as_strided(x * 1.0, (2,), (8,)).fill(0.0))(np.ones(2))
@@ -230,5 +230,5 @@ def test_elements_at_distances_show_their_array_and_nothing_beside_it():
     with pytest.raises(ReadOnlyError):
         grad(fun)(x, lambda a, shown: shown.__setitem__(0, 0.0))
     for strides, shape in (((8,), (5,)), ((4,), (2,)), ((-8,), (2,))):
-        with pytest.raises(InputError, match=r"as_strided: .* whose own are \(8,\)"):
+        with pytest.raises(ShapeError, match=r"as_strided: .* whose own are \(8,\)"):
             grad(lambda x, k=strides, n=shape: fnp.lib.stride_tricks.as_strided(2 * x, n, k).sum())(x)

@@ -169,9 +169,14 @@ class Settings:
         return math.exp(self.rate)
 
 
-OPTIONS, BUNCH = Options(scale=2.0, data=np.array([1.0, 3.0])), Bunch(rate=0.5, data=np.array([1.0, 2.0]))
+#: In a dictionary, as pytest asks objects of a module for attributes, and these raise a ``KeyError``.
+SET_UP = {
+    "options": Options(scale=2.0, data=np.array([1.0, 3.0])),
+    "bunch": Bunch(rate=0.5, data=np.array([1.0, 2.0])),
+    "settings": Settings(rate=0.5, data=np.array([1.0, 2.0])),
+}
 ORDERED, SUMS, RING = Ordered(a=0.3, f=math.sin), Sums(float, a=1.0, b=2.0), Ring([1.0, 2.0], maxlen=2)
-SERIES, SETTINGS = Coefficients((1.0, 2.0, 0.5)), Settings(rate=0.5, data=np.array([1.0, 2.0]))
+SERIES = Coefficients((1.0, 2.0, 0.5))
 
 
 def containers_of_ones_own(x):
@@ -180,9 +185,10 @@ def containers_of_ones_own(x):
     bunch = Bunch(rate=x[0], data=np.array([x[1], 2.0]))
     bunch.more = 3.0
     path = Path().add(x[0]).add(x[1]).add(0.5)
-    outside = OPTIONS.scale * OPTIONS["data"].dot(x) + BUNCH.energy() * x[0] + SERIES(x[1])
+    own, held, settings = SET_UP.values()
+    outside = own.scale * own["data"].dot(x) + held.energy() * x[0] + SERIES(x[1])
     inside = options.norm() + bunch.energy() + bunch["more"] + Coefficients((x[0], 1.0))(x[1]) + path[-1] * np.sum(path)
-    return inside + outside + SETTINGS.gain() * SETTINGS.data.dot(x)
+    return inside + outside + settings.gain() * settings.data.dot(x)
 
 
 with warnings.catch_warnings():

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 import pytest
 import scipy.signal
-from helpers import traced
+from helpers import differences, traced
 
 import funcgrad.numpy as fnp
 from funcgrad import check_grads, grad, vmap
-from funcgrad.errors import InputError, ShapeError
+from funcgrad.errors import ConversionError, InputError, ShapeError
 from funcgrad.scipy import signal
 
 RNG = np.random.default_rng(0)
@@ -200,3 +200,18 @@ REFUSED = [
 def test_what_is_refused_says_so(error, match, fun):
     with pytest.raises(error, match=match):
         traced(fun, X)
+
+
+def test_gains_that_are_not_the_only_ones_are_refused():
+    """With several inputs SciPy stops at one of many matrices of gains, which depends on where it began."""
+    A = np.array([[1.4, -0.2, 6.7], [-0.6, -4.3, 0.0], [1.1, 4.3, -6.7]])
+    B = np.array([[0.0, 5.7], [1.1, 1.1], [0.0, -3.1]])
+    poles = np.array([-0.2, -0.5, -5.1])
+
+    def gains(A, B):
+        return scipy.signal.place_poles(A, B, poles).gain_matrix.sum()
+
+    with pytest.raises(ConversionError, match=r"signal.place_poles: with several inputs .* one input"):
+        grad(gains)(A, B)
+    one = B[:, 1:]
+    np.testing.assert_allclose(grad(gains)(A, one), differences(lambda A: gains(A, one), A, 1e-5), rtol=1e-6, atol=1e-7)

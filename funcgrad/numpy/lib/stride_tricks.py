@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import InputError, NotDifferentiableError
+from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import as_shape, one_axis
 from funcgrad.numpy.creation import as_value
@@ -38,7 +38,7 @@ def as_strided(
         writeable: as NumPy; the result for a traced value can only be read.
 
     Raises:
-        InputError: an element of the result lies outside of a traced value, or between two of its elements.
+        ShapeError: an element of the result lies outside of a traced value, or between two of its elements.
 
     Example:
         >>> from funcgrad.numpy.lib.stride_tricks import as_strided
@@ -52,7 +52,7 @@ def as_strided(
     to = lies.shape if shape is None else as_shape(shape)
     places = _places(lies, to, lies.strides if strides is None else as_shape(strides))
     if places is None:
-        raise InputError(
+        raise ShapeError(
             f"as_strided: a part lies outside of the memory of the array or between its elements, got shape={to}, "
             f"strides={strides} and {describe(x)}, whose own are {lies.strides}. Ask for elements of the array only."
         )

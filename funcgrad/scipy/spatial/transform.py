@@ -335,7 +335,7 @@ class Rotation:
 
         Example:
             >>> turn = Rotation.from_rotvec([0.0, 0.0, 1.7])
-            >>> turn.reduce(Rotation.create_group("C4")).as_rotvec().round(6)
+            >>> turn.reduce(Rotation.create_group("C4")).as_rotvec().round(6) + 0.0
             array([0.      , 0.      , 0.129204])
         """
         if left is None and right is None:

@@ -117,7 +117,9 @@ tklmbda = row("tklmbda(x, lmbda)", prim.tklmbda,
     "The distribution function of Tukey's lambda distribution of shape ``lmbda``, at ``x``.", "fsp.tklmbda(0.5, 1.0)",
     "np.float64(0.75)")
 chndtr = row("chndtr(x, df, nc)", noncentral.chndtr,
-    """The distribution function of noncentral chi-square with ``df`` degrees of freedom, at ``x``.
+    """The noncentral chi-square distribution function.
+
+    It is that of ``df`` degrees of freedom and noncentrality ``nc``, at ``x``.
 
     How it is differentiated is told in ``funcgrad.scipy.special.operations.noncentral``, as for the others.""",
     "fsp.chndtr(2.0, 3.0, 1.0).round(6), grad(fsp.chndtr, 2)(2.0, 3.0, 1.0).round(6)",
@@ -129,7 +131,9 @@ chndtridf = row("chndtridf(x, p, nc)", noncentral.chndtridf, "The inverse of ``c
 chndtrinc = row("chndtrinc(x, df, p)", noncentral.chndtrinc, "The inverse of ``chndtr`` in ``nc``.",
     "fsp.chndtrinc(4.0, 3.0, 0.5).round(6)", "np.float64(1.854459)")
 ncfdtr = row("ncfdtr(dfn, dfd, nc, f)", noncentral.ncfdtr,
-    "The noncentral F distribution function with ``dfn`` and ``dfd`` degrees of freedom, at ``f``.",
+    """The noncentral F distribution function.
+
+    It is that of ``dfn`` and ``dfd`` degrees of freedom and noncentrality ``nc``, at ``f``.""",
     "fsp.ncfdtr(2.0, 4.0, 1.0, 1.5).round(6)", "np.float64(0.545533)")
 ncfdtri = row("ncfdtri(dfn, dfd, nc, p)", noncentral.ncfdtri, "The inverse of ``ncfdtr`` in ``f``.",
     "fsp.ncfdtri(2.0, 4.0, 1.0, 0.5).round(6)", "np.float64(1.291318)")
@@ -140,7 +144,9 @@ ncfdtridfd = row("ncfdtridfd(dfn, p, nc, f)", noncentral.ncfdtridfd, "The invers
 ncfdtrinc = row("ncfdtrinc(dfn, dfd, p, f)", noncentral.ncfdtrinc, "The inverse of ``ncfdtr`` in ``nc``.",
     "fsp.ncfdtrinc(2.0, 4.0, 0.5, 1.5).round(6)", "np.float64(1.406371)")
 nctdtr = row("nctdtr(df, nc, t)", noncentral.nctdtr,
-    "The noncentral distribution function of Student's with ``df`` degrees of freedom, at ``t``.",
+    """Student's noncentral distribution function.
+
+    It is that of ``df`` degrees of freedom and noncentrality ``nc``, at ``t``.""",
     "fsp.nctdtr(3.0, 1.0, 1.5).round(6)", "np.float64(0.625756)")
 nctdtrit = row("nctdtrit(df, nc, p)", noncentral.nctdtrit, "The inverse of ``nctdtr`` in ``t``.",
     "fsp.nctdtrit(3.0, 1.0, 0.5).round(6)", "np.float64(1.091153)")
