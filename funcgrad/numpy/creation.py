@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,17 +55,23 @@ def as_value(a: ArrayLike) -> Array:
     if hasattr(a, "tocsr"):  # SciPy's: NumPy would make an array of it that holds the matrix as a Python object
         what, remedy = backend.refusal(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
-    return backend.values_of(a) if backend.is_table(a) else _by_numpy(np.asarray, a)
-
-
-def _by_numpy(make: Callable[..., Any], a: Any, *args: Any, **kwargs: Any) -> Any:
-    """An array of ``a`` as NumPy makes it: a traced one where objects say by ``__array__`` that they are traced."""
+    if backend.is_table(a):
+        return backend.values_of(a)
     try:
-        return make(a, *args, **kwargs)
+        return np.asarray(a)
     except ValueError as error:
-        if backend.NO_ARRAY not in str(error):
-            raise
-    return (array if make is np.array else asarray)(_told(a), *args, **kwargs)
+        return asarray(_retold(error, a))
+
+
+def _retold(error: ValueError, x: Any) -> Any:
+    """``x``, of which NumPy made no array, with the arrays that its objects say by ``__array__`` they are: traced ones.
+
+    Raises:
+        ValueError: the ``error``, where it was another.
+    """
+    if backend.NO_ARRAY not in str(error):
+        raise error
+    return _told(x)
 
 
 def _told(x: Any) -> Any:
@@ -78,7 +83,7 @@ def _told(x: Any) -> Any:
 
 def _without_labels(x: Any) -> Any:
     """The values of a table; anything else as it is."""
-    if type(x) in _COMMON:
+    if type(x) in _COMMON or type(x) is list:
         return x
     is_known = is_listed(x) or namespace_of(x) is not None or isinstance(x, Tracer)
     return x if is_known or not backend.is_table(x) else backend.values_of(x)
@@ -91,7 +96,7 @@ def _is_foreign(x: Any) -> bool:
         return False
     if kind is Tracer:
         return True
-    if is_listed(x):
+    if kind is list or is_listed(x):
         # most lists are long and of numbers only: that is seen fast
         return not set(map(type, x)) <= _NUMBERS and any(_is_foreign(item) for item in x)
     return isinstance(x, (Tracer, Proxy)) or namespace_of(x) not in (None, np)
@@ -165,7 +170,10 @@ def asarray(
             a = a.whole()
         made = _converted(a, dtype, copy)
         return _with_memory(made, order) if isinstance(made, Tracer) else made
-    made = _by_numpy(np.asarray, a, dtype, order, device=device, copy=copy)
+    try:
+        made = np.asarray(a, dtype, order, device=device, copy=copy)
+    except ValueError as error:
+        return asarray(_retold(error, a), dtype, order, device=device, copy=copy)
     if isinstance(made, Tracer):
         return made
     if dtype is not None and made.dtype.kind in "fc":
@@ -201,7 +209,11 @@ def array(
     """
     object = _without_labels(object)
     if not _is_foreign(object):
-        made = _by_numpy(np.array, object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        try:
+            made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        except ValueError as error:
+            told = _retold(error, object)
+            return array(told, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
         if isinstance(made, Tracer):
             return made
         if dtype is not None and made.dtype.kind in "fc":
@@ -227,7 +239,10 @@ def asanyarray(
     """
     if _is_foreign(a):
         return asarray(a, dtype, order, device=device, copy=copy)
-    return _by_numpy(np.asanyarray, a, dtype, order, device=device, copy=copy)
+    try:
+        return np.asanyarray(a, dtype, order, device=device, copy=copy)
+    except ValueError as error:
+        return asarray(_retold(error, a), dtype, order, device=device, copy=copy)
 
 
 def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
