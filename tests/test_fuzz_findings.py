@@ -572,3 +572,10 @@ def test_arrays_that_are_closed_to_writes():
 def test_what_is_no_place_for_a_traced_value():
     with pytest.raises(ConversionError, match="float"):
         grad(lambda t: scipy.special.lambertw(1.0, tol=t).real)(0.1)
+
+
+def test_batches_of_pairs_of_which_one_matrix_is_of_all():
+    a = normal(2, 1, 3, 3)
+    a = a + np.swapaxes(a, -1, -2)
+    fun = lambda a: scipy.linalg.qz(a, np.eye(3) + 0.1, output="complex")[0]
+    np.testing.assert_array_equal(vmap(fun)(a), [fun(x) for x in a])

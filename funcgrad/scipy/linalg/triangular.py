@@ -288,6 +288,8 @@ def _pair_of(name: str, A: ArrayLike, B: ArrayLike, output: str, sort: Any) -> t
     A, B = square(name, A), square(name, B)
     if output in ("complex", "c") or "c" in (backend.dtype_of(A).kind, backend.dtype_of(B).kind):
         A, B = A * (1 + 0j), B * (1 + 0j)
+    if backend.shape_of(A) != backend.shape_of(B):  # a batch takes both along their leading axes
+        A, B = fnp.broadcast_arrays(A, B)
     found: tuple[Array, ...] = tuple(_qz(A, B, output=output, sort=sort))
     return found
 
