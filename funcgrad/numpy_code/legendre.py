@@ -78,7 +78,13 @@ def _found(name: str, function: Function, all_orders: bool, *args: Any, diff_n: 
     for _ in range(diff_n):
         f = _slope(f)
         values.append(f(z))
-    return fnp.stack(values)
+    return fnp.astype(fnp.stack(values), _dtype(name, constants, z))
+
+
+def _dtype(name: str, constants: Any, *points: Any) -> Any:
+    """What SciPy's function gives of numbers like these, which differs from one to the other in single precision."""
+    theirs = getattr(import_scipy(f"special.{name}", "scipy.special"), name)
+    return theirs(*constants, *[np.zeros((), x.dtype) for x in points]).dtype
 
 
 def _harmonics(n: int, m: int, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
@@ -90,7 +96,9 @@ def _harmonics(n: int, m: int, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     rank = max(np.ndim(theta), np.ndim(phi))
     degree = np.arange(n + 1).reshape(-1, *(1,) * (rank + 1))
     order = np.array([*range(m + 1), *range(-m, 0)]).reshape(-1, *(1,) * rank)
-    return _inside(degree, order, lambda m: _special().sph_harm_y(degree, m, theta, phi))
+    theta, phi = [fnp.asarray(x) * 1.0 for x in (theta, phi)]
+    found = _inside(degree, order, lambda m: _special().sph_harm_y(degree, m, theta, phi))
+    return fnp.astype(found, _dtype("sph_harm_y_all", (n, m), theta, phi))
 
 
 _FUNCTIONS: dict[str, Function] = {

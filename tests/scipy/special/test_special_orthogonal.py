@@ -137,6 +137,8 @@ def test_legendre_functions_with_their_derivatives(name):
         value, slope = jvp(fun, (x,), (np.ones_like(x),))
         np.testing.assert_allclose(value, fun(x), rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(slope, (fun(x + 1e-6) - fun(x - 1e-6)) / 2e-6, rtol=1e-6, atol=1e-7)
+        single = x.astype(np.float32)
+        assert jvp(fun, (single,), (single,))[0].dtype == fun(single).dtype
     with pytest.raises(ConversionError, match=name):
         grad(lambda x: np.sum(theirs(*constants[:-1], x, 0.3)))(2.0)
 
