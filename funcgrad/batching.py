@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, traces_of, twin
 
-__all__ = ["BatchTrace", "is_batched", "named_axes", "row_of_all", "shared"]
+__all__ = ["BatchTrace", "in_batch", "is_batched", "named_axes", "row_of_all", "shared"]
 
 #: The traces of the enclosing ``vmap``s that gave their axis a name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
@@ -84,3 +84,8 @@ def row_of_all(whole: Any) -> Any:
 def is_batched(x: Any) -> bool:
     """Whether ``x`` is a value of a ``vmap``, its innermost trace."""
     return type(x) is Tracer and type(x._trace) is BatchTrace
+
+
+def in_batch(x: Any) -> bool:
+    """Whether ``x`` is a value of a ``vmap``, perhaps behind traces of derivatives."""
+    return any(type(trace) is BatchTrace for trace in traces_of([x]))

@@ -15,7 +15,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace
+from funcgrad.batching import BatchTrace, in_batch
 from funcgrad.core import Primitive, Tracer, bind, raise_closure, traces_of
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
@@ -28,11 +28,6 @@ from funcgrad.reverse import backward, pull_for_all, record
 
 #: Of arrays of one shape arrays of that shape.
 Fun = Callable[..., Sequence[Any]]
-
-
-def _is_batched(x: Any) -> bool:
-    """Whether ``x`` belongs to a ``vmap``, perhaps behind traces of derivatives."""
-    return isinstance(x, Tracer) and any(isinstance(trace, BatchTrace) for trace in traces_of([x]))
 
 
 def _array(x: Any) -> Any:
@@ -51,7 +46,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         given, spec = tree.flatten(([_array(x) for x in args], {name: _array(x) for name, x in kwargs.items()}))
-        batched = any(map(_is_batched, given))
+        batched = any(map(in_batch, given))
         if not batched:
             found = fun(*args, **kwargs)
             if _fixed(is_fixed, found, args, kwargs) is None:
@@ -197,7 +192,7 @@ def _batch(within: BatchTrace, args: Sequence[Any], batched: Sequence[bool], par
     """The batch is another axis of all arguments: where it was the last one, nothing stands in the way of ``fun``."""
     whole = [x if b else to_batch(x, within.size) for x, b in zip(args, batched, strict=True)]
     fun = params["fun"]
-    found = _call(*whole, fun=fun) if any(map(_is_batched, whole)) else tuple(fun(*whole))
+    found = _call(*whole, fun=fun) if any(map(in_batch, whole)) else tuple(fun(*whole))
     return found, True
 
 

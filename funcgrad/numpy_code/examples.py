@@ -11,7 +11,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, is_batched
+from funcgrad.batching import BatchTrace, in_batch, is_batched
 from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
@@ -46,7 +46,7 @@ def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
                 raise  # what is written there is written for one example only
             leaves, spec = tree.flatten((args, kwargs))
             traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
-            if getattr(error, "compiled", False) or not any(map(_has_batch, leaves)):
+            if getattr(error, "compiled", False) or not any(map(in_batch, leaves)):
                 raise
             forgive()
             results = _Results(fun, leaves, spec, traced)
@@ -59,14 +59,6 @@ def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     call.__module__ = __name__  # else it would be built anew
     return call
-
-
-def _has_batch(x: Any) -> bool:
-    while isinstance(x, Tracer):
-        if is_batched(x):
-            return True
-        x = x.value
-    return False
 
 
 class _Results:
@@ -114,7 +106,7 @@ def _in_turn(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
     try:
         return flat(*leaves)
     except (ConcretizationError, NotDifferentiableError):
-        if not any(map(_has_batch, leaves)):
+        if not any(map(in_batch, leaves)):
             raise
         forgive()
     moving = [i for i, leaf in enumerate(leaves) if backend.is_inexact(leaf)]

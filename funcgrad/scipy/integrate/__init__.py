@@ -11,9 +11,10 @@ Example:
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate import adaptive, boundary, elementwise, lsoda, ode, sampled
+from funcgrad.scipy.integrate import adaptive, boundary, boxes, elementwise, lsoda, ode, sampled
 from funcgrad.scipy.integrate.adaptive import *
 from funcgrad.scipy.integrate.boundary import *
+from funcgrad.scipy.integrate.boxes import *
 from funcgrad.scipy.integrate.elementwise import *
 from funcgrad.scipy.integrate.lsoda import *
 from funcgrad.scipy.integrate.ode import *
@@ -23,6 +24,7 @@ from funcgrad.scipy.own_code import own_code
 __all__: list[str] = []
 __all__ += adaptive.__all__
 __all__ += boundary.__all__
+__all__ += boxes.__all__
 __all__ += elementwise.__all__
 __all__ += lsoda.__all__
 __all__ += ode.__all__

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.batching import BatchTrace, is_batched
-from funcgrad.core import Tracer
+from funcgrad.batching import BatchTrace, in_batch
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.running import at_work
@@ -77,7 +76,7 @@ def opened(call: str, one: Constraint, point: Any) -> Constraint:
     if not callable(one.fun) or not any(type(trace) is BatchTrace for trace in at_work()):
         return one
     hoisted, given = Hoisted(call, one.value, point, steered=True), one.given
-    if not any(map(_has_batch, hoisted.held)):
+    if not any(map(in_batch, hoisted.held)):
         return one
     if isinstance(given, dict):
         given = {"type": given["type"]}
@@ -86,14 +85,6 @@ def opened(call: str, one: Constraint, point: Any) -> Constraint:
         kept = ("keep_feasible", "finite_diff_rel_step", "finite_diff_jac_sparsity")
         given = SimpleNamespace(jac="2-point", hess=hess, **{name: getattr(given, name) for name in kept})
     return Constraint(given, lambda x, *held: hoisted(x, held), one.low, one.high, tuple(hoisted.held))
-
-
-def _has_batch(x: Any) -> bool:
-    while isinstance(x, Tracer):
-        if is_batched(x):
-            return True
-        x = x.value
-    return False
 
 
 def for_scipy(problem: Problem, constraints: list[Constraint], point: Any) -> list[Any]:

@@ -18,7 +18,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, traces_of
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.linear import astype
@@ -56,24 +56,20 @@ def keep_off(allowed: Any, x: Any, instead: Any) -> Any:
 
 def settled(condition: Any) -> Any:
     """True where ``condition`` holds everywhere, as is seen of numbers; on a captured graph they may change."""
-    x = condition
-    while isinstance(x, Tracer):
-        if isinstance(x._trace, GraphTrace):
-            return condition
-        x = x.value
-    numbers = known(x)
+    numbers = _seen(condition)
     return True if numbers is not None and numbers.all() else condition
 
 
 def _somewhere(condition: Any) -> Any:
     """``condition``, where it holds somewhere, or may on a captured graph; else None."""
-    x = condition
-    while isinstance(x, Tracer):
-        if isinstance(x._trace, GraphTrace):
-            return condition
-        x = x.value
-    numbers = known(x)
-    return None if numbers is None or not numbers.any() else condition
+    numbers = _seen(condition)
+    captured = any(isinstance(trace, GraphTrace) for trace in traces_of([condition]))
+    return condition if captured or (numbers is not None and numbers.any()) else None
+
+
+def _seen(condition: Any) -> Any:
+    """The numbers of a condition; None on a captured graph, where they may change, and where they are not known."""
+    return None if any(isinstance(trace, GraphTrace) for trace in traces_of([condition])) else known(condition)
 
 
 def poisoned(ans: Array, allowed: Any, *parameters: Any) -> Array:

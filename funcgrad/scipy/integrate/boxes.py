@@ -1,0 +1,187 @@
+"""Integrals over boxes, by SciPy's ``cubature``; see ``adaptive`` for how integrals are differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend, tree
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.adaptive import leaves_apart
+from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.transforms.closures import Hoisted, example_by_example
+from funcgrad.transforms.products import jvp, vjp
+from funcgrad.transforms.stopping import stop_gradient
+from funcgrad.transforms.transformed import check_callable
+from funcgrad.transforms.vectorize import vmap
+from funcgrad.typing import ArrayLike
+from funcgrad.writable import inside, outside
+
+__all__ = ["cubature"]
+
+_CALL = "integrate.cubature"
+
+
+def cubature(
+    f: Callable[..., Any],
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    rule: Any = "gk21",
+    rtol: float = 1e-8,
+    atol: float = 0,
+    max_subdivisions: int | None = 10_000,
+    args: Any = (),
+    workers: Any = 1,
+    points: Sequence[Any] | None = None,
+) -> Any:
+    """The integral of an array ``f(x, *args)`` over the box between the corners ``a`` and ``b``.
+
+    Differentiable in ``args``, in what ``f`` closes over and in finite corners, to any order: a box that moves is
+    mapped to one that does not.
+
+    Args:
+        f: gets points in rows, ``(count, dimensions)``, and gives an array for each: ``(count, ...)``.
+        a: the lower corner; infinite ends are allowed.
+        b: the upper one.
+        rule: see ``scipy.integrate.cubature``.
+        rtol: the relative error that is allowed.
+        atol: the absolute one.
+        max_subdivisions: how often a part of the box may be divided.
+        args: further arguments, arrays or trees of arrays.
+        workers: for several processes, of plain values.
+        points: where not to evaluate; of plain corners.
+
+    Returns:
+        SciPy's result: ``estimate``, ``error``, ``status``, ``subdivisions``, ...
+
+    Raises:
+        TypeError: ``workers`` with traced values; traced corners of which some are infinite, or ``points`` with them.
+
+    Example:
+        >>> box = lambda k, side: cubature(lambda x: k * x[:, 0] * x[:, 1], [0.0, 0.0], [side, 1.0]).estimate
+        >>> box(3.0, 2.0).round(9), np.round(grad(box, (0, 1))(3.0, 2.0), 9)
+        (np.float64(3.0), array([1., 3.]))
+    """
+    check_callable(_CALL, f)
+    options = {"rule": rule, "rtol": rtol, "atol": atol, "max_subdivisions": max_subdivisions, "points": points}
+    flat, values = leaves_apart(f, args if isinstance(args, tuple) else (args,))
+    a, b = as_value(a), as_value(b)
+    whole, values = _opened_cubes(flat, a, b, values)
+    if is_plain(a, b, *tree.leaves(args), *values):
+        return import_scipy(_CALL, "scipy.integrate").cubature(f, a, b, args=args, workers=workers, **options)
+    if workers != 1:
+        raise InputError(f"{_CALL}: workers are for plain values, got traced ones. Leave them out.")
+    if not is_plain(a, b):
+        whole, values = _on_a_fixed_box(whole, a, b, values, points)
+        a, b = np.zeros(backend.shape_of(a)), np.ones(backend.shape_of(a))
+    found: list[Any] = []
+    estimate = _Cubature(whole, a, b, options, found)(*values)
+    made = found[-1]
+    made.estimate = estimate
+    return made
+
+
+def _on_a_fixed_box(
+    f: Callable[..., Any], a: Any, b: Any, values: list[Any], points: Any
+) -> tuple[Callable[..., Any], list[Any]]:
+    """The integrand over the box from 0 to 1, with the corners among its values."""
+    corners = [known(end, steers=False) for end in (a, b)]
+    infinite = any(anywhere(lambda end: ~fnp.isfinite(end), end) for end in (a, b))
+    if points is not None or infinite or any(end is None for end in corners):
+        raise InputError(f"{_CALL}: traced corners must be finite and go without points, got {corners}, {points}.")
+
+    def mapped(u: Any, a: Any, b: Any, *rest: Any) -> Any:
+        return f(a + (b - a) * u, *rest) * fnp.prod(b - a)
+
+    return mapped, [fnp.astype(a, float), fnp.astype(b, float), *values]
+
+
+def _opened_cubes(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """``f`` as a function that takes what it closes over as further values, and all of these."""
+    if not inside():
+        return f, values
+    point = fnp.reshape(stop_gradient(a), (1, -1))
+    point = fnp.where(fnp.isfinite(point), point, 0.0)
+    hoisted = Hoisted(_CALL, lambda x: f(x[0], *x[1]), (point, values), steered=True)
+    if not hoisted.held:
+        return f, values
+    count = len(values)
+
+    def whole(x: Any, *every: Any) -> Any:  # one point after the other: the run that is repeated had one
+        one = lambda p: hoisted((p[None], list(every[:count])), every[count:])[0]
+        return vmap(one)(x)
+
+    return whole, [*values, *hoisted.held]
+
+
+class _Cubature:
+    """The integral over a box as a function of what the integrand depends on."""
+
+    def __init__(
+        self, f: Callable[..., Any], a: Any, b: Any, options: dict[str, Any], found: list[Any], derived: bool = False
+    ) -> None:
+        self.f, self.options, self.found, self.derived = f, options, found, derived
+        self.a, self.b = np.asarray(a, float), np.asarray(b, float)
+        self.rules = CustomRules(_CALL, self._run, self._fwd, self._bwd, self._push)
+
+    def __call__(self, *values: Any) -> Any:
+        return custom_call(*values, rules=self.rules)[0]
+
+    def _of(self, f: Callable[..., Any], *values: Any) -> Any:
+        """The integral of another function, which may be zero: its error is measured by the size of the function."""
+        return _Cubature(f, self.a, self.b, self.options, [], True)(*values)
+
+    def _run(self, *values: Any) -> list[Any]:
+        outs = example_by_example(self._compute, values)
+        if not outs:  # of no example at all
+            self._compute(*[np.ones(backend.shape_of(value)) for value in values])
+            outs = [self.f(self.a[None], *values)[0]]
+        return outs
+
+    def _compute(self, *values: Any) -> list[Any]:
+        fixed = [np.asarray(x) if isinstance(x, Tracer) else numbers(_CALL, x)[()] for x in values]
+        integrand = lambda x: np.asarray(self.f(x, *fixed))
+        with outside():
+            options = dict(self.options)
+            if self.derived:
+                options["atol"] = max(options["atol"], options["rtol"] * self._size(integrand))
+            made = import_scipy(_CALL, "scipy.integrate").cubature(integrand, self.a, self.b, **options)
+        self.found.append(made)
+        return [made.estimate]
+
+    def _size(self, integrand: Callable[[Any], Any]) -> float:
+        """About how large the integral of the absolute value is; of an infinite box that of a part."""
+        low, high = np.clip(self.a, -1.0, None), np.clip(self.b, None, 1.0)
+        low = np.where(np.isfinite(self.a), self.a, np.minimum(low, high - 1.0))
+        high = np.where(np.isfinite(self.b), self.b, np.maximum(high, low + 1.0))
+        points = low + (high - low) * np.random.default_rng(0).uniform(size=(50, len(low)))
+        return float(np.prod(high - low) * np.mean(np.abs(integrand(points)), axis=0).max(initial=0.0))
+
+    def _fwd(self, *values: Any) -> tuple[list[Any], Any]:
+        return [self(*values)], values
+
+    def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:
+        def pulled(i: int) -> Callable[..., Any]:
+            def one(x: Any, ct: Any, *some: Any) -> Any:
+                along = lambda value: self.f(x[None], *some[:i], value, *some[i + 1 :])[0]
+                out, pullback = vjp(along, some[i])
+                return pullback(fnp.astype(ct, backend.dtype_of(out)))[0]
+
+            return lambda x, ct, *some: vmap(lambda p: one(p, ct, *some))(x)
+
+        found = [self._of(pulled(i), cts[0], *values) for i in range(len(values))]
+        return [fnp.astype(part, backend.dtype_of(value)) for part, value in zip(found, values, strict=True)]
+
+    def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+        n = len(values)
+        moved = lambda x, *both: jvp(lambda *some: self.f(x, *some), both[:n], both[n:])[1]
+        return [self(*values)], [self._of(moved, *values, *tangents)]
