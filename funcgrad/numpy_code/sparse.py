@@ -805,10 +805,12 @@ def _as_given(self: Any) -> tuple[Any, Any]:
 
 def _diagonal_set(self: Any, values: Any, k: int = 0) -> None:
     """``coo_array.setdiag``: what stands on the diagonal is taken away, and what is written comes last."""
-    rows, columns, values = _changes().on_diagonal(values, k, self.shape)
+    rows, columns, values = self.diagonal_of(values, k)
+    if not len(rows):
+        return
     kept = (self.col - self.row != k) | (self.row > max(rows))
     places = np.append(self.row[kept], rows), np.append(self.col[kept], columns)
-    data = fnp.concatenate([self.given[kept], fnp.astype(values, self.dtype)])
+    data = fnp.concatenate([self.given[kept], values])
     self._note(rows * self.shape[1] + columns, values)
     self.take(type(self)((data, places), self.shape, traced=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError, ShapeError
+from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import is_buffer
 
@@ -55,6 +57,23 @@ def written(values: Any, at: Any, new: Any) -> Any:
     target: Any = values
     target[at] = new
     return target
+
+
+def _numbers(major: Any, minor: Any, shape: tuple[int, int]) -> Any:
+    """A number for each place."""
+    return major.astype(np.int64) * shape[1] + minor
+
+
+@functools.cache
+def _sorts_diagonals() -> bool:
+    """Whether SciPy puts the values of a matrix in order again after ``setdiag``, as since 1.17.
+
+    Before, what is written comes last in its row, or column, and a large matrix is made anew where it has few of the
+    places, not where it lacks many.
+    """
+    matrix = import_scipy("csr_array.setdiag", "scipy.sparse").csr_array(np.array([[0.0, 1.0]]))
+    matrix.setdiag(1.0)
+    return bool(matrix.has_sorted_indices and matrix.indices[0] == 0)
 
 
 class Changing:
@@ -143,7 +162,35 @@ class Changing:
         Raises:
             ShapeError: a diagonal outside of the matrix, or values of several axes (a ``ValueError``).
         """
-        self._write(*on_diagonal(values, k, self.shape))
+        rows, columns, values = self.diagonal_of(values, k)
+        if not self._replace_diagonal(rows, columns, values):
+            self._write(rows, columns, values)
+
+    def diagonal_of(self, values: Any, k: int) -> tuple[Any, Any, Any]:
+        """What ``on_diagonal`` gives: a number has the dtype of the matrix, and a vector its own."""
+        rows, columns, written = on_diagonal(values, k, self.shape)
+        return rows, columns, written if fnp.ndim(values) else fnp.astype(written, self.dtype)
+
+    def _replace_diagonal(self, rows: Any, columns: Any, values: Any) -> bool:
+        """Take away what stands at these places and append ``values``; false where SciPy writes them into the matrix.
+
+        It writes where the matrix has all the places, or is large and lacks few.
+        """
+        major, minor = (columns, rows) if self.transposed else (rows, columns)
+        if (self._found(major, minor)[1] > 1).any():
+            self.sum_duplicates()
+        there = np.count_nonzero(self._found(major, minor)[1])
+        sorts = _sorts_diagonals()
+        lacking = len(rows) - there if sorts else len(self.structure.rows) - there
+        if there == len(rows) or lacking < len(self.structure.rows) * 0.001:
+            return False
+        self._note(rows * self.shape[1] + columns, values)
+        a = self.structure
+        kept = ~np.isin(_numbers(a.rows, a.indices, a.shape), _numbers(major, minor, a.shape))
+        whole = fnp.concatenate([self.values[kept], values])
+        major, minor = np.append(a.rows[kept], major), np.append(a.indices[kept], minor)
+        self._arrange(whole, major, minor, in_order=sorts and self.has_sorted_indices)
+        return True
 
     def __setitem__(self, key: Any, value: Any) -> None:
         value = value.toarray() if hasattr(value, "toarray") else value
@@ -185,7 +232,7 @@ class Changing:
     def _found(self, major: Any, minor: Any) -> tuple[Any, Any, Any]:
         """Of each place the first value there and how many there are, as positions in an order of the values."""
         a = self.structure
-        keys, wanted = (r.astype(np.int64) * a.shape[1] + c for r, c in ((a.rows, a.indices), (major, minor)))
+        keys, wanted = _numbers(a.rows, a.indices, a.shape), _numbers(major, minor, a.shape)
         order = np.argsort(keys, kind="stable")
         first, end = (np.searchsorted(keys, wanted, side, sorter=order) for side in ("left", "right"))
         return first, end - first, order
@@ -211,6 +258,11 @@ class Changing:
     # what matrices bring
 
     data: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        raise NotImplementedError
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
 import scipy.sparse.linalg
-from helpers import differences
+from helpers import differences, identical, traced
 
 from funcgrad import check_grads, grad, jit, vmap
 from funcgrad.errors import InputError, ShapeError
@@ -132,6 +132,28 @@ def test_of_values_that_are_traced(made, name):
         np.testing.assert_allclose(run(1.1 * VALUES), grad(fun)(1.1 * VALUES), rtol=1e-12)
         rows = vmap(grad(fun))(np.stack([VALUES, 1.1 * VALUES]))
         np.testing.assert_allclose(rows[1], grad(fun)(1.1 * VALUES), rtol=1e-9)
+
+
+#: Columns of rows of values that are in no order, and where the rows begin.
+UNSORTED = [2, 0, 1, 0, 2, 1, 0], [0, 2, 4, 7]
+
+
+@pytest.mark.parametrize("values", [2.0, np.array([3.0, 5.0]), np.array([])])
+@pytest.mark.parametrize("k", [-2, 0, 1])
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array"])
+def test_diagonals_are_stored_where_scipy_stores_them(kind, k, values):
+    """Among values that are in no order, of single precision, at most places of the diagonal or at none."""
+    make = getattr(scipy.sparse, kind)
+
+    def fun(x):
+        columns, starts = UNSORTED
+        places = (columns, [0, 0, 1, 1, 2, 2, 2]) if kind == "coo_array" else None
+        A = make((1 * x, places), shape=(3, 3)) if places else make((1 * x, columns, starts), shape=(3, 3))
+        A.setdiag(values, k)
+        return A.data
+
+    x = VALUES[:7].astype(np.float32)
+    identical(traced(fun, x), fun(x))
 
 
 COPIES = {
