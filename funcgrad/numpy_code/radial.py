@@ -42,13 +42,29 @@ def _kernel_matrix(x: Any, kernel_func: Callable[..., Any], xp: Any) -> Any:
     return _matrix(kernel_func.__name__, x, x)
 
 
-def _coefficients(x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any, xp: Any) -> Any:
+def _coefficients(
+    x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any, xp: Any = None
+) -> Any:
     """``_rbfinterp_xp._build_evaluation_coefficients``: by what the solution is multiplied at each of the points."""
     monomials = fnp.prod(((x - shift) / scale)[:, None, :] ** powers, axis=-1)
     return fnp.concatenate([_matrix(kernel, x * epsilon, y * epsilon), monomials], axis=-1)
 
 
+def _solved(y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powers: Any) -> tuple[Any, Any, Any]:
+    """``_rbfinterp._build_and_solve_system``, all of which is compiled before SciPy 1.17."""
+    shift, scale = (fnp.max(y, axis=0) + fnp.min(y, axis=0)) / 2, (fnp.max(y, axis=0) - fnp.min(y, axis=0)) / 2
+    scale = fnp.where(scale == 0, 1.0, scale)
+    of_points = _coefficients(y, y, kernel, epsilon, powers, shift, scale)
+    many, monomials = len(powers), of_points[:, len(y) :]
+    of_powers = fnp.concatenate([monomials.T, fnp.zeros((many, many))], axis=1)
+    system = fnp.concatenate([of_points + fnp.eye(len(y), len(y) + many) * fnp.reshape(smoothing, (-1, 1)), of_powers])
+    return shift, scale, fnp.linalg.solve(system, fnp.concatenate([d, fnp.zeros((many, d.shape[1]))]))
+
+
 RADIAL: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._rbfinterp_xp", "kernel_matrix"): _kernel_matrix,
     ("scipy.interpolate._rbfinterp_xp", "_build_evaluation_coefficients"): _coefficients,
+    # of SciPy before 1.17, whose functions know no libraries of arrays
+    ("scipy.interpolate._rbfinterp", "_build_and_solve_system"): _solved,
+    ("scipy.interpolate._rbfinterp_pythran", "_build_evaluation_coefficients"): _coefficients,
 }
