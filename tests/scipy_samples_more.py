@@ -9,7 +9,7 @@ import scipy.sparse
 
 T = np.linspace(0.0, 1.0, 9)
 S = np.array([[4.0, 0.0, 0.5, 0.0], [0.0, 3.0, 0.0, 0.2], [0.5, 0.0, 5.0, 0.3], [0.0, 0.2, 0.3, 2.0]])
-PLACES = np.nonzero(S)
+PLACES = tuple(np.int32(np.nonzero(S)))  # of other numbers SciPy 1.15 solves no triangular system
 B = np.array([0.3, 0.2, 0.4, 0.9])
 
 

@@ -16,6 +16,7 @@ from funcgrad.numpy.concretization import concrete
 __all__ = ["CLUSTERS"]
 
 _VQ, _HIERARCHY = "scipy.cluster._vq", "scipy.cluster._hierarchy"
+_PYTHON, _ONCE = "scipy.cluster.hierarchy", "_check_hierarchy_uses_cluster_more_than_once"
 
 
 def _theirs(module: str, name: str, *args: Any) -> Any:
@@ -142,6 +143,8 @@ CLUSTERS: dict[tuple[str, str], Callable[..., Any]] = {
     (_HIERARCHY, "get_max_dist_for_each_cluster"): lambda Z, MD, n: _largest(Z[:, 2], Z, MD),
     (_HIERARCHY, "get_max_Rfield_for_each_cluster"): lambda Z, R, out, n, rf: _largest(R[:, rf], Z, out),
     (_HIERARCHY, "inconsistent"): _inconsistent,
+    # SciPy 1.15 asks in Python whether numbers of clusters are members of a set
+    (_PYTHON, _ONCE): partial(_theirs, _PYTHON, _ONCE),
     **{(_HIERARCHY, name): partial(_linkage, name) for name in ("fast_linkage", "mst_single_linkage", "nn_chain")},
     **{
         (_HIERARCHY, name): partial(_labels, name)

@@ -345,6 +345,7 @@ PYTHONS = frozenset(
     (
         "scipy._lib._array_api",
         "scipy._lib._array_api_override",  # where newer versions define array_namespace
+        "scipy.cluster.hierarchy",
         "scipy.integrate._quadpack_py",
         "scipy.interpolate._rgi",
         "scipy.linalg._misc",

@@ -23,8 +23,6 @@ SAMPLES = [
 REFUSED = [(module, name) for module, names in scipy_samples.REFUSED.items() for name in names]
 if not at_least(scipy, "1.16.0"):  # it asks numpy.mintypecode, which reads the elements
     REFUSED += [("scipy.signal", "lp2bp"), ("scipy.signal", "lp2bs")]
-if not at_least(scipy, "1.17.0"):  # it calls what is compiled
-    REFUSED += [("scipy.interpolate", "RBFInterpolator")]
 DENSITIES = {name: args for name, args in distcont if isinstance(name, str)}
 
 
