@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
+from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.classes import source_of
 
 
@@ -269,6 +271,48 @@ def _counted(name: str, function: str) -> Callable[..., Any]:
     return lambda *args: getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(*args)
 
 
+def _below_both(low: Any, high: Any, means: Any, covar: Any, *options: Any) -> tuple[Any, int]:
+    """``_mvn.mvnun`` of SciPy 1.15: the probability between bounds of one or two normal variables, and no error.
+
+    Raises:
+        ConversionError: of more variables, whose integral SciPy samples.
+    """
+    if len(low) > 2:
+        raise ConversionError(
+            "stats.multivariate_normal.cdf: compiled code of SciPy's samples the integral of more than two variables, "
+            f"and the derivative ends there, got {len(low)}{user_line()}. Take two, or give the function a derivative "
+            "of its own with funcgrad.custom_vjp or custom_jvp."
+        )
+    return _between(fnp.subtract(low, means), fnp.subtract(high, means), covar), 0
+
+
+def _between(low: Any, high: Any, covar: Any) -> Any:
+    """The probability between bounds of one or two normal variables of mean zero.
+
+    Infinite bounds are not divided by a deviation, whose derivative would be a zero times an infinity.
+    """
+    covar = fnp.asarray(covar)
+    deviations = fnp.sqrt(fnp.diagonal(covar))
+    first, last = (fnp.where(fnp.isinf(x), x, fnp.where(fnp.isinf(x), 0.0, x) / deviations) for x in (low, high))
+    if len(covar) == 1:
+        return _special().ndtr(last[0]) - _special().ndtr(first[0])
+    r = covar[0, 1] / (deviations[0] * deviations[1])
+    above = lambda h, k: _own("special.operations.distributions", "bivariate_upper")(h, k, r)
+    corners = [above(h[0], k[1]) for h, k in product((first, last), repeat=2)]
+    return corners[0] - corners[1] - corners[2] + corners[3]
+
+
+def integral_of_normals(built: Callable[..., Any]) -> Callable[..., Any]:
+    """``_qauto``, around which the probabilities of one or two variables are those of ``_between``."""
+
+    def integral(func: Any, covar: Any, low: Any, high: Any, *args: Any, **kwds: Any) -> Any:
+        if len(covar) <= 2:
+            return _between(low, high, covar), 1e-15, 0
+        return built(func, covar, low, high, *args, **kwds)
+
+    return integral
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
     "_beta_pdf": lambda x, a, b: _own("special.operations.incomplete", "beta_density")(a, b, x),
@@ -295,6 +339,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_ncx2_pdf": _noncentral("ncx2_density"),
     "_ncf_pdf": _noncentral("ncf_density"),
     "_nct_pdf": _noncentral("nct_density"),
+    "_nct_ppf": _noncentral("nct_ppf"),
     **{f"_{name}": _noncentral(name) for name in ("ncx2_sf", "ncx2_isf", "ncf_sf", "ncf_isf", "nct_sf", "nct_isf")},
 }
 
@@ -316,6 +361,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "geninvgauss_gen._cdf"): _integrated(lambda p, b: (p - 1 + fnp.hypot(p - 1, b)) / b, 0.0, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._cdf"): _integrated(_genhyperbolic_mean, -np.inf, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._sf"): _integrated(_genhyperbolic_mean, -np.inf, True),
+    ("scipy.stats._mvn", "mvnun"): _below_both,
     ("scipy.stats._stats", "geninvgauss_logpdf"): _geninvgauss_logpdf,
     ("scipy.stats._stats", "genhyperbolic_logpdf"): _genhyperbolic_logpdf,
     ("scipy.stats._stats", "genhyperbolic_pdf"): lambda *args: fnp.exp(_genhyperbolic_logpdf(*args)),

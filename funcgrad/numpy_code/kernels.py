@@ -21,7 +21,7 @@ from funcgrad.numpy.concretization import concrete, user_line
 from funcgrad.numpy.peeking import single
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
-from funcgrad.numpy_code.distributions import DISTRIBUTIONS
+from funcgrad.numpy_code.distributions import DISTRIBUTIONS, integral_of_normals
 from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
@@ -89,6 +89,15 @@ def _namespace(*arrays: Any, **options: Any) -> Any:
     return fnp
 
 
+_LIBRARIES = "scipy._lib.array_api_compat.common._helpers"
+
+
+def _is_numpys(xp: Any) -> bool:
+    """``is_numpy``, by which SciPy before 1.17 asks whether it may look after axes and missing values: it may."""
+    asks = not hasattr(sys.modules.get("scipy.stats._axis_nan_policy"), "is_lazy_array")
+    return (asks and xp is fnp) or bool(import_module(_LIBRARIES).is_numpy_namespace(xp))
+
+
 def _interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
@@ -97,12 +106,6 @@ def _interpn(
         return surface(points, values, xi, bounds_error, fill_value)
     table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
     return table(points, values, method, bounds_error, fill_value)(xi)
-
-
-def _of_special(name: str) -> Callable[..., Any]:
-    """An operation of ``funcgrad.scipy.special``."""
-    home = "funcgrad.scipy.special.operations.distributions"
-    return lambda *args: getattr(import_module(home), name)(*args)
 
 
 def _chosen(module: str, name: str) -> Callable[..., Any]:
@@ -267,6 +270,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **SOLVERS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
+    (_LIBRARIES, "is_numpy_namespace"): _is_numpys,
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
@@ -291,7 +295,6 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     },
     ("scipy.stats._stats", "_weightedrankedtau"): _chosen("scipy.stats._stats", "_weightedrankedtau"),
     ("scipy.stats._stats", "_kendall_dis"): _chosen("scipy.stats._stats", "_kendall_dis"),
-    ("scipy.stats._stats_pythran", "_bvnu"): _of_special("bivariate_upper"),
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
@@ -336,6 +339,7 @@ def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
 _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _of_one_gain,
+    ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "zmap"): _omitting,
 }
 
@@ -344,6 +348,7 @@ _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
 PYTHONS = frozenset(
     (
         "scipy._lib._array_api",
+        _LIBRARIES,
         "scipy._lib._array_api_override",  # where newer versions define array_namespace
         "scipy.cluster.hierarchy",
         "scipy.integrate._quadpack_py",

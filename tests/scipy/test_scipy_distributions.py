@@ -10,7 +10,7 @@ from scipy.stats._distr_params import distcont, distdiscrete
 
 import funcgrad.scipy.special as fsp
 from funcgrad import grad, hessian, jacfwd, vmap
-from funcgrad.errors import ConcretizationError, NotDifferentiableError
+from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's own code warns of logarithms of 0
 SLOW = {"gausshyper", "genhyperbolic", "geninvgauss", "kstwo", "ksone", "levy_stable", "studentized_range"}
@@ -307,6 +307,30 @@ def test_distributions_of_statistics():
             assert grad(of)(x, *args) == pytest.approx(want, rel=1e-5), (name, method)
     with pytest.raises(NotDifferentiableError, match="whole number"):
         grad(scipy.stats.ksone.sf, 1)(0.3, 10.0)
+
+
+NORMAL = scipy.stats.multivariate_normal
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda p: NORMAL.cdf(p[:1], [0.1], [[p[2]]]),
+        lambda p: NORMAL.cdf([p[0], np.inf], [0.1, 0.2], [[p[1], p[2]], [p[2], 2.0]]),
+        lambda p: NORMAL.cdf(p[:2], [0.1, 0.2], [[1.0 + p[0], p[2]], [p[2], 2.0]], lower_limit=[-1.0, p[0] - 0.5]),
+        lambda p: NORMAL.logcdf([p[:2], p[1:]], None, [[1.0, p[2]], [p[2], 2.0 + p[1]]]).sum(),
+    ],
+    ids=["one variable", "one bound", "four bounds", "several points"],
+)
+def test_probabilities_of_normal_variables_between_bounds(f):
+    p = np.array([0.6, 1.4, 0.3])
+    np.testing.assert_allclose(grad(f)(p), differences(f, p), rtol=1e-9, atol=1e-11)
+    agree(grad(f), np.stack([p, 1.1 * p]))
+
+
+def test_probabilities_of_more_normal_variables_are_refused():
+    with pytest.raises(ConversionError, match="compiled code"):
+        grad(lambda x: NORMAL.cdf(x, None, np.eye(3)))(np.ones(3))
 
 
 def test_probabilities_of_two_normal_variables():

@@ -336,9 +336,17 @@ landau_ppf: Operation = elementwise("landau_ppf", _of_landau("ppf"), dx=lambda a
 landau_isf: Operation = elementwise("landau_isf", _of_landau("isf"), dx=lambda ans: -1 / landau_density(ans, order=0))
 
 
+def _upper_of_two(h: float, k: float, r: float) -> Any:
+    """``_bvnu`` of SciPy 1.15, which has it in Fortran. Its lock is not taken: SciPy's code may hold it here."""
+    home = import_scipy("stats.multivariate_normal", "scipy.stats._mvn")
+    bounds, options = ([h, k], [np.inf, np.inf]), (2000, 1e-5, 1e-5)  # which two variables do not need
+    return home.mvnun(*bounds, [0.0, 0.0], [[1.0, r], [r, 1.0]], *options)[0]
+
+
 def _bivariate(xp: Any, h: Any, k: Any, r: Any) -> Any:
-    upper = import_scipy("stats.multivariate_normal", "scipy.stats._stats_pythran")._bvnu
-    return np.vectorize(upper, [np.float64])(h, k, r)[()]
+    home = import_scipy("stats.multivariate_normal", "scipy.stats._stats_pythran")
+    with np.errstate(divide="ignore", invalid="ignore"):  # what Fortran has divided is told of here
+        return np.vectorize(getattr(home, "_bvnu", _upper_of_two), [np.float64])(h, k, r)[()]
 
 
 def _beyond(x: Any, y: Any, z: Any) -> Any:

@@ -22,7 +22,7 @@ from funcgrad.scipy.special.operations.partials import beside_pole, difference_q
 __all__ = [
     "chndtr", "chndtridf", "chndtrinc", "chndtrix", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc",
     "nctdtr", "nctdtridf", "nctdtrinc", "nctdtrit", "ncx2_density", "ncx2_isf", "ncx2_sf",
-    "ncf_density", "ncf_isf", "ncf_sf", "nct_density", "nct_isf", "nct_sf",
+    "ncf_density", "ncf_isf", "ncf_sf", "nct_density", "nct_isf", "nct_ppf", "nct_sf",
 ]  # fmt: skip
 
 
@@ -218,6 +218,8 @@ _ncfdtrinc: Operation = _inverse("ncfdtrinc", _of_scipy("ncfdtrinc", (1, 2, 3, 0
 _nctdtr: Operation = _function("nctdtr", _T.lower, nct_slope, 3)
 nct_sf: Operation = _function("nct_sf", _T.upper, nct_slope, 3, -1.0)
 _nctdtrit: Operation = _inverse("nctdtrit", _of_scipy("nctdtrit", (1, 2, 0)), nct_slope, 3, 0)
+#: By Boost, as ``stats.nct`` has it before SciPy 1.17.
+nct_ppf: Operation = _inverse("nct_ppf", _of_scipy("_nct_ppf"), nct_slope, 3, 0)
 nct_isf: Operation = _inverse("nct_isf", _of_scipy("_nct_isf"), nct_slope, 3, 0, -1.0)
 _nctdtridf: Operation = _inverse("nctdtridf", _of_scipy("nctdtridf", (1, 2, 0)), nct_slope, 3, 1)
 _nctdtrinc: Operation = _inverse("nctdtrinc", _of_scipy("nctdtrinc", (1, 2, 0)), nct_slope, 3, 2)
