@@ -27,6 +27,8 @@ class _Weights:
     def __init__(self, name: str, graph: Any) -> None:
         self.is_dense = isinstance(graph, Tracer)
         self.plain = np.ascontiguousarray(concrete(graph, name)) if self.is_dense else graph.plain(name)
+        if not self.is_dense:  # SciPy 1.15 takes numbers of columns of this dtype only
+            self.plain.indices, self.plain.indptr = np.int32(self.plain.indices), np.int32(self.plain.indptr)
         self.graph = graph if self.is_dense else graph.tocsr().summed()
 
     def of(self, rows: Any, columns: Any, directed: bool = True) -> Any:
