@@ -229,8 +229,9 @@ def test_what_hulls_and_rotations_refuse():
         vmap(lambda x: scipy.spatial.ConvexHull(PLACES * x).volume)(np.stack([X, 2 * X]))
     with pytest.raises(AttributeError, match="add_points is for plain points"):
         grad(lambda x: scipy.spatial.ConvexHull(PLACES * x).add_points(PLACES) or x[0])(X)
-    with pytest.raises(ValueError, match="an angle for each axis"):
-        grad(lambda x: Rotation.from_davenport(np.eye(3), "up", x).as_quat()[0])(X)
+    for order, times, message in (("up", 1, "order"), ("e", 2, "an angle for each axis")):
+        with pytest.raises(ValueError, match=message):
+            grad(lambda x, o=order, n=times: Rotation.from_davenport(np.eye(3), o, np.tile(x, n)).as_quat()[0])(X)
 
 
 def test_forms_of_matrices_without_a_derivative():
