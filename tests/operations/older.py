@@ -41,6 +41,8 @@ CAME_LATER: list[tuple[Any, str, dict[str, Any], str]] = [
 #: half 0 was no number.
 LEFT_OUT = [
     *["scipy.special.btdtria", "scipy.special.pdtrik"] * (not at_least(scipy, "1.17.0")),
+    # off by 3e-12 and 2e-9 of what mpmath has
+    *["scipy.special.chndtrix", "scipy.special.nctdtrit"] * (not at_least(scipy, "1.17.0")),
     *["scipy.special.sici"] * (not at_least(np, "2.4.0")),
 ]
 

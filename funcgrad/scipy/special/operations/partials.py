@@ -137,9 +137,14 @@ def difference_quotient(
 
 
 def _symmetric_sum(xp: Any, weights: Any, values: Any) -> Any:
-    """The sum of ``weights * values`` along the first axis, in pairs: of an even function odd differences are 0."""
+    """The sum of ``weights * values`` along the first axis, in pairs: of an even function odd differences are 0.
+
+    In this order whatever the shape: BLAS rounds otherwise for one example than for several.
+    """
     half, sign = len(weights) // 2, -1 if len(weights) % 2 == 0 else 1
-    total = xp.tensordot(weights[:half], values[:half] + sign * values[::-1][:half], 1)
+    pairs, total = values[:half] + sign * values[::-1][:half], 0.0
+    for i in range(half):
+        total = total + weights[i] * pairs[i]
     return total + weights[half] * values[half] if sign > 0 else total
 
 
