@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import close_leaves
+from jax.experimental.compilation_cache import compilation_cache
 from toolz import compose_left, curry
 
 import funcgrad.numpy as fnp
@@ -537,11 +538,16 @@ def test_gradients_belong_to_the_caller():
 
 @pytest.fixture
 def _uncached():
-    """Programs are compiled anew: those that an older JAX has from its cache overwrite what NumPy's arrays share."""
+    """Programs are compiled anew: those that an older JAX has from its cache overwrite what NumPy's arrays share.
+
+    It asks once whether there is a cache, and again where that is reset.
+    """
     before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()
     yield
     jax.config.update("jax_enable_compilation_cache", before)
+    compilation_cache.reset_cache()
 
 
 @pytest.mark.usefixtures("_uncached")
