@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+import numpy as np
+from helpers import at_least
 from scripts import ROOT
 
 PROGRAM = """
@@ -89,6 +91,7 @@ def test_a_program_that_uses_the_library(tmp_path):
     errors = re.findall(r"^(program\.py):(\d+): error: (.+?)  \[", output, re.MULTILINE)
     lines = PROGRAM.splitlines()
     assert [lines[int(line) - 1] for _, line, _ in errors] == lines[-3:], output
-    assert "error" not in re.sub(r"^program\.py.*\n|^Found.*\n", "", output, flags=re.MULTILINE)
+    if at_least(np, "2.4.0"):  # before, ndarray was nothing without its types, and others were wider
+        assert "error" not in re.sub(r"^program\.py.*\n|^Found.*\n", "", output, flags=re.MULTILINE)
     assert {"funcgrad", "numpy"} <= read
     assert not {"jax", "jaxlib", "torch", "scipy", "optree"} & read
