@@ -297,8 +297,8 @@ def _between(low: Any, high: Any, covar: Any) -> Any:
     if len(covar) == 1:
         return _special().ndtr(last[0]) - _special().ndtr(first[0])
     r = covar[0, 1] / (deviations[0] * deviations[1])
-    above = lambda h, k: _own("special.operations.distributions", "bivariate_upper")(h, k, r)
-    corners = [above(h[0], k[1]) for h, k in product((first, last), repeat=2)]
+    above = _own("special.operations.distributions", "bivariate_upper")
+    corners = [above(h[0], k[1], r) for h, k in product((first, last), repeat=2)]
     return corners[0] - corners[1] - corners[2] + corners[3]
 
 

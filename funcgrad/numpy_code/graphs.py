@@ -26,10 +26,12 @@ class _Weights:
 
     def __init__(self, name: str, graph: Any) -> None:
         self.is_dense = isinstance(graph, Tracer)
-        self.plain = np.ascontiguousarray(concrete(graph, name)) if self.is_dense else graph.plain(name)
-        if not self.is_dense:  # SciPy 1.15 takes numbers of columns of this dtype only
-            self.plain.indices, self.plain.indptr = np.int32(self.plain.indices), np.int32(self.plain.indptr)
-        self.graph = graph if self.is_dense else graph.tocsr().summed()
+        if self.is_dense:
+            self.graph, self.plain = graph, np.ascontiguousarray(concrete(graph, name))
+        else:
+            self.graph, self.plain = graph.tocsr().summed(), graph.plain(name)
+            for part in ("indices", "indptr"):  # of another dtype SciPy 1.15 takes none
+                setattr(self.plain, part, np.int32(getattr(self.plain, part)))
 
     def of(self, rows: Any, columns: Any, directed: bool = True) -> Any:
         """The weights of edges; of an edge that counts in both directions the smaller of the two."""
