@@ -96,7 +96,7 @@ def _tree(name: str, theirs: Any) -> Callable[..., Any]:
         weights = _Weights(f"csgraph.{name}", given.pop("csgraph"))
         found = theirs(weights.plain, **given).tocoo()
         values = weights.of(found.row, found.col, given.get("directed", True))
-        home = import_module("funcgrad.numpy_code.sparse")
+        home = import_module("funcgrad.numpy_code.sparse.objects")
         return home.made_of(sys.modules["scipy.sparse"].csr_array)((values, (found.row, found.col)), found.shape)
 
     return call
@@ -135,7 +135,7 @@ def _from_dense(name: str, theirs: Any) -> Callable[..., Any]:
     def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
         weights = _Weights(f"csgraph.{name}", graph)
         found = theirs(weights.plain, *args, **kwargs).tocoo()
-        home = import_module("funcgrad.numpy_code.sparse")
+        home = import_module("funcgrad.numpy_code.sparse.objects")
         values, places = weights.graph[found.row, found.col], (found.row, found.col)
         return home.made_of(sys.modules["scipy.sparse"].csr_array)((values, places), found.shape)
 

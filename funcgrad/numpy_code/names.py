@@ -23,7 +23,7 @@ from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.matrices import made_matrix, multiply, taking_matrices
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import attribute, checked, reader
-from funcgrad.numpy_code.sparse import standing
+from funcgrad.numpy_code.sparse.objects import standing
 
 
 def is_mirrored(module: str) -> bool:

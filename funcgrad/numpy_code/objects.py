@@ -12,7 +12,7 @@ import funcgrad.numpy as fnp
 from funcgrad.numpy.tables import opened
 from funcgrad.numpy_code.matrices import matrix
 from funcgrad.numpy_code.random import Random
-from funcgrad.numpy_code.sparse import Constant
+from funcgrad.numpy_code.sparse.objects import Constant
 
 Translate = Callable[[Any], tuple[Any, bool]]
 

@@ -31,7 +31,8 @@ from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, homes_of, is_mirrored, module_behind
 from funcgrad.numpy_code.runs import PLAIN, Few, Latest, Run, current
 from funcgrad.numpy_code.scope import globals_of
-from funcgrad.numpy_code.sparse import family_of, is_sparse_class, is_sparse_family, made_of
+from funcgrad.numpy_code.sparse.objects import made_of
+from funcgrad.numpy_code.sparse.recognition import family_of, is_sparse_class, is_sparse_family
 from funcgrad.writable import LENT, buffer, inside, is_buffer
 
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))

@@ -9,7 +9,7 @@ from helpers import differences
 
 from funcgrad import grad, jacobian, jvp
 from funcgrad.errors import ConversionError
-from funcgrad.numpy_code.sparse import is_sparse_family
+from funcgrad.numpy_code.sparse.recognition import is_sparse_family
 
 M = sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
 X = np.array([0.4, 0.6])

@@ -11,7 +11,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy_code.sparse import plain_matrix
+from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse_eigen import Search, sparse_eig, sparse_eigh
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, every_element, is_sparse

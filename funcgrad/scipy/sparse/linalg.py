@@ -15,7 +15,7 @@ from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import like
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy_code.sparse import plain_matrix
+from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import sparse_solve
 from funcgrad.scipy import linalg

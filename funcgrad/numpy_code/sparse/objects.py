@@ -21,13 +21,12 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import new
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
-from funcgrad.numpy_code.matrices import Matrix, arrays_of, matrix
+from funcgrad.numpy_code.matrices import Matrix, arrays_of
+from funcgrad.numpy_code.sparse.coordinates import COORDINATES, changes, every_element, of_blocks, of_diagonals
+from funcgrad.numpy_code.sparse.older import of_matrices
+from funcgrad.numpy_code.sparse.recognition import FILLED, NAMES, class_of_ours, is_number, is_own, is_scipys, kind_of
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import LENT, buffer, is_buffer, own, root_of
-
-
-def _own(name: str) -> Any:
-    return getattr(import_module("funcgrad.scipy.sparse"), name)
 
 
 class Constant:
@@ -83,7 +82,7 @@ class Constant:
         return _method(self, name, found) if callable(found) else _constant(found, self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not holds_traced([value]) and not _is_own(value):
+        if not holds_traced([value]) and not is_own(value):
             _change(self, "__setitem__", key, _plain(value))
         else:
             _become(self)[key] = value
@@ -112,7 +111,7 @@ class Constant:
 
     def dot(self, other: Any) -> Any:
         """The product of matrices, or with a number."""
-        return self * other if _is_number(other) else self @ other
+        return self * other if is_number(other) else self @ other
 
     def multiply(self, other: Any) -> Any:
         """The product element by element."""
@@ -151,12 +150,12 @@ def _lent(x: Constant) -> Any:
 
 def _beside(x: Constant, other: Any) -> Any:
     """The matrix as one of funcgrad's where ``other`` is or holds traced values, else as SciPy's."""
-    return _followed(_lent(x)) if is_traced(other) or _is_own(other) else x.matrix
+    return _followed(_lent(x)) if is_traced(other) or is_own(other) else x.matrix
 
 
 def _followed(matrix: Any) -> Any:
     home, name = sys.modules["scipy.sparse"], type(matrix).__name__
-    if name not in _NAMES:  # formats to be filled one by one
+    if name not in NAMES:  # formats to be filled one by one
         name = f"csr_{name.partition('_')[2]}"
     return made_of(getattr(home, name)).holding(matrix)
 
@@ -203,7 +202,7 @@ def _change(x: Constant, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _scale(x: Constant, name: str, other: Any) -> Any:
-    if not _is_number(other):
+    if not is_number(other):
         return NotImplemented
     return getattr(_become(x), name)(other) if is_traced(other) else _change(x, name, other)
 
@@ -218,13 +217,13 @@ def _plain(x: Any) -> Any:
 def holds_values(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of traced values."""
     now = _now(x) if type(x) is Constant else x
-    return _is_own(now) and is_traced(now.values)
+    return is_own(now) and is_traced(now.values)
 
 
 def plain_matrix(x: Any) -> Any:
     """SciPy's matrix for one of constants; anything else as it is."""
     x = _plain(x)
-    return x.plain("a function of SciPy's") if _is_own(x) and (is_plain(x.values) or is_buffer(x.values)) else x
+    return x.plain("a function of SciPy's") if is_own(x) and (is_plain(x.values) or is_buffer(x.values)) else x
 
 
 def standing_for(x: Any) -> Any:
@@ -232,10 +231,6 @@ def standing_for(x: Any) -> Any:
     if type(x) is tuple:
         return tuple(map(standing_for, x))
     return _constant(x) if type(x).__module__.startswith("scipy.sparse") else x
-
-
-def _is_scipys(x: Any) -> bool:
-    return any(base.__name__ == "_spbase" for base in type(x).__mro__)
 
 
 def _constant(x: Any, source: Constant | None = None) -> Any:
@@ -247,9 +242,9 @@ def _constant(x: Any, source: Constant | None = None) -> Any:
     """
     if type(x) is np.matrix:
         return Matrix(new(np.asarray(x)))
-    if not _is_scipys(x):
+    if not is_scipys(x):
         return x
-    if type(x).__name__ in _FILLED:
+    if type(x).__name__ in FILLED:
         return Filled(x)
     if source is None:
         return Constant(x, is_own=True)
@@ -265,7 +260,7 @@ def _constant(x: Any, source: Constant | None = None) -> Any:
 
 def _method(x: Constant, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        if any(is_traced(a) or _is_own(_plain(a)) for a in args):
+        if any(is_traced(a) or is_own(_plain(a)) for a in args):
             return getattr(_become(x) if name in _CHANGES else _followed(_lent(x)), name)(*args, **kwargs)
         given = [_plain(a) for a in args]
         return _change(x, name, *given, **kwargs) if name in _CHANGES else _constant(plain(*given, **kwargs), x)
@@ -341,7 +336,7 @@ class Filled:
 
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Write to the ``k``-th diagonal."""
-        rows, columns, values = _changes().on_diagonal(values, k, self.matrix.shape)
+        rows, columns, values = changes().on_diagonal(values, k, self.matrix.shape)
         self[rows, columns] = values
 
     def get(self, key: Any, default: Any = 0.0) -> Any:
@@ -373,12 +368,8 @@ class Filled:
         return getattr(self.finished() if self.written else Constant(self.matrix, is_own=True), name)
 
 
-def _changes() -> Any:
-    return import_module("funcgrad.scipy.sparse.changes")
-
-
 def _places_of(key: Any, shape: Any) -> tuple[Any, Any]:
-    found: tuple[Any, Any] = _changes().places_of(key, shape)
+    found: tuple[Any, Any] = changes().places_of(key, shape)
     return found
 
 
@@ -393,19 +384,13 @@ for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "
     setattr(Filled, f"__{_name}__", _by_finished(_name))
 
 
-def _is_own(x: Any) -> bool:
-    """Whether ``x`` is a sparse matrix of funcgrad's."""
-    home = sys.modules.get("funcgrad.scipy.sparse")
-    return home is not None and issubclass(type(x), home.SparseArray)
-
-
 def _operator(name: str, right: bool = False) -> Callable[..., Any]:
     """An operator that SciPy's object has, and those of funcgrad's beside one of these."""
     function = getattr(operator, name)
 
     def applied(self: Constant, *others: Any) -> Any:
         given = [_plain(x) for x in others]
-        mine = _followed(_lent(self)) if any(map(_is_own, given)) else self.matrix
+        mine = _followed(_lent(self)) if any(map(is_own, given)) else self.matrix
         if name in ("add", "sub") and is_traced(given[0]):
             mine = mine.toarray()  # the sum with an array is one
         return _constant(function(*given, mine) if right else function(mine, *given), self)
@@ -434,44 +419,14 @@ for _name in [name for name in vars(Constant) if callable(vars(Constant)[name])]
         setattr(Constant, _name, _unless_traced(_name))
 
 
-def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
-
-
-def _every_element(x: Any) -> Any:
-    """The values and places of all elements of a traced array: one that is zero now may have a derivative."""
-    if not is_traced(x) and not isinstance(x, list):
-        return x
-    x = fnp.atleast_2d(x)
-    rows, columns = np.indices(x.shape).reshape(2, -1)
-    return x.reshape(-1), (rows, columns)
-
-
-def _of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
-    """Values and places of the elements of diagonals, each of which stands in ``data`` where its columns are."""
-    data, offsets = fnp.atleast_2d(data), np.atleast_1d(np.asarray(offsets))
-    columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
-    rows = columns - offsets[:, None]
-    inside = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
-    return data[inside], (rows[inside], columns[inside])
-
-
-def _of_blocks(shape: Any, data: Any, places: Any) -> Any:
-    """Values and places of the elements of blocks, as ``bsr_matrix`` has them."""
-    (indices, indptr), (_, m, n) = places, data.shape
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[:, None, None] * m + np.arange(m)[:, None]
-    columns = np.asarray(indices)[:, None, None] * n + np.arange(n)
-    return data.reshape(-1), tuple(x.ravel() for x in np.broadcast_arrays(rows, columns))
-
-
 @functools.cache
 def made_of(theirs: type) -> Any:
     """The class that stands for a class of SciPy's sparse matrices, whose matrices may have traced values.
 
     Of the older classes, ``csr_matrix`` and the like, ``*`` is the product of matrices, and ``**`` the power of one.
     """
-    base, form = _own("SparseArray"), theirs.__name__[:3]
-    make = _own(f"{form}_array" if form in ("csc", "coo") else "csr_array")
+    base, form = class_of_ours("SparseArray"), theirs.__name__[:3]
+    make = class_of_ours(f"{form}_array" if form in ("csc", "coo") else "csr_array")
 
     class Kind(type):
         def __instancecheck__(cls, x: Any) -> bool:
@@ -486,10 +441,10 @@ def made_of(theirs: type) -> Any:
                 made = _of_constants(theirs, plain, shape, dtype, copy, **rest)
                 return _constant(made.matrix, arg) if type(arg) is type(made) is Constant else made
             if form == "dia" and isinstance(plain, tuple):
-                plain = _of_diagonals(shape, *plain)
+                plain = of_diagonals(shape, *plain)
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
-                plain = _of_blocks(shape, fnp.asarray(plain[0]), plain[1:])
-            found = plain if isinstance(plain, base) else make(_every_element(plain), shape)
+                plain = of_blocks(shape, fnp.asarray(plain[0]), plain[1:])
+            found = plain if isinstance(plain, base) else make(every_element(plain), shape)
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
             found = _filled(theirs, found) if as_given else _in_format(theirs, form, found)
             if form == "coo" and isinstance(plain, tuple):
@@ -502,9 +457,9 @@ def made_of(theirs: type) -> Any:
             return _in_format(theirs, form, make(matrix))
 
     methods = {**_methods(theirs, base, form), "theirs": theirs}
-    methods |= _COO if form == "coo" else {} if form in ("csc", "csr") else {"data": _of_other_form(theirs)}
+    methods |= COORDINATES if form == "coo" else {} if form in ("csc", "csr") else {"data": _of_other_form(theirs)}
     if theirs.__name__.endswith("_matrix"):
-        methods.update(_of_matrices(methods, base))
+        methods.update(of_matrices(methods, base))
     Matrix: Any = Kind(theirs.__name__, (base,), methods)
     tree.register_pytree_node(
         Matrix,
@@ -516,7 +471,7 @@ def made_of(theirs: type) -> Any:
 
 def _of_constants(theirs: type, plain: Any, shape: Any, dtype: Any, copy: bool, **rest: Any) -> Any:
     """A matrix of constants: what is written later to the array of its values, it has as well."""
-    if theirs.__name__ in _FILLED:
+    if theirs.__name__ in FILLED:
         return Filled(theirs(plain, shape, dtype, copy))
     given: Any = plain[0] if isinstance(plain, tuple) and is_buffer(plain[0]) else None
     if given is not None:
@@ -538,7 +493,7 @@ def _filled(theirs: type, found: Any) -> Any:
 def _in_format(theirs: type, wanted: str, found: Any) -> Any:
     """A matrix of the class for ``theirs`` in the format ``wanted``; only from places and values SciPy adds some up."""
     given = found.given if wanted == "coo" and hasattr(found, "given") else None
-    found = _own("SparseArray")(found.values, found.structure, found.transposed)
+    found = class_of_ours("SparseArray")(found.values, found.structure, found.transposed)
     if wanted in ("csc", "csr"):
         found = found.tocsc() if wanted == "csc" else found.tocsr()
         found = found.summed() if theirs.__name__.startswith("coo") else found
@@ -553,7 +508,7 @@ def _in_format(theirs: type, wanted: str, found: Any) -> Any:
 
 def _of(theirs: type, found: Any) -> Any:
     """What a method of the class for ``theirs`` gives: in columns where SciPy's is, as a transpose."""
-    if type(found) is not _own("SparseArray"):
+    if type(found) is not class_of_ours("SparseArray"):
         return found
     form = theirs.__name__[:3]
     return _in_format(theirs, found.format, found) if form in ("csc", "csr") else _filled(theirs, found)
@@ -568,7 +523,7 @@ def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
             if sums_up:  # SciPy's methods do that where the values stand
                 self.sum_duplicates()
             found = plain(self, *map(arrays_of, args), **kwargs)
-            like = _liked(name, (self, *args), kwargs) if _is_own(found) else None
+            like = _liked(name, (self, *args), kwargs) if is_own(found) else None
             return _of(theirs, found) if like is None else _arranged(like, found)
 
         return method
@@ -658,7 +613,7 @@ def _comparison(name: str) -> Callable[..., Any]:
     function = getattr(operator, name)
 
     def compare(self: Any, other: Any) -> Any:
-        other = other.plain(name) if _is_own(other) else _plain(other)
+        other = other.plain(name) if is_own(other) else _plain(other)
         return _constant(function(self.plain(name), concrete(other, name) if isinstance(other, Tracer) else other))
 
     return compare
@@ -677,7 +632,7 @@ def _converted(wanted: str) -> Callable[..., Any]:
         kind = getattr(sys.modules["scipy.sparse"], f"{wanted}_{theirs.__name__.partition('_')[2]}")
         if kind is theirs:
             return self.copy() if copy else self
-        if kind.__name__ not in _FILLED:
+        if kind.__name__ not in FILLED:
             return _in_format(theirs, wanted, self.copy())
         made, whole = Filled(kind(self.shape)), self.summed()
         for *place, value in zip(*whole.places(), whole.values, strict=True):
@@ -710,66 +665,6 @@ def _elementwise() -> tuple[str, ...]:
     return found
 
 
-def _of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
-    """What the operators of the older classes are, and which of their methods give a ``numpy.matrix``."""
-    multiply, product, turned, item = [
-        methods[name] for name in ("multiply", "__matmul__", "__rmatmul__", "__getitem__")
-    ]
-
-    def power(self: Any, n: Any) -> Any:
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InputError(f"matrix ** n: n must be 1, 2, 3, ..., got {n}. Use A.power(n) for each element.")
-        return functools.reduce(product, [self] * int(n))
-
-    def times(self: Any, x: Any) -> Any:
-        found = multiply(self, x) if _is_number(x) else product(self, x)
-        return matrix(found) if type(x) is Matrix else found
-
-    def summed(name: str) -> Callable[..., Any]:
-        plain = getattr(base, name)
-
-        def total(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-            found = plain(self, axis)
-            found = found if dtype is None else found.astype(dtype)
-            return found if axis is None else Matrix(fnp.expand_dims(found, axis))
-
-        return total
-
-    def row_or_item(self: Any, key: Any) -> Any:
-        """A row or a column stays a matrix."""
-        whole = (key, slice(None)) if isinstance(key, (int, np.integer)) else key
-        if isinstance(whole, tuple) and len(whole) == 2 and any(isinstance(k, slice) for k in whole):
-            key = tuple(slice(k, k + 1 or None) if isinstance(k, (int, np.integer)) else k for k in whole)
-        found = item(self, key)
-        return found if _is_own(found) or not found.shape else matrix(found)
-
-    def dense(plain: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda self, other: _dense_matrix(plain(self, other))
-
-    return {
-        **{f"__{name}__": dense(methods[f"__{name}__"]) for name in ("add", "radd", "sub", "rsub")},
-        "__getitem__": row_or_item,
-        "__iter__": lambda self: (self[i] for i in range(self.shape[0])),
-        "__mul__": times,
-        "__rmul__": lambda self, x: multiply(self, x) if _is_number(x) else turned(self, x),
-        "__pow__": power,
-        "getcol": lambda self, j: self.tocsr()[:, j],
-        "getrow": lambda self, i: self.tocsr()[i, :],
-        "getformat": lambda self: self.format,
-        "getH": lambda self: self.conj().T,
-        "H": property(lambda self: self.conj().T),
-        "get_shape": lambda self: self.shape,
-        "mean": summed("mean"),
-        "sum": summed("sum"),
-        "todense": lambda self, *_: Matrix(base.toarray(self)),
-    }
-
-
-def _dense_matrix(found: Any) -> Any:
-    """The sum of an older matrix and an array as a ``numpy.matrix``."""
-    return matrix(found) if isinstance(found, Tracer) and found.shape else found
-
-
 def _of_other_form(theirs: type) -> property:
     """The values of a format that has them in an array of several axes: here they stand row by row."""
     name = theirs.__name__
@@ -778,74 +673,6 @@ def _of_other_form(theirs: type) -> property:
         raise InputError(f"{name}.data: traced values stand in no array of this form, got {name}. Use A.tocsr().data.")
 
     return property(refuse)
-
-
-# What matrices have that are made of places and values: these stand in the order in which they were given.
-
-
-def _in_order(self: Any) -> Any:
-    order = self.structure.order
-    return self.given if order is None else self.given[order]
-
-
-def _put_back(self: Any, values: Any) -> None:
-    order = self.structure.order
-    self.given = values if order is None else values[np.argsort(order)]
-
-
-def _give(self: Any, values: Any) -> None:
-    self.given = self.with_data(values).values if self.structure.order is None else values
-
-
-def _as_given(self: Any) -> tuple[Any, Any]:
-    rows, columns = self.places()
-    back = slice(None) if self.structure.order is None else np.argsort(self.structure.order)
-    return rows[back], columns[back]
-
-
-def _diagonal_set(self: Any, values: Any, k: int = 0) -> None:
-    """``coo_array.setdiag``: what stands on the diagonal is taken away, and what is written comes last."""
-    rows, columns, values = self.diagonal_of(values, k)
-    if not len(rows):
-        return
-    kept = (self.col - self.row != k) | (self.row > max(rows))
-    places = np.append(self.row[kept], rows), np.append(self.col[kept], columns)
-    data = fnp.concatenate([self.given[kept], values])
-    self._note(rows * self.shape[1] + columns, values)
-    self.take(type(self)((data, places), self.shape, traced=True))
-
-
-def _sum_given(self: Any) -> None:
-    """``coo_array.sum_duplicates``: in the order of places that SciPy gives them."""
-    theirs = type(self).theirs((np.ones(self.nnz), self.coords), shape=self.shape)
-    theirs.sum_duplicates()
-    if theirs.nnz < self.nnz or not np.array_equal(theirs.row, self.row) or not np.array_equal(theirs.col, self.col):
-        whole = self.summed()
-        first, _, order = whole._found(*((theirs.col, theirs.row) if whole.transposed else theirs.coords))
-        self.take(type(self)((whole.values[order[first]], (theirs.row, theirs.col)), self.shape, traced=True))
-
-
-def _keep_given(self: Any, kept: Any) -> None:
-    rows, columns = self.coords
-    self.take(type(self)((self.given[kept], (rows[kept], columns[kept])), self.shape, traced=True))
-
-
-def _no_assignment(self: Any, key: Any, value: Any) -> None:
-    raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
-
-
-_COO: dict[str, Any] = {
-    "__setitem__": _no_assignment,
-    "values": property(_in_order, _put_back),
-    "data": property(lambda self: self.given, _give),
-    "stored": property(lambda self: self.given, _give),
-    "row": property(lambda self: self.coords[0]),
-    "col": property(lambda self: self.coords[1]),
-    "coords": property(_as_given),
-    "setdiag": _diagonal_set,
-    "keep": _keep_given,
-    "sum_duplicates": _sum_given,
-}
 
 
 @functools.cache
@@ -869,8 +696,8 @@ def _stand_in(x: Any) -> Any:
     x = _plain(x)
     if is_buffer(x):
         return x.value
-    if _is_own(x):
-        theirs: Any = _kind_of(x)
+    if is_own(x):
+        theirs: Any = kind_of(x)
         values = _numbers().uniform(0.5, 1.5, x.nnz)
         if theirs.__name__[:3] in ("csc", "csr"):
             return theirs((values, x.indices, x.indptr), shape=x.shape)
@@ -888,7 +715,7 @@ def _liked(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             like = getattr(owner, name)(*given, **kwargs)
     except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
         return None
-    return like if _is_scipys(like) else None
+    return like if is_scipys(like) else None
 
 
 def _arranged(like: Any, found: Any) -> Any:
@@ -896,7 +723,7 @@ def _arranged(like: Any, found: Any) -> Any:
     form, places = like.format, like.tocoo()
     if form not in ("coo", "csc", "csr") or like.ndim != 2 or like.nnz == 0:
         return _in_format(type(like), form, found)
-    whole = _own("SparseArray")(found.values, found.structure, found.transposed).tocsr().summed()
+    whole = class_of_ours("SparseArray")(found.values, found.structure, found.transposed).tocsr().summed()
     first, many, order = whole._found(places.row, places.col)
     if len(places.row) != whole.nnz or (many != 1).any() or len(np.unique(first)) < whole.nnz:
         return _in_format(type(like), form, found)
@@ -916,46 +743,8 @@ def standing(ours: Callable[..., Any], theirs: Any) -> Any:
         given: list[Any] = []
         _mapped(given.append, (*args, *kwargs.values()))
         like = theirs(*_mapped(_stand_in, args), **kwargs)
-        if not any(is_traced(x) or _is_own(_plain(x)) for x in given):
+        if not any(is_traced(x) or is_own(_plain(x)) for x in given):
             return _constant(like)
         return _arranged(like, ours(*_mapped(_plain, args), **kwargs))
 
     return call
-
-
-@functools.cache
-def family_of(theirs: type) -> Any:
-    """What stands for a class that SciPy's sparse classes have in common: funcgrad's matrices are of it as well."""
-
-    class Family(type):
-        def __instancecheck__(cls, x: Any) -> bool:
-            return isinstance(x, theirs) or (_is_own(x) and issubclass(_kind_of(x), theirs))
-
-        def __subclasscheck__(cls, kind: type) -> bool:
-            return issubclass(getattr(kind, "theirs", kind), theirs)
-
-    return Family(theirs.__name__, (), {"__doc__": theirs.__doc__})
-
-
-def _kind_of(x: Any) -> type:
-    """The class of SciPy's that one of funcgrad's matrices stands for."""
-    kind: type = getattr(type(x), "theirs", None) or sys.modules["scipy.sparse"].csr_array
-    return kind
-
-
-def is_sparse_family(cls: type) -> bool:
-    """Whether ``cls`` is what classes of SciPy's sparse matrices have in common, as ``scipy.sparse.issparse`` asks."""
-    return cls.__name__ in _FAMILIES and cls.__module__.startswith(_HOMES)
-
-
-def is_sparse_class(cls: type) -> bool:
-    """Whether ``cls`` is one of SciPy's classes of sparse matrices."""
-    home = sys.modules.get("scipy.sparse")
-    return home is not None and cls.__name__ in _NAMES | _FILLED and getattr(home, cls.__name__, None) is cls
-
-
-#: Where these classes are defined; the first of them is there before ``scipy.sparse`` is loaded.
-_HOMES = ("scipy._lib._sparse", "scipy.sparse")
-_FAMILIES = frozenset(("SparseABC", "_spbase", "sparray", "spmatrix"))
-_FILLED = frozenset(f"{form}_{kind}" for form in ("dok", "lil") for kind in ("array", "matrix"))
-_NAMES = frozenset(f"{form}_{kind}" for form in ("bsr", "coo", "csc", "csr", "dia") for kind in ("array", "matrix"))

@@ -1,0 +1,75 @@
+"""What differs in SciPy's older classes, ``csr_matrix`` and the like: products, powers, and ``numpy.matrix``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.core import Tracer
+from funcgrad.errors import InputError
+from funcgrad.numpy_code.matrices import Matrix, matrix
+from funcgrad.numpy_code.sparse.recognition import is_number, is_own
+
+
+def of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
+    """What the operators of the older classes are, and which of their methods give a ``numpy.matrix``."""
+    multiply, product, turned, item = [
+        methods[name] for name in ("multiply", "__matmul__", "__rmatmul__", "__getitem__")
+    ]
+
+    def power(self: Any, n: Any) -> Any:
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InputError(f"matrix ** n: n must be 1, 2, 3, ..., got {n}. Use A.power(n) for each element.")
+        return functools.reduce(product, [self] * int(n))
+
+    def times(self: Any, x: Any) -> Any:
+        found = multiply(self, x) if is_number(x) else product(self, x)
+        return matrix(found) if type(x) is Matrix else found
+
+    def summed(name: str) -> Callable[..., Any]:
+        plain = getattr(base, name)
+
+        def total(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+            found = plain(self, axis)
+            found = found if dtype is None else found.astype(dtype)
+            return found if axis is None else Matrix(fnp.expand_dims(found, axis))
+
+        return total
+
+    def row_or_item(self: Any, key: Any) -> Any:
+        """A row or a column stays a matrix."""
+        whole = (key, slice(None)) if isinstance(key, (int, np.integer)) else key
+        if isinstance(whole, tuple) and len(whole) == 2 and any(isinstance(k, slice) for k in whole):
+            key = tuple(slice(k, k + 1 or None) if isinstance(k, (int, np.integer)) else k for k in whole)
+        found = item(self, key)
+        return found if is_own(found) or not found.shape else matrix(found)
+
+    def dense(plain: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, other: _dense_matrix(plain(self, other))
+
+    return {
+        **{f"__{name}__": dense(methods[f"__{name}__"]) for name in ("add", "radd", "sub", "rsub")},
+        "__getitem__": row_or_item,
+        "__iter__": lambda self: (self[i] for i in range(self.shape[0])),
+        "__mul__": times,
+        "__rmul__": lambda self, x: multiply(self, x) if is_number(x) else turned(self, x),
+        "__pow__": power,
+        "getcol": lambda self, j: self.tocsr()[:, j],
+        "getrow": lambda self, i: self.tocsr()[i, :],
+        "getformat": lambda self: self.format,
+        "getH": lambda self: self.conj().T,
+        "H": property(lambda self: self.conj().T),
+        "get_shape": lambda self: self.shape,
+        "mean": summed("mean"),
+        "sum": summed("sum"),
+        "todense": lambda self, *_: Matrix(base.toarray(self)),
+    }
+
+
+def _dense_matrix(found: Any) -> Any:
+    """The sum of an older matrix and an array as a ``numpy.matrix``."""
+    return matrix(found) if isinstance(found, Tracer) and found.shape else found
