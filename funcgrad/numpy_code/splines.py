@@ -144,13 +144,16 @@ def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
 
 
 def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any, int]:
-    """``dfitpack.splder``: what is outside is as ``ext`` says: extrapolated, zero, an error, or the boundary's."""
+    """``dfitpack.splder``: what is outside is as ``ext`` says: extrapolated, zero, an error, or the boundary's value.
+
+    FITPACK has no derivative of the boundary's value: it extrapolates derivatives.
+    """
     t = fnp.asarray(t)
     low, high = t[k], t[len(t) - k - 1]
     outside = fnp.logical_or(x < low, x > high)
     if ext == 2 and fnp.any(outside):
         return x, 1
-    at = fnp.clip(x, low, high) if ext == 3 else x
+    at = fnp.clip(x, low, high) if ext == 3 and nu == 0 else x
     value = _spline(t, fnp.asarray(c)[:, None], k, at, nu, True)[:, 0]
     return (fnp.where(outside, 0.0, value) if ext == 1 else value), 0
 
@@ -234,10 +237,12 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
     given = [np.ascontiguousarray(single(each)) for each in (columns.T, w, x, fnp.stack([xb, xe]) * 1.0)]
     found = fit(*given[:3], *given[3], k=k, s=s, full_output=True, quiet=1)
     knots, left = found[0][0][0], found[1]
-    if len(knots) == len(x) + k + 1:
+    if len(knots) == len(x) + k + 1:  # no more knots are possible: a spline through all points is still made smooth
         t = _interpolating_knots(x, k, xb, xe)
-        return t, fnp.linalg.solve(_design(t, k, x), y), 0.0 * fnp.sum(y)
-    t = _clamped(xb, fnp.take(x, np.searchsorted(given[2], knots[k + 1 : -k - 1])), xe, k)
+        if left <= 1e-20 * np.sum((given[1] * given[0]) ** 2):
+            return t, fnp.linalg.solve(_design(t, k, x), y), 0.0 * fnp.sum(y)
+    else:
+        t = _clamped(xb, fnp.take(x, np.searchsorted(given[2], knots[k + 1 : -k - 1])), xe, k)
     design, edges = w[:, None] * _design(t, k, x), t[k : len(t) - k]
     jumps = fnp.diff(_design(t, k, (edges[1:] + edges[:-1]) / 2, k), axis=0)
     right = fnp.concatenate([w[:, None] * columns, fnp.zeros((len(jumps), columns.shape[1]))])

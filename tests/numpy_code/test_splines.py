@@ -178,6 +178,11 @@ SMOOTH = {
     "UnivariateSpline": lambda y: si.UnivariateSpline(T, y, s=0.5)(AT),
     "splprep": lambda y: np.concatenate(si.splev(AT, si.splprep([y, np.cos(3 * T)], u=T, s=0.3)[0])),
     "by the places": lambda x: si.splev(AT, si.splrep(x, Y, s=0.5)),
+    "with a knot for each point": lambda y: si.UnivariateSpline(T[:6], y[:6], s=0.1)(AT / 2),
+    "of even degree with a knot for each point": lambda y: si.splev(AT, si.splrep(T, y, k=2, s=0.02)),
+    "of several columns with a knot for each point": lambda y: np.concatenate(
+        si.splev(AT, si.splprep([y, np.cos(y)], u=T, k=2, s=0.02)[0])
+    ),
 }
 
 
@@ -192,6 +197,19 @@ def test_smoothing_splines(name):
     np.testing.assert_allclose(value, fun(at), rtol=1e-10)
     np.testing.assert_allclose(jacfwd(fun)(at), slopes, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(slopes, differences(fun, at, 1e-2), atol=0.02 * np.abs(slopes).max())
+
+
+@pytest.mark.parametrize("ext", [0, 1, 3])
+def test_derivatives_of_splines_outside_of_the_knots(ext):
+    """FITPACK's ``ext=3`` holds the value of the boundary; derivatives of it are extrapolated."""
+    at = np.array([-0.2, 0.3, 1.4])
+    for fun in (
+        lambda y: si.splev(at, si.splrep(T, y), der=1, ext=ext),
+        lambda y: si.InterpolatedUnivariateSpline(T, y, ext=ext)(at, 2),
+        lambda y: si.InterpolatedUnivariateSpline(T, y, ext=ext)(at),
+    ):
+        np.testing.assert_allclose(vjp(fun, Y)[0], fun(Y), rtol=1e-10)
+        np.testing.assert_allclose(jacobian(fun)(Y), differences(fun, Y), rtol=1e-6, atol=1e-6)
 
 
 def test_what_interpn_refuses():
