@@ -85,8 +85,8 @@ def quad(
 
     Differentiable in finite limits, in ``args`` and in what ``func`` closes over, to any order: limits by Leibniz's
     rule, the others by the integral of the derivative, to the same tolerances. Where the integrand is exactly 0, as a
-    density far out is, a derivative of NaN counts as 0. A function that closes over traced values must not branch on
-    ``x``; ``funcgrad.numpy.where`` does it.
+    density far out is, a derivative that is not finite counts as 0. A function that closes over traced values must not
+    branch on ``x``; ``funcgrad.numpy.where`` does it.
 
     Args:
         func: ``func(x, *args)``, a number for a number.
@@ -313,8 +313,8 @@ def _widened(x: Any) -> Any:
 
 
 def _unless_vanished(derivative: Any, vanished: Any) -> Any:
-    """The derivative of an integrand; 0 where it is NaN and the integrand has underflowed: far out, a density is 0."""
-    return fnp.where(fnp.logical_and(vanished, fnp.isnan(derivative)), 0.0, derivative)
+    """The derivative of an integrand; 0 where it is not finite and the integrand has underflowed, as densities do."""
+    return fnp.where(fnp.logical_or(fnp.isfinite(derivative), fnp.logical_not(vanished)), derivative, 0.0)
 
 
 def _stays(tangent: Any) -> bool:
