@@ -113,8 +113,31 @@ def test_grids_are_scipys(method):
         options = {"method": method, "bounds_error": False, "fill_value": fill_value}
         ours, theirs = (m.RegularGridInterpolator(points, values, **options) for m in (interpolate, scipy.interpolate))
         np.testing.assert_allclose(ours(wide), theirs(wide), rtol=1e-12)
+        narrow = [
+            m.RegularGridInterpolator(points, values.astype("f"), **options) for m in (interpolate, scipy.interpolate)
+        ]
+        assert narrow[0](wide).dtype == narrow[1](wide).dtype
     pair = interpolate.RegularGridInterpolator(points[:2], values[:, :, 0, 0], method)((0.8, np.array([0.2, 1.0])))
     assert pair.shape == (2,)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize("bounds_error", [True, False])
+def test_grids_whose_points_fall(method, bounds_error):
+    points, values = (X[::-1], X[:4]), RNG.normal(size=(6, 4))
+    q = np.array([[0.3, 0.2], [2.7, 1.5], [1.7, 1.1]])
+
+    def fun(x, v, q):
+        return scipy.interpolate.RegularGridInterpolator((x, points[1]), v, method, bounds_error)(q)
+
+    exact = interpolate.RegularGridInterpolator((X, points[1]), values[::-1], method)(q)
+    np.testing.assert_allclose(fun(points[0], values, q), exact, rtol=1e-4)  # SciPy solves in steps
+    check_grads(lambda v, q: fun(points[0], v, q), (values, q), order=1)
+    np.testing.assert_array_equal(interpolate.RegularGridInterpolator(points, values, method)(q), exact)
+    at = lambda v: scipy.interpolate.interpn(points, v, q, method, bounds_error)
+    np.testing.assert_array_equal(vmap(at)(np.stack([values, values])), [exact, exact])
+    if method != "cubic":
+        check_grads(lambda x: fun(x, values, q), (points[0],), order=1)
 
 
 @pytest.mark.parametrize("method", ["slinear", "cubic", "quintic"])
@@ -244,6 +267,8 @@ def test_errors():
         interpolate.PchipInterpolator(X, Y[:3])
     with pytest.raises(ShapeError, match="at least two points"):
         interpolate.PchipInterpolator(X[:1], Y[:1])
+    with pytest.raises(ShapeError, match="must rise or fall along axis 1"):
+        interpolate.RegularGridInterpolator((X, [0.0, 2.0, 1.0]), np.ones((6, 3)))
     with pytest.raises(ShapeError, match="must begin with the axes"):
         interpolate.RegularGridInterpolator((X, X), Y)
     with pytest.raises(ShapeError, match="last axis of xi"):

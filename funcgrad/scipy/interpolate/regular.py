@@ -25,7 +25,7 @@ class RegularGridInterpolator:
     """Values on a grid, read between its points; differentiable in values and queries, and without splines in the grid.
 
     Args:
-        points: for each axis of the grid its points, rising.
+        points: for each axis of the grid its points, rising or falling.
         values: the values; axes behind those of the grid are kept.
         method: "linear" or "nearest", of which the derivative in the query is zero; or splines along each axis:
             "slinear", "cubic" or "quintic".
@@ -33,7 +33,7 @@ class RegularGridInterpolator:
         fill_value: what stands outside; None extrapolates.
 
     Raises:
-        ValueError: shapes that do not fit, a query outside.
+        ValueError: shapes that do not fit, points that neither rise nor fall, a query outside.
         TypeError: another ``method``.
         ConversionError: splines on a traced grid.
 
@@ -54,7 +54,7 @@ class RegularGridInterpolator:
         _check_method(method)
         self.grid = [fnp.astype(p, float) for p in map(as_value, points)]
         values = as_value(values)
-        self.values = fnp.astype(values, complex if backend.dtype_of(values).kind == "c" else float)
+        self.values = values if backend.dtype_of(values).kind in "fc" else fnp.astype(values, float)
         lengths = tuple(backend.shape_of(p)[0] for p in self.grid)
         if backend.shape_of(self.values)[: len(lengths)] != lengths or min(lengths) < 2:
             raise ShapeError(
@@ -62,6 +62,14 @@ class RegularGridInterpolator:
                 f"{describe(self.values)} for points {list(lengths)}."
             )
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        for axis, p in enumerate(self.grid):
+            if anywhere(_falls, p):
+                self.grid[axis], self.values = p[::-1], fnp.flip(self.values, axis)
+            if anywhere(lambda p: ~(p[..., 1:] > p[..., :-1]), self.grid[axis]):
+                raise ShapeError(
+                    f"interpolate.RegularGridInterpolator: points must rise or fall along axis {axis}, got "
+                    f"{describe(p)} that do neither. Sort them, and values with them."
+                )
 
     def __call__(self, xi: Any, method: str | None = None, *, nu: Sequence[int] | None = None) -> Array:
         """The values at ``xi``, points along the last axis or a tuple of coordinates.
@@ -153,6 +161,10 @@ def _check_method(method: str) -> None:
             "interpolate.RegularGridInterpolator: method must be linear, nearest, slinear, cubic or quintic, got "
             f"{method!r}. Use PchipInterpolator along one axis after the other for pchip."
         )
+
+
+def _falls(p: Array) -> Array:
+    return p[..., 0] > p[..., -1]
 
 
 def _behind(q: Array, extra: int) -> Array:
