@@ -581,3 +581,22 @@ def test_batches_of_pairs_of_which_one_matrix_is_of_all():
     a = a + np.swapaxes(a, -1, -2)
     fun = lambda a: scipy.linalg.qz(a, np.eye(3) + 0.1, output="complex")[0]
     np.testing.assert_array_equal(vmap(fun)(a), [fun(x) for x in a])
+
+
+@pytest.mark.parametrize("rtol", [0.5, 1e-9])
+def test_tolerances_that_are_traced(rtol):
+    a, b = np.array([1.0, 2.0, np.inf, np.nan, np.inf]), np.array([1.2, 2.0, np.inf, np.nan, 3.0])
+    for options in ({}, {"equal_nan": True}):
+        fun = lambda r, options=options: np.isclose(a, b, rtol=r, atol=r / 2, **options)
+        identical(traced(fun, rtol), fun(rtol))
+    assert traced(lambda r: np.allclose(a[:2], b[:2], r), rtol) == np.allclose(a[:2], b[:2], rtol)
+
+
+def test_constants_that_are_cut_and_laid_side_by_side_as_arrays_say():
+    def fun(x):
+        cuts = np.zeros(2, int)
+        cuts[:] = 1, 3
+        parts = np.split(np.arange(5.0), cuts) + np.array_split(np.arange(4.0), cuts[:1])
+        return x * np.concatenate([np.tile(part, cuts) for part in parts], axis=1)
+
+    identical(traced(fun, 2.0), fun(2.0))

@@ -18,6 +18,7 @@ from funcgrad.kinds.linear import real as real_part
 from funcgrad.numpy.axes import all_axes
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.ufunc import Table, ufunc
 from funcgrad.primitives import arithmetic, comparison, elementwise
 from funcgrad.primitives.reductions import reduce_all
@@ -460,7 +461,14 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08
         >>> fnp.isclose([1.0, 1.1], 1.0000001)
         array([ True, False])
     """
-    return comparison.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    if is_plain(rtol, atol):
+        return comparison.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    a, b = as_value(a), as_value(b)
+    with np.errstate(invalid="ignore"):  # of what is infinite
+        near = comparison.less_equal(arithmetic.absolute(a - b), atol + rtol * arithmetic.absolute(b))
+    near = comparison.logical_or(comparison.logical_and(near, comparison.isfinite(b)), comparison.equal(a, b))
+    missing = comparison.logical_and(comparison.isnan(a), comparison.isnan(b))
+    return comparison.logical_or(near, missing) if equal_nan else near
 
 
 def _everywhere(x: Array) -> Any:

@@ -18,6 +18,7 @@ from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype, copy
 from funcgrad.numpy.output import into
+from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, result_type, transpose
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
@@ -293,7 +294,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
         [array([1, 2]), array([3])]
     """
     x = as_value(ary)
-    if namespace_of(x) is np:
+    if namespace_of(x) is np and is_plain(indices_or_sections):
         return np.array_split(x, indices_or_sections, axis)
     have = backend.shape_of(x)
     axis = one_axis(axis, len(have))
