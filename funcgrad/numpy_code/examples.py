@@ -77,6 +77,8 @@ class _Results:
         args, kwargs = tree.unflatten(self.spec, leaves)
         result = self.fun(*args, **kwargs)
         self.kind = type(result)
+        if hasattr(self.kind, "_extra_fields"):
+            raise NotDifferentiableError("the result has attributes that are no elements of it")
         found, out_spec = tree.flatten(dict(result) if self._is_named() else result)
         arrays = [isinstance(x, Tracer) or backend.is_value(x) for x in found]
         rest = [None if is_array else x for x, is_array in zip(found, arrays, strict=True)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from operator import is_, itemgetter
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -28,6 +29,19 @@ _MISSING: Any = object()
 _OWNER = "⟨names⟩"
 #: What is equal to nothing but itself, so that many are compared at once.
 _SINGLE = frozenset((BuiltinFunctionType, FunctionType, ModuleType, np.ufunc, type))
+
+
+def _taking_traced(contains_nan: Any) -> Any:
+    """``_contains_nan``, which lets other arrays than NumPy's through."""
+    knows = "xp_omit_okay" in contains_nan.__code__.co_varnames
+    return partial(contains_nan, xp_omit_okay=True) if knows else contains_nan
+
+
+#: What stands for names in a module alone. What decorates the functions of ``scipy.stats`` handles ``nan_policy``, and
+#: an ``axis`` that they do not know, of NumPy's arrays only; the functions themselves ask whether theirs are.
+_THERE: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _taking_traced}
+}
 
 
 class _Rest(dict[str, Any]):
@@ -53,9 +67,10 @@ class Globals(dict[str, Any]):
         known: what was found under these names, and what stands for it.
         assigned: names that functions assign to. What they assign Python stores in ``fast``.
         beside: the own names of what stands for the module, see ``names.Names``: among them are some of these.
+        there: by name what makes of that which stands for it everywhere what does so in this module.
     """
 
-    __slots__ = ("__weakref__", "assigned", "beside", "builtins", "fast", "known", "look", "real", "translate")
+    __slots__ = ("__weakref__", "assigned", "beside", "builtins", "fast", "known", "look", "real", "there", "translate")
 
     def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
@@ -76,6 +91,7 @@ class Globals(dict[str, Any]):
         self.fast: dict[str, Any] = {**own, "__builtins__": rest, _OWNER: self}
         self.look: Any = None
         self.beside: dict[str, Any] = {}
+        self.there: dict[str, Any] = _THERE.get(str(real.get("__name__", "")), {})
 
     def __getitem__(self, name: str) -> Any:
         value = self.real.get(name, _MISSING)
@@ -144,6 +160,7 @@ class Globals(dict[str, Any]):
             found, stable = self.builtins[name], True
         else:
             found, stable = self.translate(value)
+            found = self.there[name](found) if name in self.there else found
         if stable and name not in self.assigned:
             self._keep(name, value, found)
         return found

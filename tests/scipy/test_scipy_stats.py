@@ -1,13 +1,14 @@
 """Functions of ``scipy.stats`` as they stand: value, both modes, second order, ``vmap`` where SciPy looks at values."""
 
+import functools
 from inspect import signature
 
 import numpy as np
 import pytest
 import scipy.stats
-from helpers import differences
+from helpers import at_least, differences, traced
 
-from funcgrad import grad, jvp, value_and_grad, vmap
+from funcgrad import grad, jacobian, jvp, value_and_grad, vmap
 from funcgrad.errors import ConcretizationError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's own code warns of logarithms of 0, and of small samples
@@ -96,3 +97,52 @@ MOMENTS = {
 def test_functions_of_distributions(name):
     f, p = MOMENTS[name]
     check(f, np.array(p), 1e-4)
+
+
+PAIRS = np.stack([X, np.where(np.arange(6) == 2, np.nan, X**2), -X])
+WITH_NAN = {
+    "skew": lambda x, **k: scipy.stats.skew(x, axis=1, **k),
+    "hmean": lambda x, **k: scipy.stats.hmean(np.abs(x), axis=1, **k),
+    "tvar": lambda x, **k: scipy.stats.tvar(x, (-2.0, 2.0), axis=1, **k),
+    "circmean": lambda x, **k: scipy.stats.circmean(x, axis=1, **k),
+    "entropy": lambda x, **k: scipy.stats.entropy(np.abs(x), axis=1, **k),
+    "ttest_ind": lambda x, **k: scipy.stats.ttest_ind(x, x**2 + 1.0, axis=1, **k).statistic,
+    "ttest_rel": lambda x, **k: scipy.stats.ttest_rel(x, x**2 + 1.0, axis=1, **k).pvalue,
+    "levene": lambda x, **k: scipy.stats.levene(x, x**2 + 1.0, axis=1, **k).statistic,
+}
+if at_least(scipy, "1.17.0"):  # earlier versions know no axis
+    WITH_NAN["linregress"] = lambda x, **k: scipy.stats.linregress(x, np.sin(3 * x), axis=1, **k).slope
+    WITH_NAN["theilslopes"] = lambda x, **k: scipy.stats.theilslopes(x, np.sin(3 * x), axis=1, **k)[0]
+
+
+@pytest.mark.parametrize("name", WITH_NAN)
+@pytest.mark.parametrize("nan_policy", ["omit", "propagate", "raise"])
+def test_policies_for_nan(name, nan_policy):
+    """Samples along an axis whose rows have NaN in different places; some functions know no axis themselves."""
+    fun = functools.partial(WITH_NAN[name], nan_policy=nan_policy)
+    if nan_policy == "raise":
+        with pytest.raises(ValueError, match="contains nan"):
+            grad(lambda x: np.sum(fun(x)))(PAIRS)
+        return
+    for options in ({}, {"keepdims": True}):
+        np.testing.assert_allclose(traced(functools.partial(fun, **options), PAIRS), fun(PAIRS, **options), rtol=1e-12)
+    slopes = jacobian(lambda x: fun(x)[[0, 2] if nan_policy == "propagate" else [0, 1, 2]])(PAIRS)
+    numbers = ~np.isnan(PAIRS)
+
+    def of_numbers(values):
+        x = PAIRS.copy()
+        x[numbers] = values
+        return fun(x)
+
+    want = differences(of_numbers, PAIRS[numbers])
+    want = want[[0, 2]] if nan_policy == "propagate" else want
+    np.testing.assert_allclose(slopes[:, numbers], want, rtol=1e-6, atol=1e-8)
+
+
+def test_policies_for_nan_in_a_batch():
+    batch = np.stack([PAIRS, np.nan_to_num(PAIRS, nan=0.3)])
+    for name in ("skew", "circmean", "levene"):
+        fun = functools.partial(WITH_NAN[name], nan_policy="omit")
+        np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch], rtol=1e-12)
+    with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
+        vmap(lambda x: WITH_NAN["ttest_ind"](x, nan_policy="omit"))(batch)
