@@ -17,8 +17,8 @@ from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds import nondifferentiable
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import clip
-from funcgrad.primitives.comparison import equal, greater, logical_and, logical_not, where
+from funcgrad.primitives.arithmetic import absolute, clip
+from funcgrad.primitives.comparison import equal, floor, greater, logical_and, logical_not, where
 from funcgrad.primitives.elementwise import cos, log1p, sin
 from funcgrad.scipy.special.operations.partials import (
     derivatives,
@@ -192,7 +192,8 @@ def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> 
     """Where the value is 0, at a pole of a gamma function below, from a product of their inverses."""
 
     def partial(x: Any, y: Any, ans: Any) -> Any:
-        zero = logical_and(equal(ans, 0), logical_and(x > -1, x < _POLES))
+        pole = logical_and(x < 0, equal(x, floor(x)))
+        zero = logical_and(equal(ans, 0), logical_and(absolute(x) < _POLES, logical_not(pole)))
         if not _any(zero):
             return ans * ordinary(x, y)
         n, k = where(zero, x, 1.0), where(zero, y, 0.5)
