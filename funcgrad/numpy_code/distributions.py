@@ -266,6 +266,20 @@ def _genhyperbolic_mean(p: Any, a: Any, b: Any) -> Any:
     return b / root * kve(p + 1, root) / kve(p, root)
 
 
+def _skellam_pmf(self: Any, x: Any, mu1: Any, mu2: Any) -> Any:
+    """Of the one density that SciPy chooses: the other has no derivative at some counts, and it had a part in it."""
+    below = fnp.less(x, 0)
+    near, far = fnp.where(below, mu2, mu1), fnp.where(below, mu1, mu2)
+    return 2 * _noncentral("ncx2_density")(2 * near, 2 * (1 + fnp.abs(x)), 2 * far)
+
+
+def _skellam_cdf(self: Any, x: Any, mu1: Any, mu2: Any) -> Any:
+    x = fnp.floor(x)
+    below = fnp.less(x, 0)
+    low = _noncentral("chndtr")(2 * mu2, fnp.where(below, -2 * x, 2), 2 * mu1)
+    return fnp.where(below, low, _noncentral("ncx2_sf")(2 * mu1, fnp.where(below, 2, 2 * (x + 1)), 2 * mu2))
+
+
 def _counted(name: str, function: str) -> Callable[..., Any]:
     """A function of a distribution of counts of ``funcgrad.scipy.stats``."""
     return lambda *args: getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(*args)
@@ -384,5 +398,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "ncx2_gen._sf"): _method(_noncentral("ncx2_sf")),
     (_DISTRIBUTIONS, "ncx2_gen._ppf"): _method(_noncentral("chndtrix")),
     (_DISTRIBUTIONS, "ncx2_gen._isf"): _method(_noncentral("ncx2_isf")),
+    ("scipy.stats._discrete_distns", "skellam_gen._pmf"): _skellam_pmf,
+    ("scipy.stats._discrete_distns", "skellam_gen._cdf"): _skellam_cdf,
     **{("scipy.special._ufuncs", name): fun for name, fun in _SPECIAL.items()},
 }

@@ -335,10 +335,10 @@ def test_probabilities_of_more_normal_variables_are_refused():
 
 def test_probabilities_of_two_normal_variables():
     def f(p):
-        return scipy.stats.multivariate_normal.cdf(p[:2], [0.0, 0.1], [[1.0, p[2]], [p[2], 2.0]])
+        return scipy.stats.multivariate_normal.cdf(p[:2], [0.0, 0.1], [[p[3], p[2]], [p[2], 2.0]])
 
-    p = np.array([0.6, 1.4, 0.3])
+    p = np.array([0.6, 1.4, 0.3, 1.1])
     np.testing.assert_allclose(grad(f)(p), differences(f, p, 1e-5), rtol=1e-7)
     np.testing.assert_allclose(
-        hessian(f)(p), [differences(lambda q, i=i: grad(f)(q)[i], p, 1e-5) for i in range(3)], rtol=1e-6, atol=1e-8
+        hessian(f)(p), [differences(lambda q, i=i: grad(f)(q)[i], p, 1e-5) for i in range(4)], rtol=1e-6, atol=1e-8
     )

@@ -82,6 +82,8 @@ MOMENTS = {
     "skewnorm.entropy": (lambda p: scipy.stats.skewnorm.entropy(p[0]), [1.2]),  # it underflows before its derivative
     "exponpow.mean": (lambda p: scipy.stats.exponpow.mean(p[0]), [2.6]),  # a quantile is infinite
     "halfgennorm.std": (lambda p: scipy.stats.halfgennorm.std(p[0], scale=p[1]), [0.67, 1.2]),
+    "skellam.pmf": (lambda p: scipy.stats.skellam.pmf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
+    "skellam.cdf": (lambda p: scipy.stats.skellam.cdf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
     "fisk.mean": (lambda p: scipy.stats.fisk.mean(p[0], p[1]), [3.1, 0.3]),
     "fisk().std": (lambda p: scipy.stats.fisk(p[0], scale=p[1]).std(), [4.3, 1.3]),
     "wrapcauchy.var": (lambda p: scipy.stats.wrapcauchy.var(p[0]), [0.31]),
