@@ -51,13 +51,13 @@ def _upfirdn(
     """``scipy.signal.upfirdn``: zeros between the samples, a filter, and every so many samples of what it gives."""
     h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
     more = 0 if mode in ("constant", None) and cval == 0 else len(h) // up + 1
-    size = (x.shape[-1] - 1) * up + len(h)
+    size, dtype = (x.shape[-1] - 1) * up + len(h), fnp.result_type(x, h, np.float32)
     x = _continued(x, more, mode, cval) if more else x
-    wide = fnp.zeros((*x.shape[:-1], (x.shape[-1] - 1) * up + 1), fnp.result_type(x, h))
+    wide = fnp.zeros((*x.shape[:-1], (x.shape[-1] - 1) * up + 1), dtype)
     wide[..., ::up] = x
     padded = fnp.pad(wide, [(0, 0)] * (x.ndim - 1) + [(len(h) - 1, len(h) - 1)])
     windows = fnp.lib.stride_tricks.sliding_window_view(padded, len(h), axis=-1)
-    return fnp.moveaxis((windows @ h[::-1])[..., more * up : more * up + size : down], -1, axis)
+    return fnp.moveaxis((windows @ fnp.astype(h[::-1], dtype))[..., more * up : more * up + size : down], -1, axis)
 
 
 def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
@@ -73,7 +73,7 @@ def _sawtooth(t: Any, width: Any = 1) -> Any:
     rises = share < 2 * w
     up = share / fnp.where(w > 0, w, 1.0) - 1
     down = (w + 1 - share) / fnp.where(w < 1, 1 - w, 1.0)
-    return fnp.where((w >= 0) & (w <= 1), fnp.where(rises, up, down), np.nan)
+    return fnp.astype(fnp.where((w >= 0) & (w <= 1), fnp.where(rises, up, down), np.nan), float)
 
 
 # ---- peaks -------------------------------------------------------------------------------------------------

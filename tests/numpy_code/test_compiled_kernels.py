@@ -6,7 +6,7 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal
-from helpers import differences
+from helpers import differences, traced
 
 from funcgrad import grad, jvp, trace, vmap
 
@@ -161,3 +161,10 @@ def test_calls(case):
     other = x * 1.001
     np.testing.assert_allclose(vmap(grad(f))(np.stack([x, other])), [slope, grad(f)(other)], rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(trace(f)(x)(other), f(other), rtol=1e-10)
+
+
+@pytest.mark.parametrize("mode", ["constant", "line", "antisymmetric", "wrap"])
+def test_filters_keep_single_precision(mode):
+    x = LINE.astype("f")
+    for fun in (lambda x: scipy.signal.upfirdn(x[:3], x, 2, 3, mode=mode), lambda x: scipy.signal.sawtooth(x, 0.3)):
+        assert traced(fun, x).dtype == fun(x).dtype
