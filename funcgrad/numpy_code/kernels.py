@@ -108,6 +108,17 @@ def _interpn(
     return table(points, values, method, bounds_error, fill_value)(xi)
 
 
+def _diric(x: Any, n: Any) -> Any:
+    """``scipy.special.diric``, as a quotient of two ``sinc``, which are smooth where SciPy's sines vanish."""
+    x, n = fnp.asarray(x), fnp.asarray(n)
+    n = n + (x - x)
+    x = (x + (n - n)) / (2 * np.pi)
+    turns = fnp.round(x)
+    sign = fnp.where(fnp.mod(turns * (n - 1), 2) == 1, -1, 1)
+    found = sign * fnp.sinc(n * (x - turns)) / fnp.sinc(x - turns)
+    return fnp.where((n > 0) & (n == fnp.floor(n)), found, np.nan)
+
+
 def _chosen(module: str, name: str) -> Callable[..., Any]:
     """A function whose answer is numbers of elements, which depend on the values as they are."""
 
@@ -289,6 +300,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
+    ("scipy.special._basic", "diric"): _diric,
     **{
         ("scipy.special._ufuncs", name): _chosen("scipy.special._ufuncs", name)
         for name in ("_binom_isf", "_binom_ppf", "_nbinom_isf", "_nbinom_ppf")
@@ -359,6 +371,7 @@ PYTHONS = frozenset(
         "scipy.signal._upfirdn",
         "scipy.sparse._construct",
         "scipy.sparse.linalg._dsolve.linsolve",
+        "scipy.special._basic",
         "scipy.special._orthogonal",
         "scipy.signal._waveforms",
         "scipy.stats._correlation",

@@ -6,6 +6,7 @@ import scipy.interpolate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal
+import scipy.special
 from helpers import differences, traced
 
 from funcgrad import grad, jvp, trace, vmap
@@ -168,3 +169,16 @@ def test_filters_keep_single_precision(mode):
     x = LINE.astype("f")
     for fun in (lambda x: scipy.signal.upfirdn(x[:3], x, 2, 3, mode=mode), lambda x: scipy.signal.sawtooth(x, 0.3)):
         assert traced(fun, x).dtype == fun(x).dtype
+
+
+@pytest.mark.parametrize("n", [1, 4, 5])
+def test_dirichlets_kernel_where_its_sines_vanish(n):
+    x = np.array([0.0, 2 * np.pi, -4 * np.pi, np.pi, 1.3, 7.7, 1e-9])
+    fun = lambda x: scipy.special.diric(x, n)
+    np.testing.assert_allclose(traced(fun, x), fun(x), rtol=1e-13, atol=1e-13)
+    assert np.isnan(traced(lambda x: scipy.special.diric(x, -1), x)).all()
+    total = lambda x: np.sum(scipy.special.diric(x, n) * np.arange(1.0, 8.0))
+    np.testing.assert_allclose(grad(total)(x), np.diagonal(differences(fun, x)) * np.arange(1.0, 8.0), atol=1e-6)
+    second = vmap(grad(grad(fun)))(x)
+    signs = np.array([1, (-1) ** (n - 1), 1])
+    np.testing.assert_allclose(second[:3], -signs * (n * n - 1) / 12, rtol=1e-9, atol=1e-12)
