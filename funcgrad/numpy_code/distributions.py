@@ -33,7 +33,7 @@ def _quantile(name: str) -> Callable[..., Any]:
         parameters, loc, scale = self._parse_args(*args, **kwds)
         q, loc, scale, *shapes = fnp.broadcast_arrays(q, loc, scale, *parameters)
         shape = q.shape
-        q, loc, scale, *shapes = fnp.atleast_1d(q, loc, scale, *shapes)  # some write to what they compute
+        q, loc, scale, *shapes = map(fnp.ravel, (q, loc, scale, *shapes))  # some go through them, some write to them
         low, high = self._get_support(*shapes)
         low, high = (high, low) if name == "isf" else (low, high)
         x = getattr(self, f"_{name}")(fnp.where(fnp.logical_and(q > 0, q < 1), q, 0.5), *shapes)

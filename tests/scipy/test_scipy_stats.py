@@ -84,6 +84,10 @@ MOMENTS = {
     "halfgennorm.std": (lambda p: scipy.stats.halfgennorm.std(p[0], scale=p[1]), [0.67, 1.2]),
     "skellam.pmf": (lambda p: scipy.stats.skellam.pmf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
     "skellam.cdf": (lambda p: scipy.stats.skellam.cdf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
+    "norminvgauss.isf": (
+        lambda p: scipy.stats.norminvgauss.isf([[0.3], [0.7]], p[0], p[1], loc=[0.1, 0.2, 0.3]),
+        [1.3, 0.5],
+    ),
     "fisk.mean": (lambda p: scipy.stats.fisk.mean(p[0], p[1]), [3.1, 0.3]),
     "fisk().std": (lambda p: scipy.stats.fisk(p[0], scale=p[1]).std(), [4.3, 1.3]),
     "wrapcauchy.var": (lambda p: scipy.stats.wrapcauchy.var(p[0]), [0.31]),
