@@ -254,6 +254,27 @@ def test_classes_of_traced_series(name):
     close(vjp(lambda c: ours(c).roots(), c)[0], theirs(c).roots())
 
 
+@pytest.mark.parametrize("name", ["Polynomial", "Chebyshev", "Legendre", "Hermite", "HermiteE", "Laguerre"])
+def test_series_of_series(name):
+    inner, c = np.polynomial.Legendre([1.0, 2.0, 0.3], domain=[0, 2]), np.array([1.0, 2.0, 0.5, -0.7])
+
+    def worked(families):
+        cls, power = getattr(families, name), families.Polynomial
+        return lambda c: np.concatenate(
+            [
+                cls.fit(np.arange(4.0), c, 2).convert().coef,
+                cls(c).convert(domain=[0, 3], kind=families.Chebyshev).coef,
+                cls(c, domain=[0, 1])(inner).coef,
+                [cls(c)(inner)(0.4), cls.cast(power(c))(0.3)],
+            ]
+        )
+
+    close(vjp(worked(families), c)[0], worked(np.polynomial)(c))
+    check_grads(worked(families), (c,), order=1)
+    with pytest.raises(InputError, match="constant coefficients"):
+        grad(lambda c: getattr(families, name)([1.0, 2.0])(families.Polynomial(c)).coef.sum())(c)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

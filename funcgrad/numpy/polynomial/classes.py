@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from funcgrad.core import describe
+from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.polynomial.series import as_series, series
+from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["Traced"]
@@ -21,6 +25,11 @@ _PARTS = {
 
 
 _mapping: Any = np.polynomial.polyutils.mapparms
+
+
+def _numpys(cls: type) -> Any:
+    """The class of NumPy's behind one of series."""
+    return next(base for base in cls.__mro__ if base.__module__.startswith("numpy."))
 
 
 class Traced:
@@ -44,13 +53,36 @@ class Traced:
         if not is_plain(coef):
             (self.coef,) = as_series(coef)
 
-    def __call__(self, arg: ArrayLike) -> Array:
-        """The values at ``arg``."""
-        if is_plain(arg, self.coef):
+    def __call__(self, arg: Any) -> Any:
+        """The values at ``arg``; where that is a series the series of it, as ``convert`` asks for."""
+        if is_plain(getattr(arg, "coef", arg), self.coef):
             base: Any = super()
             return base.__call__(arg)
+        if hasattr(arg, "coef"):
+            return self._composed(arg)
         offset, scale = _mapping(self.domain, self.window)
         return self._val(offset + scale * as_value(arg), self.coef)  # type: ignore[attr-defined]
+
+    def _composed(self, inner: Any) -> Any:
+        """The series of a constant one. It is linear in the coefficients, so NumPy composes the single terms.
+
+        Raises:
+            InputError: ``inner`` has traced coefficients.
+        """
+        if not is_plain(inner.coef):
+            raise InputError(
+                f"{type(self).__name__}: a series takes one of constant coefficients, got {describe(inner.coef)}. "
+                "Add up its powers: c[0] + c[1] * q + c[2] * q**2."
+            )
+        outer, theirs = _numpys(type(self)), _numpys(type(inner))
+        given = theirs(inner.coef, inner.domain, inner.window)
+        count = len(self.coef)
+        terms = [outer.basis(i, self.domain, self.window)(given).coef for i in range(count)]
+        matrix = np.zeros((count, max(map(len, terms))))
+        for row, term in zip(matrix, terms, strict=True):
+            row[: len(term)] = term
+        ours = getattr(import_module("funcgrad.numpy.polynomial"), theirs.__name__)
+        return ours(matmul(as_value(self.coef), matrix), inner.domain, inner.window)
 
     def roots(self) -> Array:
         """The zeros, sorted."""
