@@ -5,6 +5,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 from helpers import at_least, differences, traced
 
@@ -152,3 +153,13 @@ def test_policies_for_nan_in_a_batch():
         np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch], rtol=1e-12)
     with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
         vmap(lambda x: WITH_NAN["ttest_ind"](x, nan_policy="omit"))(batch)
+
+
+def test_divergences_where_both_probabilities_are_zero():
+    """A gradient was NaN in all classes, as normalisation mixes them."""
+    p, q = np.array([0.2, 0.0, 0.8]), np.array([0.3, 0.0, 0.5])
+    slope = grad(lambda q: scipy.stats.entropy(p, q))(q)
+    np.testing.assert_allclose(slope[[0, 2]], differences(lambda r: scipy.stats.entropy(p, [r[0], 0, r[1]]), q[[0, 2]]))
+    assert slope[1] == pytest.approx(1 / q.sum())
+    assert grad(scipy.special.rel_entr, 1)(0.0, 0.0) == 0
+    assert grad(scipy.special.kl_div, 1)(0.0, 0.0) == 1

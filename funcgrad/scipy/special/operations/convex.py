@@ -13,7 +13,7 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, clip, divide, power
-from funcgrad.primitives.comparison import equal, less_equal, where
+from funcgrad.primitives.comparison import equal, less_equal, logical_and, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
 from funcgrad.scipy.special.operations.partials import derivatives, kernel, of_scipy
 
@@ -24,8 +24,16 @@ LN10, RADIAN = math.log(10.0), math.pi / 180
 xlogy: Operation = of_scipy("xlogy", dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
 xlog1py: Operation = of_scipy("xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(x, y - -1))
 entr: Operation = of_scipy("entr", dx=lambda x: -log(x) - 1)
-rel_entr: Operation = of_scipy("rel_entr", dx=lambda x, y: log(divide(x, y)) + 1, dy=lambda x, y: -divide(x, y))
-kl_div: Operation = of_scipy("kl_div", dx=lambda x, y: log(divide(x, y)), dy=lambda x, y: 1 - divide(x, y))
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """``x / y``, and 0 where both are 0: of the terms of a divergence, which are 0 for every y where x is 0."""
+    none = logical_and(equal(x, 0), equal(y, 0))
+    return where(none, 0, divide(x, where(none, 1, y)))
+
+
+rel_entr: Operation = of_scipy("rel_entr", dx=lambda x, y: log(divide(x, y)) + 1, dy=lambda x, y: -_quotient(x, y))
+kl_div: Operation = of_scipy("kl_div", dx=lambda x, y: log(divide(x, y)), dy=lambda x, y: 1 - _quotient(x, y))
 
 # ---- losses --------------------------------------------------------------------------------------------------
 
