@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import describe
+from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import is_traced
 from funcgrad.optional import import_scipy
+from funcgrad.primitives.norms import flat_root
 
 #: What NumPy's ``pad`` calls the borders that SciPy has numbers for.
 _BORDERS = ("edge", "wrap", "symmetric", "reflect", "constant", "wrap", "constant")
@@ -131,10 +132,42 @@ def _geometric_transform(
     return read(input, coordinates, output, order, mode, cval, prefilter)
 
 
+def _generic_gradient_magnitude(
+    input: Any,
+    derivative: Callable[..., Any],
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    extra_arguments: Any = (),
+    extra_keywords: Any = None,
+    *,
+    axes: Any = None,
+) -> Any:
+    """``scipy.ndimage.generic_gradient_magnitude``; where the gradient is 0 its length has the derivative 0."""
+    support = import_scipy("ndimage.generic_gradient_magnitude", "scipy.ndimage._ni_support")
+    x = fnp.asarray(input)
+    axes = support._check_axes(axes, x.ndim)
+    given = isinstance(output, (np.ndarray, Tracer))
+    made = output if given else fnp.zeros(x.shape, x.dtype if output is None else output)
+    if not axes:
+        made[...] = x
+        return made
+    first, *others = zip(axes, support._normalize_sequence(mode, len(axes)), strict=True)
+    rest = extra_arguments, extra_keywords or {}
+    derivative(x, first[0], made, first[1], cval, *rest[0], **rest[1])
+    total = made * made
+    for axis, how in others:
+        along = derivative(x, axis, made.dtype, how, cval, *rest[0], **rest[1])
+        total = total + along * along
+    made[...] = flat_root(total)
+    return made
+
+
 IMAGES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.ndimage._nd_image", "fourier_filter"): _fourier_filter,
     ("scipy.ndimage._nd_image", "fourier_shift"): _fourier_shift,
     ("scipy.ndimage._nd_image", "generic_filter"): _generic_filter,
     ("scipy.ndimage._nd_image", "generic_filter1d"): _generic_filter1d,
+    ("scipy.ndimage._filters", "generic_gradient_magnitude"): _generic_gradient_magnitude,
     ("scipy.ndimage._interpolation", "geometric_transform"): _geometric_transform,
 }

@@ -367,6 +367,7 @@ PYTHONS = frozenset(
         "scipy.interpolate._rgi",
         "scipy.linalg._misc",
         *[module for module, _ in FACTORIZATIONS],
+        "scipy.ndimage._filters",
         "scipy.ndimage._interpolation",
         "scipy.signal._upfirdn",
         "scipy.sparse._construct",

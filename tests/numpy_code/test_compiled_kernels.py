@@ -182,3 +182,28 @@ def test_dirichlets_kernel_where_its_sines_vanish(n):
     second = vmap(grad(grad(fun)))(x)
     signs = np.array([1, (-1) ** (n - 1), 1])
     np.testing.assert_allclose(second[:3], -signs * (n * n - 1) / 12, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["mirror", "reflect", ("nearest", "wrap")])
+def test_lengths_of_gradients_that_are_zero(mode):
+    """Corners of a mirrored image have none; derivatives of the whole image were NaN."""
+    x = np.cos(np.arange(20.0).reshape(4, 5) ** 2)
+
+    def slope(x, axis, output, mode, cval, factor, power=1.0):
+        return scipy.ndimage.correlate1d(factor * x**power, [-1.0, 0.0, 1.0], axis, output, mode, cval)
+
+    for fun in (
+        lambda x: scipy.ndimage.generic_gradient_magnitude(x, scipy.ndimage.sobel, mode=mode),
+        lambda x: scipy.ndimage.generic_gradient_magnitude(x, scipy.ndimage.sobel, np.float32, mode, axes=(1, 0)),
+        lambda x: scipy.ndimage.generic_gradient_magnitude(x, slope, None, mode, 0.0, (2.0,), {"power": 2.0}),
+    ):
+        got = traced(fun, x)
+        np.testing.assert_allclose(got, fun(x), rtol=1e-13 if got.dtype == np.float64 else 1e-6, atol=1e-7)
+        assert got.dtype == fun(x).dtype
+        if got.dtype == np.float64:
+            slopes = grad(lambda x, fun=fun: np.sum(fun(x) * x))(x)
+            np.testing.assert_allclose(
+                slopes, differences(lambda x, fun=fun: np.sum(fun(x) * x), x), rtol=1e-7, atol=1e-7
+            )
+    flat = np.ones((3, 3))
+    assert not grad(lambda x: np.sum(scipy.ndimage.generic_gradient_magnitude(x, scipy.ndimage.sobel)))(flat).any()
