@@ -103,9 +103,7 @@ def set_shape(x: Tracer, shape: Any) -> None:
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
     _check_own(x, "x.shape = ...", "x = x.reshape(shape)")
-    like = layout(x)[...]
-    like.shape = shape  # NumPy says what is wrong
-    step, params = reshape, {"to": like.shape}
+    step, params = reshape, {"to": _shape_in_place(layout(x), shape)}
     with changing:
         made, link, alias = step(_now(x), **params), x.link, getattr(x, "alias", None)
         if type(alias) is Views:  # others show its memory as it was: that has an object of its own from now on
@@ -122,6 +120,18 @@ def set_shape(x: Tracer, shape: Any) -> None:
         move(x, made)
         if is_buffer(x):
             x.link = link  # who holds the memory of a constant holds it still
+
+
+def _shape_in_place(like: Any, shape: Any) -> tuple[int, ...]:
+    """The shape that ``like.shape = shape`` gives; NumPy says what is wrong, and warns of the assignment itself."""
+    whole = np.reshape(like, shape)
+    try:
+        return np.reshape(like, shape, copy=False).shape
+    except ValueError:
+        raise AttributeError(
+            f"x.shape = {shape}: incompatible shape for in-place modification, as x of shape {like.shape} does not lie "
+            f"in memory as {whole.shape} needs it{user_line()}. Write x = x.reshape(shape), which makes a copy."
+        ) from None
 
 
 def _now(x: Tracer) -> Any:

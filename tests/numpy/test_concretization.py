@@ -436,6 +436,10 @@ def test_arguments_are_read_only(run):
         seen(run, lambda x: setattr(x, "dtype", np.int64), X)
     with pytest.raises(ReadOnlyError, match=r"x.shape = ...: an argument .*x = x.reshape\(shape\)"):
         seen(run, lambda x: setattr(x, "shape", (3, 1)), X)
+    with pytest.raises(AttributeError, match=r"incompatible shape for in-place .* x of shape \(.*x.reshape\(shape\)"):
+        seen(run, lambda x: setattr(fnp.outer(x, x[:2]).T, "shape", (6,)), X)
+    with pytest.raises(ValueError, match="cannot reshape array of size 6"):
+        seen(run, lambda x: setattr(fnp.outer(x, x[:2]), "shape", (5,)), X)
     with pytest.raises(ReadOnlyError, match=r"x.resize\(\): an argument .*x = x\[:n\]"):
         seen(run, lambda x: x.resize(2), X)
 

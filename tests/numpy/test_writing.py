@@ -34,6 +34,9 @@ from funcgrad import (
 from funcgrad.errors import ConcretizationError, EscapedTracerError, InputError, ReadOnlyError
 from funcgrad.interop import from_jax, to_jax
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Setting the shape:DeprecationWarning"
+)  # of plain arrays, since NumPy 2.5
 X = np.array([0.7, -1.2, 2.5, 0.4])
 
 

@@ -17,6 +17,7 @@ SOLVERS = {"initial_value_problem": 1e-9, "old_integrator": 1e-9, "minima": 1e-7
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of plain arrays, since NumPy 2.5
 @pytest.mark.parametrize(("f", "x"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs(f, x):
     plain = f(x if isinstance(x, float) else x.copy())
