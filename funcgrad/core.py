@@ -58,6 +58,7 @@ next_level = itertools.count(1).__next__
 
 #: The ``alias`` of values that are read-only.
 READ_ONLY: Final = object()
+_PYTHON = frozenset((bool, int, float, complex))
 
 
 class Trace:
@@ -285,6 +286,7 @@ class Primitive:
 
     __slots__ = (
         "_kernels",
+        "arithmetic",
         "batch",
         "call",
         "calls",
@@ -325,6 +327,8 @@ class Primitive:
         self.foreign: Callable[..., Any] | None = None
         #: The name in Python's ``operator`` of the operator of two operands that computes the same.
         self.operator: str | None = None
+        #: Whether the result on Python numbers alone is a Python number, as that of an operator is.
+        self.arithmetic = False
         self.reuse = reuse
         self._kernels: dict[Any, Callable[..., Any]] = {}
 
@@ -400,6 +404,12 @@ class Primitive:
             return runner.run(self, args, params)
         return self.compute(args, params)
 
+    def as_python(self, args: Sequence[Any], ans: Any) -> Any:
+        """``ans``, the result on what tracers held; of arithmetic a Python number where all that was, too."""
+        if self.arithmetic and isinstance(ans, np.generic) and _PYTHON.issuperset(map(type, args)):
+            return ans.item()
+        return ans
+
     def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Call the kernel."""
         return self.kernel(backend.namespace(args))(*args, **params)
@@ -444,7 +454,7 @@ def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[s
         lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
         if state.watch is not None:
             state.watch.hidden(top, args)
-        return bind(primitive, lowered, params)
+        return primitive.as_python(lowered, bind(primitive, lowered, params))
     if state.watch is not None:
         return state.watch.process(top, primitive, args, params)
     top.wake()

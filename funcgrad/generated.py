@@ -8,6 +8,7 @@ with the values of its names.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import linecache
 import re
@@ -39,7 +40,7 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
         8
     """
     text = text.strip()
-    known = {**shared, **values}
+    known = {**shared, **values, "__builtins__": builtins}  # where a warning of NumPy's looks for ``import``
     waiting = _first_call(text.partition("\n")[0])
     made: Any = FunctionType(waiting.__code__, known, name, waiting.__defaults__)
     made.__qualname__, made.text, made.own = name, text, values.keys() | getattr(shared.get("operation"), "own", set())

@@ -31,7 +31,6 @@ __all__ = ["elementwise"]
 
 ndarray = np.ndarray
 float64 = np.float64
-_PYTHON = frozenset((bool, int, float, complex))
 _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 #: Types of values in tracers that an operation's kernel takes without conversion.
 _PLAIN = frozenset((ndarray, float, float64))
@@ -93,7 +92,7 @@ def elementwise(
     primitive = Primitive(
         name, impl, rules.reverse, rules.forward, batch_rule("elementwise", lambda *args: rules.call(*args))
     )
-    primitive.foreign = foreign
+    primitive.foreign, primitive.arithmetic = foreign, operator is not None
     primitive.operator = operator.__name__ if operator is not None and arity == 2 else None
     short = None not in partials[:arity] and arity < 3
     template = (_unary if arity == 1 else _binary) if short else _any
@@ -123,7 +122,6 @@ class _Rules:
         self.names = (*NAMES[: len(partials)], "ans")
         self.of = [PartialRule(name, n, p, len(partials)) for n, p in zip(NAMES, partials, strict=False)]
         self.functions = {n: f for rule in self.of for n, f in rule.functions.items()}
-        self.arithmetic = operator is not None
         self.converts = operator in _CONVERTING
         self.rounds = operator in _ROUNDING
         self._plans: dict[Any, tuple[Pull | None, list[int], list[bool]]] = {}
@@ -155,10 +153,7 @@ class _Rules:
                 return x._trace.by_rule(self.call, *args, short=short)
         if self.of_doubles is not None and short and are_doubles(args):
             return bind(self.of_doubles, args, {})
-        ans = computed(self.call, args, {})
-        if self.arithmetic and type(ans) is not ndarray and _PYTHON.issuperset(map(type, args)):
-            return ans.item()
-        return ans
+        return self.primitive.as_python(args, computed(self.call, args, {}))
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """The result, the pull, and what is saved for it, see ``Primitive``."""
@@ -308,7 +303,7 @@ def operation(x, /):
         if trace.live and type(trace) is ForwardTrace:
             if (aval is not None or (aval := aval_of(v)) is not None){known_pushed}:
                 ct, given, x = parent, x, v
-                ans = kernel(x) if type(x) is ndarray or type(x) is float64 else operation(x)
+                ans = kernel(x) if type(x) is ndarray or type(x) is float64{plain_pushed} else operation(x)
                 {check_given}
                 return dual(ans, {forward}, trace, {form_pushed})
         elif trace.live and type(trace) is BatchTrace:
@@ -329,6 +324,7 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
         foreign="" if own else " or aval is float",
         plain=" or type(x) is float" if own and operator is None else "",
         known_pushed="" if own else " and aval is not float",
+        plain_pushed=" or type(x) is float" if own else "",
         check="" if own else f"if {_FOREIGN}:\n                return bind(primitive, (x,), {{}})",
         check_given="" if own else f"if {_FOREIGN}:\n                    return bind(primitive, (given,), {{}})",
         form="float64 if type(ans) is float64 else aval" if own else _FORM,

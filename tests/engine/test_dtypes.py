@@ -2,8 +2,10 @@
 
 import enum
 import itertools
+import operator
 import re
 import warnings
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +18,7 @@ from operations import cases
 from operations.comparing import assert_all_close, assert_like, assert_transposed
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+from funcgrad import as_written, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, no_grad, value_and_grad, vjp, vmap
 from funcgrad.errors import FuncgradError, InputError
 
 FLOATS = [np.float16, bfloat16, np.float32, np.float64, np.longdouble]
@@ -677,3 +679,31 @@ def test_tangents_of_numbers_times_a_complex_number_are_numpys(product):
     for out, tangent in (jvp(product, (x,), (x,)), jvp(product, (x,), (1.0,))):
         assert type(out) is type(tangent) is np.complex128
     assert type(jvp(product, (1.5,), (1.0,))[0]) is complex  # of Python's numbers alone
+
+
+ARITHMETIC = {
+    **{name: getattr(operator, name) for name in ("neg", "pos", "abs")},
+    **{name: partial(getattr(operator, name), 2.0) for name in ("add", "sub", "mul", "truediv", "pow", "mod")},
+    "square": lambda k: k**2,
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_of_python_numbers_promotes_nothing(name):
+    """A Python number does not make single precision double, whatever was computed of it."""
+
+    def scaled(k):
+        return ARITHMETIC[name](k) * np.ones(2, np.float32)
+
+    assert scaled(0.7).dtype == np.float32
+    value, tangent = jvp(scaled, (0.7,), (1.0,))
+    found = {
+        "jvp": value,
+        "tangent": tangent,
+        "vjp": vjp(scaled, 0.7)[0],
+        "jvp of vjp": jvp(lambda k: vjp(scaled, k)[0], (0.7,), (1.0,))[0],
+        "vjp of jvp": vjp(lambda k: jvp(scaled, (k,), (1.0,))[0], 0.7)[0],
+        "no_grad": vjp(no_grad(scaled), 0.7)[0],
+        "no_grad in forward mode": jvp(no_grad(scaled), (0.7,), (1.0,))[0],
+    }
+    assert {mode: out.dtype for mode, out in found.items()} == dict.fromkeys(found, np.dtype(np.float32))

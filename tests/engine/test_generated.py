@@ -1,12 +1,14 @@
 """Functions made of text are compiled in their first call; nothing else tells them from functions in a file."""
 
 import ast
+import builtins
 import inspect
 import subprocess
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from funcgrad import generated
@@ -84,3 +86,12 @@ def test_the_first_call_holds_nothing_that_the_function_is_given():
     text = "def operation(x, y):\n    return count(x), count(y)"
     counts = generated.function("counts", text, {"__name__": __name__}, count=sys.getrefcount)
     assert counts([1], [2]) == counts([1], [2])
+
+
+def test_numpy_may_warn():
+    """What shows a warning looks among the names of the function that runs for Python's own, as ``__import__``."""
+    text = "def operation(x):\n    return compute(x)"
+    logarithm = generated.function("logarithm", text, {"__name__": __name__}, compute=np.log)
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert logarithm(0.0) == -np.inf
+    assert logarithm.__globals__["__builtins__"] is builtins

@@ -149,6 +149,8 @@ NAMED: dict[str, Sequence[Any]] = {
     "subok": (True, False),
     "weights": (np.array([0.2, 0.5, 0.3]), np.array([1.0, 2.0, 0.5, 1.5]), None),
 }
+#: With this argument SciPy 1.18 itself gives other factors of an array in Fortran order.
+WRONG_IN_SCIPY = {("lu", "overwrite_a")}
 LEFT_OUT = words(
     "rng random_state seed like disp full_output callback plot extra_keywords infodict casting signature sig "
     "workers device lapack_driver iprint retall maxiter xp show overwrite_input tol"
@@ -173,7 +175,7 @@ def options_of(fun: Callable[..., Any], documented: Any) -> dict[str, Sequence[A
             parameter.KEYWORD_ONLY,
         ):
             continue
-        if parameter.default is parameter.empty:
+        if parameter.default is parameter.empty or (getattr(fun, "__name__", ""), parameter.name) in WRONG_IN_SCIPY:
             continue
         values = NAMED.get(parameter.name) or (("like",) if parameter.name == "out" else _values(parameter, text))
         if values:

@@ -106,15 +106,15 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
 def eig(a: ArrayLike) -> Any:
     """Eigenvalues and eigenvectors (columns of length 1) of square matrices: ``EigResult``.
 
-    Both are real if ``a`` is real and all eigenvalues are (of JAX arrays they are always complex). The
-    derivative of a complex vector keeps its largest element real, as LAPACK has it. Of matrices that lack
+    Both are real if ``a`` is real and all eigenvalues are; of JAX arrays and with NumPy 2.5 they are always complex.
+    The derivative of a complex vector keeps its largest element real, as LAPACK has it. Of matrices that lack
     eigenvectors it is NaN, except for functions that treat coinciding eigenvalues alike.
 
     Raises:
         LinAlgError: matrices that are not square, infinities or NaN, or no convergence.
 
     Example:
-        >>> fnp.linalg.eig([[2.0, 0.0], [0.0, 3.0]]).eigenvalues
+        >>> fnp.linalg.eig([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.real
         array([2., 3.])
     """
     return EigResult(*nonsymmetric.eig(as_value(a)))

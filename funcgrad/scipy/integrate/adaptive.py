@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -54,12 +54,20 @@ def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple
         >>> fixed_quad(lambda x, k: x**k, 0.0, 1.0, (4,), n=3)[0].round(12)
         np.float64(0.2)
     """
+    dtype = np.dtype(float) if _widens() else fnp.result_type(a, b)
     a, b = as_value(a), as_value(b)
     if is_plain(a, b) and not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError("Gaussian quadrature is only available for finite limits.")
-    points, weights = _legendre(n)
+    points, weights = [x.astype(dtype if dtype.kind in "fc" else float, copy=False) for x in _legendre(n)]
     y = (b - a) * (points + 1.0) / 2.0 + a
     return (b - a) / 2.0 * fnp.sum(weights * func(y, *args), axis=-1), None
+
+
+@cache
+def _widens() -> bool:
+    """Whether SciPy's ``fixed_quad`` gives double precision for limits of single, as before 1.18."""
+    theirs = import_scipy("integrate.fixed_quad", "scipy.integrate").fixed_quad
+    return bool(theirs(np.exp, np.float32(0), np.float32(1))[0].dtype == float)
 
 
 @lru_cache

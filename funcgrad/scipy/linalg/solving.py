@@ -119,7 +119,7 @@ def cho_factor(
 
     Example:
         >>> from funcgrad.scipy import linalg
-        >>> linalg.cho_solve(linalg.cho_factor([[4.0, 2.0], [2.0, 10.0]]), [6.0, 12.0]).round(12)
+        >>> linalg.cho_solve(linalg.cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]])), np.array([6.0, 12.0])).round(12)
         array([1., 1.])
     """
     return cholesky(a, lower), lower
@@ -515,7 +515,7 @@ def lstsq(
 
     Example:
         >>> from funcgrad.scipy import linalg
-        >>> linalg.lstsq([[1.0], [1.0]], [1.0, 3.0])[0].round(12)
+        >>> linalg.lstsq(np.array([[1.0], [1.0]]), np.array([1.0, 3.0]))[0].round(12)
         array([2.])
     """
     a, b = floating(a), floating(b)

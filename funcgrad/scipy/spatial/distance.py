@@ -287,7 +287,7 @@ def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
     """The length of ``u - v``, each element divided by the root of its variance in ``V``.
 
     Example:
-        >>> seuclidean([0.0, 0.0], [3.0, 4.0], [0.25, 0.25])
+        >>> float(seuclidean([0.0, 0.0], [3.0, 4.0], [0.25, 0.25]))
         10.0
     """
     if is_plain(u, v, V):

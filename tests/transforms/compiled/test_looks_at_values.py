@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from fuzz.recorded import difference
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 import funcgrad.scipy.linalg as fsl
@@ -43,6 +44,8 @@ WARNING = {
     "a scan": (grad(lambda x: scan(_spread, 0.0, x)[0]), (RISING + 1,), (RISING,)),
     "cross": (lambda x: fnp.cross(x[:2] * 2.0, x[1:]) if x[0] > 0 else x[0] * 1.0, (-ONES,), (ONES,)),
 }  # fmt: skip
+if at_least(np, "2.5.0"):
+    WARNING.pop("cross")  # of vectors with two components, which NumPy takes no more
 
 
 @pytest.mark.parametrize(("fun", "good", "bad"), WARNING.values(), ids=WARNING)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import toolz
+from helpers import at_least
 from operations import cases
 from operations.checks import assert_all_close
 from operations.spec import array
@@ -273,7 +274,8 @@ def test_arrays_decide_too(name, derive):
                 refused += 1
             else:
                 np.testing.assert_allclose(got, fun(here), rtol=1e-12)
-    assert refused or name == "agreeing examples"
+    always = ["agreeing examples", *(["real eigenvalues"] if at_least(np, "2.5.0") else [])]  # there they are complex
+    assert refused or name in always
 
 
 def test_a_mask_is_named_where_it_decides():
