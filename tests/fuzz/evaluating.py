@@ -69,9 +69,20 @@ def computed(primitive: Any, values: list[Any], params: dict[str, Any]) -> Seque
 
 def _by_jax(primitive: Any, values: list[Any], params: dict[str, Any]) -> Sequence[Any]:
     fallbacks[primitive.name] = fallbacks.get(primitive.name, 0) + 1
+    if primitive.name in OF_EACH_NUMBER and values[0].size <= LENGTH:
+        # XLA compiles for each shape: there is one for all.
+        flat = [np.resize(v, LENGTH) if v.size else np.zeros(LENGTH, v.dtype) for v in values]
+        with core.eval_context():
+            out = primitive.bind(*[jnp.asarray(v) for v in flat], **params)
+        return [np.asarray(out)[: values[0].size].reshape(values[0].shape)]
     with core.eval_context():  # whatever JAX is tracing while it asks
         outs = primitive.bind(*[jnp.asarray(v) for v in values], **params)
     return [np.asarray(out) for out in (outs if primitive.multiple_results else [outs])]
+
+
+#: What JAX computes itself and of each number by itself, and for how many at once.
+OF_EACH_NUMBER = frozenset(["digamma", "erf", "erf_inv", "erfc", "lgamma"])
+LENGTH = 32
 
 
 # ---- operations ------------------------------------------------------------------------------

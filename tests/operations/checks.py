@@ -26,7 +26,7 @@ from operations.jax_reference import reference
 
 def check_value(case: Case) -> None:
     """Plain NumPy in gives what NumPy gives: values, shapes, dtypes, and scalars where NumPy has scalars."""
-    got = case.call(case.fun, case.values)
+    got = case.results
     if case.numpy is not None:
         want = case.call(case.numpy, case.values)
         assert len(got) == len(want)
@@ -105,14 +105,11 @@ def directions(case: Case) -> list[tuple[Any, ...]]:
 
 def check_arguments(case: Case) -> None:
     """Arrays in any memory layout, and one array for several arguments, make no difference."""
-    value, pullback = vjp(case.smooth, *case.primals)
-    pulled = pullback(case.cotangents)
-    pushed = jvp(case.smooth, tuple(case.primals), case.tangents)[1]
     primals, cts, tangents = (tuple(map(laid_out, a)) for a in (case.primals, case.cotangents, case.tangents))
     outs, other = vjp(case.smooth, *primals)
-    assert_all_close(outs, value, 1e-14, "value of strided arrays")
-    assert_all_close(other(cts), pulled, 1e-12, "cotangents of strided arrays")
-    assert_all_close(jvp(case.smooth, primals, tangents)[1], pushed, 1e-12, "tangents of strided arrays")
+    assert_all_close(outs, case.outs, 1e-14, "value of strided arrays")
+    assert_all_close(other(cts), case.pulled, 1e-12, "cotangents of strided arrays")
+    assert_all_close(jvp(case.smooth, primals, tangents)[1], case.pushed, 1e-12, "tangents of strided arrays")
     if len({(np.shape(x), np.asarray(x).dtype) for x in case.primals}) == 1 < len(case.primals):
         _check_shared(case)
 
@@ -154,8 +151,8 @@ def check_linearize(case: Case) -> None:
     """``linearize`` gives the map that ``jvp`` applies."""
     value, push = linearize(case.smooth, *case.primals)
     assert_all_close(value, case.outs, 1e-14, "value of linearize")
-    for tangents in (case.tangents, case.others):
-        want = jvp(case.smooth, tuple(case.primals), tangents)[1]
+    of_others = jvp(case.smooth, tuple(case.primals), case.others)[1]
+    for tangents, want in ((case.tangents, case.pushed), (case.others, of_others)):
         got = push(*tangents)
         assert_like(got, case.outs, "tangent")
         assert_all_close(got, want, 1e-14, "linearize against jvp")
@@ -163,10 +160,8 @@ def check_linearize(case: Case) -> None:
 
 def check_jax(case: Case) -> None:
     """Both modes agree with JAX."""
-    pulled = vjp(case.smooth, *case.primals)[1](case.cotangents)
-    pushed = jvp(case.smooth, tuple(case.primals), case.tangents)[1]
-    assert_all_close(pulled, reference(case, "vjp"), case.within(1e-10), "vjp against JAX")
-    assert_all_close(pushed, reference(case, "jvp"), case.within(1e-10), "jvp against JAX")
+    assert_all_close(case.pulled, reference(case, "vjp"), case.within(1e-10), "vjp against JAX")
+    assert_all_close(case.pushed, reference(case, "jvp"), case.within(1e-10), "jvp against JAX")
 
 
 def check_on_jax_arrays(case: Case) -> None:
@@ -177,10 +172,8 @@ def check_on_jax_arrays(case: Case) -> None:
         with pytest.raises(InputError, match="JAX"):
             case.smooth(*[jnp.asarray(x) for x in case.primals])
         return
-    pulled = vjp(case.smooth, *case.primals)[1](case.cotangents)
-    pushed = jvp(case.smooth, tuple(case.primals), case.tangents)[1]
-    assert_all_close(reference(case, "own vjp"), pulled, case.within(1e-10), "vjp on JAX arrays")
-    assert_all_close(reference(case, "own jvp"), pushed, case.within(1e-10), "jvp on JAX arrays")
+    assert_all_close(reference(case, "own vjp"), case.pulled, case.within(1e-10), "vjp on JAX arrays")
+    assert_all_close(reference(case, "own jvp"), case.pushed, case.within(1e-10), "jvp on JAX arrays")
 
 
 # ---- second order ------------------------------------------------------------------------------------------

@@ -125,14 +125,19 @@ def _quantities(case: Case) -> Iterator[Group]:
 
     if theirs is not None:
         yield ("value",), lambda x: (case.call(theirs, full(x)),)
-    if case.inexact and op.on_jax:
+    # Of further cases the value is the one that forward mode computes, where that is all of it.
+    shared = op.on_jax and case.live and case is not case.row.cases[0] and len(case.outs) == len(case.results)
+    if case.inexact and op.on_jax and not shared:
         yield ("own value",), lambda x: (case.call(case.fun, full(x)),)
     if not case.live:
         return
     if op.on_jax:
         own, ct, t = case.of_live(case.fun), case.cotangents, case.tangents
         yield ("own vjp",), lambda x: (funcgrad.vjp(own, *primals(x))[1](_arrays(ct)),)
-        yield ("own jvp",), lambda x: (funcgrad.jvp(own, primals(x), _arrays(t))[1],)
+        if shared:
+            yield ("own value", "own jvp"), lambda x: funcgrad.jvp(own, primals(x), _arrays(t))
+        else:
+            yield ("own jvp",), lambda x: (funcgrad.jvp(own, primals(x), _arrays(t))[1],)
     if theirs is not None:
         yield from _derivatives(case, case.of_live(theirs), primals)
 
