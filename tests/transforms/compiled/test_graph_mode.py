@@ -60,11 +60,13 @@ def recorded(fun, **options):
 def agrees(fun, *points, **options):
     """``fun`` and its recorded twin give the same bits at these points, three times; the twin."""
     fast = recorded(fun, **options)
-    for point in (*points, *points, *points):
+    expected = {}  # the function gives the same each time, and takes longer than its program
+    for i, point in [*enumerate(points)] * 3:
         args = point if isinstance(point, tuple) else (point,)
-        expected = fun(*args)
-        assert not difference(fast(*args), expected)
-        assert not difference(fast._quick(args, {}), expected)  # what raises there is run again as it stands
+        if i not in expected:
+            expected[i] = fun(*args)
+        assert not difference(fast(*args), expected[i])
+        assert not difference(fast._quick(args, {}), expected[i])  # what raises there is run again as it stands
     return fast
 
 
@@ -754,9 +756,9 @@ def test_transforms_outside_raise_what_the_function_raises():
 
 
 def test_random_programs_inside_of_transforms():
-    found = [examine_inside(generate(7, number)) for number in range(60)]
+    found = [examine_inside(generate(7, number)) for number in range(40)]
     assert all(kind == "agree" or (kind == "as it stands" and why) for kind, why in found)
-    assert [kind for kind, _ in found].count("agree") >= 56
+    assert [kind for kind, _ in found].count("agree") >= 38
 
 
 def test_blocks_look_at_the_function():
@@ -980,8 +982,8 @@ def cast(x, like):
 
 def test_random_programs():
     """Recorded and run on inputs that take other ways; see ``fuzz.recorded``. What is run as it stands says why."""
-    found = [examine(generate(5, number)) for number in range(150)]
-    assert [kind for kind, _ in found].count("agree") >= 145
+    found = [examine(generate(5, number)) for number in range(90)]
+    assert [kind for kind, _ in found].count("agree") >= 87
     assert all(kind == "agree" or (kind == "as it stands" and why) for kind, why in found)
 
 
@@ -1098,7 +1100,7 @@ def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
             continue  # examples may give different answers
         fun = around(partial(read_often, first=first, second=second))
         fast = recorded(fun)
-        for seed in range(12):
+        for seed in range(6):
             x = random_numbers(3, dtype=dtype, seed=seed)
             assert not difference(fast(x), fun(x)), (second, seed)
 
@@ -1279,7 +1281,7 @@ def test_what_is_written_is_rounded_as_the_function_does(where, what):
         grad(lambda x: fnp.sum(pulled(f, x) * no_grad(f)(x))),
     ):
         fast = recorded(around)
-        for seed in range(12):
+        for seed in range(6):
             x = random_numbers(3, 4, seed=seed)
             assert not difference(fast(x), around(x)), seed
 
