@@ -319,7 +319,7 @@ def experiments(draw: Any) -> tuple[Program, list[tuple[str, int]]]:
     return draw(programs(branches=not maps)), stack
 
 
-@settings(max_examples=60)  # JAX traces each, which takes long; the fuzzer has many more
+@settings(max_examples=40)  # JAX traces each, which takes long; the fuzzer has many more
 @given(experiments())
 def test_agrees_with_jax(experiment):
     program, stack = experiment

@@ -49,14 +49,8 @@ def test_integrals_over_several_variables():
     slopes = [grad(area, 1)(0.1, 1.2 + s * step, 0.3, 1.7) for s in (1, -1)]
     np.testing.assert_allclose(bend, (slopes[0] - slopes[1]) / (2 * step), rtol=1e-6)
 
-    volume = lambda r, c: integrate.tplquad(
-        lambda z, y, x: c * z, 0.0, r, 0.0, lambda x: x, lambda x, y: 0.0, lambda x, y: c * y
-    )[0]
-    exact = lambda r, c: c**3 * r**4 / 24
-    np.testing.assert_allclose(volume(2.0, 0.5), exact(2.0, 0.5), rtol=1e-9)
-    np.testing.assert_allclose(grad(volume, (0, 1))(2.0, 0.5), grad(exact, (0, 1))(2.0, 0.5), rtol=1e-9)
     whole = lambda k: integrate.nquad(
-        lambda x, y, k: fnp.exp(-k * x - y), [(0.0, np.inf), (0.0, np.inf)], (k,), opts=[{"epsabs": 1e-10}, {}]
+        lambda x, y, k: fnp.exp(-k * x - y), [(0.0, np.inf), (0.0, np.inf)], (k,), opts=[{"epsabs": 1e-5}, LOOSE]
     )[0]
     np.testing.assert_allclose([whole(2.0), grad(whole)(2.0)], [0.5, -0.25], rtol=1e-7)
     with pytest.raises(InputError, match="full_output"):
@@ -176,6 +170,8 @@ def across(b, k):
 
 
 TWO = np.array([0.7, 1.3])
+#: For integrals inside of others: they are much better than that, and take a third of the time.
+LOOSE = {"epsabs": 1e-5, "epsrel": 1e-5}
 INFINITE = np.inf
 CASES = [
     Case("quad", lambda m, a, b, k: m.quad(decay, a, b, (k,))[0], between, (0.2, 1.4, 1.3)),
@@ -229,7 +225,9 @@ CASES = [
     ),
     Case(
         "dblquad to infinity",
-        lambda m, k: m.dblquad(lambda y, x, k: decay(x + 2.0 * y, k), 0.0, 1.0, lambda x: x, INFINITE, (k,))[0],
+        lambda m, k: m.dblquad(lambda y, x, k: decay(x + 2.0 * y, k), 0.0, 1.0, lambda x: x, INFINITE, (k,), **LOOSE)[
+            0
+        ],
         lambda k: between(0.0, 1.0, 3.0 * k) / (2.0 * k),
         (1.3,),
     ),
@@ -247,13 +245,15 @@ CASES = [
     ),
     Case(
         "tplquad in a corner",
-        lambda m, b, k: m.tplquad(lambda z, y, x: k * z, 0.0, b, 0.0, lambda x: x, 0.0, lambda x, y: y)[0],
-        lambda b, k: k * b**4 / 24.0,
+        lambda m, b, k: m.tplquad(
+            lambda z, y, x: k * z, 0.0, b, 0.0, lambda x: x, lambda x, y: 0.0, lambda x, y: k * y
+        )[0],
+        lambda b, k: k**3 * b**4 / 24.0,
         (1.4, 1.3),
     ),
     Case(
         "tplquad to infinity",
-        lambda m, k: m.tplquad(lambda z, y, x: decay(z, k), 0.0, 1.0, 0.0, lambda x: x, 0.0, INFINITE)[0],
+        lambda m, k: m.tplquad(lambda z, y, x: decay(z, k), 0.0, 1.0, 0.0, lambda x: x, 0.0, INFINITE, **LOOSE)[0],
         lambda k: 0.5 / k,
         (1.3,),
     ),
@@ -264,18 +264,12 @@ CASES = [
         (1.4, 0.6, 1.3),
     ),
     Case(
-        "nquad to infinity",
-        lambda m, k: m.nquad(lambda x, y, k: decay(x + y, k), [(0.0, INFINITE), (0.0, 1.0)], (k,))[0],
-        lambda k: between(0.0, 1.0, k) / k,
-        (1.3,),
-    ),
-    Case(
         "nquad with a singular point",
         lambda m, k: m.nquad(
             lambda x, y, k: y * fnp.abs(x - 1.0) * decay(fnp.abs(x - 1.0), k),
             [(0.0, 3.0), (0.0, 2.0)],
             (k,),
-            opts=[{"points": [1.0]}, {}],
+            opts=[{"points": [1.0], **LOOSE}, LOOSE],
         )[0],
         lambda k: 2.0 * sum((1.0 - (1.0 + k * b) * fnp.exp(-k * b)) / k**2 for b in (1.0, 2.0)),
         (1.3,),
