@@ -148,6 +148,8 @@ def test_no_derivative_changes_a_dtype(row):
     live = [case for case in row.cases if case.live]
     for case in (*live[:2], *[c for c in live if c.primals and np.asarray(c.primals[0]).dtype.kind == "c"][:1]):
         for name, dtype in SAME.items():
+            if case is not live[0] and dtype in (np.float16, np.float32):
+                continue  # of these every case meets check_dtypes
             if not re.match(LEFT_OUT.get(name, "$"), row.op.name):
                 check_case(case, dtype)
 

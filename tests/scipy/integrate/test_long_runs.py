@@ -66,7 +66,8 @@ def test_derivatives_are_those_of_all_steps_at_once(short, tmp_path, method, tim
         np.testing.assert_allclose(g, w, rtol=1e-11, atol=1e-11)
     tangents = tuple(np.ones(np.shape(x)) for x in args)
     np.testing.assert_allclose(jvp(cut, args, tangents)[1], jvp(whole, args, tangents)[1], rtol=1e-12)
-    np.testing.assert_allclose(hessian(cut, 1)(*args), hessian(whole, 1)(*args), rtol=1e-10, atol=1e-9)
+    bends = [jvp(grad(f, 1), args, tangents)[1] for f in (cut, whole)]
+    np.testing.assert_allclose(*bends, rtol=1e-10, atol=1e-9)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -21,7 +21,7 @@ REFERENCES = json.loads((Path(__file__).parents[2] / "stiff_references.json").re
 MORE = {"rtol": 1e-9, "atol": 1e-10}
 #: Ends for what takes long.
 EARLY = {"robertson": 1e4, "van der pol 1e6": 0.5, "brusselator on 200 points": 0.5, "pleiades": 1.0}
-EARLY |= {"orego": 3.0, "hires": 50.0, "e5": 1e2}
+EARLY |= {"orego": 3.0, "hires": 15.0, "e5": 1e2}
 
 
 def solved(module, system, start, p, **options):
