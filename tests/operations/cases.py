@@ -81,7 +81,8 @@ class Row:
         for group in (self.cases[: len(op.samples)], self.cases[len(op.samples) :]):
             for case in group[:1]:  # rounding does not depend on axes, and JAX takes time
                 case.compares_singles = op.jax is not None
-            for case in group[:3]:
+            for case in group[:2]:
+                case.among_first = True
                 case.compares_second = op.jax is not None and op.order >= 2
 
 
@@ -94,10 +95,11 @@ class Case:
         leaves: the arrays among the positional arguments, read-only, in order.
         compares_singles: whether its derivatives in float32 are compared with JAX's.
         compares_second: whether its second derivatives are.
+        among_first: whether it is one of the first two real or complex cases of its row.
         answers: what JAX says about it, once somebody has asked.
     """
 
-    compares_singles = compares_second = False
+    compares_singles = compares_second = among_first = False
 
     def __init__(self, row: Row, sample: Sample, id: str) -> None:
         self.row = row

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import dis
 import functools
 import inspect
@@ -243,24 +244,30 @@ def _node_of(fun: FunctionType, hint: str) -> Any:
     code = fun.__code__
     try:
         module = inspect.getmodule(fun)
-        tree = ast.parse(inspect.getsource(module) if module is not None else inspect.getsource(fun))
+        nodes = _functions(inspect.getsource(module) if module is not None else inspect.getsource(fun))
     except (OSError, TypeError, SyntaxError):
         raise _refusal(hint, "its source cannot be read") from None
     arguments = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if code.co_name == "<lambda>":
             fits = isinstance(node, ast.Lambda) and node.lineno <= code.co_firstlineno <= (node.end_lineno or 0)
         else:
             start = min([d.lineno for d in getattr(node, "decorator_list", [])], default=getattr(node, "lineno", 0))
             fits = isinstance(node, ast.FunctionDef) and node.name == code.co_name and start == code.co_firstlineno
-        if fits and [a.arg for a in (*node.args.args, *node.args.kwonlyargs)] == arguments:  # type: ignore[attr-defined]
+        if fits and [a.arg for a in (*node.args.args, *node.args.kwonlyargs)] == arguments:
             found.append(node)
     if len(found) > 1:
-        found = [node for node in found if node.lineno == code.co_firstlineno and _alike(node, code)]  # type: ignore[attr-defined]
+        found = [node for node in found if node.lineno == code.co_firstlineno and _alike(node, code)]
     if len(found) != 1:
         raise _refusal(hint, "its source cannot be told from others on one line")
-    return found[0]
+    return copy.deepcopy(found[0])  # what is written down is made of it
+
+
+@functools.lru_cache(maxsize=8)
+def _functions(source: str) -> list[ast.FunctionDef | ast.Lambda]:
+    """All functions of a module: a program refers to several of one, and to parse it takes longer than the rest."""
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
 
 
 def _alike(node: Any, code: CodeType) -> bool:

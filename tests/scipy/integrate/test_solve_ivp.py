@@ -132,7 +132,6 @@ def test_second_derivatives(method):
     reverse = jacrev(grad(end, (0, 1, 2)), (0, 1, 2))(*args)
     forward = jacfwd(grad(end, (0, 1, 2)), (0, 1, 2))(*args)
 
-
     def slopes(*a):
         by_rates, *by_times = grad(end, (0, 1, 2))(*a)
         return np.array([along @ by_rates, *by_times])
