@@ -156,9 +156,8 @@ def check_vmap_of_derivatives(case: Case) -> None:
                 assert_all_close(got, want, 1e-12, f"vmap of the {name}, direction not mapped")
     for axes in all_axes:
         _check_pullback_of_vmap(case, batch, axes, cts, pulled[axes])
-    if (
-        case.row.op.order >= 2 and case.among_first
-    ):  # what is batched there depends on the operation, hardly on its sample
+    # what is batched there depends on the operation, hardly on its sample
+    if case.row.op.order >= 2 and case.among_first:
         _check_second_order(case, batch, pull)
 
 
