@@ -250,6 +250,7 @@ CASES = [
         )[0],
         lambda b, k: k**3 * b**4 / 24.0,
         (1.4, 1.3),
+        1e-9,
     ),
     Case(
         "tplquad to infinity",
