@@ -131,6 +131,7 @@ def linear(
     batch: Batching,
     numpy: Callable[..., Any] | None = None,
     view: bool = False,
+    foreign: Callable[..., Any] | None = None,
 ) -> Operation:
     """Define an operation that is linear in ``x``, its first argument; others (indices, masks) are constants.
 
@@ -144,6 +145,7 @@ def linear(
         numpy: a faster way to compute it on an ndarray.
         view: whether NumPy's result shares the memory of ``x`` where it can, so that a write to one is seen
             in the other.
+        foreign: ``foreign(x, ...)`` for what is no value, such as a sparse matrix; None where it cannot be taken.
     """
     names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
     answer = f"transpose({', '.join(('ct', *names))}, **params)"
@@ -166,6 +168,7 @@ def linear(
     primitive = Primitive(
         name, impl, reverse, forward, batch_rule(batch, lambda *args, **params: call(*args, **params))
     )
+    primitive.foreign = foreign
     kernel = numpy or primitive.kernel(np)
     if numpy is not None:
         primitive.prefer(numpy, 1)
@@ -348,7 +351,13 @@ astype: Operation = linear(
     batch="leading",
 )
 
-conj: Operation = linear("conj", lambda xp, x: xp.conjugate(x), transpose=lambda ct: conj(ct), batch="leading")
+conj: Operation = linear(
+    "conj",
+    lambda xp, x: xp.conjugate(x),
+    transpose=lambda ct: conj(ct),
+    batch="leading",
+    foreign=lambda x: x.conjugate() if hasattr(x, "tocsr") else None,  # a sparse matrix
+)
 
 real: Operation = linear(
     "real", lambda xp, x: xp.real(x), transpose=lambda ct, dtype: conform(ct, None, dtype), batch="leading", view=True

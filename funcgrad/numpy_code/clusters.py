@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -16,13 +16,24 @@ from funcgrad.numpy.concretization import concrete
 __all__ = ["CLUSTERS"]
 
 _VQ, _HIERARCHY = "scipy.cluster._vq", "scipy.cluster._hierarchy"
+#: Where they stand since SciPy 1.18.
+_MOVED = {_VQ: "scipy.cluster.vq._vq", _HIERARCHY: "scipy.cluster.hierarchy._hierarchy"}
 _PYTHON, _ONCE = "scipy.cluster.hierarchy", "_check_hierarchy_uses_cluster_more_than_once"
 
 
 def _theirs(module: str, name: str, *args: Any) -> Any:
     """What SciPy's function finds of the values as they are."""
     given = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
-    return getattr(import_module(module), name)(*given)
+    return getattr(_home(module), name)(*given)
+
+
+@cache
+def _home(module: str) -> Any:
+    """The module of compiled functions, wherever it stands."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        return import_module(_MOVED[module])
 
 
 def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
@@ -128,7 +139,7 @@ def _inconsistent(Z: Any, R: Any, n: int, d: int) -> None:
 def _labels(name: str, *args: Any) -> Any:
     """What numbers clusters: a constant, which is written to integer arrays among the arguments."""
     plain = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
-    found = getattr(import_module(_HIERARCHY), name)(*plain)
+    found = getattr(_home(_HIERARCHY), name)(*plain)
     for given, now in zip(args, plain, strict=True):
         if isinstance(given, Tracer) and given.dtype.kind == "i":
             target: Any = given
@@ -136,15 +147,13 @@ def _labels(name: str, *args: Any) -> Any:
     return found
 
 
-CLUSTERS: dict[tuple[str, str], Callable[..., Any]] = {
+_COMPILED: dict[tuple[str, str], Callable[..., Any]] = {
     (_VQ, "vq"): _vq,
     (_VQ, "update_cluster_means"): _means,
     (_HIERARCHY, "cophenetic_distances"): _cophenetic,
     (_HIERARCHY, "get_max_dist_for_each_cluster"): lambda Z, MD, n: _largest(Z[:, 2], Z, MD),
     (_HIERARCHY, "get_max_Rfield_for_each_cluster"): lambda Z, R, out, n, rf: _largest(R[:, rf], Z, out),
     (_HIERARCHY, "inconsistent"): _inconsistent,
-    # SciPy 1.15 asks in Python whether numbers of clusters are members of a set
-    (_PYTHON, _ONCE): partial(_theirs, _PYTHON, _ONCE),
     **{(_HIERARCHY, name): partial(_linkage, name) for name in ("fast_linkage", "mst_single_linkage", "nn_chain")},
     **{
         (_HIERARCHY, name): partial(_labels, name)
@@ -159,4 +168,11 @@ CLUSTERS: dict[tuple[str, str], Callable[..., Any]] = {
             "prelist",
         )
     },
+}
+
+CLUSTERS: dict[tuple[str, str], Callable[..., Any]] = {
+    # SciPy 1.15 asks in Python whether numbers of clusters are members of a set
+    (_PYTHON, _ONCE): partial(_theirs, _PYTHON, _ONCE),
+    **_COMPILED,
+    **{(_MOVED[module], name): ours for (module, name), ours in _COMPILED.items()},
 }

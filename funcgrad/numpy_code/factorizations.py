@@ -124,6 +124,7 @@ def _ldl(
 
 FACTORIZATIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.linalg._cythonized_array_utils", "bandwidth"): _bandwidth,
+    ("scipy.linalg._batched_linalg", "_bandwidth"): _bandwidth,  # with SciPy 1.18
     ("scipy.linalg._basic", "matrix_balance"): _matrix_balance,
     ("scipy.linalg._decomp_qr", "qr_multiply"): _qr_multiply,
     ("scipy.linalg._decomp_qr", "rq"): _rq,

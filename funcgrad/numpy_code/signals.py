@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -73,7 +74,15 @@ def _sawtooth(t: Any, width: Any = 1) -> Any:
     rises = share < 2 * w
     up = share / fnp.where(w > 0, w, 1.0) - 1
     down = (w + 1 - share) / fnp.where(w < 1, 1 - w, 1.0)
-    return fnp.astype(fnp.where((w >= 0) & (w <= 1), fnp.where(rises, up, down), np.nan), float)
+    found = fnp.where((w >= 0) & (w <= 1), fnp.where(rises, up, down), np.nan)
+    return fnp.astype(found, float if _widens() else fnp.result_type(t, width))
+
+
+@cache
+def _widens() -> bool:
+    """Whether SciPy's ``sawtooth`` gives double precision of single, as before 1.18."""
+    theirs = import_scipy("signal.sawtooth", "scipy.signal").sawtooth
+    return bool(theirs(np.zeros(1, np.float32)).dtype == float)
 
 
 # ---- peaks -------------------------------------------------------------------------------------------------

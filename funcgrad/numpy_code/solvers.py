@@ -125,6 +125,8 @@ def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: A
 
 
 SOLVERS: dict[tuple[str, str], Any] = {
+    # SciPy 1.18: traced vectors and those of constants are of one library
+    ("scipy.sparse.linalg._interface", "LinearOperator._check_matching_namespace"): lambda self, x: None,
     ("scipy.optimize._milp", "milp"): _milp,
     ("scipy.optimize._minpack_py", "leastsq"): _leastsq,
     ("scipy.optimize._nonlin", "newton_krylov"): _nonlinear("krylov"),

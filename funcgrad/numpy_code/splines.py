@@ -605,10 +605,12 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
 _FITPACK: dict[str, Callable[..., Any]] = {
     "bispeu": _bispeu,
     "bispev": _bispev,
+    "dblint": _dblint,
     "pardeu": _pardeu,
     "parder": _parder,
     "spalde": _spalde,
     "splev": _splev,
+    "sproot": _sproot,
 }
 #: What SciPy calls by the name of FITPACK's wrapper before SciPy 1.18.
 _DFITPACK: dict[str, Callable[..., Any]] = {
@@ -619,8 +621,6 @@ _DFITPACK: dict[str, Callable[..., Any]] = {
     "regrid_smth": _regrid,
     "splder": _splder,
     "splint": _splint,
-    "sproot": _sproot,
-    "dblint": _dblint,
     "fpchec": lambda *given: import_scipy("interpolate.LSQUnivariateSpline", "scipy.interpolate._dfitpack").fpchec(
         *[single(x) if fnp.ndim(x) else x for x in given]
     ),
@@ -646,7 +646,8 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
     ("scipy.interpolate._fitpack", "_insert"): _insert,
     ("scipy.interpolate._fitpack", "_parcur"): _parcur,
-    ("scipy.interpolate._fitpack", "insert"): _insert,  # with SciPy 1.18 this and the next two
+    ("scipy.interpolate._fitpack", "insert"): _insert,  # with SciPy 1.18 this and the next three
+    ("scipy.interpolate._fitpack", "parcur"): _parcur,
     ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
     ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,

@@ -12,15 +12,17 @@ import math
 import pickle
 import threading
 import weakref
+from importlib import import_module
 from typing import ClassVar
 
 import numpy as np
 import pytest
+import scipy
 import scipy.fft
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
-from scipy.fft._pocketfft import pypocketfft
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import (
@@ -935,13 +937,16 @@ def test_what_math_refuses_is_refused(fun):
         vmap(safe)(np.array([-2.0, 0.25]))
 
 
+FFT = import_module("scipy.fft._duccfft.pyduccfft" if at_least(scipy, "1.18.0") else "scipy.fft._pocketfft.pypocketfft")
+
+
 def test_functions_of_pybind11_are_compiled_code():
     """Of constants they are called, of traced values refused with the remedy; to Python they look like methods."""
 
     def smooth(x, y):
         order = np.zeros(3)
         order[:] = y
-        return pypocketfft.dct(order, 2) * math.sin(x)
+        return FFT.dct(order, 2) * math.sin(x)
 
     y = np.array([3.0, 1.0, 2.0])
     np.testing.assert_allclose(jacrev(smooth)(0.5, y), scipy.fft.dct(y) * np.cos(0.5))
