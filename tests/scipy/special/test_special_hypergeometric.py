@@ -15,13 +15,14 @@ CASES = {
     "hyp1f1": (mp.hyp1f1, [(0.7, 1.5, 0.5), (1.2, 1.5, -2.0), (-0.4, 2.5, 8.0), (5.0, 2.3, -20.0)]),
     "hyp2f1": (mp.hyp2f1, [(0.7, 0.9, 1.5, 0.5), (1.2, 0.3, 1.5, -2.0), (0.4, 2.5, 3.0, 0.9)]),
     "hyperu": (mp.hyperu, [(0.7, 1.5, 0.5), (1.2, 1.0, 2.0), (2.0, 2.5, 8.0), (0.3, 2.3, 20.0), (5.0, -3.0, 0.1)]),
+    "hyperu of a <= 0": (mp.hyperu, [(-0.5, 1.5, 0.3), (0.0, 1.3, 2.1), (-2.0, 8.0, 0.1), (-7.3, 2.2, 20.0)]),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("mode", [grad, jacfwd])
 def test_derivatives_in_every_argument(name, mode):
-    fun, (reference, points) = getattr(fsp, name), CASES[name]
+    fun, (reference, points) = getattr(fsp, name.partition(" ")[0]), CASES[name]
     for point in points:
         for i in range(len(point)):
             with mp.workdps(30):
@@ -29,9 +30,9 @@ def test_derivatives_in_every_argument(name, mode):
             assert abs(mode(fun, i)(*point) - want) <= 1e-12 * max(abs(want), abs(reference(*point)))
 
 
-@pytest.mark.parametrize("name", ["hyp1f1", "hyp2f1"])
+@pytest.mark.parametrize("name", ["hyp1f1", "hyp2f1", "hyperu of a <= 0"])
 def test_second_derivatives_in_every_pair(name):
-    fun, (reference, points) = getattr(fsp, name), CASES[name]
+    fun, (reference, points) = getattr(fsp, name.partition(" ")[0]), CASES[name]
     point = points[0]
     for i in range(len(point)):
         for j in range(i + 1):
@@ -52,7 +53,16 @@ def test_parameters_under_vmap():
 def test_at_a_pole_there_is_no_derivative():
     with np.errstate(all="ignore"):
         assert np.isnan(grad(fsp.hyp1f1, 1)(0.5, -1.0, 0.3))
-        assert np.isnan(grad(fsp.hyperu)(-0.5, 1.5, 0.3)), "the integral is for positive a"
+
+
+def test_tricomis_function_has_derivatives_beside_and_below_zero():
+    a, b, x = np.array([0.7, 1e-5, 0.0, -1.0, -30.6]), 1.5, 4.0
+    slopes = [grad(fsp.hyperu)(v, b, x) for v in a]
+    with mp.workdps(30):
+        want = [mp.diff(lambda v: mp.hyperu(v, b, x), v) for v in a]
+    np.testing.assert_allclose(slopes, np.array(want, float), rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(fsp.hyperu), in_axes=(0, None, None))(a, b, x), slopes, rtol=1e-12)
+    assert np.isnan(grad(fsp.hyperu)(-20_000.5, b, x)), "too far below"
 
 
 def test_fifth_derivatives_in_parameters_are_refused():

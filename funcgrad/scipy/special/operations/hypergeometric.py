@@ -11,6 +11,8 @@ they are polynomials too, central differences.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,8 @@ import numpy as np
 from funcgrad.backend import dtype_of
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, special
-from funcgrad.primitives.comparison import equal, greater, less, where
+from funcgrad.primitives.comparison import equal, greater, less, logical_and, where
 from funcgrad.primitives.elementwise import exp, sin, sqrt
-from funcgrad.scipy.special.operations.gamma_functions import digamma, rgamma
 from funcgrad.scipy.special.operations.partials import (
     analytic,
     beside_pole,
@@ -83,7 +84,7 @@ hyp2f1: Operation = analytic("hyp2f1", _hyp2f1, _hyp2f1_rates)
 # ---- Tricomi's function ------------------------------------------------------------------------------------
 
 
-def _tricomi(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
+def _tricomi(a: Any, b: Any, x: Any, orders: tuple[int, ...]) -> Any:
     """With ``t = exp(u)`` a sum of terms that vary slowly and vanish to both sides, see ``elliptic``.
 
     NaN where there are too many: of derivatives in a alone for tiny a, and for huge a or b.
@@ -109,45 +110,103 @@ def _tricomi(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
     return np.where(valid, total * step, np.nan)
 
 
-def _hyperu_integral(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
+#: From here on the recurrence in a begins, where the integral has too many terms or is none.
+_LEAST = 1e-3
+_STEPS = 10_000
+
+
+def _of_gamma(a: Any, i: int) -> list[Any]:
+    """``1 / gamma(a)`` and its derivatives to order i: the derivative is itself times ``-digamma``."""
+    sp = import_scipy("scipy.special.hyperu", "scipy.special")
+    rates, found = [sp.polygamma(m, a) for m in range(i)], [sp.rgamma(a)]
+    for m in range(i):
+        found.append(-sum(comb(m, n) * rates[n] * found[m - n] for n in range(m + 1)))
+    return found
+
+
+def _by_integral(a: Any, b: Any, x: Any, orders: tuple[int, ...]) -> Any:
+    """The derivative of U for positive a, an integral over t divided by ``gamma(a)``: DLMF 13.4.4."""
+    i, j, k = orders
+    factors = _of_gamma(a, i)
+    return sum(comb(i, m) * factors[i - m] * _tricomi(a, b, x, (m, j, k)) for m in range(i + 1))
+
+
+def _lowered_in_a(a: Any, b: Any, x: Any, one: Any, two: Any, orders: tuple[int, ...]) -> Any:
+    """The derivative of U at ``a`` from those at ``a + 1`` and ``a + 2``, by the product rule: DLMF 13.3.7."""
+    i, j, k = orders
+    found = (2 * a + 2 + x - b) * one[i, j, k] - (a + 1) * (a + 2 - b) * two[i, j, k]
+    if i:
+        found = found + i * (2 * one[i - 1, j, k] - (2 * a + 3 - b) * two[i - 1, j, k])
+    if j:
+        found = found - j * (one[i, j - 1, k] - (a + 1) * two[i, j - 1, k])
+    if k:
+        found = found + k * one[i, j, k - 1]
+    if i > 1:
+        found = found - i * (i - 1) * two[i - 2, j, k]
+    return found + i * j * two[i - 1, j - 1, k] if i and j else found
+
+
+def _by_recurrence(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
+    """The same for other a, down from two values between 1 and 3; NaN for what lies too far below."""
+    steps = np.ceil(1 - a)
+    valid = (steps <= _STEPS) & (x > 0)
+    a, b, x, steps = (np.where(valid, v, 1.0) for v in (a, b, x, steps))
+    each = list(product(*[range(n + 1) for n in orders]))
+    one, two = [{n: _by_integral(a + (steps + up), b, x, n) for n in each} for up in (0, 1)]
+    for left in range(int(np.max(steps, initial=0)), 0, -1):
+        at, going = a + (left - 1), left <= steps
+        zero = {n: _lowered_in_a(at, b, x, one, two, n) for n in each}
+        # of a = 0 the function is 1, and below a polynomial: the sum would lose that where its terms are huge
+        zero = {n: np.where(at == 0, float(n == (0, 0, 0)), zero[n]) if not n[0] else zero[n] for n in each}
+        two = {n: np.where(going, one[n], two[n]) for n in each}
+        one = {n: np.where(going, zero[n], one[n]) for n in each}
+    return np.where(valid, one[orders], np.nan)
+
+
+def _hyperu_partial(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
     if xp is not np:
         special(xp, "hyperu")  # JAX has none, and says so
-    return in_double(np, lambda a, b, x: _tricomi(a, b, x, orders), a, b, x)
+
+    def partial(a: Any, b: Any, x: Any) -> Any:
+        a, b, x = np.broadcast_arrays(a, b, x)
+        above = a > _LEAST
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = _by_integral(np.where(above, a, 1.0), b, x, orders)
+            return found if np.all(above) else np.where(above, found, _by_recurrence(a, b, x, orders))
+
+    return in_double(np, partial, a, b, x)
 
 
 def _in_a(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
     i, j, k = orders
-    return hyperu_integral(a, b, x, orders=(i + 1, j, k))
+    return hyperu_partial(a, b, x, orders=(i + 1, j, k))
 
 
 def _in_b(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
     i, j, k = orders
-    return hyperu_integral(a, b, x, orders=(i, j + 1, k))
+    return hyperu_partial(a, b, x, orders=(i, j + 1, k))
 
 
 def _in_x(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
     i, j, k = orders
-    return hyperu_integral(a, b, x, orders=(i, j, k + 1))
+    return hyperu_partial(a, b, x, orders=(i, j, k + 1))
 
 
-#: Derivatives of ``gamma(a) * hyperu(a, b, x)``, an integral over t for positive a (DLMF 13.4.4); NaN for others.
-hyperu_integral: Operation = pointwise("hyperu_integral", _hyperu_integral, _in_a, _in_b, _in_x)
+#: The derivative of ``hyperu(a, b, x)`` of these orders.
+hyperu_partial: Operation = pointwise("hyperu_partial", _hyperu_partial, _in_a, _in_b, _in_x)
 
 
 def _hyperu_dx(x: Any, y: Any, z: Any) -> Any:
-    """The integral where it is, since SciPy's values are good to 8 digits in places; else DLMF 13.3.22."""
-    inside = greater(x, 0)
-    integral = rgamma(x) * hyperu_integral(where(inside, x, 1.0), y, z, orders=(0, 0, 1))
-    return where(inside, integral, -x * hyperu(x + 1, y + 1, z))
+    """As the others, since SciPy's values are good to 8 digits in places; at 0 and far below DLMF 13.3.22."""
+    inside = logical_and(greater(x, -_STEPS + 1), greater(z, 0))
+    partial = hyperu_partial(where(inside, x, 1.0), y, where(inside, z, 1.0), orders=(0, 0, 1))
+    return where(inside, partial, -x * hyperu(where(inside, 0.0, x + 1), y + 1, z))
 
 
 hyperu: Operation = of_scipy(
     "hyperu",
-    dx=lambda x, y, z: (
-        rgamma(x)
-        * (hyperu_integral(x, y, z, orders=(1, 0, 0)) - digamma(x) * hyperu_integral(x, y, z, orders=(0, 0, 0)))
-    ),
-    dy=lambda x, y, z: rgamma(x) * hyperu_integral(x, y, z, orders=(0, 1, 0)),
+    dx=lambda x, y, z: hyperu_partial(x, y, z, orders=(1, 0, 0)),
+    dy=lambda x, y, z: hyperu_partial(x, y, z, orders=(0, 1, 0)),
     dz=_hyperu_dx,
 )
 
