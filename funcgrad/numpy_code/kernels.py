@@ -21,7 +21,7 @@ from funcgrad.numpy.concretization import concrete, user_line
 from funcgrad.numpy.peeking import single
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
-from funcgrad.numpy_code.distributions import DISTRIBUTIONS, integral_of_normals
+from funcgrad.numpy_code.distributions import DISTRIBUTIONS, entropy_of_density, integral_of_normals
 from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
@@ -351,6 +351,7 @@ def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
 _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _of_one_gain,
+    ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "zmap"): _omitting,
 }

@@ -191,6 +191,23 @@ def test_kappa4_where_shapes_vanish(shapes):
         np.testing.assert_allclose(got[fine], np.array(want)[fine], rtol=1e-6, atol=1e-8, err_msg=method)
 
 
+@pytest.mark.parametrize("shapes", [(0.3, 0.4), (-0.3, -0.2), (0.02, 0.3), (1.5, 0.0)])
+def test_kappa4_entropy_in_shapes_that_move_the_support(shapes):
+    entropy, p = scipy.stats.kappa4.entropy, np.array(shapes)
+    want = [(entropy(*(p + s)) - entropy(*(p - s))) / 2e-3 for s in 1e-3 * np.eye(2)]
+    slope = grad(lambda p: entropy(*p))
+    np.testing.assert_allclose(slope(p), want, rtol=1e-5)
+    np.testing.assert_allclose(vmap(slope)(np.array([p, p + 0.01])), [slope(p), slope(p + 0.01)], rtol=1e-12)
+
+
+def test_kappa4_expectation_in_shapes_that_move_the_support():
+    def mean(h):
+        return scipy.stats.kappa4.expect(np.sin, args=(h, 0.4))
+
+    for h in (0.3, -0.3):
+        assert grad(mean)(h) == pytest.approx((mean(h + 1e-4) - mean(h - 1e-4)) / 2e-4, rel=1e-6)
+
+
 def mixture(nc, of):
     return mp.nsum(lambda j: mp.exp(-nc / 2) * (nc / 2) ** j / mp.factorial(j) * of(j), [0, mp.inf])
 
