@@ -5,10 +5,12 @@ Each has the arguments of the compiled function, results that it writes to among
 
 from __future__ import annotations
 
+import inspect
 import operator
 import sys
 from collections.abc import Callable
-from functools import partial
+from contextvars import ContextVar
+from functools import partial, wraps
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +25,7 @@ from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS, entropy_of_density, integral_of_normals
 from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
+from funcgrad.numpy_code.examples import each_in_turn
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
@@ -92,10 +95,14 @@ def _namespace(*arrays: Any, **options: Any) -> Any:
 _LIBRARIES = "scipy._lib.array_api_compat.common._helpers"
 
 
+#: Whether a call runs that SciPy refuses for arrays of other libraries, see ``_as_numpys``.
+_REFUSED: ContextVar[bool] = ContextVar("_REFUSED", default=False)
+
+
 def _is_numpys(xp: Any) -> bool:
     """``is_numpy``, by which SciPy before 1.17 asks whether it may look after axes and missing values: it may."""
     asks = not hasattr(sys.modules.get("scipy.stats._axis_nan_policy"), "is_lazy_array")
-    return (asks and xp is fnp) or bool(import_module(_LIBRARIES).is_numpy_namespace(xp))
+    return ((asks or _REFUSED.get()) and xp is fnp) or bool(import_module(_LIBRARIES).is_numpy_namespace(xp))
 
 
 def _interpn(
@@ -347,6 +354,29 @@ def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
     return place_poles
 
 
+def _as_numpys(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], Callable[..., Any]]:
+    """What is put around a function that runs for arrays of NumPy's alone, by the argument ``name`` that has it so."""
+
+    def around(built: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = inspect.signature(built)
+
+        @wraps(built)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                refused = is_refused(parameters.bind(*args, **kwargs).arguments.get(name))
+            except TypeError:  # which the function raises itself
+                refused = False
+            before = _REFUSED.set(refused)
+            try:
+                return built(*args, **kwargs)
+            finally:
+                _REFUSED.reset(before)
+
+        return call
+
+    return around
+
+
 #: What is done around functions of SciPy's that were built anew.
 _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
@@ -354,6 +384,12 @@ _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "zmap"): _omitting,
+    ("scipy.interpolate._rbfinterp", "RBFInterpolator.__init__"): _as_numpys("neighbors", lambda k: k is not None),
+    ("scipy.interpolate._rbfinterp", "RBFInterpolator.__call__"): partial(
+        each_in_turn, name="scipy.interpolate.RBFInterpolator"
+    ),
+    ("scipy.stats._stats_py", "ttest_ind"): _as_numpys("trim", bool),
+    ("scipy.stats._hypotests", "cramervonmises"): _as_numpys("cdf", lambda cdf: isinstance(cdf, str)),
 }
 
 

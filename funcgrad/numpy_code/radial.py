@@ -50,8 +50,10 @@ def _coefficients(
     return fnp.concatenate([_matrix(kernel, x * epsilon, y * epsilon), monomials], axis=-1)
 
 
-def _solved(y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powers: Any) -> tuple[Any, Any, Any]:
-    """``_rbfinterp._build_and_solve_system``, all of which is compiled before SciPy 1.17."""
+def _solved(
+    y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powers: Any, xp: Any = None
+) -> tuple[Any, Any, Any]:
+    """``_build_and_solve_system``, all of which is compiled before SciPy 1.17, and for the nearest points still."""
     shift, scale = (fnp.max(y, axis=0) + fnp.min(y, axis=0)) / 2, (fnp.max(y, axis=0) - fnp.min(y, axis=0)) / 2
     scale = fnp.where(scale == 0, 1.0, scale)
     of_points = _coefficients(y, y, kernel, epsilon, powers, shift, scale)
@@ -64,6 +66,8 @@ def _solved(y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powers: A
 RADIAL: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._rbfinterp_xp", "kernel_matrix"): _kernel_matrix,
     ("scipy.interpolate._rbfinterp_xp", "_build_evaluation_coefficients"): _coefficients,
+    ("scipy.interpolate._rbfinterp_np", "_build_and_solve_system"): _solved,
+    ("scipy.interpolate._rbfinterp_np", "_build_evaluation_coefficients"): _coefficients,
     # of SciPy before 1.17, whose functions know no libraries of arrays
     ("scipy.interpolate._rbfinterp", "_build_and_solve_system"): _solved,
     ("scipy.interpolate._rbfinterp_pythran", "_build_evaluation_coefficients"): _coefficients,

@@ -67,6 +67,11 @@ CASES = {
         lambda x: si.RBFInterpolator(np.stack([x, np.sin(5 * x)], 1), Y, kernel="cubic")(D[:6].reshape(3, 2)),
         T,
     ),
+    "radial of neighbors": (
+        lambda x: si.RBFInterpolator(np.stack([x, np.sin(5 * x)], 1), Y, neighbors=4)(D[:6].reshape(3, 2)),
+        T,
+    ),
+    "radial at places": (lambda x: si.RBFInterpolator(T[:, None], Y, neighbors=4)(x[:, None]), AT),
     "smooth radial": (
         lambda e: si.RBFInterpolator(T[:, None], Y, kernel="gaussian", epsilon=e[0], smoothing=0.1)(AT[:, None]),
         Y[1:2],

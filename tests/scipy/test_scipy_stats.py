@@ -107,6 +107,19 @@ def test_functions_of_distributions(name):
     check(f, np.array(p), 1e-4)
 
 
+@pytest.mark.parametrize("name", ["trimmed", "trimmed, of unequal variances", "named distribution"])
+def test_what_scipy_keeps_to_numpys_arrays(name):
+    """SciPy refuses these for arrays of other libraries."""
+    ttest = functools.partial(scipy.stats.ttest_ind, trim=0.2)
+    fun = {
+        "trimmed": lambda x: ttest(x, np.sin(3 * x)).statistic,
+        "trimmed, of unequal variances": lambda x: ttest(x, X**2, equal_var=False).pvalue,
+        "named distribution": lambda x: scipy.stats.cramervonmises(x, "norm", (x[0],)).statistic,
+    }[name]
+    check(fun, X, 1e-6)
+    np.testing.assert_allclose(vmap(grad(fun))(np.stack([X, 1.1 * X])), [grad(fun)(X), grad(fun)(1.1 * X)], rtol=1e-12)
+
+
 PAIRS = np.stack([X, np.where(np.arange(6) == 2, np.nan, X**2), -X])
 WITH_NAN = {
     "skew": lambda x, **k: scipy.stats.skew(x, axis=1, **k),
