@@ -336,6 +336,19 @@ KDES = {
         lambda lib, d, w: lib.gaussian_kde(d, "silverman", w)([0.3, 1.5]),
         (SAMPLE[0], np.array([1.0, 2.0, 0.5, 1.5])),
     ),
+    "times a normal one": (
+        lambda lib, d, m: lib.gaussian_kde(d).integrate_gaussian(m, np.eye(2) + m[:, None] * m),
+        (SAMPLE, np.array([0.3, 0.9])),
+    ),
+    "times another": (
+        lambda lib, d, e: lib.gaussian_kde(d).integrate_kde(lib.gaussian_kde(e)),
+        (SAMPLE, np.cos(3 * SAMPLE[:, :3])),
+    ),
+    "in a box": (
+        lambda lib, d, x: lib.gaussian_kde(d).integrate_box(x, x + 1),
+        (SAMPLE, np.array([-0.3, 0.1])),
+    ),
+    "of one of two": (lambda lib, d, x: lib.gaussian_kde(d).marginal(-1)(x), (SAMPLE, np.array([0.3, 0.1]))),
     "with a factor": (lambda lib, d: lib.gaussian_kde(d, 0.4).logpdf([0.3, 1.5]), (SAMPLE[0],)),
 }
 

@@ -14,6 +14,7 @@ from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.reducing import as_scalar
+from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.scipy import special as fsp
@@ -319,6 +320,54 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         spread = fnp.sqrt(self.covariance[0, 0])
         below, above = [fsp.ndtr((as_double(end) - self.dataset[0]) / spread) for end in (low, high)]
         return fnp.sum(self.weights * (above - below))
+
+    def covariance_factor(self) -> Any:
+        """The factor of the standard deviation."""
+        return self.factor
+
+    def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Any:
+        """The integral of the product with a normal density of this mean and covariance.
+
+        Raises:
+            ValueError: a mean or covariance of another number of dimensions.
+        """
+        return self._by_scipy("integrate_gaussian", mean, cov)
+
+    def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: Any = None, **options: Any) -> Any:
+        """The integral between two corners. With traced values it is of one or two dimensions.
+
+        Args:
+            low_bounds: the corner of the lower ends.
+            high_bounds: the corner of the upper ends.
+            maxpts: how many points are sampled at most, of more dimensions.
+            **options: SciPy's others.
+        """
+        return self._by_scipy("integrate_box", low_bounds, high_bounds, maxpts, **options)
+
+    def integrate_kde(self, other: Any) -> Any:
+        """The integral of the product with another density of samples.
+
+        Raises:
+            ValueError: a density of another number of dimensions.
+        """
+        return self._by_scipy("integrate_kde", other)
+
+    def marginal(self, dimensions: Any) -> gaussian_kde:
+        """The density in some of the dimensions, whatever the others are.
+
+        Raises:
+            ValueError: dimensions that are no whole numbers, that are not there, or twice the same.
+        """
+        found = self._by_scipy("marginal", dimensions)
+        return gaussian_kde(found.dataset, found.factor, found.weights)
+
+    def _by_scipy(self, name: str, *args: Any, **options: Any) -> Any:
+        """A method of SciPy's class, built anew with this object in it; of plain values that of SciPy's object."""
+        given = [x._given or x if isinstance(x, gaussian_kde) else x for x in args]
+        if self._given is not None and is_plain(*given) and not any(isinstance(x, gaussian_kde) for x in given):
+            return getattr(self._given, name)(*given, **options)
+        theirs = import_scipy(f"stats.gaussian_kde.{name}", "scipy.stats").gaussian_kde
+        return run_anywhere(getattr(theirs, name), (self, *args), options)
 
     def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points (points,) or (dimensions, points).
