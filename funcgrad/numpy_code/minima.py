@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConversionError, FuncgradError
 from funcgrad.numpy_code.random import Random
 
 __all__ = ["MINIMA"]
@@ -80,7 +80,12 @@ def _among_many(module: str, name: str) -> Callable[..., Any]:
         options = {key: value.source if type(value) is Random else value for key, value in options.items()}
 
         def search(fun: Any, x0: Any, bounds: Any, **ignored: Any) -> Any:
-            return theirs(fun, list(zip(*_ends(bounds), strict=True)), **({"x0": x0} if begins else {}), **options)
+            try:
+                return theirs(fun, list(zip(*_ends(bounds), strict=True)), **({"x0": x0} if begins else {}), **options)
+            except RuntimeError as error:  # SciPy tells of what went wrong in a whole generation
+                if isinstance(error.__cause__, FuncgradError):
+                    raise error.__cause__ from None
+                raise
 
         if not begins:
             x0 = sum(map(fnp.asarray, _ends(bounds))) / 2

@@ -91,6 +91,9 @@ def objective(p, x):
 BOX = [(-2.0, 2.0), (-2.0, 2.0)]
 SEARCHES = {
     "differential_evolution": lambda x: so.differential_evolution(objective, BOX, (x,), rng=1, tol=1e-12).x,
+    "whole generations": lambda x: (
+        so.differential_evolution(objective, BOX, (x,), rng=1, tol=1e-12, updating="deferred").x
+    ),
     "begun somewhere": lambda x: so.differential_evolution(lambda p: objective(p, x), BOX, rng=1, x0=[0.1, 0.2]).x,
     "dual_annealing": lambda x: so.dual_annealing(lambda p: objective(p, x), BOX, rng=1, maxiter=20).x,
     "shgo": lambda x: so.shgo(lambda p: objective(p, x), BOX).x,
