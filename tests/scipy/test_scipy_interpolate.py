@@ -7,7 +7,7 @@ import scipy.spatial
 from helpers import at_least
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, jacobian, vmap
+from funcgrad import check_grads, grad, jacobian, vjp, vmap
 from funcgrad.errors import ConversionError, InputError, ShapeError
 from funcgrad.scipy import interpolate
 
@@ -307,3 +307,12 @@ def test_integrals_of_curves_through_traced_values(name):
         return curve.derivative()(b) + curve.integrate(0.2, b) + curve.antiderivative()(1.0)
 
     check_grads(f, (Y, 2.5), order=2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_nearest_values_have_the_dtype_of_scipys(dtype):
+    points, values = np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 1.0]]), np.arange(3).astype(dtype)
+    nearest = lambda v: scipy.interpolate.griddata(points, v, np.array([[0.9, 0.2]]), method="nearest")
+    found = vjp(nearest, values)[0]
+    assert found.dtype == nearest(values).dtype
+    assert found == nearest(values)

@@ -226,3 +226,12 @@ def test_arguments_that_only_the_installed_scipy_has():
     assert grad(lambda x: det(x, check_finite=True))(np.array([[2.0]])) == 1.0
     with pytest.raises(TypeError, match="check_finite"):
         grad(lambda x: det(x, check_finite=False))(np.array([[2.0]]))
+
+
+@pytest.mark.filterwarnings("ignore:logm result may be inaccurate:RuntimeWarning")
+def test_logarithms_of_single_precision_are_double_as_scipys_are():
+    a = np.array([[2.0, 0.3], [0.1, 1.5]], np.float32)
+    want = scipy.linalg.logm(a)
+    found = vjp(scipy.linalg.logm, a)[0]
+    assert found.dtype == want.dtype
+    np.testing.assert_allclose(found, want, rtol=1e-6)

@@ -146,6 +146,7 @@ class _Elementwise:
             return routine(f, a, b, args=args, **self.options, **plain)
         if any(plain.values()):
             raise InputError(f"{self.call}: {', '.join(plain)} are for plain values, got traced ones. Leave them out.")
+        given[:2] = _alike(a, b)
         given = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in (*given, *held)]
         found: list[Any] = []
         value = self._value(fun, found, *given)
@@ -211,6 +212,16 @@ class _Elementwise:
         """The function at a limit; at an infinite one it has vanished."""
         finite = fnp.isfinite(end)
         return fnp.where(finite, fun(fnp.where(finite, end, 0.5), *args), 0.0)
+
+
+def _alike(a: Any, b: Any) -> list[Any]:
+    """Limits as arrays; a number of Python's takes the dtype of the other limit."""
+    weak = [type(end) in (int, float) for end in (a, b)]
+    ends = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in map(as_value, (a, b))]
+    if weak[0] is not weak[1]:
+        i = weak.index(True)
+        ends[i] = fnp.astype(ends[i], backend.dtype_of(ends[1 - i]))
+    return ends
 
 
 def _partial(fun: Callable[..., Any], i: int) -> Callable[..., Any]:

@@ -149,8 +149,9 @@ def cumulative_simpson(
     y, steps = _prepared("integrate.cumulative_simpson", y, x, dx, axis)
     n = backend.shape_of(y)[-1]
     steps = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], max(n - 1, 0)))
-    y = y if x is not None else fnp.astype(y, float)
-    y = y if initial is None else fnp.astype(y, float)
+    for told in (dx if x is None and n > 2 else None, initial):  # Python's numbers count as arrays of theirs
+        if told is not None:
+            y = fnp.astype(y, np.result_type(backend.dtype_of(y), backend.dtype_of(_inexact(as_value(told)))))
     if n < 3:
         return _running(steps * (y[..., 1:] + y[..., :-1]) / 2.0, initial, axis)
     ahead, behind = _halves(y, steps), _halves(y[..., ::-1], steps[..., ::-1])[..., ::-1]

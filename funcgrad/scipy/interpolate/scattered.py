@@ -88,6 +88,7 @@ class NearestNDInterpolator:
         flat = (fnp.reshape(xi, (-1, backend.shape_of(self.points)[1])) - self.origin) / self.unit
         at = self._nearest(flat, query_options)
         found = fnp.take(self.values, fnp.minimum(at, len(self.values) - 1), axis=0)
+        found = found if backend.dtype_of(found).kind == "c" else fnp.astype(found, float)
         behind = backend.shape_of(found)[1:]
         beyond = fnp.reshape(at == len(self.values), (-1, *[1] * len(behind)))  # of an upper bound
         return fnp.reshape(fnp.where(beyond, np.nan, found), (*backend.shape_of(xi)[:-1], *behind))

@@ -114,7 +114,7 @@ def logm(A: ArrayLike) -> Array:
         array([[0., 1.],
                [0., 0.]])
     """
-    return fnp.linalg.logm(square("logm", A))
+    return fnp.linalg.logm(double(square("logm", A)))
 
 
 @mirrors

@@ -7,7 +7,7 @@ import pytest
 import scipy.integrate
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vmap
+from funcgrad import check_grads, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from funcgrad.errors import InputError
 from funcgrad.scipy import integrate
 
@@ -374,3 +374,19 @@ def test_derivatives_in_limits_and_integrands(case):
     for i, alone in enumerate((slopes, grad(loss, places)(*[arg[1] for arg in batch]))):
         for slope, whole in zip(alone, together, strict=True):
             close(whole[i], slope)
+
+
+def test_single_precision_stays_where_scipy_keeps_it():
+    y, h = np.array([0.2, 0.3, 0.5, 0.1, 0.7], np.float32), np.float32(0.5)
+    places = np.arange(5, dtype=np.float32)
+    for fun, x in (
+        (lambda y: scipy.integrate.cumulative_simpson(y, x=places, initial=h), y),
+        (lambda y: scipy.integrate.cumulative_simpson(y, x=places, initial=0), y),
+        (lambda y: scipy.integrate.cumulative_simpson(y, dx=h, initial=h), y),
+        (lambda y: scipy.integrate.cumulative_simpson(y, initial=h), y),
+        (lambda b: scipy.integrate.tanhsinh(np.exp, 0, b).integral, h),
+        (lambda a: scipy.integrate.tanhsinh(np.exp, a, 1.0).integral, h),
+    ):
+        found = vjp(fun, x)[0]
+        assert found.dtype == fun(x).dtype
+        np.testing.assert_allclose(found, fun(x), rtol=1e-6)
