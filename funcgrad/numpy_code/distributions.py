@@ -16,7 +16,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.errors import ConversionError
+from funcgrad.errors import BranchError, ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.classes import source_of
@@ -39,7 +39,7 @@ def _quantile(name: str) -> Callable[..., Any]:
         x = getattr(self, f"_{name}")(fnp.where(fnp.logical_and(q > 0, q < 1), q, 0.5), *shapes)
         x = fnp.where(q == 0, low, fnp.where(q == 1, high, x))
         allowed = fnp.logical_and(self._argcheck(*shapes), fnp.logical_and(scale > 0, (q >= 0) & (q <= 1)))
-        return fnp.where(allowed, x * scale + loc, self.badvalue).reshape(shape)
+        return fnp.where(allowed, x * scale + loc, self.badvalue).reshape(shape)[()]
 
     return quantile
 
@@ -176,10 +176,19 @@ def _kappa4_entropy(h: Any, k: Any) -> Any:
 
 
 def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
-    """``rv_continuous._entropy``, an integral over the support, around which kappa4 has a formula."""
+    """``rv_continuous._entropy``, an integral over the support, around which kappa4 has a formula.
+
+    Of a density in pieces SciPy's integrand, which closes over the shapes, goes on by another branch at each place.
+    """
 
     def entropy(self: Any, *shapes: Any) -> Any:
-        return _kappa4_entropy(*shapes) if type(source_of(self)).__name__ == "kappa4_gen" else built(self, *shapes)
+        if type(source_of(self)).__name__ == "kappa4_gen":
+            return _kappa4_entropy(*shapes)
+        try:
+            return built(self, *shapes)
+        except BranchError:
+            density = lambda x, *shapes: _special().entr(self._pdf(x, *shapes))
+            return import_module("funcgrad.scipy.integrate").quad(density, *self._get_support(*shapes), args=shapes)[0]
 
     return entropy
 

@@ -9,7 +9,7 @@ import scipy.special
 import scipy.stats
 from helpers import at_least, differences, traced
 
-from funcgrad import grad, jacobian, jvp, value_and_grad, vmap
+from funcgrad import grad, jacobian, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's own code warns of logarithms of 0, and of small samples
@@ -118,6 +118,20 @@ def test_what_scipy_keeps_to_numpys_arrays(name):
     }[name]
     check(fun, X, 1e-6)
     np.testing.assert_allclose(vmap(grad(fun))(np.stack([X, 1.1 * X])), [grad(fun)(X), grad(fun)(1.1 * X)], rtol=1e-12)
+
+
+def test_entropy_of_a_density_in_pieces():
+    p = np.array([1.2, 3.0])
+    entropy = lambda p: scipy.stats.crystalball.entropy(*p)
+    np.testing.assert_allclose(grad(entropy)(p), differences(entropy, p, 1e-4), rtol=1e-5)
+
+
+def test_quantiles_of_arrays_of_one_number_are_numbers():
+    q = np.array(0.3)
+    for fun in (scipy.stats.arcsine.isf, lambda q: scipy.stats.genexpon.ppf(q, 1.0, 2.0, 3.0)):
+        assert type(vjp(fun, q)[0]) is type(fun(q)) is np.float64
+    limits = lambda x: scipy.stats.bayes_mvs(x)[0].minmax
+    assert [type(end) for end in vjp(limits, X)[0]] == [np.float64, np.float64]
 
 
 PAIRS = np.stack([X, np.where(np.arange(6) == 2, np.nan, X**2), -X])
