@@ -377,12 +377,23 @@ def _as_numpys(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], 
     return around
 
 
+def _of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
+    """``expectile``: of a sample with a NaN it is NaN, which SciPy gets by a search that does not converge."""
+
+    def expectile(a: Any, alpha: Any = 0.5, *, weights: Any = None) -> Any:
+        total = fnp.sum(a)
+        return total if fnp.isnan(total) else built(a, alpha, weights=weights)
+
+    return each_in_turn(expectile, "scipy.stats.expectile")
+
+
 #: What is done around functions of SciPy's that were built anew.
 _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _of_one_gain,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
+    ("scipy.stats._stats_py", "expectile"): _of_numbers,
     ("scipy.stats._stats_py", "zmap"): _omitting,
     ("scipy.interpolate._rbfinterp", "RBFInterpolator.__init__"): _as_numpys("neighbors", lambda k: k is not None),
     ("scipy.interpolate._rbfinterp", "RBFInterpolator.__call__"): partial(

@@ -134,6 +134,13 @@ def test_quantiles_of_arrays_of_one_number_are_numbers():
     assert [type(end) for end in vjp(limits, X)[0]] == [np.float64, np.float64]
 
 
+def test_expectile_of_a_sample_with_a_nan_is_nan():
+    fun = lambda x: scipy.stats.expectile(x, 0.3)
+    missing = np.where(X == 0.5, np.nan, X)
+    assert np.isnan(value_and_grad(fun)(missing)[0])
+    np.testing.assert_allclose(vmap(fun)(np.stack([X, missing])), [fun(X), np.nan])
+
+
 PAIRS = np.stack([X, np.where(np.arange(6) == 2, np.nan, X**2), -X])
 WITH_NAN = {
     "skew": lambda x, **k: scipy.stats.skew(x, axis=1, **k),
