@@ -387,6 +387,20 @@ def _of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
     return each_in_turn(expectile, "scipy.stats.expectile")
 
 
+def _adaptive(built: Callable[..., Any]) -> Callable[..., Any]:
+    """``AAA``, which is made of constants: its weights are a direction that is determined up to rounding alone."""
+
+    def init(self: Any, x: Any, y: Any, **options: Any) -> None:
+        if holds_traced((x, y)):
+            raise ConversionError(
+                "interpolate.AAA: the points and weights that it chooses have no derivative, got traced values"
+                f"{user_line()}. Use interpolate.FloaterHormannInterpolator, whose weights are known."
+            )
+        built(self, x, y, **options)
+
+    return init
+
+
 #: What is done around functions of SciPy's that were built anew.
 _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
@@ -395,6 +409,7 @@ _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "expectile"): _of_numbers,
     ("scipy.stats._stats_py", "zmap"): _omitting,
+    ("scipy.interpolate._bary_rational", "AAA.__init__"): _adaptive,
     ("scipy.interpolate._rbfinterp", "RBFInterpolator.__init__"): _as_numpys("neighbors", lambda k: k is not None),
     ("scipy.interpolate._rbfinterp", "RBFInterpolator.__call__"): partial(
         each_in_turn, name="scipy.interpolate.RBFInterpolator"

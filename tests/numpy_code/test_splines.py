@@ -240,3 +240,10 @@ def test_what_interpn_refuses():
 def test_what_has_no_derivative_is_refused(fun):
     with pytest.raises(ConversionError, match=r"smoothing surface|periodic"):
         grad(fun)(Y)
+
+
+def test_adaptive_rational_functions_are_refused():
+    with pytest.raises(ConversionError, match=r"Use interpolate\.FloaterHormannInterpolator"):
+        grad(lambda y: si.AAA(T, y)(0.3))(Y)
+    check_grads(lambda y: si.FloaterHormannInterpolator(T, y)(0.33), (Y,), order=2)
+    check_grads(lambda x: si.AAA(T, np.exp(T))(x), (0.33,), order=1)

@@ -228,6 +228,12 @@ def test_arguments_that_only_the_installed_scipy_has():
         grad(lambda x: det(x, check_finite=False))(np.array([[2.0]]))
 
 
+def test_pencils_with_a_singular_matrix_are_refused():
+    a, b = np.array([[2.0, 0.3], [0.1, 1.5]]), np.diag([1.0, 0.0])
+    with pytest.raises(np.linalg.LinAlgError, match=r"b must have an inverse.*Take eig\(b, a\)"):
+        vjp(lambda a: sl.eigvals(a, b), a)
+
+
 @pytest.mark.filterwarnings("ignore:logm result may be inaccurate:RuntimeWarning")
 def test_logarithms_of_single_precision_are_double_as_scipys_are():
     a = np.array([[2.0, 0.3], [0.1, 1.5]], np.float32)

@@ -13,9 +13,11 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import describe
+from funcgrad.core import describe, twin
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.peeking import is_plain
+from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.primitives.solving import adjoint
@@ -398,7 +400,7 @@ def eig(
         homogeneous_eigvals: whether eigenvalues are pairs of numbers, to be divided; not where ``b`` is given.
 
     Raises:
-        LinAlgError: matrices that are not square.
+        LinAlgError: matrices that are not square; ``b`` without an inverse, of traced values.
         NotDifferentiableError: ``homogeneous_eigvals`` of traced values, and ``b``.
 
     Example:
@@ -408,8 +410,18 @@ def eig(
     """
     if homogeneous_eigvals and b is not None:
         refuse("eig", "homogeneous_eigvals with b", "Take the diagonals of qz, whose ratios are the eigenvalues.")
+    known = twin(a), twin(b)
+    if b is not None and is_plain(*known):  # written in a function that is built anew, and constants all the same
+        return import_scipy("linalg.eig", "scipy.linalg").eig(*known, left=left, right=right)
     other = None if b is None else square("eig", b)
-    matrix = square("eig", a) if other is None else solving.solve(other, square("eig", a))
+    matrix = square("eig", a)
+    try:
+        matrix = matrix if other is None else solving.solve(other, matrix)
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(
+            f"linalg.eig: b must have an inverse where values are traced, got a singular one, {describe(other)}. Take "
+            "eig(b, a), whose eigenvalues are the reciprocals."
+        ) from error
 
     def shown(w: Array) -> Array:
         w = w + 0j
