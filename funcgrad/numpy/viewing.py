@@ -124,14 +124,15 @@ def set_shape(x: Tracer, shape: Any) -> None:
 
 def _shape_in_place(like: Any, shape: Any) -> tuple[int, ...]:
     """The shape that ``like.shape = shape`` gives; NumPy says what is wrong, and warns of the assignment itself."""
-    whole = np.reshape(like, shape)
+    whole: np.ndarray = np.reshape(like, shape)
     try:
-        return np.reshape(like, shape, copy=False).shape
+        found: np.ndarray = np.reshape(like, shape, copy=False)
     except ValueError:
         raise AttributeError(
             f"x.shape = {shape}: incompatible shape for in-place modification, as x of shape {like.shape} does not lie "
             f"in memory as {whole.shape} needs it{user_line()}. Write x = x.reshape(shape), which makes a copy."
         ) from None
+    return found.shape
 
 
 def _now(x: Tracer) -> Any:
