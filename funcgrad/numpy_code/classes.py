@@ -10,12 +10,13 @@ from contextlib import suppress
 from enum import EnumMeta
 from functools import cached_property, partial, partialmethod, singledispatchmethod
 from threading import RLock
-from types import FunctionType, MemberDescriptorType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.numpy_code.names import module_behind
 from funcgrad.numpy_code.runs import Latest
 
 #: Where an object says what it is looked at instead of.
@@ -503,6 +504,8 @@ def original(obj: Any) -> Any:
     for name, value in own.items():
         if is_seen(value):
             own[name] = original(value)
+        elif isinstance(value, ModuleType):  # such as the namespace of its arrays, which SciPy compares
+            own[name] = module_behind(value) or value
     with suppress(TypeError):  # of classes with slots only, which have no place for what this one has
         obj.__class__ = vars(type(obj))["__original__"]
     return obj
@@ -510,6 +513,6 @@ def original(obj: Any) -> Any:
 
 def _is_same(value: Any, given: Any) -> bool:
     """Whether ``value`` is what was ``given``, or stands for it."""
-    if value is given:
+    if value is given or (isinstance(value, ModuleType) and module_behind(value) is given):
         return True
     return callable(given) or (is_seen(value) and _dict(value).get(_SOURCE) is given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -84,12 +85,18 @@ def _given(x: Any) -> Any:
 
 
 def _plain(x: Any) -> Any:
-    """The array of a buffer, which may be written to; and so in lists and tuples."""
+    """The array of a buffer, which may be written to; and so in lists and tuples.
+
+    A list that holds no buffer is handed over itself: compiled code may put its members in another order.
+    """
     if is_buffer(x):
         if getattr(x, "alias", None) is not READ_ONLY:
             own(root_of(x))
         return x.value
-    return type(x)(map(_plain, x)) if type(x) in (list, tuple) else plain_matrix(x)
+    if type(x) not in (list, tuple):
+        return plain_matrix(x)
+    members = list(map(_plain, x))
+    return x if all(map(operator.is_, members, x)) else type(x)(members)
 
 
 def refuse(fun: Any, args: list[Any]) -> NoReturn:

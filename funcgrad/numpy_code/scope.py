@@ -38,9 +38,11 @@ def _taking_traced(contains_nan: Any) -> Any:
 
 
 #: What stands for names in a module alone. What decorates the functions of ``scipy.stats`` handles ``nan_policy``, and
-#: an ``axis`` that they do not know, of NumPy's arrays only; the functions themselves ask whether theirs are.
+#: an ``axis`` that they do not know, of NumPy's arrays only; the functions themselves ask whether theirs are. An
+#: operator keeps the namespace of its arrays since SciPy 1.18: for None it takes NumPy's, which it has outside as well.
 _THERE: dict[str, dict[str, Callable[[Any], Any]]] = {
-    "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _taking_traced}
+    "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _taking_traced},
+    "scipy.sparse.linalg._interface": {"array_namespace": lambda _: lambda *arrays, **options: None},
 }
 
 

@@ -399,6 +399,16 @@ def _sproot(t: Any, c: Any, mest: int = 0) -> tuple[Any, int, int]:
     return root, root.shape[0], 0
 
 
+def _fpchec(*given: Any) -> int:
+    """``_fitpack.fpchec``, and ``dfitpack.fpchec`` before SciPy 1.18: whether knots suit the points, zero if so."""
+    name = "scipy.interpolate._fitpack"
+    module = import_scipy("interpolate.LSQUnivariateSpline", name)
+    if not hasattr(module, "fpchec"):
+        module = import_scipy("interpolate.LSQUnivariateSpline", name.replace("_fitpack", "_dfitpack"))
+    told: int = module.fpchec(*[single(x) if fnp.ndim(x) else x for x in given])
+    return told
+
+
 def _dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
     """``dfitpack.dblint``: the integral of a spline of two variables over a rectangle."""
 
@@ -606,6 +616,7 @@ _FITPACK: dict[str, Callable[..., Any]] = {
     "bispeu": _bispeu,
     "bispev": _bispev,
     "dblint": _dblint,
+    "fpchec": _fpchec,
     "pardeu": _pardeu,
     "parder": _parder,
     "spalde": _spalde,
@@ -621,9 +632,6 @@ _DFITPACK: dict[str, Callable[..., Any]] = {
     "regrid_smth": _regrid,
     "splder": _splder,
     "splint": _splint,
-    "fpchec": lambda *given: import_scipy("interpolate.LSQUnivariateSpline", "scipy.interpolate._dfitpack").fpchec(
-        *[single(x) if fnp.ndim(x) else x for x in given]
-    ),
 }
 
 SPLINES: dict[tuple[str, str], Callable[..., Any]] = {

@@ -22,7 +22,8 @@ import scipy.fft
 import scipy.linalg
 import scipy.optimize
 import scipy.signal
-from helpers import at_least
+import scipy.spatial
+from helpers import at_least, differences
 
 import funcgrad.numpy as fnp
 from funcgrad import (
@@ -313,6 +314,23 @@ def test_results_are_of_the_original_classes():
     assert [type(v) for v in (pair, others[0])] == [Pair, Counter]
     assert type(pair.one) is Counter
     pickle.loads(pickle.dumps(pair))
+
+
+def test_a_result_keeps_a_module_that_it_refers_to():
+    class Model:
+        def __init__(self):
+            self.library = np
+
+    given = Model()
+
+    def f(x):
+        made = Model()
+        return made.library.sin(float(x)) + given.library.cos(x), (made, given)
+
+    slope, (made, same) = grad(f, has_aux=True)(0.5)
+    assert slope == pytest.approx(math.cos(0.5) - math.sin(0.5))
+    assert made.library is np
+    assert same is given
 
 
 def test_arguments_are_translated():
@@ -952,6 +970,19 @@ def test_functions_of_pybind11_are_compiled_code():
     np.testing.assert_allclose(jacrev(smooth)(0.5, y), scipy.fft.dct(y) * np.cos(0.5))
     with pytest.raises(ConversionError, match="dct: it is compiled code"):
         jacrev(smooth, 1)(0.5, y)
+
+
+def test_compiled_code_sorts_a_list_of_the_program():
+    """SciPy's sorts the corners of each region, over which the area is summed."""
+
+    def areas(x):
+        directions = x / np.linalg.norm(x, axis=1, keepdims=True)
+        return scipy.spatial.SphericalVoronoi(directions).calculate_areas()
+
+    points = np.random.default_rng(0).normal(size=(8, 3))
+    found, pushed = jvp(areas, (points,), (np.cos(points),))
+    np.testing.assert_allclose(found, areas(points))
+    np.testing.assert_allclose(pushed, differences(lambda t: areas(points + t * np.cos(points)), 0.0), rtol=1e-8)
 
 
 def test_compiled_functions_that_choose():

@@ -66,6 +66,7 @@ MADE = {
     "kron of arrays": lambda x: (sparse.kron(np.eye(2), np.ones((1, 2))) * x[0]).sum(),
     "spdiags": lambda x: (sparse.spdiags(np.array([[1.0, 2.0], [3.0, 4.0]]), [0, 1], 2, 2) * x).sum(),
     "spdiags of traced": lambda x: (sparse.spdiags(np.vstack([x, x**2]), [0, 1], 2, 2) * np.array([1.0, 2.0])).sum(),
+    "conj": lambda x: np.imag(np.conj(M * (x[0] + 2j * x[1])) * x).sum(),
     "power": lambda x: ((M * x[0]) ** 2 * x).sum() + ((sparse.csr_array(M) * x[0]) ** 2 @ x).sum(),
     "format": lambda x: (sparse.eye(2, format="csc") * x[0] + M.tocsc() * x[1]).toarray().std(),
 }
@@ -238,6 +239,21 @@ def test_a_matrix_as_the_result():
     found = jacobian(lambda x: graph(x).sum(axis=1))(X)
     assert found.shape == (4, 1, 2)
     np.testing.assert_allclose(found[:, 0], jacobian(lambda x: dense(x).sum(axis=1))(X))
+
+
+def test_operators_as_results():
+    """They multiply plain arrays afterwards: SciPy 1.18 looks at the library of the arrays that they were made for."""
+    outside = linalg.aslinearoperator(np.eye(2))
+
+    def f(x):
+        made = linalg.aslinearoperator(np.diag([2.0, 3.0]))
+        own = linalg.LinearOperator((2, 2), matvec=lambda v: 5.0 * v)
+        return ((made + outside + own) @ x).sum(), (made, own, made @ own, outside)
+
+    slope, operators = grad(f, has_aux=True)(X)
+    np.testing.assert_allclose(slope, [8.0, 9.0])
+    for operator, want in zip(operators, ([2.0, 3.0], [5.0, 5.0], [10.0, 15.0], [1.0, 1.0]), strict=True):
+        np.testing.assert_allclose(operator @ np.ones(2), want)
 
 
 def test_compiled_functions_of_graphs_refuse_traced_weights():

@@ -100,6 +100,7 @@ CASES = {
     "nearest to data that move": (lambda x: si.make_lsq_spline(x, Y, KNOTS, w=WEIGHTS)(AT), 0.05 + 0.9 * T**1.2),
     "knots of the nearest move": (lambda t: si.make_lsq_spline(T, Y, np.r_[KNOTS[:4], t, KNOTS[6:]])(AT), KNOTS[4:6]),
     "smoothed data move": (lambda x: si.make_smoothing_spline(x, Y, lam=0.1)(AT), T**1.2),
+    "nearest univariate data move": (lambda x: si.LSQUnivariateSpline(x, Y, [0.3, 0.6])(AT), T**1.2),
     "univariate data move": (lambda x: si.UnivariateSpline(x, Y, s=0)(AT), T**1.2),
     "grids move": (lambda x: si.RectBivariateSpline(x, GRID, Z)(AT, AT), T**1.2),
     "knots of a spline move": (

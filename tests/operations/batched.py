@@ -76,7 +76,7 @@ def check_vmap(case: Case) -> None:
     def fun(*values: Any) -> Any:
         return case.call(case.fun, values)
 
-    own = case.results
+    own = fun(*case.values)
     for axes in batch.axes():
         want = stack([own, *[fun(*example) for example in batch.each(axes)[1:]]])
         got = vmap(fun, in_axes=axes)(*batch.arrays(axes))
@@ -97,7 +97,7 @@ def _check_no_examples(case: Case, batch: Batch, fun: Callable[..., Any]) -> Non
     axes = tuple(0 if leaf.mapped else None for leaf in case.leaves)
     whole = batch.arrays(axes)
     got = vmap(fun, in_axes=axes)(*[x if a is None else x[:0] for x, a in zip(whole, axes, strict=True)])
-    likes = [np.empty((0, *np.shape(out)), np.asarray(out).dtype) for out in case.results]
+    likes = [np.empty((0, *np.shape(out)), np.asarray(out).dtype) for out in fun(*case.values)]
     assert_like(got, likes, "vmap over nothing")
 
 

@@ -191,14 +191,9 @@ class Case:
         return self.of_live(self.numpy or self.fun)
 
     @cached_property
-    def results(self) -> tuple[Any, ...]:
-        """All results."""
-        return self.call(self.fun, self.values)
-
-    @cached_property
     def outs(self) -> tuple[Any, ...]:
         """The floating results."""
-        return tuple(out for out in self.results if kind_of(out) in "fc")
+        return self.smooth(*self.primals)
 
     @cached_property
     def pulled(self) -> tuple[Any, ...]:

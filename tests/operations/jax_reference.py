@@ -126,7 +126,8 @@ def _quantities(case: Case) -> Iterator[Group]:
     if theirs is not None:
         yield ("value",), lambda x: (case.call(theirs, full(x)),)
     # Of further cases the value is the one that forward mode computes, where that is all of it.
-    shared = op.on_jax and case.live and case is not case.row.cases[0] and len(case.outs) == len(case.results)
+    shared = op.on_jax and case.live and case is not case.row.cases[0]
+    shared = shared and len(case.outs) == len(case.call(case.fun, case.values))
     if case.inexact and op.on_jax and not shared:
         yield ("own value",), lambda x: (case.call(case.fun, full(x)),)
     if not case.live:

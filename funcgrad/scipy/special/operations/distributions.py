@@ -344,6 +344,9 @@ def _upper_of_two(h: float, k: float, r: float) -> Any:
 
 
 def _bivariate(xp: Any, h: Any, k: Any, r: Any) -> Any:
+    newer = getattr(import_scipy("stats.multivariate_normal", "scipy.special._ufuncs"), "_bivariate_normal_cdf", None)
+    if newer is not None:  # since SciPy 1.18, where it is the probability above h and k as well
+        return newer(h, k, r, dtype=np.float64)
     home = import_scipy("stats.multivariate_normal", "scipy.stats._stats_pythran")
     with np.errstate(divide="ignore", invalid="ignore"):  # what Fortran has divided is told of here
         return np.vectorize(getattr(home, "_bvnu", _upper_of_two), [np.float64])(h, k, r)[()]
