@@ -92,7 +92,8 @@ def _namespace(*arrays: Any, **options: Any) -> Any:
     return fnp
 
 
-_LIBRARIES = "scipy._lib.array_api_compat.common._helpers"
+#: Where SciPy asks whose a namespace is, before SciPy 1.18 and since.
+_LIBRARIES = tuple([f"scipy.{home}.array_api_compat.common._helpers" for home in ("_lib", "_external")])
 
 
 #: Whether a call runs that SciPy refuses for arrays of other libraries, see ``_as_numpys``.
@@ -102,7 +103,8 @@ _REFUSED: ContextVar[bool] = ContextVar("_REFUSED", default=False)
 def _is_numpys(xp: Any) -> bool:
     """``is_numpy``, by which SciPy before 1.17 asks whether it may look after axes and missing values: it may."""
     asks = not hasattr(sys.modules.get("scipy.stats._axis_nan_policy"), "is_lazy_array")
-    return ((asks or _REFUSED.get()) and xp is fnp) or bool(import_module(_LIBRARIES).is_numpy_namespace(xp))
+    library = next(sys.modules[name] for name in _LIBRARIES if name in sys.modules)
+    return ((asks or _REFUSED.get()) and xp is fnp) or bool(library.is_numpy_namespace(xp))
 
 
 def _interpn(
@@ -288,7 +290,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **SOLVERS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
-    (_LIBRARIES, "is_numpy_namespace"): _is_numpys,
+    **{(home, "is_numpy_namespace"): _is_numpys for home in _LIBRARIES},
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
@@ -423,7 +425,7 @@ _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
 PYTHONS = frozenset(
     (
         "scipy._lib._array_api",
-        _LIBRARIES,
+        *_LIBRARIES,
         "scipy._lib._array_api_override",  # where newer versions define array_namespace
         "scipy.cluster.hierarchy",
         "scipy.integrate._quadpack_py",
