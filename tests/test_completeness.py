@@ -228,6 +228,7 @@ def test_every_public_function_has_a_row():
     assert all(NO_ROW.values())
 
 
+@pytest.mark.filterwarnings("ignore:numpy.typename is deprecated")  # since NumPy 2.5, whose function it is
 @pytest.mark.parametrize("name", STATIC)
 def test_functions_of_shapes_are_numpys(name):
     identical(getattr(fnp, name)(*STATIC[name]), getattr(np, name)(*STATIC[name]))
