@@ -131,8 +131,8 @@ hyp2f1 = row("hyp2f1(a, b, c, z)", lambda a, b, c, z: prim.hyp2f1(a, b, c, z, or
     "grad(fsp.hyp2f1)(0.5, 1.5, 2.0, 0.3).round(10)", "np.float64(0.3003752441)")
 hyperu = row("hyperu(a, b, x)", prim.hyperu, """Tricomi's function U, for x > 0.
 
-    Its derivatives come from the integral DLMF 13.4.4. For a <= 0, where there is none, they come from those at two
-    larger a by the recurrence DLMF 13.3.7, as far down as -10,000; below, those in a and b are NaN.""",
+    Its derivatives come from the integral DLMF 13.4.4. For ``a <= 0``, where there is none, they come from those at two
+    larger ``a`` by the recurrence DLMF 13.3.7, as far down as -10,000; below, those in ``a`` and ``b`` are NaN.""",
     "grad(fsp.hyperu)(0.5, 1.5, 1.0).round(10)", "np.float64(-0.3309641863)")
 wright_bessel = row("wright_bessel(a, b, x)", prim.wright_bessel,
     """Wright's function, ``sum(x**k / k! / gamma(a * k + b))``.
