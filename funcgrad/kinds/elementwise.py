@@ -153,7 +153,8 @@ class _Rules:
                 return x._trace.by_rule(self.call, *args, short=short)
         if self.of_doubles is not None and short and are_doubles(args):
             return bind(self.of_doubles, args, {})
-        return self.primitive.as_python(args, computed(self.call, args, {}))
+        ans = computed(self.call, args, {})
+        return self.primitive.as_python(args, ans) if isinstance(ans, np.generic) else ans
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """The result, the pull, and what is saved for it, see ``Primitive``."""
