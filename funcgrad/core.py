@@ -406,7 +406,7 @@ class Primitive:
 
     def as_python(self, args: Sequence[Any], ans: Any) -> Any:
         """``ans``, the result on what tracers held; of arithmetic a Python number where all that was, too."""
-        if self.arithmetic and isinstance(ans, np.generic) and _PYTHON.issuperset(map(type, args)):
+        if self.arithmetic and issubclass(type(ans), np.generic) and _PYTHON.issuperset(map(type, args)):
             return ans.item()
         return ans
 

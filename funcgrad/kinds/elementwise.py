@@ -154,7 +154,7 @@ class _Rules:
         if self.of_doubles is not None and short and are_doubles(args):
             return bind(self.of_doubles, args, {})
         ans = computed(self.call, args, {})
-        return self.primitive.as_python(args, ans) if isinstance(ans, np.generic) else ans
+        return self.primitive.as_python(args, ans) if issubclass(type(ans), np.generic) else ans
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """The result, the pull, and what is saved for it, see ``Primitive``."""
