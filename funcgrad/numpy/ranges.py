@@ -168,7 +168,7 @@ def logspace(
     """
     start, stop, base = as_value(start), as_value(stop), as_value(base)
     if is_numpys(start, stop, base):
-        return numpy.logspace(start, stop, num, endpoint, base, dtype, axis)
+        return new(numpy.logspace(start, stop, num, endpoint, base, dtype, axis))
     if backend.shape_of(base):
         start, stop, base = broadcast_arrays(start, stop, base)
     made = power(base, linspace(start, stop, num, endpoint))
@@ -199,7 +199,7 @@ def geomspace(
     """
     start, stop = as_value(start), as_value(stop)
     if is_numpys(start, stop):
-        return numpy.geomspace(start, stop, num, endpoint, dtype, axis)
+        return new(numpy.geomspace(start, stop, num, endpoint, dtype, axis))
     inexact = np.dtype(result_type(start, stop, 1.0))
     if dtype is not None or backend.library_of(start) is backend.library_of(stop) is np:
         inexact = np.result_type(inexact, np.dtype(dtype))  # NumPy computes in float64 at least
@@ -255,7 +255,8 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
         array([[0, 1],
                [0, 1]])
     """
-    return numpy.indices(dimensions, dtype, sparse)
+    made = numpy.indices(dimensions, dtype, sparse)
+    return tuple(map(new, made)) if sparse else new(made)
 
 
 def _count(step: Any) -> int | None:
@@ -292,7 +293,8 @@ class _Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if is_plain(key):
-            return self._numpys[key]
+            made = self._numpys[key]
+            return tuple(map(new, made)) if isinstance(made, tuple) else new(made)
         if isinstance(key, slice) and _count(key.step) is None:
             return arange(*_ends(key))
         parts = key if isinstance(key, tuple) else (key,)
@@ -351,7 +353,7 @@ class _Joiner:
         if isinstance(key, str):
             raise InputError(f"{self._name}: matrices are not supported, got {key!r}. Use block for blocks of arrays.")
         if is_plain(key):
-            return self._numpys[key]
+            return new(self._numpys[key])
         items = key if isinstance(key, tuple) else (key,)
         axis, ndmin, own_axes = self._layout
         if isinstance(items[0], str):

@@ -210,44 +210,44 @@ def _length(name: str, M: Any) -> Any:
     return concrete(M, f"{name}: M") if isinstance(M, Tracer) else M
 
 
-def bartlett(M: int) -> np.ndarray:
+def bartlett(M: int) -> Array:
     """The triangular window of ``M`` points.
 
     Example:
         >>> fnp.bartlett(5)
         array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    return np.bartlett(_length("bartlett", M))
+    return new(np.bartlett(_length("bartlett", M)))
 
 
-def blackman(M: int) -> np.ndarray:
+def blackman(M: int) -> Array:
     """The Blackman window of ``M`` points.
 
     Example:
         >>> fnp.blackman(3).round(12) + 0.0
         array([0., 1., 0.])
     """
-    return np.blackman(_length("blackman", M))
+    return new(np.blackman(_length("blackman", M)))
 
 
-def hamming(M: int) -> np.ndarray:
+def hamming(M: int) -> Array:
     """The Hamming window of ``M`` points.
 
     Example:
         >>> fnp.hamming(3)
         array([0.08, 1.  , 0.08])
     """
-    return np.hamming(_length("hamming", M))
+    return new(np.hamming(_length("hamming", M)))
 
 
-def hanning(M: int) -> np.ndarray:
+def hanning(M: int) -> Array:
     """The Hann window of ``M`` points.
 
     Example:
         >>> fnp.hanning(3)
         array([0., 1., 0.])
     """
-    return np.hanning(_length("hanning", M))
+    return new(np.hanning(_length("hanning", M)))
 
 
 def kaiser(M: int, beta: Scalar) -> Array:
@@ -263,7 +263,7 @@ def kaiser(M: int, beta: Scalar) -> Array:
     """
     M, beta = _length("kaiser", M), as_value(beta)
     if is_numpys(beta):
-        return np.kaiser(M, beta)
+        return new(np.kaiser(M, beta))
     if backend.shape_of(beta):
         raise ValueError(f"kaiser: beta must be a number, got {describe(beta)}. Use vmap for several windows.")
     if M == 1:

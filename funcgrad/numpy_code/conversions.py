@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from functools import wraps
+from functools import cache, wraps
 from types import FunctionType
 from typing import Any
 
@@ -166,20 +166,38 @@ def scalar(kind: type) -> Any:
     return made
 
 
-def writable(made: Any) -> Any:
-    """Arrays of numbers that NumPy has just made, as arrays that traced values can be written to."""
+def writable(made: Any, *given: Any) -> Any:
+    """Arrays of numbers that NumPy has just made, as arrays that traced values can be written to.
+
+    What lies in the memory of an array that was ``given`` stays as it is: the other one would not see the write.
+    """
     if type(made) is np.ndarray:
-        return new(made) if made.dtype.kind in "fcdiu" else made
-    return type(made)(map(writable, made)) if type(made) in (tuple, list) else made
+        shared = made.dtype.kind not in "fcbiu" or (made.base is not None and any(_in_memory(made, x) for x in given))
+        return made if shared else new(made)
+    return type(made)([writable(part, *given) for part in made]) if type(made) in (tuple, list) else made
 
 
+def _in_memory(made: Any, x: Any) -> bool:
+    """Whether an array lies in the memory of another one, or of one in a list or tuple."""
+    if type(x) in (tuple, list):
+        return any(_in_memory(made, part) for part in x)
+    return isinstance(x, np.ndarray) and np.may_share_memory(made, x)
+
+
+#: Those of ufuncs that make arrays.
+_METHODS = {"accumulate", "outer", "reduce", "reduceat"}
+
+
+@cache
 def making(fun: Any) -> Any:
     """``fun``, whose arrays traced values can be written to."""
 
     @wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
-        return writable(fun(*args, **kwargs))
+        return writable(fun(*args, **kwargs), *args, *kwargs.values())
 
+    for name in vars(fun).keys() & _METHODS if hasattr(fun, "__dict__") else ():
+        setattr(made, name, making(getattr(fun, name)))
     return made
 
 

@@ -80,7 +80,7 @@ def _of_own(home: str, name: str, value: Any) -> Any:
         return _of_masked(name, value)
     if home == "numpy" and name in _MAKING:
         ours = taking_matrices(home, name, getattr(fnp, name, value))
-        return _making(checked(ours) if name in _READING else ours)
+        return making(checked(ours) if name in _READING else ours)
     own = _own(home)
     if own is None or name not in getattr(own, "__all__", ()) or name in _own_code(home):
         return value
@@ -112,7 +112,6 @@ _MAKING = frozenset(
     ]
 )
 _READING = frozenset(("fromstring", "genfromtxt", "loadtxt"))
-_making = cache(making)
 
 
 @cache
@@ -268,11 +267,12 @@ class Names(ModuleType):
 
     Args:
         module: the module itself.
-        find: ``find(value)`` gives what stands for a value that funcgrad has no name for, and whether it always does.
+        find: the translator: ``find(value)`` gives what stands for a value that funcgrad has no name for, and whether
+            it always does; ``find.called(fun)`` what stands for a function of funcgrad's.
         names: the global names of a program's module, see ``scope.Globals``; None of NumPy's and SciPy's modules.
     """
 
-    def __init__(self, module: ModuleType, find: Callable[[Any], tuple[Any, bool]], names: Any = None) -> None:
+    def __init__(self, module: ModuleType, find: Any, names: Any = None) -> None:
         super().__init__(module.__name__, module.__doc__)
         asked = _Asked(module, find, names, vars(self))
         vars(self).update({_ASKED: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
@@ -301,7 +301,7 @@ class _Asked(NamedTuple):
     """What a ``Names`` asks for a name, and its ``own`` names, where it is found at once the next time."""
 
     module: ModuleType
-    find: Callable[[Any], tuple[Any, bool]]
+    find: Any
     names: Any
     own: dict[str, Any]
 
@@ -319,7 +319,7 @@ class _Asked(NamedTuple):
             self.own[name] = found
         return found
 
-    def _found(self, name: str, value: Any) -> tuple[Any, bool]:
+    def _found(self, name: str, value: Any) -> Any:
         home = self.module.__name__
         if not is_mirrored(home) or isinstance(value, ModuleType):
             return self.find(value)
@@ -332,7 +332,7 @@ class _Asked(NamedTuple):
             return _asserting(value), True
         whole = isinstance(value, type) and home == "scipy.sparse"
         ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
-        return self.find(value) if ours is value else (ours, True)
+        return self.find(value) if ours is value else (self.find.called(ours), True)
 
 
 def _may_differ(value: Any) -> bool:

@@ -23,6 +23,7 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
+from funcgrad.numpy_code.conversions import making
 from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
 from funcgrad.numpy_code.kernels import PYTHONS, around, kernel
@@ -40,6 +41,9 @@ _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, default
 
 #: Those that a program puts something into while it runs.
 _GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
+
+_FUNCTIONS = (FunctionType, BuiltinFunctionType)
+_OWN = ("funcgrad.numpy", "funcgrad.scipy")
 
 #: How far a function is built anew: its functions; its constant arrays as well, so that their methods take traced
 #: values; and so that traced values can be written to them.
@@ -143,13 +147,20 @@ class Translator:
         self.memo()[id(value)] = value, found
         return found, False
 
+    def called(self, ours: Any) -> Any:
+        """A function of funcgrad's or NumPy's that stands for one, whose arrays can be written to on that level."""
+        return making(ours) if self.level == WRITTEN and type(ours) in _FUNCTIONS else ours
+
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
         if value.__module__ in PYTHONS:
             return self._of_scipy(value)
         ours = dispatching(value, self)
         if ours is not None:
             return ours, True
-        return function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+        return function(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
+
+    def _counterpart(self, value: Any) -> Any:
+        return self.called(counterpart(value)) if _is_of_arrays(value.__module__) else counterpart(value)
 
     def _of_scipy(self, value: FunctionType) -> tuple[Any, bool]:
         """What stands for a function of a module of SciPy some of whose functions need more than to be built anew."""
@@ -157,7 +168,7 @@ class Translator:
         if found is not None and is_public(value, homes_of(value)):
             found = each_in_turn(found, f"{value.__module__}.{value.__name__}")
         if found is None:
-            found, lasts = function(value, self) if _is_rebuilt(value) else (counterpart(value), True)
+            found, lasts = function(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
         whole = around(value, found)
         if lasts and whole is not found:
             self.functions.put(value, whole)
@@ -165,7 +176,8 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        if name.partition(".")[0] in KEPT and name not in reading.MODULES and name not in reading.TABLES:
+        is_kept = name.partition(".")[0] in KEPT and name not in reading.MODULES and name not in reading.TABLES
+        if is_kept and not (self.level == WRITTEN and name.startswith(_OWN)):
             return module
         if module_behind(module) is not None:
             return module
@@ -257,7 +269,7 @@ class Translator:
         if known is not None:
             return known[1], False
         if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
-            return _builtin(value), True
+            return _builtin(value, self), True
         for makers in (_CALLABLES, objects.MAKERS):
             maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
             if maker is not None:
@@ -269,7 +281,7 @@ class Translator:
         ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
             if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
-                return ours, True
+                return self.called(ours), True
             cls = class_of(kind, self, _is_kept)  # a distribution
             return self._noted(value, objects.Distribution(ours, viewer(kind, cls, self)(value)))
         if is_compiled(value, _is_kept_function):
@@ -314,6 +326,11 @@ def _close(owner: Any, part: Any) -> None:
     owner.alias = READ_ONLY
 
 
+def _is_of_arrays(module: Any) -> bool:
+    """Whether functions of a module are NumPy's, SciPy's or funcgrad's that have their names."""
+    return isinstance(module, str) and (is_mirrored(module) or module.startswith(_OWN))
+
+
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that stays as it is."""
     module = getattr(value, "__module__", None)
@@ -350,10 +367,12 @@ def _method(value: Any, translate: Any) -> Any:
     return MethodType(translate(value.__func__)[0], owner)
 
 
-def _builtin(value: Any) -> Any:
+def _builtin(value: Any, translate: Any) -> Any:
     """A function written in C."""
     ours = counterpart(value)
-    return compiled(value) if ours is value and is_compiled(value, _is_kept_function) else ours
+    if ours is value and is_compiled(value, _is_kept_function):
+        return compiled(value)
+    return translate.called(ours) if _is_of_arrays(value.__module__) else ours
 
 
 def _builtin_method(value: Any, translate: Any) -> Any:

@@ -1,0 +1,90 @@
+"""Arrays that a function makes of its own constants by any function of NumPy's take traced values when written to."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+from helpers import differences
+
+import funcgrad.numpy as fnp
+from funcgrad import grad, jvp, vmap
+
+B = np.array([1.0, 2.0, 3.0])
+M = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
+
+#: Of numbers, of lists, and of arrays that the function closes over.
+MADE = """
+atleast_1d(0.5); tile(1.0, 3); repeat(0.5, 3); append(0.5, 1.0); ravel(0.5); where([True, False], 1.0, 2.0)
+logspace(0, 1, 3); geomspace(1, 2, 3); indices((3,))[0] * 1.0; mgrid[0:3] * 1.0; ogrid[0:3] * 1.0; r_[1.0, 2.0]
+hanning(4); kaiser(4, 1.0); blackman(4); bartlett(4); hamming(4); fft.fftfreq(4); full((2,), [1.0, 2.0])
+concatenate([[1.0, 2.0], [3.0]]); append([1.0, 2.0], [1.0]); stack([1.0, 2.0]); hstack([1.0, 2.0]); block([[1.0, 2.0]])
+vstack([[1.0, 2.0], [1.0, 2.0]]); column_stack([[1.0, 2.0], [1.0, 2.0]]); c_[[1.0, 2.0], [1.0, 2.0]]
+tile([1.0, 2.0], 3); repeat([1.0, 2.0], 3); outer([1.0, 2.0], [1.0, 2.0]); diag([1.0, 2.0])
+sort([2.0, 1.0]); cumsum([1.0, 2.0]); diff([1.0, 2.0, 3.0]); roll([1.0, 2.0], 1); flip([1.0, 2.0]); pad([1.0, 2.0], 1)
+insert([1.0, 2.0], 1, 3.0); delete([1.0, 2.0], 1); meshgrid([1.0, 2.0], [1.0, 2.0])[0]; take([1.0, 2.0], [0, 1])
+add([1.0, 2.0], 1.0); exp([1.0, 2.0]); maximum([1.0, 2.0], 1.0); clip([1.0, 2.0], 1, 2); isnan([1.0, 2.0]) * 1.0
+sum([[1.0, 2.0], [1.0, 2.0]], axis=0); mean([[1.0, 2.0], [1.0, 2.0]], axis=0); dot([[1.0, 2.0], [1.0, 2.0]], [1.0, 2.0])
+linalg.inv([[1.0, 2.0], [2.0, 2.0]]); linalg.eigvalsh([[1.0, 2.0], [2.0, 2.0]]); kron([1.0, 2.0], [1.0, 2.0])
+argsort([1.0, 2.0]) * 1.0; nonzero([1.0, 2.0])[0] * 1.0; histogram([1.0, 2.0], 2)[1]; bincount([0, 1, 1]) * 1.0
+triu_indices(2)[0] * 1.0; unique([1.0, 2.0]); interp([1.5], [1.0, 2.0], [1.0, 3.0]); polynomial.legendre.leggauss(3)[0]
+add.outer([1.0, 2.0], [1.0, 2.0]) * 1.0; transpose([[1.0, 2.0], [1.0, 2.0]]); ravel(M); diag(B); B[[0, 1]]; B[B > 1]
+"""
+EXPRESSIONS = [text.strip() for line in MADE.splitlines() for text in line.split(";") if text.strip()]
+FOREIGN = [
+    "scipy.linalg.toeplitz([1.0, 2.0])",
+    "scipy.linalg.block_diag([1.0, 2.0], [3.0])",
+    "scipy.special.gamma([1.0, 2.0])",
+]
+
+
+def programs(text):
+    """A function that writes to what ``text`` makes: of NumPy's names, and of funcgrad's."""
+    source = "def fun(x):\n    o = {}\n    o[..., :1] *= x\n    o[...] += x**2\n    return {}sum(o * o)"
+    names = {"B": B, "M": M, "scipy": scipy}
+    for module, name in ((np, "np"), (fnp, "fnp")):
+        if text in FOREIGN:
+            made = text
+        elif text.startswith("B["):
+            made = f"{text}.copy()"
+        else:
+            made = f"{name}.{text}" if text not in ("ravel(M)", "diag(B)") else f"{name}.{text}.copy()"
+        space = {**names, name: module}
+        exec(source.format(made, f"{name}."), space)
+        yield space["fun"]
+
+
+@pytest.mark.parametrize("text", [*EXPRESSIONS, *FOREIGN])
+def test_what_is_made_of_constants_takes_traced_values(text):
+    for fun in programs(text):
+        expected = differences(fun, 1.3)
+        assert grad(fun)(1.3) == pytest.approx(expected, rel=1e-6)
+        assert jvp(fun, (1.3,), (1.0,))[1] == pytest.approx(expected, rel=1e-6)
+        assert vmap(grad(fun))(np.array([1.3, 0.7]))[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_lies_in_the_memory_of_an_array_is_refused_or_seen_in_both():
+    """A write to a part of a constant array is seen in the whole of it, as in NumPy."""
+
+    def of_own(x):
+        whole = np.append([1.0, 2.0], [3.0])
+        part = np.reshape(whole, (3, 1))
+        part[0] = x
+        return np.sum(whole * whole)
+
+    assert grad(of_own)(2.0) == pytest.approx(4.0)
+
+    def of_parts(x):
+        left, right = np.split(np.tile([1.0, 2.0], 2), 2)
+        left[:] = x * right
+        return np.sum(left * right)
+
+    assert grad(of_parts)(2.0) == pytest.approx(5.0)
+
+
+def test_a_constant_is_as_it_was():
+    kept = B.copy(), M.copy()
+    for text in EXPRESSIONS:
+        for fun in programs(text):
+            grad(fun)(1.3)
+    assert np.array_equal(B, kept[0])
+    assert np.array_equal(M, kept[1])
