@@ -1,6 +1,7 @@
 """Initial value problems: SciPy's results to the last bit, derivatives of all methods, events, the adjoint."""
 
 import gc
+import importlib
 import tracemalloc
 
 import jax
@@ -772,3 +773,13 @@ def test_a_jacobian_may_close_over_what_is_traced(method):
 
     exact = lambda p: -sum(2 / (1 / y + 2 * p) ** 2 for y in (0.7, 1.1))
     np.testing.assert_allclose(grad(last)(0.4), exact(0.4), rtol=1e-6)
+
+
+def test_bdf_does_not_warn_of_what_was_in_the_memory(monkeypatch):
+    """SciPy subtracts differences that it has not filled: a signalling NaN is "invalid", which is an error here."""
+    module = importlib.import_module("scipy.integrate._ivp.bdf")
+    filled = type("Filled", (), {"__getattr__": lambda _, name: getattr(np, name)})()
+    filled.empty = lambda shape, dtype: np.full(shape, 0x7FF0000000000001, np.uint64).view(dtype)
+    monkeypatch.setattr(module, "np", filled)
+    solve = lambda k: integrate.solve_ivp(lambda t, y: -k * y, (0, 1), [1.0, 2.0], "BDF").y[:, -1].sum()
+    assert grad(solve)(0.5) == pytest.approx(-3 * np.exp(-0.5), rel=1e-2)

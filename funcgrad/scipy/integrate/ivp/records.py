@@ -100,7 +100,7 @@ def scheme_of(method: type) -> Scheme:
         written = partial(_collocation, 3)
         return Scheme(True, True, 0, _nothing, _note_radau, written, written)
     if method is integrate.BDF:
-        return Scheme(True, True, 1, lambda solver: (solver.h_abs, solver.order, solver.y), _note_bdf, _bdf, _bdf)
+        return Scheme(True, True, 1, _watch_bdf, _note_bdf, _bdf, _bdf)
     if method is integrate.LSODA:
         return Scheme(True, False, 0, lambda solver: solver.y, note_lsoda, _lsoda, _lsoda_part, evaluated)
     written = partial(_collocation, _STAGES)
@@ -300,6 +300,12 @@ class _BdfNote(NamedTuple):
     later: int  # the order of the next step
     longer: float  # its length by that of this step
     scale: float  # its length
+
+
+def _watch_bdf(solver: Any) -> Any:
+    if solver.t_old is None:
+        solver.D[2:] = 0.0  # SciPy subtracts them before it has filled them: what was in the memory may make it warn
+    return solver.h_abs, solver.order, solver.y
 
 
 def _note_bdf(solver: Any, before: Any) -> _BdfNote:
