@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from sys import maxsize
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcgrad.core import Primitive
+from funcgrad.optional import import_jax
 
 __all__ = ["KNOWN", "Divergence", "known"]
 
@@ -26,11 +28,15 @@ class Divergence(NamedTuple):
         primitive: the name of the primitive where it occurs.
         applies: ``applies(values, params)``, whether it does for these NumPy values and parameters.
         says: what JAX gives, what funcgrad gives, and why.
+        since: the first version of JAX that has it.
+        until: the first version that has it no more.
     """
 
     primitive: str
     applies: Applies
     says: str
+    since: tuple[int, ...] = ()
+    until: tuple[int, ...] = (maxsize,)
 
 
 def _where(test: Callable[..., Any]) -> Applies:
@@ -120,6 +126,13 @@ KNOWN = (
         lambda values, params: _extreme(values, params) or bool(np.any(np.abs(values[0]) == np.abs(values[1]))),
         _SQUARES + " Where both numbers are equally large the second derivative of JAX, which goes by the greater and "
         "the smaller one, is wrong.",
+        until=(0, 12),
+    ),
+    Divergence(
+        "hypot",
+        _where(lambda x, y: (x == 0) & (y == 0)),
+        "hypot at (0, 0): JAX's derivative is nan. funcgrad gives half to each number, as JAX did before.",
+        since=(0, 12),
     ),
     Divergence("arctan2", _extreme, _SQUARES),
     Divergence(
@@ -133,11 +146,13 @@ KNOWN = (
         _where(lambda x: (x != 0) & (np.abs(x) < 0.03)),
         "sinc near 0: JAX's derivative, a difference divided by a square, loses all digits. funcgrad's comes from a "
         "series there.",
+        until=(0, 11, 2),
     ),
     Divergence(
         "arctanh",
         _where(lambda x: np.abs(x) == 1),
         "arctanh at 1 and -1: JAX's second derivative is nan. It is infinite, as funcgrad has it.",
+        until=(0, 11, 2),
     ),
     Divergence(
         "heaviside",
@@ -164,10 +179,11 @@ KNOWN = (
     ),
     Divergence(
         "arccosh",
-        _where(lambda z: (z.dtype.kind == "c") & ((z.real < 0) | ((z.imag == 0) & (z.real < 1)))),
-        "arccosh of complex numbers left of 1: JAX's derivative has the wrong sign where their real part is "
-        "negative, and " + _CUT,
+        _where(lambda z: (z.dtype.kind == "c") & (z.real < 0)),
+        "arccosh of complex numbers left of 0: JAX's derivative has the wrong sign.",
+        until=(0, 11, 2),
     ),
+    Divergence("arccosh", _on_cut(False, lambda x: x < 1), _CUT),
     Divergence(
         "characteristic",
         _always,
@@ -222,7 +238,7 @@ KNOWN = (
     Divergence("log_ndtr", _where(lambda x: x < -100), _CANCELS),
     Divergence("sqrtm", _of_reals, _REAL),
     Divergence("logm", _of_reals, _REAL),
-    Divergence("sqrt", _on_cut(False, lambda x: x <= 0), _CUT),
+    Divergence("sqrt", _on_cut(False, lambda x: x <= 0), _CUT, since=(0, 10)),
     Divergence("arcsin", _on_cut(False, lambda x: np.abs(x) > 1), _CUT),
     Divergence("arccos", _on_cut(False, lambda x: np.abs(x) > 1), _CUT),
     Divergence("arcsinh", _on_cut(True, lambda x: np.abs(x) > 1), _CUT),
@@ -242,5 +258,7 @@ def known(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> 
     entries = [entry for entry in KNOWN if entry.primitive == primitive.name]
     if not entries:
         return []
+    version = import_jax("crosscheck").__version_info__
+    entries = [entry for entry in entries if entry.since <= version < entry.until]
     values = [np.asarray(a) for a in args]
     return [entry.says for entry in entries if entry.applies(values, params)]
