@@ -87,6 +87,8 @@ def interrupt(program, place):
     def look(frame, event, arg):
         if not frame.f_globals.get("__name__", "").startswith("funcgrad"):
             return None
+        if frame.f_code.co_name == "<genexpr>":  # to close it Python 3.12 takes a step, whose errors it only warns of
+            return None
         frame.f_trace_opcodes = True
         if event == "opcode":
             last, before_this[id(frame)] = (
@@ -166,7 +168,7 @@ PROGRAMS = [in_a_block, looking, nested, around_a_function, strictly, watched, m
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_an_interrupt_anywhere_leaves_no_block_open(program):
-    program()
+    interrupt(program, -1)  # never: Python 3.12 shows the steps of a second run
     place = 0
     while interrupted(program, place):
         assert blocks.current() == blocks.State(), place
