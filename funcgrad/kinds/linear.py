@@ -252,6 +252,7 @@ def nondifferentiable(
     multiple: bool = False,
     loose: bool = False,
     operator: Callable[..., Any] | None = None,
+    arithmetic: bool = False,
 ) -> Operation:
     """Define an operation whose derivative is zero wherever it exists: its result is a constant.
 
@@ -263,6 +264,7 @@ def nondifferentiable(
         multiple: whether the result is a tuple of arrays.
         loose: whether shape or dtype of a result depend on the values of the arguments.
         operator: Python's operator of two operands that computes the same. It is used for an operand that is no value.
+        arithmetic: whether the result on Python numbers alone stays a Python number.
     """
 
     def call(*args: Any, **params: Any) -> Any:
@@ -273,6 +275,7 @@ def nondifferentiable(
 
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
     primitive.operator = None if operator is None else operator.__name__
+    primitive.arithmetic = arithmetic
     kernel = primitive.kernel(np)
     return finish(call, primitive)
 

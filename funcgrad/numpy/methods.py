@@ -213,7 +213,9 @@ def _contains(x: Array, y: Any) -> bool:
 def _round_number(x: Array, digits: int | None = None) -> Array:
     """Python's ``round``: without ``digits`` it makes integers."""
     rounded = elementwise.round(x, digits or 0)
-    return rounded.astype(int) if digits is None else rounded
+    if digits is not None:
+        return rounded
+    return int(rounded) if type(rounded) is float else rounded.astype(int)
 
 
 def _delete_item(x: Tracer, index: Any) -> None:

@@ -93,8 +93,8 @@ ceil: Operation = nondifferentiable("ceil")
 trunc: Operation = nondifferentiable("trunc")
 rint: Operation = nondifferentiable("rint")
 fix: Operation = nondifferentiable("fix", lambda xp, x: xp.trunc(x))
-round: Operation = nondifferentiable("round")  # decimals is static
-floor_divide: Operation = nondifferentiable("floor_divide", operator=operator.floordiv)
+round: Operation = nondifferentiable("round", arithmetic=True)  # decimals is static
+floor_divide: Operation = nondifferentiable("floor_divide", operator=operator.floordiv, arithmetic=True)
 spacing: Operation = nondifferentiable("spacing")
 nextafter: Operation = nondifferentiable("nextafter")
 

@@ -687,6 +687,9 @@ ARITHMETIC = {
     **{name: getattr(operator, name) for name in ("neg", "pos", "abs")},
     **{name: partial(getattr(operator, name), 2.0) for name in ("add", "sub", "mul", "truediv", "pow", "mod")},
     "square": lambda k: k**2,
+    "floordiv": lambda k: k // 2 + k,
+    "round": lambda k: round(k, 1) + k,
+    "round to an integer": lambda k: round(k) * k,
 }
 
 

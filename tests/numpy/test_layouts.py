@@ -42,7 +42,7 @@ def described(out, given):
             for x in given
         )
     else:
-        like, number = np.asarray(out), isinstance(out, np.generic)
+        like, number = np.asarray(out), isinstance(out, (np.generic, float))
         view = any(shares(out, x) for x in given)
     if number:
         return "a number"
