@@ -334,9 +334,14 @@ def run_here() -> Any:
     return run if run is not None and run.open else None
 
 
+def _stays(x: Any) -> bool:
+    """Whether a number that code takes out of ``x`` stays traced: in code that was built anew, but for constants."""
+    return run_here() is not None and (x._trace.as_numpy or isinstance(constant(x), Tracer))
+
+
 def _item(x: Any, *args: Any) -> Any:
     """One element as a number: of a traced array a traced one, for code that was built anew."""
-    if x._trace.as_numpy or run_here() is None or not isinstance(constant(x), Tracer):
+    if not _stays(x):
         return _of_ndarray("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     return (
@@ -346,7 +351,7 @@ def _item(x: Any, *args: Any) -> Any:
 
 def _list(x: Any) -> Any:
     """Nested lists of the elements, as ``_item`` has them."""
-    if x._trace.as_numpy or run_here() is None or not isinstance(constant(x), Tracer):
+    if not _stays(x):
         return _of_ndarray("tolist")(x)
     return [_list(row) for row in x] if x.ndim else x
 

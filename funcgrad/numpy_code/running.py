@@ -438,6 +438,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError) or (isinstance(seen, ReadOnlyError) and seen.of_constant):
             return True
+        if _ASKED & {kind.__name__ for kind in type(seen).__mro__}:
+            return True
         if before is None and isinstance(seen, ConcretizationError):  # SciPy's code may take the whole batch
             return True
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``again``
@@ -449,6 +451,10 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
     return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
+
+
+#: What JAX raises where code asks for the numbers of a value that is not known yet.
+_ASKED = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}
 
 
 def _log(*message: Any) -> None:

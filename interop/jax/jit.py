@@ -17,6 +17,7 @@ from funcgrad.interop.jax.devices import find_device, moved
 from funcgrad.interop.jax.lift import Closure
 from funcgrad.interop.jax.programs import Call
 from funcgrad.interop.jax.staging import Staged
+from funcgrad.numpy_code import Standing
 from funcgrad.optional import double_precision, import_jax, precision_switch
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled import jit_numpy
@@ -212,7 +213,7 @@ class Jitted(Transformed[P, Any]):
 
     def _made(self, static: Any, frame: Frame, args: tuple[Any, ...], count: int) -> Staged:
         """The program for arguments in these containers."""
-        fun = self._places.given(self.fun, static)
+        fun = Standing(self._places.given(self.fun, static))
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
             new_args, new_kwargs = frame(*leaves)

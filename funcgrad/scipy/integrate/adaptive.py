@@ -29,7 +29,7 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import inside
+from funcgrad.writable import bottom, inside
 
 __all__ = ["fixed_quad", "quad", "quad_vec", "dblquad", "nquad", "tplquad"]
 
@@ -356,7 +356,13 @@ class _Integral:
         return found
 
     def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:
-        if any(isinstance(x, Tracer) for x in (a, b, *leaves)):  # of a vmap: one after the other
+        traced = [x for x in (a, b, *leaves) if isinstance(x, Tracer)]
+        if any(backend.library_of(bottom(x)) is not np for x in traced):
+            raise InputError(
+                "integrate.quad: points are chosen by values, got a value that is known only later. Call it outside "
+                "of jit, or use integrate.fixed_quad, whose points are always the same."
+            )
+        if traced:  # of a vmap: one after the other
             raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")
         integrate = import_scipy("integrate.quad", "scipy.integrate")
         options = dict(self.tolerances)

@@ -422,10 +422,6 @@ def _number(x):
     return float(x[0]) * x
 
 
-def _item(x):
-    return x[0].item() * x
-
-
 def _mask(x):
     return x[x > 0.5]
 
@@ -442,22 +438,15 @@ def _lookup(x):
     return [1.0, 2.0][x[0].astype(int)]
 
 
-def _ndarray(x):
-    return np.asarray(x)
-
-
 @pytest.mark.parametrize(
     ("fun", "argument", "line", "remedy"),
     [
         (_branch, X, "if x[0] > 0:", "where(condition, a, b)"),
         (_loop, X, "while np.sum(x) > 1:", "while_loop"),
-        (_number, X, "return float(x[0]) * x", "funcgrad.numpy"),
-        (_item, X, "return x[0].item() * x", "funcgrad.numpy"),
         (_mask, X, "return x[x > 0.5]", "where(mask, x, 0)"),
         (_shape, X, "return np.nonzero(x > 0.5)[0]", "where"),
         (_range, 3, "return sum(range(n))", "fori_loop"),
         (_lookup, X, "return [1.0, 2.0][x[0].astype(int)]", "take(table, i, axis=0)"),
-        (_ndarray, X, "return np.asarray(x)", "funcgrad.numpy"),
     ],
 )
 def test_what_cannot_be_compiled_names_line_and_remedy(fun, argument, line, remedy):

@@ -1,0 +1,194 @@
+"""Functions written for NumPy, SciPy and ``math``, compiled by ``jit`` and given to JAX as they stand."""
+
+import dataclasses
+import functools
+import math
+import statistics
+from types import FunctionType
+
+import jax
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.signal
+import scipy.special
+import scipy.stats
+
+from funcgrad import as_written, grad, hessian, vmap
+from funcgrad.errors import InputError, StagingError
+from funcgrad.interop import jit, to_jax
+
+X = np.array([0.7, 1.3, -0.4, 2.1])
+
+
+def written(x):
+    out = np.zeros(5)
+    out[0] = x[0]
+    for i in range(1, 4):
+        out[i] = out[i - 1] * x[i] + math.sin(i)
+    return out @ out
+
+
+def of_math(x):
+    return math.exp(x[0]) * math.erf(x[1]) + math.hypot(x[2], x[3]) + math.lgamma(x[1] + 3)
+
+
+def numbers(x):
+    return float(x[0]) * np.sum(x) + x[1].item() * x.tolist()[2]
+
+
+def converted(x):
+    return np.sum(np.asarray(x) ** 2) + np.array([x[0], 2.0, x[1]]) @ np.arange(3.0)
+
+
+def filled_diagonal(x):
+    a = np.diag([1.0, 2.0, 3.0])
+    a[0, 1] = x[0]
+    a[1, 2] = x[1] * x[2]
+    return np.linalg.det(a @ a.T + np.eye(3))
+
+
+def runge_kutta(x):
+    y, h = np.array([x[0], x[1]]), 0.1
+
+    def slope(y):
+        return np.array([y[1], -x[2] * y[0]])
+
+    for _ in range(10):
+        k1 = slope(y)
+        k2 = slope(y + h / 2 * k1)
+        y = y + h * k2
+    return y.sum()
+
+
+@dataclasses.dataclass
+class Decay:
+    scale: float
+    rate: float
+
+    def __call__(self, t):
+        return self.scale * np.exp(-self.rate * np.asarray(t))
+
+
+def of_an_object(x):
+    return np.sum((Decay(x[0], x[1])([0.0, 1.0, 2.0]) - 1) ** 2)
+
+
+def cached(x):
+    @functools.lru_cache
+    def fibonacci(n):
+        return x[n] if n < 2 else fibonacci(n - 1) * 0.5 + fibonacci(n - 2)
+
+    return math.sqrt(fibonacci(8) ** 2)
+
+
+def of_statistics(x):
+    return statistics.fmean(x) + np.var(x)
+
+
+def likelihood(x):
+    return scipy.stats.norm.logpdf(np.arange(5.0), x[0], np.exp(x[1])).sum()
+
+
+def specials(x):
+    return scipy.special.gammaln(x[1] + 2) + scipy.special.logsumexp(x) + scipy.special.expit(x).sum()
+
+
+def simpson(x):
+    t = np.linspace(0, 1, 21)
+    return scipy.integrate.simpson(np.exp(x[0] * t), x=t)
+
+
+def spline(x):
+    return scipy.interpolate.CubicSpline(np.arange(4.0), x)(1.7)
+
+
+def exponential(x):
+    return np.trace(scipy.linalg.expm(np.outer(x, x) / 10))
+
+
+def filtered(x):
+    return scipy.signal.lfilter([1, 0.5], [1, -0.3], x) @ x
+
+
+PROGRAMS = [
+    written,
+    of_math,
+    numbers,
+    converted,
+    filled_diagonal,
+    runge_kutta,
+    of_an_object,
+    cached,
+    of_statistics,
+    likelihood,
+    specials,
+    simpson,
+    spline,
+    exponential,
+    filtered,
+]
+
+
+def fresh(f):
+    """The same function, of which nothing is known yet."""
+    return FunctionType(f.__code__.replace(), f.__globals__, f.__name__)
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_as_they_stand(f):
+    value, slope = f(X), grad(f)(X)
+    given, inner = jax.numpy.asarray(X), jit(fresh(f))
+    found = {
+        "jit": (jit(fresh(f))(X), value),
+        "gradient of jit": (grad(jit(fresh(f)))(X), slope),
+        "jit of the gradient": (jit(grad(fresh(f)))(X), slope),
+        "jit of vmap": (jit(vmap(fresh(f)))(np.stack([X, X]))[1], value),
+        "jit in jit": (jit(lambda x: 2 * inner(x))(X), 2 * value),
+        "jax.jit of jax.grad": (jax.jit(jax.grad(to_jax(fresh(f))))(given), slope),
+        "jax.vmap": (jax.vmap(to_jax(fresh(f)))(jax.numpy.stack([given, given]))[1], value),
+    }
+    for way, (out, expected) in found.items():
+        np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-12, err_msg=way)
+
+
+@pytest.mark.parametrize("f", [written, likelihood])
+def test_second_derivatives(f):
+    expected = hessian(f)(X)
+    np.testing.assert_allclose(hessian(jit(fresh(f)))(X), expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(jit(hessian(fresh(f)))(X), expected, rtol=1e-8, atol=1e-9)
+
+
+def test_the_second_call_is_compiled():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return math.sin(x[0]) + float(x[1])
+
+    compiled = jit(f)
+    first = compiled(X)
+    count = len(runs)
+    assert compiled(X + 0) == pytest.approx(first)
+    assert len(runs) == count
+
+
+@pytest.mark.parametrize("f", [written, of_math, numbers, likelihood])
+def test_it_can_be_turned_off(f):
+    with as_written(), pytest.raises((StagingError, ValueError)):
+        jit(fresh(f))(X)
+    with as_written(), pytest.raises((StagingError, ValueError)):
+        jax.jit(to_jax(fresh(f)))(X)
+
+
+def test_what_depends_on_values_is_refused_after_other_things_were_converted():
+    def f(x):
+        y = np.asarray(x) + math.sin(x[0])
+        return y if y[0] > 0 else -y
+
+    with pytest.raises(StagingError, match="truth value"):
+        jit(f)(X)
+    with pytest.raises(InputError, match=r"integrate\.quad: points are chosen by values"):
+        jit(lambda x: scipy.integrate.quad(lambda t: np.exp(-x[0] * t), 0, 1)[0])(X)
