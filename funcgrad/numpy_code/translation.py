@@ -405,6 +405,7 @@ _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
     Compose: _composed,
     SimpleNamespace: lambda value, translate: SimpleNamespace(**translate(vars(value))[0]),
     np.vectorize: _vectorized,
+    fnp.vectorize: _vectorized,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or cached(value, translate)[0],
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
 }

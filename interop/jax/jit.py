@@ -213,7 +213,7 @@ class Jitted(Transformed[P, Any]):
 
     def _made(self, static: Any, frame: Frame, args: tuple[Any, ...], count: int) -> Staged:
         """The program for arguments in these containers."""
-        fun = Standing(self._places.given(self.fun, static))
+        fun = self._places.given(Standing(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
             new_args, new_kwargs = frame(*leaves)
@@ -248,7 +248,7 @@ class Jitted(Transformed[P, Any]):
 
         They are found by a run on the values themselves, and as they may be others the next time, nothing is kept.
         """
-        fun = self._places.given(self.fun, static)
+        fun = self._places.given(Standing(self.fun), static)
 
         def of_tree(found: Any) -> Any:
             args, kwargs = frame(*found)

@@ -16,6 +16,7 @@ import scipy.signal
 import scipy.special
 import scipy.stats
 
+import funcgrad.numpy as fnp
 from funcgrad import as_written, grad, hessian, vmap
 from funcgrad.errors import InputError, StagingError
 from funcgrad.interop import jit, to_jax
@@ -192,3 +193,37 @@ def test_what_depends_on_values_is_refused_after_other_things_were_converted():
         jit(f)(X)
     with pytest.raises(InputError, match=r"integrate\.quad: points are chosen by values"):
         jit(lambda x: scipy.integrate.quad(lambda t: np.exp(-x[0] * t), 0, 1)[0])(X)
+
+
+def scaled(x, n):
+    return math.sin(x[0]) * n
+
+
+class Model:
+    def __init__(self):
+        self.w = np.array([1.0, 2.0, 3.0, 4.0])
+
+    def loss(self, x):
+        return math.sin(x[0]) + self.w.dot(x)
+
+    def __call__(self, x):
+        return math.cos(x[0])
+
+
+def test_whatever_is_called():
+    sine, model = math.sin(X[0]), Model()
+    assert jit(fresh(scaled), static_argnums=1)(X, 3) == pytest.approx(3 * sine)
+    assert jit(fresh(scaled), static_argnames="n")(X, n=3) == pytest.approx(3 * sine)
+    assert jit(functools.partial(fresh(scaled), n=2))(X) == pytest.approx(2 * sine)
+    assert jit(model.loss)(X) == pytest.approx(model.loss(X))
+    assert jit(model)(X) == pytest.approx(model(X))
+    for each in (np.vectorize, fnp.vectorize):
+        np.testing.assert_allclose(jit(each(lambda x: math.sin(x)))(X), np.sin(X))
+
+
+def test_what_closes_over_values_of_another_transform():
+    def f(w):
+        return jit(lambda x: math.sin(w) * np.asarray(x)[0])(X)
+
+    assert grad(f)(0.3) == pytest.approx(math.cos(0.3) * X[0])
+    np.testing.assert_allclose(vmap(f)(np.array([0.3, 0.4])), np.sin([0.3, 0.4]) * X[0])
