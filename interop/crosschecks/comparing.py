@@ -458,7 +458,7 @@ class Comparison:
             if isinstance(mine, Exception):
                 rows.append(judge.refused(f"float32 {name}", mine, yours))
                 continue
-            dtypes = [np.asarray(x).dtype for x in likes]
+            dtypes = [None if type(x) in (float, complex) else np.asarray(x).dtype for x in likes]
             yours = None if isinstance(yours, Exception) or kind in self.apart else yours
             rows += judge.singles(f"float32 {name}", paths, mine, yours, double[kind], beside[kind], dtypes)
         return rows

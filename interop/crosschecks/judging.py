@@ -96,7 +96,7 @@ class Judge(NamedTuple):
             theirs: JAX's, or None.
             exact: the same in double precision.
             moved: the same, a rounding away from the point: what the rounding of the arguments must do.
-            dtypes: what funcgrad's must be.
+            dtypes: what funcgrad's must be; None where the function gives a Python number, as ``math.sin`` does.
         """
         rows = []
         sizes = [_largest(x) for x in exact]
@@ -108,7 +108,7 @@ class Judge(NamedTuple):
             verdict, good = "not compared, too sensitive to rounding", True
             if SAFETY * off <= UNSURE:
                 verdict, good = _of_singles(errors, SINGLE + SAFETY * off)
-            if a.dtype != dtypes[i]:
+            if dtypes[i] is not None and a.dtype != dtypes[i]:
                 verdict, good = f"funcgrad gives {a.dtype}, not {dtypes[i]}", False
             rows.append(Row(what, paths[i], *errors, off, verdict, good))
         return rows

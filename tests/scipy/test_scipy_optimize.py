@@ -12,7 +12,7 @@ from helpers import differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jacfwd, jacobian, jvp, trace, vmap
-from funcgrad.errors import ConvergenceError, InputError, ShapeError
+from funcgrad.errors import ConvergenceError, InputError, ShapeError, StagingError
 from funcgrad.scipy import optimize
 
 RNG = np.random.default_rng(0)
@@ -310,7 +310,7 @@ def test_jax_arrays():
         jax.jit(grad(root)),
         jax.jit(lambda a: vmap(root)(a * jnp.ones(2))),
     ):
-        with pytest.raises(InputError, match="JAX knows only later"):
+        with pytest.raises(StagingError, match="JAX knows only later"):
             transformed(8.0)
 
 

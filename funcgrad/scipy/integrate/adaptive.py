@@ -19,7 +19,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, tracer_of, twin
-from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError
+from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, single
@@ -357,8 +357,8 @@ class _Integral:
 
     def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:
         traced = [x for x in (a, b, *leaves) if isinstance(x, Tracer)]
-        if any(backend.library_of(bottom(x)) is not np for x in traced):
-            raise InputError(
+        if any(backend.is_stand_in(bottom(x)) for x in traced):
+            raise StagingError(
                 "integrate.quad: points are chosen by values, got a value that is known only later. Call it outside "
                 "of jit, or use integrate.fixed_quad, whose points are always the same."
             )

@@ -342,7 +342,8 @@ def curve_fit(
     Raises:
         RuntimeError: no convergence.
         LinAlgError: a parameter does not matter, and a derivative is asked for.
-        InputError: ``full_output`` or ``nan_policy`` of traced values, or what JAX knows only later (a ``TypeError``).
+        InputError: ``full_output`` or ``nan_policy`` of traced values (a ``TypeError``).
+        StagingError: what JAX knows only later (a ``TypeError``).
 
     Example:
         >>> from funcgrad import jacobian

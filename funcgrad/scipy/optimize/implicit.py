@@ -17,7 +17,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, tracer_of, twin
-from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
+from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
@@ -53,7 +53,7 @@ class Problem(NamedTuple):
         """
         try:
             plain(self.call, derivative(*points))
-        except (ConcretizationError, InputError, NotDifferentiableError):
+        except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
             forgive()
             self(points[0])  # of a batch this fails as well
             return None
@@ -83,7 +83,7 @@ def plain(call: str, y: Any) -> Any:
     """``y`` in NumPy's numbers; inside ``no_grad`` what an outer derivative follows is a constant.
 
     Raises:
-        InputError: JAX knows the values only later (a ``TypeError``).
+        StagingError: JAX knows the values only later (a ``TypeError``).
         ConcretizationError: there is one value for each example of a batch.
     """
     kind = type(y)
@@ -96,7 +96,7 @@ def plain(call: str, y: Any) -> Any:
     while isinstance(bottom, Tracer):
         bottom = bottom.value
     if backend.is_stand_in(bottom):
-        raise InputError(
+        raise StagingError(
             f"{call}: SciPy looks at values, which JAX knows only later, got {describe(bottom)}. Call it outside of "
             "jax.jit and of JAX's own transforms, or give funcgrad.custom_root a solver that JAX can trace."
         )

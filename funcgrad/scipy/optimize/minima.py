@@ -74,7 +74,7 @@ def minimize(
         ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
         LinAlgError: the Hessian at the minimum is singular, or constraints that hold it depend on each other, and a
             derivative is asked for.
-        InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
+        StagingError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
 
     Example:
         >>> from funcgrad import jacobian

@@ -66,7 +66,7 @@ def fsolve(
     Raises:
         ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
         LinAlgError: the Jacobian at the root is singular, and a derivative is asked for.
-        InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
+        StagingError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
 
     Example:
         >>> from funcgrad import jacobian

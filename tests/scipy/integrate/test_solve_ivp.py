@@ -24,7 +24,7 @@ from funcgrad import (
     value_and_grad,
     vmap,
 )
-from funcgrad.errors import ConcretizationError, InputError, ShapeError
+from funcgrad.errors import ConcretizationError, InputError, ShapeError, StagingError
 from funcgrad.optional import double_precision
 from funcgrad.scipy import integrate, optimize
 from funcgrad.scipy.integrate.ivp import iterations, products, records
@@ -444,7 +444,7 @@ def test_equal_steps_run_in_jax():
             np.testing.assert_allclose(slope, -np.exp(-0.5), rtol=1e-4)
             adaptive = solve(0.5, rtol=1e-6)
         np.testing.assert_allclose(adaptive.y[0, -1], np.exp(-0.5), rtol=1e-5)
-    with pytest.raises(InputError, match="known only later"):
+    with pytest.raises(StagingError, match="known only later"):
         jax.jit(lambda y: integrate.solve_ivp(decay, (0.0, 1.0), y, args=(0.5,)).y)(jnp.ones(1))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, twin
-from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError, StagingError
 from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.transforms.closures import Hoisted
@@ -23,14 +23,14 @@ def numbers(call: str, x: Any) -> np.ndarray:
     """``x`` as an array of NumPy's, a constant.
 
     Raises:
-        InputError: JAX knows the values only later (a ``TypeError``).
+        StagingError: JAX knows the values only later (a ``TypeError``).
     """
     y = constant(twin(x))
     bottom = y
     while isinstance(bottom, Tracer):
         bottom = bottom.value
     if backend.is_stand_in(bottom):
-        raise InputError(
+        raise StagingError(
             f"{call}: SciPy chooses steps by values, which JAX knows only later, got {describe(bottom)}. Call it "
             "outside of jax.jit, or pass steps=n for n equal steps."
         )
@@ -162,7 +162,7 @@ class Parameters:
             hoisted = Hoisted(
                 self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]), steered=True
             )
-        except (ConcretizationError, NotDifferentiableError, InputError):
+        except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
             forgive()
             return Opened(self, fun)  # SciPy's own conversion to numbers refuses what would be lost
         if not hoisted.held:

@@ -17,7 +17,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
-from funcgrad.errors import ConvergenceError, InputError, ShapeError
+from funcgrad.errors import ConvergenceError, InputError, ShapeError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
@@ -209,7 +209,7 @@ def _numbers(call: str, x: Any) -> np.ndarray:
     try:
         return np.asarray(x)
     except TypeError as error:
-        raise InputError(
+        raise StagingError(
             f"{call}: steps are chosen by values, got a value that is known only later. Pass steps=n for n equal steps."
         ) from error
 

@@ -17,7 +17,14 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer
-from funcgrad.errors import BranchError, ConcretizationError, InputError, NotDifferentiableError, ShapeError
+from funcgrad.errors import (
+    BranchError,
+    ConcretizationError,
+    InputError,
+    NotDifferentiableError,
+    ShapeError,
+    StagingError,
+)
 from funcgrad.graph import Recording
 from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy_code.running import attempt
@@ -41,7 +48,7 @@ def found_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
     tangent = np.random.default_rng(0).uniform(0.5, 1.5, len(y))
     try:
         moved = jvp(fun, (y,), (trace.leaf(tangent, 0),))[1]
-    except (ConcretizationError, NotDifferentiableError, InputError):
+    except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
         forgive()
         return None
     finally:
