@@ -180,11 +180,18 @@ def _check_second_order(case: Case, batch: Batch, pull: Callable[..., Any]) -> N
     def reverse(*values: Any) -> Any:
         return vjp(pulled(values), *[values[i] for i in case.live])[1](case.tangents)
 
-    for name, derivative in (("forward", forward), ("reverse", reverse)):
-        want = stack([derivative(*x) for x in batch.each(axes)])
-        got = vmap(derivative, in_axes=axes)(*batch.arrays(axes))
-        assert_like(got, want, f"vmap of {name} over the pullback")
-        assert_all_close(got, want, 1e-12, f"vmap of {name} over the pullback")
+    batches = batch.arrays(axes)
+    want = stack([forward(*x) for x in batch.each(axes)])
+    got = vmap(forward, in_axes=axes)(*batches)
+    assert_like(got, want, "vmap of forward over the pullback")
+    assert_all_close(got, want, 1e-12, "vmap of forward over the pullback")
+    got = vmap(reverse, in_axes=axes)(*batches)
+    assert_like(got, want, "vmap of reverse over the pullback")
+    try:
+        assert_all_close(got, want, 1e-12, "vmap of reverse over the pullback")
+    except AssertionError:  # the Hessian is symmetric up to rounding, and for real numbers only
+        want = stack([reverse(*x) for x in batch.each(axes)])
+        assert_all_close(got, want, 1e-12, "vmap of reverse over the pullback")
 
 
 def _check_pullback_of_vmap(

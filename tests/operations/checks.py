@@ -251,7 +251,9 @@ def _check_narrow(case: Case, primals: list[Any], tolerance: float | None) -> No
     assert_like(pulled, primals, "cotangent")
     pushed = jvp(case.smooth, tuple(primals), tangents)[1]
     assert_like(pushed, outs, "tangent")
-    if all(leaf.mapped and hasattr(leaf.value, "dtype") for leaf in case.leaves if leaf.live):  # numbers are weak
+    live = [leaf for leaf in case.leaves if leaf.live]
+    # what a batch promotes depends on the operation, hardly on its sample; numbers are weak
+    if case.among_first and all(leaf.mapped and hasattr(leaf.value, "dtype") for leaf in live):
         _check_narrow_batch(case, primals, cts)
     if tolerance is not None:
         assert_all_close(pulled, reference(case, "vjp32"), tolerance, "vjp in float32 against JAX")

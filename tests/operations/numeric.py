@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 STEP = 4e-3  # the widest; samples keep a distance from kinks that is larger
-LEVELS = 5
+LEVELS = 5  # at most: no more are asked once ENOUGH is known
+ENOUGH = 1e-10
 COMPLEX_STEP = 1e-40
 
 Function = Callable[..., Sequence[Any]]
@@ -46,8 +47,12 @@ def differences(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) 
         below = fun(*moved(primals, tangents, -h))
         return [np.asarray((np.asarray(a) - np.asarray(b)) / (2 * h)) for a, b in zip(above, below, strict=True)]
 
-    steps = [central(STEP / 2**k) for k in range(LEVELS)]
-    return [extrapolated([step[i] for step in steps]) for i in range(len(steps[0]))]
+    steps = [central(STEP / 2**k) for k in range(LEVELS - 2)]
+    while True:
+        found = [extrapolated([step[i] for step in steps]) for i in range(len(steps[0]))]
+        if len(steps) == LEVELS or all(allowed <= ENOUGH * size(d) for d, allowed in found):
+            return found
+        steps.append(central(STEP / 2 ** len(steps)))
 
 
 def extrapolated(column: list[np.ndarray]) -> tuple[np.ndarray, float]:
