@@ -17,7 +17,7 @@ from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import Standing
 from funcgrad.transforms.arguments import check_argnums, filled, positions, split_aux, told
 from funcgrad.transforms.products import jvp, vjp
-from funcgrad.transforms.referee import Measured, Referee
+from funcgrad.transforms.referee import SURE, Estimate, Measured, Referee
 from funcgrad.transforms.static_arguments import argument_names, replaced
 from funcgrad.transforms.transformed import check_callable, name_of
 
@@ -238,24 +238,28 @@ def _check(
     directions = [random_like(rng, x) for x in d.point]
     outs = d.fun(*d.point)
     cts = [random_like(rng, np.ones_like(y)) for y in outs]
+    measured: Measured | None = None
     for mode in modes:
-        pair = (_check_forward, _check_reverse)[mode == "rev"](d, outs, directions, cts, rtol, atol)
+        if mode == "fwd":
+            paths, fun, measured = _check_forward(d, outs, directions, rtol, atol)
+        else:
+            paths, fun = _check_reverse(d, outs, directions, cts, rtol, atol, measured)
         if order > 1:
-            paths, fun = pair
             derivative = _Derivative(d.name, fun, d.point, d.paths, paths, (mode, *d.ways))
             _check(derivative, order - 1, modes, rng, rtol, atol)
 
 
 def _check_forward(
-    d: _Derivative, outs: Leaves, directions: Leaves, cts: Leaves, rtol: float, atol: float
-) -> tuple[list[str], Callable[..., Leaves]]:
-    """Tangents of all entries of the result at once."""
+    d: _Derivative, outs: Leaves, directions: Leaves, rtol: float, atol: float
+) -> tuple[list[str], Callable[..., Leaves], Measured]:
+    """Tangents of all entries of the result at once; what was measured too."""
 
     def pushed(*leaves: Any) -> Leaves:
         return list(jvp(lambda *xs: d.fun(*xs), tuple(leaves), tuple(directions))[1])
 
     real = _real([*d.point, *outs])
-    referee = Referee(lambda leaves: _entries(d.fun(*leaves), real), d.point, real=real)
+    within = lambda found: atol + rtol * _largest(found)
+    referee = Referee(lambda leaves: _entries(d.fun(*leaves), real), d.point, real=real, allowed=within)
     measured = referee.first(directions)
     ours = pushed(*d.point)
     flat = _entries(ours, real)
@@ -269,13 +273,22 @@ def _check_forward(
         worst = int(np.argmax(unsure if np.any(unsure) else np.nan_to_num(off - allowed, nan=np.inf)))
         verdict = _UNMEASURED if np.any(unsure) else _KINK if referee.bends(directions, measured) else _WRONG
         _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, verdict)
-    return [f"tangent of {path}" for path in d.result_paths], pushed
+    return [f"tangent of {path}" for path in d.result_paths], pushed, measured
 
 
 def _check_reverse(
-    d: _Derivative, outs: Leaves, directions: Leaves, cts: Leaves, rtol: float, atol: float
+    d: _Derivative,
+    outs: Leaves,
+    directions: Leaves,
+    cts: Leaves,
+    rtol: float,
+    atol: float,
+    whole: Measured | None,
 ) -> tuple[list[str], Callable[..., Leaves]]:
-    """Cotangents, leaf by leaf, along random directions; entry by entry where they are wrong."""
+    """Cotangents, leaf by leaf, along random directions; entry by entry where they are wrong.
+
+    What was measured for the ``whole`` direction, and for all leaves but one, need not be measured for that one.
+    """
 
     def pulled(*leaves: Any) -> Leaves:
         _, pullback = vjp(lambda *xs: d.fun(*xs), *leaves)
@@ -286,11 +299,17 @@ def _check_reverse(
         return np.array([summed if real else np.real(summed)])
 
     real = _real([*d.point, *outs])
-    referee = Referee(total, d.point, real=real)
+    referee = Referee(total, d.point, real=real, allowed=lambda found: atol + rtol * _largest(found))
     ours = pulled(*d.point)
+    weights = _entries(list(map(np.conj, cts)), real)
+    rest = None if whole is None else Estimate(weights @ whole.value, abs(weights) @ whole.error)
     for i, ct in enumerate(ours):
         along = [t if i == j else np.zeros_like(t) for j, t in enumerate(directions)]
+        if i + 1 == len(ours) and rest is not None and _agrees(rest, np.multiply(ct, along[i]), rtol, atol):
+            break
         off, measured = _off(referee, ct, along, i)
+        if rest is not None:
+            rest = Estimate(rest.value - measured.value[0], rest.error + measured.error[0])
         span = max(float(np.sum(np.abs(np.multiply(ct, along[i])))), float(np.abs(measured.value[0])))
         if np.any(measured.jump):
             _refuse(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _KINK)
@@ -303,6 +322,13 @@ def _check_reverse(
             place = d.paths[i] + (f"[{', '.join(map(str, index))}]" if index else "")
             _refuse(d, "rev", place, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, verdict)
     return [f"cotangent of {path}" for path in d.paths], pulled
+
+
+def _agrees(measured: Estimate, products: Any, rtol: float, atol: float) -> bool:
+    """Whether products add up to what was measured for their sum, and that is known well enough."""
+    allowed = atol + rtol * max(float(np.sum(np.abs(products))), float(abs(measured.value)))
+    off = abs(np.real(np.sum(products)) - measured.value)
+    return bool(measured.error <= SURE * allowed and off <= allowed)
 
 
 def _off(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[float, Measured]:

@@ -30,6 +30,7 @@ STEPS = 22  # halved each time, the last is a ten-millionth
 COLUMNS = 6  # of the extrapolation table, the powers of the step below
 ENOUGH = 1e-11  # the relative error at which no smaller step is tried
 CONFIRMED = 1e-8  # the same where differences only confirm a complex step
+SURE = 1e-2  # of what a derivative may be off its error is enough
 COMPLEX_STEP = 1e-30
 
 
@@ -66,7 +67,12 @@ class Measured(NamedTuple):
     method: str
 
 
-def extrapolate(rows: Iterable[tuple[Any, Any]], powers: Iterable[int], enough: float = ENOUGH) -> Estimate:
+def extrapolate(
+    rows: Iterable[tuple[Any, Any]],
+    powers: Iterable[int],
+    enough: float = ENOUGH,
+    allowed: Callable[[np.ndarray], Any] | None = None,
+) -> Estimate:
     """The limit of ``rows``, approximations with steps each half of the one before.
 
     Args:
@@ -74,6 +80,7 @@ def extrapolate(rows: Iterable[tuple[Any, Any]], powers: Iterable[int], enough: 
             when the error is small enough.
         powers: the powers of the step in the error of a row, one column of the table for each.
         enough: the relative error that is small enough.
+        allowed: how far these values may be off, if that is known: a small part of it is small enough too.
 
     Example:
         >>> from math import sin
@@ -99,8 +106,10 @@ def extrapolate(rows: Iterable[tuple[Any, Any]], powers: Iterable[int], enough: 
             table.append(new)
         before = table
         # the rounding error of a smaller step is twice as large: no error below that can become smaller
-        if len(table) > 3 and np.all((error <= enough * abs(best)) | (error <= 2 * rounding)):
-            break
+        if len(table) > 3:
+            limit = np.maximum(enough * abs(best), SURE * allowed(best) if allowed else 0.0)
+            if np.all((error <= limit) | (error <= 2 * rounding)):
+                break
     if best is None or error is None:
         raise ValueError("extrapolate: there is no row to begin with.")
     return Estimate(best, error)
@@ -113,21 +122,31 @@ class Referee:
         fun: takes leaves and gives a one-dimensional array, real at ``point`` and around it.
         point: arrays and numbers, real or complex.
         real: whether point and results are real, so that a complex step may be tried.
+        allowed: how far derivatives of these values may be off, if that is known; by default each is measured as
+            well as it can be.
     """
 
-    def __init__(self, fun: Callable[[Leaves], np.ndarray], point: Leaves, *, real: bool = True) -> None:
+    def __init__(
+        self,
+        fun: Callable[[Leaves], np.ndarray],
+        point: Leaves,
+        *,
+        real: bool = True,
+        allowed: Callable[[np.ndarray], Any] | None = None,
+    ) -> None:
         self.fun = fun
         self.point = point
         self.real = real
+        self.allowed = allowed
 
     def first(self, direction: Leaves) -> Measured:
         """The derivative along ``direction``."""
         exact = self._complex_step(self.point, direction)
-        measured = _slope(self._values(direction), "differences", ENOUGH if exact is None else CONFIRMED)
         if exact is None:
-            return measured
+            return _slope(self._values(direction), "differences", allowed=self.allowed)
+        measured = _slope(self._values(direction), "differences", CONFIRMED)
         if not np.all(abs(exact - measured.value) <= _doubt(measured)):
-            return _slope(self._values(direction), "differences")
+            return _slope(self._values(direction), "differences", allowed=self.allowed)
         return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
 
     def second(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
@@ -201,7 +220,12 @@ class Referee:
         return np.imag(values) / COMPLEX_STEP
 
 
-def _slope(rows: Iterable[Sides], method: str, enough: float = ENOUGH) -> Measured:
+def _slope(
+    rows: Iterable[Sides],
+    method: str,
+    enough: float = ENOUGH,
+    allowed: Callable[[np.ndarray], Any] | None = None,
+) -> Measured:
     """The derivative from values on both sides, and by how much it differs between the sides."""
     seen: list[Sides] = []
 
@@ -210,7 +234,7 @@ def _slope(rows: Iterable[Sides], method: str, enough: float = ENOUGH) -> Measur
             seen.append(row)
             yield (row.right - row.left) / (2 * row.step), row.rounding / row.step
 
-    slope = extrapolate(differences(), range(2, 2 * COLUMNS + 2, 2), enough)
+    slope = extrapolate(differences(), range(2, 2 * COLUMNS + 2, 2), enough, allowed)
     # the slopes of the two sides differ by the jump and by odd powers of the step
     bends = [((s.right - 2 * s.middle + s.left) / s.step, 4 * s.rounding / s.step) for s in seen]
     jump = extrapolate(bends, range(1, 2 * COLUMNS + 1, 2))
