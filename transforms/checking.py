@@ -201,7 +201,7 @@ def check_grads(
     tolerance = _TOLERANCES[max(2, min(8, _precision([*problem.leaves, *problem.value])))] if rtol is None else rtol
     _check_repeatable(problem)
     rng = np.random.default_rng(seed)
-    start = _Derivative(name_of(fun), problem, problem.point, problem.paths, problem.result_paths, ())
+    start = _Derivative(name_of(fun), problem, problem.point, problem.value, problem.paths, problem.result_paths, ())
     _check(start, order, tuple(modes), rng, tolerance, tolerance if atol is None else atol)
 
 
@@ -211,9 +211,15 @@ class _Derivative(NamedTuple):
     name: str
     fun: Callable[..., Leaves]
     point: Leaves
+    value: Leaves
     paths: list[str]
     result_paths: list[str]
     ways: tuple[str, ...]
+
+    @property
+    def real(self) -> bool:
+        """Whether no number is complex."""
+        return not any(np.iscomplexobj(x) for x in (*self.point, *self.value))
 
 
 def _precision(leaves: Leaves) -> int:
@@ -236,33 +242,29 @@ def _check(
 ) -> None:
     """Check the derivatives of ``d.fun``, then those of its derivatives."""
     directions = [random_like(rng, x) for x in d.point]
-    outs = d.fun(*d.point)
-    cts = [random_like(rng, np.ones_like(y)) for y in outs]
+    cts = [random_like(rng, np.ones_like(y)) for y in d.value]
     measured: Measured | None = None
     for mode in modes:
         if mode == "fwd":
-            paths, fun, measured = _check_forward(d, outs, directions, rtol, atol)
+            derivative, measured = _check_forward(d, directions, rtol, atol)
         else:
-            paths, fun = _check_reverse(d, outs, directions, cts, rtol, atol, measured)
+            derivative = _check_reverse(d, directions, cts, rtol, atol, measured)
         if order > 1:
-            derivative = _Derivative(d.name, fun, d.point, d.paths, paths, (mode, *d.ways))
             _check(derivative, order - 1, modes, rng, rtol, atol)
 
 
-def _check_forward(
-    d: _Derivative, outs: Leaves, directions: Leaves, rtol: float, atol: float
-) -> tuple[list[str], Callable[..., Leaves], Measured]:
+def _check_forward(d: _Derivative, directions: Leaves, rtol: float, atol: float) -> tuple[_Derivative, Measured]:
     """Tangents of all entries of the result at once; what was measured too."""
 
     def pushed(*leaves: Any) -> Leaves:
         return list(jvp(lambda *xs: d.fun(*xs), tuple(leaves), tuple(directions))[1])
 
-    real = _real([*d.point, *outs])
     within = lambda found: atol + rtol * _largest(found)
-    referee = Referee(lambda leaves: _entries(d.fun(*leaves), real), d.point, real=real, allowed=within)
+    referee = Referee(lambda leaves: _entries(d.fun(*leaves), d.real), d.point, real=d.real, allowed=within)
+    referee.middle = _entries(d.value, d.real)
     measured = referee.first(directions)
     ours = pushed(*d.point)
-    flat = _entries(ours, real)
+    flat = _entries(ours, d.real)
     off = np.abs(flat - measured.value)
     allowed = atol + rtol * _largest(flat, measured.value) + _SAFETY * measured.error
     if np.any(measured.jump):
@@ -273,18 +275,13 @@ def _check_forward(
         worst = int(np.argmax(unsure if np.any(unsure) else np.nan_to_num(off - allowed, nan=np.inf)))
         verdict = _UNMEASURED if np.any(unsure) else _KINK if referee.bends(directions, measured) else _WRONG
         _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, verdict)
-    return [f"tangent of {path}" for path in d.result_paths], pushed, measured
+    paths = [f"tangent of {path}" for path in d.result_paths]
+    return _Derivative(d.name, pushed, d.point, ours, d.paths, paths, ("fwd", *d.ways)), measured
 
 
 def _check_reverse(
-    d: _Derivative,
-    outs: Leaves,
-    directions: Leaves,
-    cts: Leaves,
-    rtol: float,
-    atol: float,
-    whole: Measured | None,
-) -> tuple[list[str], Callable[..., Leaves]]:
+    d: _Derivative, directions: Leaves, cts: Leaves, rtol: float, atol: float, whole: Measured | None
+) -> _Derivative:
     """Cotangents, leaf by leaf, along random directions; entry by entry where they are wrong.
 
     What was measured for the ``whole`` direction, and for all leaves but one, need not be measured for that one.
@@ -296,12 +293,11 @@ def _check_reverse(
 
     def total(leaves: Leaves) -> np.ndarray:
         summed = sum(np.sum(np.multiply(ct, out)) for ct, out in zip(cts, d.fun(*leaves), strict=True))
-        return np.array([summed if real else np.real(summed)])
+        return np.array([summed if d.real else np.real(summed)])
 
-    real = _real([*d.point, *outs])
-    referee = Referee(total, d.point, real=real, allowed=lambda found: atol + rtol * _largest(found))
+    referee = Referee(total, d.point, real=d.real, allowed=lambda found: atol + rtol * _largest(found))
     ours = pulled(*d.point)
-    weights = _entries(list(map(np.conj, cts)), real)
+    weights = _entries(list(map(np.conj, cts)), d.real)
     rest = None if whole is None else Estimate(weights @ whole.value, abs(weights) @ whole.error)
     for i, ct in enumerate(ours):
         along = [t if i == j else np.zeros_like(t) for j, t in enumerate(directions)]
@@ -321,7 +317,8 @@ def _check_reverse(
             _, measured = _off(referee, ct, along, i)
             place = d.paths[i] + (f"[{', '.join(map(str, index))}]" if index else "")
             _refuse(d, "rev", place, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, verdict)
-    return [f"cotangent of {path}" for path in d.paths], pulled
+    paths = [f"cotangent of {path}" for path in d.paths]
+    return _Derivative(d.name, pulled, d.point, ours, d.paths, paths, ("rev", *d.ways))
 
 
 def _agrees(measured: Estimate, products: Any, rtol: float, atol: float) -> bool:
@@ -391,10 +388,6 @@ def _place(number: int, leaves: Leaves, paths: list[str]) -> str:
             return path + (f"[{', '.join(str(int(k)) for k in index)}]" if index else "")
         number -= size
     return "the result"
-
-
-def _real(leaves: Leaves) -> bool:
-    return not any(np.iscomplexobj(x) for x in leaves)
 
 
 def _largest(*rows: np.ndarray) -> float:

@@ -124,6 +124,9 @@ class Referee:
         real: whether point and results are real, so that a complex step may be tried.
         allowed: how far derivatives of these values may be off, if that is known; by default each is measured as
             well as it can be.
+
+    Attributes:
+        middle: the values at ``point``, if they are known.
     """
 
     def __init__(
@@ -138,6 +141,7 @@ class Referee:
         self.point = point
         self.real = real
         self.allowed = allowed
+        self.middle: np.ndarray | None = None
 
     def first(self, direction: Leaves) -> Measured:
         """The derivative along ``direction``."""
@@ -173,7 +177,9 @@ class Referee:
         return bool(np.any(off > error))
 
     def _values(self, direction: Leaves) -> Iterator[Sides]:
-        middle = self._real(0.0, direction)
+        if self.middle is None:
+            self.middle = self._real(0.0, direction)
+        middle = self.middle
         for h in _steps():
             right, left = self._real(h, direction), self._real(-h, direction)
             yield Sides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))

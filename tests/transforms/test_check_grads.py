@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import check_grads, custom_jvp, custom_vjp, stop_gradient
+from funcgrad import check_grads, custom_jvp, custom_vjp, stop_gradient, vjp
 from funcgrad.errors import GradientCheckError, InputError
 
 X = np.array([0.5, 2.0, -1.0])
@@ -77,6 +77,29 @@ def test_a_wrong_rule_is_caught_at_second_order(outer, inner):
 def test_mixed_modes_are_caught():
     with pytest.raises(GradientCheckError, match=r"of cube by (fwd|rev) over fwd is wrong"):
         check_grads(cube, (X,))
+
+
+SEVERAL = {
+    "one leaf": (lambda x: np.sin(x) * x, (X,)),
+    "three leaves": (lambda a, b, c: np.sin(a @ b) * c, (M, M[0], M[1])),
+    "complex": (lambda z, x: z * np.conj(z) ** 2 * x, (np.array([1 + 2j, 0.5]), M[0])),
+}
+
+
+@pytest.mark.parametrize("modes", [("rev",), ("fwd", "rev")])
+@pytest.mark.parametrize(("name", "leaf"), [(name, i) for name, (_, args) in SEVERAL.items() for i in range(len(args))])
+def test_one_wrong_cotangent_is_caught_where_forward_mode_is_right(name, leaf, modes, monkeypatch):
+    """Of the last leaf nothing is measured where forward mode has been: what the others leave over says it."""
+
+    def slightly_wrong(fun, *leaves):
+        value, pullback = vjp(fun, *leaves)
+        return value, lambda cts: [ct * (1 + 1e-5 * (i == leaf)) for i, ct in enumerate(pullback(cts))]
+
+    fun, args = SEVERAL[name]
+    check_grads(fun, args, order=1, modes=modes)
+    monkeypatch.setattr("funcgrad.transforms.checking.vjp", slightly_wrong)
+    with pytest.raises(GradientCheckError, match=r"by rev is wrong at [abczx]"):
+        check_grads(fun, args, order=1, modes=modes)
 
 
 def test_the_wrong_leaf_is_named():
