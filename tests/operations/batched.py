@@ -40,10 +40,15 @@ class Batch:
         return all(np.isfinite(out).all() for out in outs)
 
     def axes(self) -> Iterator[tuple[int | None, ...]]:
-        """An axis for each leaf, in every combination: 0 or None."""
+        """An axis for each leaf, in every combination: 0 or None.
+
+        Of more than three, the combinations of one or of all but one: rules look at each, or at what is mapped at all.
+        """
         choices = [(0, None) if leaf.mapped else (None,) for leaf in self.case.leaves]
+        many = len(self.mapped) > 3
         for axes in itertools.product(*choices):
-            if any(a is not None for a in axes):
+            count = len(axes) - axes.count(None)
+            if count and (not many or count == 1 or count >= len(self.mapped) - 1):
                 yield axes
 
     def arrays(self, axes: Sequence[int | None]) -> list[Any]:
