@@ -291,8 +291,15 @@ def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
     """A method that converts a constant and refuses everything else."""
 
     def method(x: Tracer, *args: Any, **kwargs: Any) -> Any:
-        value = x.value if x._trace.as_numpy else constant_array(x, asked)
-        return convert(value, *args, **kwargs)
+        if not x._trace.as_numpy:
+            return convert(constant_array(x, asked), *args, **kwargs)
+        try:
+            return convert(x.value, *args, **kwargs)
+        except TypeError:  # JAX does not know the value yet, and who catches this would go on without it
+            refused[threading.get_ident()] = (
+                f"{asked}: a plain value was asked of one that is not known yet, got {describe(x)}{user_line()}."
+            )
+            raise
 
     return method
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.backend import is_stand_in
 from funcgrad.batching import shared
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
@@ -113,9 +114,10 @@ def type_of(*args: Any) -> Any:
     while isinstance(x, Tracer):
         x = x.value
     kind = type(x)
-    if not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
+    unknown = is_stand_in(x)  # what is compiled for JAX was written for NumPy
+    if not unknown and not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
         return kind
-    return np.ndarray if shape else x.dtype.type if kind is np.ndarray else kind
+    return np.ndarray if shape else x.dtype.type if unknown or kind is np.ndarray else kind
 
 
 class Text(str):

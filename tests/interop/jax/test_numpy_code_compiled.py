@@ -15,10 +15,11 @@ import scipy.linalg
 import scipy.signal
 import scipy.special
 import scipy.stats
+from numpy_programs import classes, language
 
 import funcgrad.numpy as fnp
 from funcgrad import as_written, grad, hessian, vmap
-from funcgrad.errors import StagingError
+from funcgrad.errors import ConcretizationError, StagingError
 from funcgrad.interop import jit, to_jax
 
 X = np.array([0.7, 1.3, -0.4, 2.1])
@@ -133,6 +134,21 @@ PROGRAMS = [
 ]
 
 
+#: Programs that ask Python all sorts of things.
+ODD = [*classes.PROGRAMS, *language.PROGRAMS]
+#: Those that need values: in branches, loops, lengths and texts.
+UNKNOWN = {
+    "assertions",
+    "cached_recursion",
+    "comprehensions",
+    "used_as_integers",
+    "sorting",
+    "exceptions",
+    "while_loops",
+    "formatted",
+}
+
+
 def fresh(f):
     """The same function, of which nothing is known yet."""
     return FunctionType(f.__code__.replace(), f.__globals__, f.__name__)
@@ -227,3 +243,18 @@ def test_what_closes_over_values_of_another_transform():
 
     assert grad(f)(0.3) == pytest.approx(math.cos(0.3) * X[0])
     np.testing.assert_allclose(vmap(f)(np.array([0.3, 0.4])), np.sin([0.3, 0.4]) * X[0])
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
+@pytest.mark.parametrize(("f", "x"), ODD, ids=[f.__name__ for f, _ in ODD])
+def test_the_same_or_refused(f, x):
+    """Whatever Python code does: a program that catches an error, or asks for a type, gives no other value."""
+    expected = f(x if isinstance(x, float) else x.copy())
+    try:
+        found = jit(f)(x)
+    except (StagingError, ConcretizationError):
+        assert f.__name__ in UNKNOWN
+    else:
+        assert f.__name__ not in UNKNOWN
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
