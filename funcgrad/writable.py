@@ -91,8 +91,8 @@ class _Constants(Trace):
             plain = plain and type(a) in _NUMPY
         ans = primitive.kernel(np)(*lowered, **params) if plain else primitive.evaluate(lowered, params)
         if primitive.multiple:
-            return tuple([_as_buffer(a, lowered) for a in ans])
-        return _as_buffer(ans, lowered)
+            return tuple([as_buffer(a, lowered) for a in ans])
+        return as_buffer(ans, lowered)
 
     def twin_of(self, x: Tracer) -> Any:
         """The array itself, which from now on is lent: it is copied before the next write to the buffer."""
@@ -116,7 +116,7 @@ def is_buffer(x: Any) -> bool:
     return type(x) is Tracer and x._trace is CONSTANTS
 
 
-def _as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
+def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
     """A result as a buffer where NumPy gives a new array; its scalars cannot be written to."""
     if isinstance(ans, Tracer):  # of an operation that runs a function of the user's
         return ans
@@ -314,7 +314,7 @@ def handed(values: Sequence[Any], given: Any) -> list[Any]:
 def _handed(x: Any) -> Any:
     if isinstance(x, Tracer) or not backend.is_value(x):
         return x
-    made = _as_buffer(x, ())
+    made = as_buffer(x, ())
     if is_buffer(made) and type(x) is ndarray:
         made.link = LENT
     return made

@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.writable import CONSTANTS, LENT, Proxy, as_made_by, lent
+from funcgrad.writable import CONSTANTS, LENT, Proxy, as_buffer, as_made_by, is_buffer, lent
 
 __all__ = [
     "FROM_LISTS",
@@ -130,6 +130,8 @@ def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, para
         return made
     if (made := _by_operand(primitive, args, position)) is not NotImplemented:
         return made
+    if (made := _of_dates(primitive, args, params)) is not NotImplemented:
+        return made
     operand = args[position]
     override = backend.override_of(operand)
     if override is not None and isinstance(ufunc := getattr(np, primitive.name, None), np.ufunc) and not params:
@@ -152,6 +154,23 @@ def _by_operand(primitive: Primitive, args: tuple[Any, ...], position: int) -> A
     name = name.strip("_") if position == 0 else _REFLECTED.get(name, "r" + name.strip("_"))
     method = getattr(type(operand), f"__{name}__", None)
     return NotImplemented if method is None else method(operand, other)
+
+
+def _of_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """What NumPy computes of dates, times and texts beside constants, such as ``start + numpy.arange(3)``.
+
+    ``NotImplemented`` where something is traced, or is of no such kind, and where NumPy computes nothing either.
+    """
+    plain = tuple([x.value if is_buffer(x) else x for x in args])
+    if not all(backend.is_value(x) or backend.is_dated(x) for x in plain) or any(isinstance(x, Tracer) for x in plain):
+        return NotImplemented
+    try:
+        ans = primitive.compute(plain, params)
+    except TypeError:
+        return NotImplemented
+    if not any(map(is_buffer, args)):
+        return ans
+    return tuple([as_buffer(a, plain) for a in ans]) if primitive.multiple else as_buffer(ans, plain)
 
 
 def traced_at_once(

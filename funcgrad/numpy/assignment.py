@@ -17,7 +17,7 @@ from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
-from funcgrad.numpy.concretization import constant, note_constant, user_line
+from funcgrad.numpy.concretization import check_text, constant, note_constant, user_line
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.layout import as_before
 from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left, written_by_mask
@@ -78,6 +78,8 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         y = twin(y)
     elif type(y) not in _SEEN and (backend.is_listed(y) or backend.is_table(y)):
         y = as_value(y)
+    elif x.dtype.kind in "MmSUT" and (isinstance(y, (str, bytes)) or backend.is_dated(y)):
+        y = np.asarray(y)
     if buffer and type(y) in _NUMPY and _write_now(x, alias, index, y):
         return
     if blocks.here() is not None and blocks.current().floor:
@@ -100,6 +102,8 @@ def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
     """Write an array or a number to a buffer, where the index is NumPy's too; say whether."""
     if type(x.value) is not ndarray or not is_concrete(index) or (type(alias) is View and not is_buffer(alias.root)):
         return False
+    if type(y) is ndarray and y.dtype.kind in "SU" and x.dtype.kind in "fc":
+        check_text(y.ravel().tolist())  # NumPy reads numbers from them
     own(root_of(x))
     x.value[index] = y  # views share the memory
     return True

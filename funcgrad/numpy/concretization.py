@@ -231,11 +231,11 @@ def check_text(values: Any) -> None:
     if isinstance(values, (list, tuple)):
         for value in values:
             check_text(value)
-    elif isinstance(values, str):
-        read = values.strip()
+    elif isinstance(values, (str, bytes)):
+        read = (values if isinstance(values, str) else values.decode("latin-1")).strip()
         for _, shown in run.texts:
             if shown.strip() in read or (len(read) >= _TELLING and read in shown):
-                refuse_text(values)
+                refuse_text(str(values))
 
 
 _TELLING = 3  # so many characters of a text tell that they are of it

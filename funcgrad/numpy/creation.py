@@ -33,7 +33,7 @@ _COMMON = _NUMBERS | {np.ndarray, np.float64}
 
 def new(made: Array) -> Array:
     """An array that was made just now: inside a transformed function it must take traced values when written to."""
-    if type(made) is np.ndarray and (made.dtype == object or made.dtype.names is not None):
+    if type(made) is np.ndarray and made.dtype.kind in "OV":
         return made  # objects can be traced values, which are no numbers to an array; records have fields
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
     return buffer(made) if writable and inside() else made
@@ -317,6 +317,8 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         texts = np.char.decode(x.value) if x.dtype.kind == "S" else x.value
         check_text(texts.ravel().tolist())
         return new(x.value.astype(to))
+    if is_buffer(x) and (x.dtype.kind in "Mm" or to.kind in "Mm"):
+        return new(x.value.astype(to))
     if backend.dtype_of(x) == to:
         made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     else:
@@ -378,6 +380,8 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
         np.float64(6.0)
     """
     if not _is_foreign(fill_value):
+        if dtype is not None and np.dtype(dtype).kind in "fc":
+            check_text(fill_value)
         return new(np.full(shape, fill_value, dtype, order, device=device))
     made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
     return _with_memory(made, order) if isinstance(made, Tracer) else made

@@ -61,7 +61,7 @@ def arange(
     """
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     bounds = [start, end, step]
-    if is_numpys(*bounds):
+    if is_numpys(*bounds) or any(isinstance(b, str) for b in bounds):  # texts are dates
         return new(numpy.arange(start, end, step, dtype, device=device))
     plain = numpy.arange(*[_number(b) for b in bounds], dtype)
     if plain.dtype.kind not in "fc" or is_numpys(start, step):

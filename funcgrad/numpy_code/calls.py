@@ -8,19 +8,18 @@ Only the names of these instructions are changed, so that lines, positions and e
 from __future__ import annotations
 
 import dis
+import operator
 import sys
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 from weakref import ref
 
-from funcgrad.numpy_code.conversions import Text
+from funcgrad.numpy_code.conversions import filled
 
 #: Names that mean something else where they are called.
 CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
-_GLOBAL, _NAME, _ATTRIBUTE, _OPERATOR = [
-    dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "BINARY_OP")
-]
+_GLOBAL, _NAME, _ATTRIBUTE = [dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR")]
 #: Loads a method, before Python 3.12; no instruction afterwards.
 _METHOD = dis.opmap["LOAD_METHOD"] if sys.version_info < (3, 12) else -1
 #: The instructions that load an attribute. Of modules Python's compiler knows that no method is meant: then the module
@@ -33,8 +32,6 @@ _PUSHED, _FLAG_BESIDE = dis.opmap["PUSH_NULL"], -1 if sys.version_info < (3, 13)
 _SHIFTS = {_GLOBAL: 1, _ATTRIBUTE: int(sys.version_info >= (3, 12))}
 #: What is no instruction of its own.
 _BETWEEN = (dis.opmap["CACHE"], dis.EXTENDED_ARG)
-#: The numbers of ``%`` and ``%=`` among Python's operators.
-_FILLING = {step.arg for step in dis.get_instructions(compile("a % b; a %= b", "", "exec")) if step.opcode == _OPERATOR}
 
 
 #: An instruction: where it stands, which it is, its argument, and the name that it loads.
@@ -107,8 +104,7 @@ def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
     for at, (offset, op, _, name) in enumerate(steps):
         if name and _is_call(steps, at, is_called):
             _rename(raw, names, offset, called(name), _SHIFTS.get(op, 0))
-    fills = any(op == _OPERATOR and arg in _FILLING for _, op, arg, _ in steps)
-    consts = tuple([_constant(c, is_called, fills) for c in code.co_consts])
+    consts = tuple([_constant(c, is_called) for c in code.co_consts])
     if len(names) == len(code.co_names) and all(a is b for a, b in zip(consts, code.co_consts, strict=True)):
         return code
     return code.replace(co_code=bytes(raw), co_names=tuple(names), co_consts=consts)
@@ -126,19 +122,20 @@ def _steps(raw: bytearray, names: list[str]) -> list[_Step]:
 
 
 def _may_change(code: CodeType, is_called: Callable[[str, str], bool]) -> bool:
-    """Whether a name of the code is meant where it is called, or a text may be filled: most code has none of these."""
+    """Whether a name of the code may be meant where it is called: in most code none is."""
     names = code.co_names
     owners = ["", *[name for name in names if is_called(name, "")]]
-    return any(is_called(owner, name) for owner in owners for name in names) or any(
-        type(value) is str and "%" in value for value in code.co_consts
-    )
+    return any(is_called(owner, name) for owner in owners for name in names)
 
 
-def _constant(value: Any, is_called: Callable[[str, str], bool], fills: bool) -> Any:
-    """A constant of a code: the code of a function inside, or a text, which may be filled by ``%``."""
+def _constant(value: Any, is_called: Callable[[str, str], bool]) -> Any:
+    """A constant of a code: the code of a function inside, or a text, which may be filled by ``%`` somewhere else."""
     if isinstance(value, CodeType):
         return _changed(value, is_called)
-    return Text(value) if fills and type(value) is str and "%" in value else value
+    if type(value) is not tuple:
+        return filled(value)
+    members = tuple([_constant(member, is_called) for member in value])
+    return value if all(map(operator.is_, members, value)) else members
 
 
 def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:

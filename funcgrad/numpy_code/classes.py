@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
+from funcgrad.numpy_code.conversions import filled
 from funcgrad.numpy_code.names import module_behind
 from funcgrad.numpy_code.runs import Latest
 
@@ -313,7 +314,7 @@ def _member(member: Any, translate: Any) -> Any:
         return partialmethod(translate(member.func)[0], *member.args, **member.keywords)
     if type(member) is singledispatchmethod:
         return _dispatching(member, translate)
-    return member
+    return filled(member)
 
 
 def _dispatching(member: singledispatchmethod[Any], translate: Any) -> Any:

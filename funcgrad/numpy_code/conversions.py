@@ -54,9 +54,9 @@ def as_float(*args: Any) -> Any:
         return x
     if type(x) is Shown:
         x = x.number()
-    x = _by_method(number_of(x), "__float__")
+    x = told_by(number_of(x), "__float__")
     if not is_traced(x):
-        if type(x) is str:
+        if isinstance(x, (str, bytes)):
             check_text(x)
         return float(*args)
     if x.dtype.kind == "c":
@@ -64,7 +64,7 @@ def as_float(*args: Any) -> Any:
     return x.reshape(()).astype(np.float64) if x.shape or x.dtype != np.float64 else x
 
 
-def _by_method(x: Any, name: str) -> Any:
+def told_by(x: Any, name: str) -> Any:
     """The traced number that an object of the program's has for ``float`` or ``complex``; else the object."""
     if issubclass(type(x), Proxy):
         return x.whole()
@@ -78,7 +78,7 @@ def _by_method(x: Any, name: str) -> Any:
 def as_complex(*args: Any) -> Any:
     """``complex(x)`` and ``complex(re, im)``."""
     if len(args) == 1:
-        args = (_by_method(args[0], "__complex__"),)
+        args = (told_by(args[0], "__complex__"),)
     if len(args) == 1 and type(args[0]) is Shown:
         args = (args[0].number(),)
     if not any(map(is_traced, args)):
@@ -135,6 +135,11 @@ class Text(str):
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
         whole = alone and (has_all_digits(self) or self.strip() == "%s")
         return Shown.of(text, traced[0], whole)
+
+
+def filled(value: Any) -> Any:
+    """A text that may be filled by ``%`` as one that takes traced numbers; any other value as it is."""
+    return Text(value) if type(value) is str and "%" in value else value
 
 
 def _shown(x: Any) -> Any:

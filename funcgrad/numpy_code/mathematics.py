@@ -12,7 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
-from funcgrad.numpy_code.conversions import holds_traced, is_traced, whole
+from funcgrad.numpy_code.conversions import holds_traced, is_traced, told_by, whole
 from funcgrad.writable import bottom
 
 
@@ -214,6 +214,7 @@ MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 
 
 _NUMBERS = frozenset((float, int, np.float64))
+_KNOWN = _NUMBERS | {Tracer}
 
 
 @cache
@@ -237,15 +238,16 @@ def of_python(module: str, name: str) -> Any:
             if type(number) in _NUMBERS or type(number := bottom(x)) in _NUMBERS:
                 found = plain(number)  # which raises what programs catch
                 return found if number is x else ours(x)
+            x = told_by(x, "__float__")
             return _checked(plain, ours, x) if is_traced(x) else plain(x)
 
         return one
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:
+        args = tuple([x if type(x) in _KNOWN else told_by(_kept(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
             return _checked(plain, partial(ours, **kwargs) if kwargs else ours, *args)
-        args = tuple([_kept(x) for x in args])
         return (ours if holds_traced(args) or holds_traced(kwargs.values()) else plain)(*args, **kwargs)
 
     return either

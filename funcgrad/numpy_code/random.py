@@ -37,12 +37,13 @@ class Random:
         drawn = making(value)
 
         def draw(*args: Any, **kwargs: Any) -> Any:
-            traced = [x for x in (*args, *kwargs.values()) if is_traced(x)]
-            if traced and name not in _ORDERING:
+            given = (*args, *kwargs.values())
+            if name not in _ORDERING and holds_traced(given):
+                shown = next((describe(x) for x in given if is_traced(x)), "a list with one")
                 raise ConversionError(
-                    f"rng.{name}: random numbers of a traced parameter would lose the derivative, got "
-                    f"{describe(traced[0])}. A random number has a derivative as a function of one that does not "
-                    "depend on x: funcgrad.scipy.stats' ppf of rng.uniform(size=...), where the distribution of "
+                    f"rng.{name}: random numbers of a traced parameter would lose the derivative, got {shown}. A "
+                    "random number has a derivative as a function of one that does not depend on x: "
+                    "funcgrad.scipy.stats' ppf of rng.uniform(size=...), where the distribution of "
                     f"{name} has one."
                 )
             return drawn(*args, **kwargs)
@@ -70,9 +71,63 @@ class Random:
         else:
             self.source.shuffle(x, **kwargs)
 
+    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+        """Numbers of the gamma distribution, whose ``scale`` may be traced."""
+        if not holds_traced([scale]) or holds_traced([shape]):
+            return self.__getattr__("gamma")(shape, scale, size)
+        scale = _array(scale)
+        return scale * self.source.standard_gamma(shape, _shape(size, shape, scale))
+
+    def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
+        """Numbers of the triangular distribution: the inverse of its distribution function."""
+        if not holds_traced([left, mode, right]):
+            return writable(self.source.triangular(left, mode, right, size))
+        left, mode, right = map(_array, (left, mode, right))
+        u = self.source.triangular(0.0, 1.0, 1.0, _shape(size, left, mode, right)) ** 2
+        is_left = u * (right - left) <= mode - left
+        part = fnp.where(is_left, u * (mode - left), (1.0 - u) * (right - mode)) * (right - left)
+        return fnp.where(is_left, left + fnp.sqrt(part), right - fnp.sqrt(part))
+
+    def multivariate_normal(
+        self, mean: Any, cov: Any, size: Any = None, *args: Any, method: str = "svd", **kwargs: Any
+    ) -> Any:
+        """Vectors of the normal distribution: NumPy's product of a factor of ``cov`` and of standard normal numbers."""
+        if not holds_traced([mean, cov]):
+            options = kwargs if method == "svd" else {**kwargs, "method": method}
+            return writable(self.source.multivariate_normal(mean, cov, size, *args, **options))
+        mean, cov = fnp.asarray(mean), fnp.asarray(cov)
+        shape = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
+        z = self.source.standard_normal((*shape, mean.shape[0]))
+        return mean + z @ _factor(cov, method, isinstance(self.source, np.random.RandomState))
+
+
+def _factor(cov: Any, method: str, is_legacy: bool) -> Any:
+    """What NumPy multiplies standard normal numbers by from the right.
+
+    A multiple of the identity has no vectors of its own. NumPy's are those of the identity, and stay so where it stays
+    a multiple, which is all that has a derivative there.
+    """
+    if method == "cholesky":
+        return fnp.linalg.cholesky(cov).T
+    unit = np.eye(len(cov))
+    is_multiple = bool(fnp.all(cov == cov[0, 0] * unit))
+    if method == "eigh":
+        s, u = fnp.linalg.eigh(unit if is_multiple else cov)
+        rows = u.T
+    else:
+        u, s, vh = fnp.linalg.svd(unit if is_multiple else cov)
+        rows = vh if is_legacy else u.T
+    return fnp.sqrt(fnp.diagonal(cov) if is_multiple else fnp.abs(s))[:, None] * rows
+
+
+def _array(x: Any) -> Any:
+    return fnp.asarray(x) if isinstance(x, (list, tuple)) else x
+
 
 def _shape(size: Any, *parameters: Any) -> Any:
-    return np.broadcast_shapes(*[fnp.shape(p) for p in parameters]) if size is None else size
+    """The shape to ask NumPy for; None for one number."""
+    shape = np.broadcast_shapes(*[fnp.shape(p) for p in parameters]) if size is None else size
+    return None if shape == () else shape
 
 
 def _moved(name: str, low: float, high: float, of: Any) -> Any:
@@ -86,8 +141,21 @@ def _moved(name: str, low: float, high: float, of: Any) -> Any:
         plain = getattr(self.source, name)
         if not holds_traced(given):
             return writable(plain(*given, size))
-        shape = _shape(size, *given)
-        return of(*given, plain(low, high, shape if shape != () else None))
+        given = list(map(_array, given))
+        return of(*given, plain(low, high, _shape(size, *given)))
+
+    return draw
+
+
+def _shaped(name: str, of: Any) -> Any:
+    """A distribution of the shape ``a``: ``of`` it and of a number for the shape 1."""
+
+    def draw(self: Random, a: Any, size: Any = None) -> Any:
+        plain = getattr(self.source, name)
+        if not holds_traced([a]):
+            return writable(plain(a, size))
+        a = _array(a)
+        return of(a, plain(1.0, _shape(size, a)))
 
     return draw
 
@@ -97,8 +165,8 @@ def _scaled(name: str) -> Any:
         plain = getattr(self.source, name)
         if not holds_traced([scale]):
             return writable(plain(scale, size))
-        shape = _shape(size, scale)
-        return scale * plain(1.0, shape if shape != () else None)
+        scale = _array(scale)
+        return scale * plain(1.0, _shape(size, scale))
 
     return draw
 
@@ -112,3 +180,10 @@ for _name, _of in _MOVED.items():
     setattr(Random, _name, _moved(_name, 0.0, 1.0, _of))
 for _name in ("exponential", "rayleigh"):
     setattr(Random, _name, _scaled(_name))
+_SHAPED: dict[str, Any] = {
+    "pareto": lambda a, x: fnp.expm1(np.log1p(x) / a),
+    "power": lambda a, x: x ** (1.0 / a),
+    "weibull": lambda a, x: x ** (1.0 / a),
+}
+for _name, _of in _SHAPED.items():
+    setattr(Random, _name, _shaped(_name, _of))

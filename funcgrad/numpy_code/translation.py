@@ -23,7 +23,7 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
-from funcgrad.numpy_code.conversions import making
+from funcgrad.numpy_code.conversions import filled, making
 from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
 from funcgrad.numpy_code.kernels import PYTHONS, around, kernel
@@ -90,6 +90,8 @@ class Translator:
     def __call__(self, value: Any) -> tuple[Any, bool]:
         """What stands for ``value``, mostly itself, and whether it does so in every run."""
         kind = type(value)
+        if kind is str:
+            return filled(value), True
         if kind in PLAIN or issubclass(kind, Tracer):
             return value, True
         if kind is FunctionType:

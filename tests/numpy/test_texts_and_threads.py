@@ -44,6 +44,15 @@ CUT = {
 }
 
 
+def _filled(texts):
+    numbers = np.zeros(1)
+    numbers[:] = texts
+    return numbers.sum()
+
+
+FORM = "%.3f"
+
+
 def read(text):
     return float(text)
 
@@ -73,7 +82,20 @@ JOINED = {
     "json": lambda x: json.loads(f"[{x:.17g}]")[0],
     "literal": lambda x: ast.literal_eval(f"{x:.17g}"),
     "eval": lambda x: eval(f"{x:.17g} + 1"),
+    "percent": lambda x: math.sin(x) * float(FORM % x),
+    "bytes": lambda x: math.sin(x) * float(f"{x:.3f}".encode()),
+    "percent in an array": lambda x: math.sin(x) * np.concatenate([np.array([FORM % x]), ["1.0"]]).astype(float)[0],
+    "full": lambda x: math.sin(x) * np.full(2, f"{x:.3f}", dtype=float).sum(),
+    "of an array": lambda x: math.sin(x) * float(np.array([f"{x:.3f}"])[0]),
+    "written to numbers": lambda x: math.sin(x) * _filled([f"{x:.3f}"]) * _filled(np.array([f"{x:.3f}"])),
+    "written": lambda x: _of_written(FORM % x) * math.sin(x),
 }
+
+
+def _of_written(text):
+    texts = np.zeros(2, dtype="U8")
+    texts[1] = text
+    return texts[1:].astype(float).sum()
 
 
 @pytest.mark.parametrize("name", JOINED)

@@ -563,6 +563,17 @@ def random_numbers(x):
     return noise.sum() + picked.sum() + rng.permutation(np.asarray(x))[0] + rng.lognormal(x[0], 0.1)
 
 
+def vectors_and_shapes_drawn(x):
+    cov = np.array([[2.0, x[1]], [x[1], 1.0]])
+    rng = np.random.default_rng(3)
+    found = [rng.multivariate_normal([x[0], 1.0], cov, 2, method=method) for method in ("svd", "eigh", "cholesky")]
+    found += [rng.multivariate_normal([x[0], 1.0], x[1] * np.eye(2), method=method) for method in ("svd", "eigh")]
+    RNG_STATE.seed(4)
+    found += [RNG_STATE.multivariate_normal([x[0], 1.0], cov), rng.triangular(-x[1], x[0], 2.0, size=6)]
+    found += [rng.weibull([x[0], x[1]]), rng.pareto(x[1] + 2.0, 3), rng.power(x[0]), rng.gamma([2.0, 3.0], x[1])]
+    return sum(np.sum(np.sin(v)) for v in found)
+
+
 def functions_of_elements(x):
     by_element = np.frompyfunc(lambda v: math.sin(v) * v, 1, 1)
     return by_element(x).sum() + np.vectorize(math.exp)(x).sum() + np.apply_along_axis(lambda v: math.cos(v[0]), 0, x)
@@ -593,6 +604,59 @@ def dispatched_by_type(x):
 
 
 TERMS = Terms()
+
+
+def dates_and_times(x):
+    start = np.datetime64("2020-01-01")
+    days = np.array(["2020-01-01", "2020-03-01"], dtype="datetime64[D]")
+    days[0] += 5
+    months = np.arange("2020-01", "2020-04", dtype="datetime64[M]")
+    later = np.sort(np.concatenate([days, start + np.arange(2), start + np.arange(2) * np.timedelta64(3, "D")]))
+    years = (later - later[0]) / np.timedelta64(365, "D") + np.diff(months)[0].astype(float)
+    years[0] = x[0]
+    later[0] = start
+    ages = later.astype("datetime64[Y]").astype(int) + days.min().astype("datetime64[s]").astype(float) / 1e9
+    return math.exp(-x[0]) * (years.sum() + ages.sum() / 1e3) + np.where(
+        later > start, x[1], 0.0
+    ).sum() * np.searchsorted(later, days[0])
+
+
+def names_in_arrays(x):
+    kinds = np.empty(3, dtype="U4")
+    kinds[0], kinds[1:] = "rate", ["bond", "cash"]
+    chosen = np.isin(kinds, ["bond", "rate"])
+    return math.sin(x[0]) * chosen.sum() + np.where(kinds == "cash", x[1], 1.0).sum() * len(kinds[0])
+
+
+FORM = "%.4f"
+
+
+class Shown:
+    form = "%.3f"
+
+    def __init__(self, value):
+        self.value = value
+
+    def __str__(self):
+        return self.form % self.value
+
+    def __float__(self):
+        return float(self.value)
+
+
+def texts_filled_by_percent(x):
+    table = [form % x[0] for form in ("%.2f", "%d", "%5.1e")]
+
+    def line(form, end="%d"):
+        form %= (x[1], "m")
+        return form + FORM % x[0] + end % x[1]
+
+    return math.sin(x[0]) * x[1] * (len(table) + len(line("%.1f %s")) + len(str(Shown(x[0]))))
+
+
+def numbers_by_float(x):
+    a, b = Shown(x[0]), Shown(x[1])
+    return math.sqrt(a) * math.hypot(x[0], b) + math.atan2(b, 2.0) * math.log(a, x[1])
 
 
 def sources_of_numbers(x):
@@ -700,6 +764,11 @@ PROGRAMS = [
         formatted,
         local_classes,
         random_numbers,
+        vectors_and_shapes_drawn,
+        dates_and_times,
+        names_in_arrays,
+        texts_filled_by_percent,
+        numbers_by_float,
         functions_of_elements,
         dispatched_by_type,
         sources_of_numbers,
