@@ -29,6 +29,7 @@ from funcgrad.numpy_code.examples import each_in_turn
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
+from funcgrad.numpy_code.integrators import INTEGRATORS
 from funcgrad.numpy_code.iterations import ITERATIONS
 from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
@@ -284,6 +285,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **IMAGES,
     **ITERATIONS,
     **LEGENDRE,
+    **INTEGRATORS,
     **MINIMA,
     **RADIAL,
     **SIGNALS,
@@ -443,7 +445,7 @@ PYTHONS = frozenset(
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         "scipy.interpolate._rbfinterp_xp",
-        *[module for module, _ in (*DISTRIBUTIONS, *ITERATIONS, *_AROUND, *MINIMA, *RADIAL, *SOLVERS)],
+        *[module for module, _ in (*DISTRIBUTIONS, *INTEGRATORS, *ITERATIONS, *_AROUND, *MINIMA, *RADIAL, *SOLVERS)],
     )
 )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import cache, partial, reduce, wraps
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import accumulate
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -135,9 +136,30 @@ def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _elementwise(fun: Callable[..., Any], nin: int, nout: int, **options: Any) -> Any:
+class _Elementwise:
     """``numpy.frompyfunc``: a function of numbers that is called with each element."""
-    return fnp.vectorize(fun)
+
+    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> None:
+        self.nin, self.nout, self.identity = nin, nout, identity
+        self._of_each = fnp.vectorize(func)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results of all elements."""
+        return self._of_each(*args, **kwargs)
+
+    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+        """What each element gives with the result of those before it."""
+        rows = fnp.moveaxis(fnp.asarray(array), axis, 0)
+        return fnp.moveaxis(fnp.stack(list(accumulate(rows, self))), 0, axis)
+
+    def reduce(self, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+        """The last of these."""
+        return reduce(self, fnp.moveaxis(fnp.asarray(array), axis, 0))
+
+    def outer(self, a: Any, b: Any, /) -> Any:
+        """The results of all pairs."""
+        a, b = fnp.asarray(a), fnp.asarray(b)
+        return self(a.reshape(a.shape + (1,) * b.ndim), b)
 
 
 def _source(seed: Any = None) -> Any:
@@ -215,7 +237,7 @@ _OTHERS: dict[Any, Any] = {
     np.asmatrix: made_matrix,
     np.matrix: _class_like(np.matrix, made_matrix),
     np.broadcast: Broadcast,
-    np.frompyfunc: _elementwise,
+    np.frompyfunc: _Elementwise,
     np.multiply: multiply,
     np.lib.stride_tricks.sliding_window_view: _windows,
 }

@@ -210,6 +210,17 @@ def test_families_agree_with_themselves(module):
     check_grads(lambda b: fnp.sum(call("int", c, 2, (), b) ** 2), (0.3,), order=2)
 
 
+@pytest.mark.parametrize("domain", [[], [0.0, 3.0]])
+@pytest.mark.parametrize("module", MODULES)
+def test_classes_of_series_are_made_from_roots(module, domain):
+    name = {"hermite_e": "HermiteE"}.get(module, module.capitalize())
+    ours, theirs = getattr(families, name), getattr(np.polynomial, name)
+    roots = np.array([-0.4, 1.3, 0.7])
+    close(ours.fromroots(roots, domain)(0.2), theirs.fromroots(roots, domain)(0.2))
+    close(grad(lambda r: theirs.fromroots(r, domain)(0.2))(roots), grad(lambda r: fnp.prod(0.2 - r))(roots))
+    check_grads(lambda r: ours.fromroots(r, domain)(0.2), (roots,), order=2)
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_series_in_any_number_of_variables(module):
     ours, name = getattr(getattr(families, module), MODULES[module] + "valnd"), MODULES[module] + "val"

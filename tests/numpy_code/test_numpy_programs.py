@@ -7,13 +7,21 @@ import numpy as np
 import pytest
 from helpers import differences
 from numpy_programs import algorithms, classes, language, scipy_calls
+from scipy import integrate
 
 from funcgrad import grad, jvp, vmap
+from funcgrad.errors import InputError
 
 PROGRAMS = [*algorithms.PROGRAMS, *classes.PROGRAMS, *language.PROGRAMS, *scipy_calls.PROGRAMS]
 
 #: Programs whose values are those of solvers, to the tolerances that these have by default: ours takes other steps.
-SOLVERS = {"initial_value_problem": 1e-9, "old_integrator": 1e-9, "minima": 1e-7, "curve_fitting": 1e-4}
+SOLVERS = {
+    "initial_value_problem": 1e-9,
+    "old_integrator": 1e-9,
+    "integrators_by_name": 1e-9,
+    "minima": 1e-7,
+    "curve_fitting": 1e-4,
+}
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -58,6 +66,16 @@ def test_functions_that_list_subclasses_find_those_of_the_program():
 def test_functions_of_python_that_give_two_numbers_of_a_batch():
     radius = grad(lambda x: math.fsum(cmath.polar(complex(x, 0.3))) + math.modf(x)[0] * math.frexp(x)[0])
     assert vmap(radius)(np.array([0.4, 0.5])) == pytest.approx([radius(0.4), radius(0.5)], rel=1e-15)
+
+
+@pytest.mark.parametrize("options", [{"step": True}, {"relax": True}])
+def test_single_steps_of_integrators_are_refused(options):
+    def stepped(x):
+        way = integrate.ode(lambda t, y: -x * y).set_integrator("vode")
+        return way.set_initial_value(1.0).integrate(1.0, **options)[0]
+
+    with pytest.raises(InputError, match=r"integrate\.ode: .* step=True"):
+        grad(stepped)(0.5)
 
 
 CACHE = {}

@@ -576,7 +576,15 @@ def vectors_and_shapes_drawn(x):
 
 def functions_of_elements(x):
     by_element = np.frompyfunc(lambda v: math.sin(v) * v, 1, 1)
-    return by_element(x).sum() + np.vectorize(math.exp)(x).sum() + np.apply_along_axis(lambda v: math.cos(v[0]), 0, x)
+    smoothed = np.frompyfunc(lambda a, b: 0.3 * a + math.tanh(b), 2, 1)
+    table = np.outer(x, x)
+    tails = smoothed.accumulate(table, axis=1)[:, -1].sum() + smoothed.reduce(table).sum() + smoothed.outer(x, x).sum()
+    return (
+        tails
+        + by_element(x).sum()
+        + np.vectorize(math.exp)(x).sum()
+        + np.apply_along_axis(lambda v: math.cos(v[0]), 0, x)
+    )
 
 
 @functools.singledispatch

@@ -207,6 +207,17 @@ def old_integrator(x):
     return y[-1, 0]
 
 
+def integrators_by_name(x):
+    total = 0.0
+    for name in ("vode", "lsoda", "dopri5", "dop853"):
+        way = integrate.ode(lambda t, y, k: [y[1], -k * y[0] - x[1] * y[1]])
+        way.set_integrator(name, rtol=1e-11, atol=1e-12).set_initial_value([1.0, x[1]], 0.0).set_f_params(x[0])
+        while way.successful() and way.t < 1.0:
+            total += way.integrate(way.t + 0.5)[0]
+    swings = integrate.complex_ode(lambda t, y: 1j * x[0] * y).set_integrator("dopri5", rtol=1e-11, atol=1e-12)
+    return total + swings.set_initial_value(1.0 + 0j).integrate(1.0)[0].real
+
+
 def fixed_quadrature(x):
     return integrate.fixed_quad(lambda t: np.exp(-x[0] * t**2) * x[1], 0, 1, n=5)[0]
 

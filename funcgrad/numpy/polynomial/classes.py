@@ -53,6 +53,19 @@ class Traced:
         if not is_plain(coef):
             (self.coef,) = as_series(coef)
 
+    @classmethod
+    def fromroots(cls, roots: ArrayLike, domain: Any = (), window: Any = None, symbol: str = "x") -> Any:
+        """The series that has these roots."""
+        base: Any = super()
+        domain = [] if isinstance(domain, tuple) and not domain else domain  # NumPy's default: that of the class
+        if is_plain(roots):
+            return base.fromroots(roots, domain, window, symbol)
+        given: Any = base.fromroots([0.0], domain if domain is not None else as_value(roots), window, symbol)
+        offset, scale = _mapping(given.domain, given.window)
+        (roots,) = as_series(roots)
+        coef = cls._fromroots(offset + scale * roots) / scale ** len(roots)  # type: ignore[attr-defined]
+        return cls(coef, given.domain, given.window, symbol)
+
     def __call__(self, arg: Any) -> Any:
         """The values at ``arg``; where that is a series the series of it, as ``convert`` asks for."""
         if is_plain(getattr(arg, "coef", arg), self.coef):
