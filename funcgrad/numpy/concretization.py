@@ -184,11 +184,26 @@ def _index(x: Tracer) -> int:
     return answer
 
 
+def _int(x: Tracer) -> int:
+    """``int(x)``: of an integer itself, which has no derivative."""
+    return _index(x) if x.dtype.kind in "iu" and not x.shape else _PLAIN_INT(x)
+
+
+def _whole(x: Tracer) -> Any:
+    """The integer that all examples of a ``vmap`` share, which shows as it does outside; None for other values."""
+    if x.shape or x.dtype.kind not in "biu" or _batch_below(x) is None:
+        return None
+    one = shared(x)
+    return None if _batch_below(one) is not None else concrete(one, "str(x)")
+
+
 def _format(x: Tracer, spec: str) -> str:
     """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows.
 
     Of a number in a ``vmap`` the numbers of all examples show, as an array does.
     """
+    if (whole := _whole(x)) is not None:
+        return format(whole, spec)
     if not spec:
         return _remembered(x, repr(x), spec)
     bottom: Any = x
@@ -251,7 +266,8 @@ def _is_followed(x: Any) -> bool:
 
 
 def _str(x: Tracer) -> str:
-    return _remembered(x, _repr(x), "")
+    whole = _whole(x)
+    return _remembered(x, _repr(x), "") if whole is None else str(whole)
 
 
 def _repr(x: Tracer) -> str:
@@ -302,6 +318,9 @@ def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return method
+
+
+_PLAIN_INT = _plain("int(x)", int)
 
 
 def constant_array(x: Tracer, asked: str) -> Any:
@@ -379,7 +398,7 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "__copy__": _copied,
     "__deepcopy__": lambda x, memo: _copied(x),
     "__float__": _plain("float(x)", float),
-    "__int__": _plain("int(x)", int),
+    "__int__": _int,
     "__complex__": _plain("complex(x)", complex),
     "__trunc__": _plain("math.trunc(x)", math.trunc),
     "__floor__": _plain("math.floor(x)", math.floor),

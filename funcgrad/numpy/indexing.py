@@ -369,4 +369,5 @@ def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
 
 
 def _constant(a: ArrayLike) -> np.ndarray:
+    a = as_value(a)
     return np.asarray(concrete(a, "ix_") if isinstance(a, Tracer) else a)

@@ -27,6 +27,7 @@ from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, imag, real, reshape, to_batch
+from funcgrad.kinds.rules import FROM_LISTS
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.layout import as_before
 from funcgrad.ownership import argument_is_alone, is_alone
@@ -285,7 +286,7 @@ def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
     """``written_in_order`` for ``x[index] = y``; False too where ``index`` is no boolean array of all axes."""
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
     if type(mask) is list:
-        mask = np.asarray(mask)
+        mask = FROM_LISTS[0](mask)
     elif is_buffer(mask):
         mask = mask.value
     if type(mask) is not ndarray or mask.dtype.kind != "b" or not mask.ndim == len(x.shape) > 0:

@@ -19,6 +19,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import steer
 from funcgrad.kinds.linear import reshape
+from funcgrad.kinds.rules import FROM_LISTS
 from funcgrad.typing import Shape
 
 __all__ = [
@@ -220,7 +221,7 @@ def _entry(entry: Any, index: Any, shape: Shape) -> Any:
     if issubclass(type(entry), (bool, np.bool_)):
         return _Mask(np.asarray(entry))
     if isinstance(entry, (list, tuple, range)):
-        entry = np.asarray(entry)
+        entry = FROM_LISTS[0](entry)  # there may be positions among them that examples of a ``vmap`` have
         if not entry.size:
             entry = entry.astype(int)
     elif not hasattr(entry, "dtype"):

@@ -402,6 +402,44 @@ def test_unravelled_positions_under_vmap():
         vmap(lambda i: fnp.choose(i, [1.0, 2.0]))(np.array([0, 2]))
 
 
+ROWS = np.array([[1.0, 2.0, 0.5], [1.1, 2.1, 0.4]])
+
+
+def _written(x, place):
+    y = fnp.zeros(3)
+    y[[place]] = x[0] ** 2
+    return y.sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, place: x[[place, 0]].prod(),
+        lambda x, place: fnp.outer(x, x)[[place, 0], [0, place]].prod(),
+        lambda x, place: fnp.outer(x, x)[np.ix_([0, place], [place])].sum(),
+        _written,
+        lambda x, place: x[0] ** int(place) * {"at 1": x[2]}[f"at {place}"] * (str(place) == f"{place:d}" == "1"),
+        lambda x, place: fnp.polyder(x, place)[0] * x[0],
+    ],
+)
+def test_positions_of_a_batch_in_lists_and_texts(f):
+    def at_largest(x):
+        return f(x, fnp.argmax(x))
+
+    for xs in (ROWS, ROWS[:1]):
+        want = np.stack([grad(at_largest)(x) for x in xs])
+        np.testing.assert_allclose(vmap(grad(at_largest))(xs), want, rtol=1e-14)
+
+
+def test_positions_in_lists_may_differ_between_examples():
+    xs = np.array([[1.0, 2.0, 0.5], [0.4, 2.1, 9.0]])
+    found = vmap(grad(lambda x: x[[fnp.argmax(x), 0]].prod()))(xs)
+    np.testing.assert_array_equal(found, [[2.0, 1.0, 0.0], [9.0, 0.0, 0.4]])
+    shown = []
+    vmap(lambda x: (shown.append(f"{fnp.argmax(x)}"), x)[1])(xs)
+    assert shown[0].startswith("BatchTracer(")
+
+
 def test_positions_must_be_integers():
     for fun in (lambda x: fnp.take(x, x), lambda x: fnp.choose(x, [x, x]), lambda x: fnp.unravel_index(x, (9,))):
         with pytest.raises(TypeError, match="must be integers"):
