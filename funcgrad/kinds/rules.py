@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 import sys
+from array import array
+from collections import UserList
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any, TypeAlias
@@ -36,6 +38,8 @@ __all__ = [
 NAMES = ("x", "y", "z")
 _NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
 _DEFINERS = ("funcgrad.kinds", "funcgrad.extend")
+#: Python's own sequences beside those that ``is_listed`` knows, of which NumPy makes arrays, too.
+_SEQUENCES = (range, array, UserList)
 Rule: TypeAlias = Callable[..., Any]
 #: What a definer returns: a function of arrays, with the primitive as its attribute ``primitive``.
 Operation: TypeAlias = Callable[..., Any]
@@ -133,6 +137,8 @@ def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, para
     if (made := _of_dates(primitive, args, params)) is not NotImplemented:
         return made
     operand = args[position]
+    if isinstance(operand, _SEQUENCES):
+        return primitive.call(*args[:position], FROM_LISTS[0](list(operand)), *args[position + 1 :], **params)
     override = backend.override_of(operand)
     if override is not None and isinstance(ufunc := getattr(np, primitive.name, None), np.ufunc) and not params:
         return override(operand, ufunc, "__call__", *args)

@@ -153,7 +153,7 @@ def _of_library() -> str:
 
 def _takes_plain_values(name: str) -> str:
     if name in ("pandas", "xarray"):
-        values = "table.to_numpy()" if name == "pandas" else "table.values"
+        values = "table.to_numpy()" if name == "pandas" else "table.data"
         return f"{name} takes plain values only there: compute with its values, such as {values} @ x for table @ x."
     return (
         f"{name} takes plain values only: pass stop_gradient(x) where its result is a constant, or give the function "

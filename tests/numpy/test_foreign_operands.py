@@ -1,7 +1,8 @@
 """Operators of traced values beside objects with operators of their own: these answer, as they answer an ndarray."""
 
 import operator
-from collections import deque
+from array import array
+from collections import UserList, deque
 from typing import NamedTuple
 
 import numpy as np
@@ -236,3 +237,20 @@ def test_views_see_what_an_operator_writes_in_place(dtype, symbol, y):
     *_, seen = vjp(lambda x: (fnp.sum(x), (written(x), no_grad(written)(x), written(points))), points, has_aux=True)
     for one in seen:
         np.testing.assert_allclose(one, plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize("operation", [*ARITHMETIC, *COMPARISONS, np.add, np.maximum, np.dot])
+@pytest.mark.parametrize("other", [range(1, 4), array("d", [1.0, 2.0, 3.0])], ids=type)
+def test_sequences_of_python_are_arrays(operation, other):
+    plain = np.asarray(other)
+    for f, g in (
+        (lambda x: operation(x, other), lambda x: operation(x, plain)),
+        (lambda x: operation(other, x), lambda x: operation(plain, x)),
+    ):
+        found, want = fnp.sum(f(X) * 1.0), fnp.sum(g(X) * 1.0)
+        assert found == want
+        np.testing.assert_array_equal(
+            grad(lambda x, f=f: fnp.sum(f(x) * x))(X), grad(lambda x, g=g: fnp.sum(g(x) * x))(X)
+        )
+    for made in (lambda x: x * UserList([x[0], 2.0, x[1]]), lambda x: fnp.where(X > 1.0, x, range(3))):
+        check_grads(lambda x, made=made: fnp.sum(made(x) ** 2), (X,), order=2)
