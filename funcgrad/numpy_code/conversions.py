@@ -125,6 +125,9 @@ class Text(str):
 
     __slots__ = ()
 
+    def __str__(self) -> str:  # ``logging`` asks for it before it fills the text
+        return self
+
     def __mod__(self, values: Any) -> str:
         text = str.__mod__(self, _shown(values))
         traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]

@@ -3,6 +3,7 @@
 import ast
 import decimal
 import json
+import logging
 import math
 import pickle
 import threading
@@ -123,6 +124,22 @@ def test_functions_that_show_numbers_run_once_unless_they_read_some():
     assert grad(shows_and_reads)(3.0) == 15.0
     assert runs == ["at 3.000"] * 3
     assert grad(lambda x: grad(shows)(x) * x)(3.0) == 12.0
+
+
+def test_records_of_logging_show_numbers():
+    lines, log = [], logging.Logger("programs")
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    log.addHandler(handler)
+
+    def logs(x):
+        slope = math.cos(x)
+        log.warning("at %.3f, %d", x, 3)
+        return slope
+
+    for _ in range(2):
+        assert grad(logs)(0.7) == -math.sin(0.7)
+    assert lines == ["at 0.700, 3"] * 2
 
 
 @pytest.mark.parametrize("name", WHOLE)
