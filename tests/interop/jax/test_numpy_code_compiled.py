@@ -146,6 +146,8 @@ UNKNOWN = {
     "exceptions",
     "while_loops",
     "formatted",
+    "texts_filled_by_percent",
+    "vectors_and_shapes_drawn",
 }
 
 
