@@ -19,12 +19,15 @@ from fuzz.evaluating import computed, evaluated
 __all__ = ["run_eagerly"]
 
 
-def run_eagerly(fun: Callable[..., Any], *args: Any) -> Any:
-    """``fun(*args)``, where ``fun`` is a function for JAX that uses no array without elements."""
+def run_eagerly(fun: Callable[..., Any], *args: Any, unrolled: bool = True) -> Any:
+    """``fun(*args)``, where ``fun`` is a function for JAX that uses no array without elements.
+
+    Loops of JAX are ``unrolled``, or written down once, and NumPy goes round them.
+    """
     if "aval" not in core.Tracer.__slots__:  # an older JAX, whose values are made in another way
         return evaluated(fun, *args)
     trace = NumpyTrace()
-    with core.set_current_trace(trace), jax.disable_jit():
+    with core.set_current_trace(trace), jax.disable_jit(unrolled):
         out = fun(*jax.tree.map(trace.stage_value, args))
     return jax.tree.map(_value, out)
 
