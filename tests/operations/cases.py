@@ -79,11 +79,11 @@ class Row:
             seen[label] = seen.get(label, 0) + 1
             self.cases.append(Case(self, sample, label if seen[label] == 1 else f"{label}-{seen[label]}"))
         for group in (self.cases[: len(op.samples)], self.cases[len(op.samples) :]):
-            for case in group[:1]:  # rounding does not depend on axes, and JAX takes time
+            for case in group[:1]:  # rounding does not depend on axes, and JAX takes time; differences tell of all
                 case.compares_singles = op.jax is not None
+                case.compares_second = op.jax is not None and op.order >= 2
             for case in group[:2]:
                 case.among_first = True
-                case.compares_second = op.jax is not None and op.order >= 2
 
 
 class Case:
