@@ -557,3 +557,69 @@ def test_corners_of_linear_programs(fun, x):
 def test_what_linear_programs_refuse():
     with pytest.raises(ConvergenceError, match="infeasible"):
         grad(lambda b: optimize.linprog(COST, ROWS, b, bounds=(1.0, None)).fun)(-ENDS)
+
+
+def cubic(a):
+    return lambda t: t**3 - a
+
+
+DERIVATIVES_GIVEN = {
+    "newton": lambda a: optimize.newton(cubic(a), 1.5, lambda t: 3 * t**2 + 0 * a),
+    "newton, Halley": lambda a: optimize.newton(cubic(a), 1.5, lambda t: 3 * t**2, fprime2=lambda t: 6 * t + 0 * a),
+    "newton, several": lambda a: fnp.sum(optimize.newton(cubic(a), [1.5, 1.4], lambda t: 3 * t**2 + 0 * a)),
+    "root_scalar": lambda a: optimize.root_scalar(cubic(a), x0=1.5, fprime=lambda t: 3 * t**2 + 0 * a).root,
+    "root": lambda a: optimize.root(cubic(a), [1.5], jac=lambda t: fnp.reshape(3 * t**2 + 0 * a, (1, 1))).x[0],
+    "fsolve": lambda a: optimize.fsolve(cubic(a), [1.5], fprime=lambda t: fnp.reshape(3 * t**2 + 0 * a, (1, 1)))[0],
+    "fsolve, columns": lambda a: fnp.sum(
+        optimize.fsolve(
+            lambda t: fnp.stack([t[0] + 2 * t[1] - a, t[1] ** 3 - a]),
+            [1.5, 1.5],
+            fprime=lambda t: fnp.array([[1.0 + 0 * a, 0.0], [2.0, 3 * t[1] ** 2]]),
+            col_deriv=True,
+        )
+    ),
+    "minimize": lambda a: optimize.minimize(
+        lambda t: (t[0] - a) ** 2 + t[0] ** 4, [1.2], jac=lambda t: 2 * (t - a) + 4 * t**3, options={"gtol": 1e-9}
+    ).x[0],
+    "minimize, Hessian": lambda a: optimize.minimize(
+        lambda t: (t[0] - a) ** 2 + t[0] ** 4,
+        [1.2],
+        jac=lambda t: 2 * (t - a) + 4 * t**3,
+        hess=lambda t: fnp.reshape(2 + 0 * a + 12 * t**2, (1, 1)),
+        method="trust-exact",
+        options={"gtol": 1e-9},
+    ).x[0],
+    "least_squares": lambda a: optimize.least_squares(
+        lambda t: fnp.stack([t[0] - a, t[0] ** 2 - 1.0]),
+        [1.0],
+        jac=lambda t: fnp.array([[1.0 + 0 * a], [2 * t[0]]]),
+        xtol=1e-13,
+        gtol=1e-13,
+        ftol=1e-13,
+    ).x[0],
+    "curve_fit": lambda a: optimize.curve_fit(
+        lambda t, k: fnp.exp(-k * t) * a,
+        np.arange(5.0),
+        2.5 * np.exp(-0.3 * np.arange(5.0)),
+        [0.2],
+        jac=lambda t, k: (-t * fnp.exp(-k * t) * a)[:, None],
+        xtol=1e-13,
+        ftol=1e-13,
+    )[0][0],
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES_GIVEN)
+def test_derivatives_that_close_over_a_batch(name):
+    """They tell SciPy's search what it may know anyway, for each example."""
+    f, batch = DERIVATIVES_GIVEN[name], np.array([2.0, 3.0])
+    np.testing.assert_allclose(vmap(f)(batch), [f(a) for a in batch], rtol=1e-7)
+    slopes = [grad(f)(a) for a in batch]
+    np.testing.assert_allclose(vmap(grad(f))(batch), slopes, rtol=1e-6)
+    np.testing.assert_allclose(slopes, [differences(f, a) for a in batch], rtol=1e-5)
+
+
+def test_a_batch_of_which_one_search_begins_at_the_minimum():
+    """BFGS has an inverse Hessian of integers there, and of other numbers elsewhere."""
+    f = lambda a: optimize.minimize(lambda t: (t[0] - a) ** 2 + t[0] ** 4, [1.0], method="BFGS").x[0]
+    np.testing.assert_allclose(vmap(f)(np.array([2.0, 3.0])), [f(2.0), 1.0], rtol=1e-6)

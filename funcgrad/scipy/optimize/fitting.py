@@ -143,7 +143,8 @@ def _squares(
 
     def solve(problem: Problem, x0: Any, within: Any) -> Any:
         start = vector(call, x0)
-        slope = problem.given(lambda x, args, kwargs: jac(x, *args, **kwargs)) if callable(jac) else jac
+        of_caller = lambda x, args, kwargs: jac(x, *args, **kwargs)
+        slope = problem.given(of_caller, jacfwd(_flat(problem))) if callable(jac) else jac
         slope = (exact_jacobian(problem, start) if exact else None) or slope
         box = bounds if fixed else tuple([vector(call, end) for end in within])
         found = import_scipy(call).least_squares(problem, start, slope, box, loss=loss, f_scale=scale, **options)
@@ -176,13 +177,13 @@ def weight(loss: Any) -> Callable[[Any], Any]:
 
 def exact_jacobian(problem: Problem, x0: Any) -> Callable[..., Any] | None:
     """The Jacobian of residuals, by the mode with less to compute; None where they have none."""
-
-    def flat(x: Any) -> Any:
-        return fnp.ravel(as_value(problem.fun(x)))
-
     point = 1.0 * np.atleast_1d(x0)
     forward = point.size <= np.size(problem(point))
-    return problem.exact((jacfwd if forward else jacrev)(flat), point)
+    return problem.exact((jacfwd if forward else jacrev)(_flat(problem)), point)
+
+
+def _flat(problem: Problem) -> Callable[[Any], Any]:
+    return lambda x: fnp.ravel(as_value(problem.fun(x)))
 
 
 def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None, **deprecated: Any) -> tuple[Array, Any]:
@@ -432,7 +433,8 @@ class _Curve:
     def _jacobian(self, problem: Problem, p0: Any) -> Any:
         """What SciPy is given for the Jacobian."""
         if callable(self.jac):
-            return lambda _, *p: plain(_CALL, self.jac(*problem.args, *p))
+            given = problem.given(lambda p, xdata: self.jac(xdata, *p), jacfwd(_flat(problem)))
+            return lambda _, *p: given(np.array(p, float))
         if self.jac is not None or self.options.keys() & {"epsfcn", "diff_step"}:
             return self.jac
         made = exact_jacobian(problem, p0)

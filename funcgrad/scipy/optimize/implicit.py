@@ -42,9 +42,17 @@ class Problem(NamedTuple):
         """The function as numbers of NumPy's."""
         return plain(self.call, self.fun(x))
 
-    def given(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """Another function of the caller's, of the same arguments."""
-        return lambda x, *more: plain(self.call, fun(x, *more, *self.args))
+    def given(self, derivative: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+        """A derivative of the caller's, of the same arguments; where it closes over a batch our ``own``."""
+
+        def call(x: Any, *more: Any) -> Any:
+            try:
+                return plain(self.call, derivative(x, *more, *self.args))
+            except ConcretizationError:
+                forgive()
+                return plain(self.call, own(x, *more))
+
+        return call
 
     def exact(self, derivative: Callable[..., Any], *points: Any) -> Callable[..., Any] | None:
         """``derivative``, or None where the function has none: then SciPy goes by differences.
@@ -189,7 +197,8 @@ class _Aside:
     def split(self, x: Any, result: dict[str, Any]) -> list[Any]:
         """The numbers of a result."""
         self.results.append(result)
-        self.names = [name for name, value in result.items() if _is_count(value)]
+        # the inverse Hessian of BFGS is one of integers where the search begins at a minimum
+        self.names = [name for name, value in result.items() if _is_count(value) and name != "hess_inv"]
         return [x, *[result[name] for name in self.names]]
 
     def joined(self, outs: list[Any]) -> Found:

@@ -143,9 +143,13 @@ class _Derivatives:
 
         point = 1.0 * np.atleast_1d(start)
         self.fun: Any = problem
-        self.jac = problem.given(jac) if callable(jac) else jac
-        self.hess = problem.given(hess) if callable(hess) else hess
-        self.hessp = problem.given(hessp) if callable(hessp) else hessp
+        self.jac = problem.given(jac, grad(scalar)) if callable(jac) else jac
+        self.hess = problem.given(hess, hessian(scalar)) if callable(hess) else hess
+
+        def product(x: Any, v: Any) -> Any:
+            return jvp(grad(scalar), (x,), (_doubles(v),))[1]
+
+        self.hessp = problem.given(hessp, product) if callable(hessp) else hessp
         if jac is None and kind not in VALUES and (both := problem.exact(value_and_grad(scalar), point)) is not None:
             self.fun, self.jac = both, True
         if hess is not None or hessp is not None:
@@ -153,7 +157,7 @@ class _Derivatives:
         if kind in HESSIANS:
             self.hess = problem.exact(hessian(scalar), point)
         elif kind in PRODUCTS or not kind:
-            self.hessp = problem.exact(lambda x, v: jvp(grad(scalar), (x,), (_doubles(v),))[1], point, point)
+            self.hessp = problem.exact(product, point, point)
 
 
 def _doubles(direction: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import backend
+from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import rows
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, number, search, with_fields
@@ -177,7 +178,9 @@ def newton(
     several = np.size(x0) > 1
 
     def solve(problem: Problem, x0: Any, x1: Any) -> Any:
-        first, second = (None if f is None else problem.given(f) for f in (fprime, fprime2))
+        orders = _orders(problem.fun)
+        given = (fprime, fprime2)
+        first, second = (None if f is None else problem.given(f, own) for f, own in zip(given, orders, strict=True))
         made = optimize.newton(
             problem,
             number(call, x0),
@@ -192,7 +195,7 @@ def newton(
         )
         return (made[0], {"converged": made[1], "zero_der": made[2], "whole": made}) if several else made
 
-    found = search(call, func, args, (x0, x1), solve, x0)
+    found = search(call, func, args, (x0, x1), solve, as_value(x0))
     if not several:
         root, result = _root_of(call, func, args, found)
         return (root, result) if full_output else root
@@ -270,7 +273,9 @@ def root_scalar(
 
     def solve(problem: Problem, bracket: Any, x0: Any, x1: Any) -> Any:
         x0, x1 = number(call, x0), number(call, x1)
-        known = [problem.given(d) if callable(d) else d for d in (fprime, fprime2)]
+        given = (fprime, fprime2)
+        orders = _orders(lambda x: value(x, *problem.args) if together else problem.fun(x))
+        known = [problem.given(d, own) if callable(d) else d for d, own in zip(given, orders, strict=True)]
         exact = not together and x0 is not None and bracket is None
         first, second = _slopes(problem, method, x0, x1, known) if exact else known
         found = optimize.root_scalar(
@@ -293,10 +298,15 @@ def _slopes(problem: Problem, method: str | None, x0: Any, x1: Any, given: list[
     """The derivatives that the method takes: those that are given, and else exact ones."""
     name = "newton" if method is None and x1 is None else str(method).lower()
     wanted = {"newton": 1, "halley": 2}.get(name, 0)
-    slope = _slope(problem.fun)
-    orders = (slope, _slope(slope))
+    orders = _orders(problem.fun)
     return [problem.exact(orders[i], x0) if known is None and i < wanted else known for i, known in enumerate(given)]
 
 
+def _orders(fun: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """The first and the second derivative, of each number by itself."""
+    slope = _slope(fun)
+    return slope, _slope(slope)
+
+
 def _slope(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda x: jvp(fun, (1.0 * x,), (1.0,))[1]
+    return lambda x: jvp(fun, (1.0 * x,), (1.0 + 0.0 * x,))[1]

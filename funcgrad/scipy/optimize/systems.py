@@ -83,7 +83,9 @@ def fsolve(
 
     def solve(problem: Problem, x0: Any) -> Any:
         start = vector(call, x0)
-        jacobian, transposed = None if fprime is None else problem.given(fprime), col_deriv
+        own = _jacobian(problem)
+        turned = (lambda x: own(x).T) if col_deriv else own
+        jacobian, transposed = None if fprime is None else problem.given(fprime, turned), col_deriv
         if fprime is None and band is None and epsfcn is None:
             jacobian, transposed = _exact(problem, start.flatten()), 0
         chosen = {**options, "col_deriv": transposed, "factor": factor, "diag": diag}
@@ -111,13 +113,14 @@ def _warned(x: Any, facts: dict[str, Any]) -> Any:
     return x
 
 
-def _exact(problem: Problem, x0: Any) -> Callable[..., Any] | None:
+def _jacobian(problem: Problem) -> Callable[..., Any]:
     """The Jacobian of equations as a matrix."""
+    return jacfwd(lambda x: fnp.ravel(_array(problem.fun(x))))
 
-    def flat(x: Any) -> Any:
-        return fnp.ravel(_array(problem.fun(x)))
 
-    made = problem.exact(jacfwd(flat), 1.0 * np.ravel(x0))
+def _exact(problem: Problem, x0: Any) -> Callable[..., Any] | None:
+    """The same, or None where the function has none."""
+    made = problem.exact(_jacobian(problem), 1.0 * np.ravel(x0))
     return None if made is None else lambda x: made(np.asarray(x, float))
 
 
@@ -169,7 +172,7 @@ def root(
 
     def solve(problem: Problem, x0: Any) -> Any:
         start = vector(call, x0)
-        jacobian = problem.given(jac) if callable(jac) else jac
+        jacobian = problem.given(jac, _jacobian(problem)) if callable(jac) else jac
         if not together and not callable(jac) and method in JACOBIANS and not (options or {}).keys() & {"band", "eps"}:
             jacobian = _exact(problem, start)
         found = optimize.root(problem, start, method=method, jac=jacobian, tol=tol, callback=callback, options=options)
