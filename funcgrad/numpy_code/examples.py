@@ -15,8 +15,7 @@ from funcgrad.batching import BatchTrace, in_batch, is_batched
 from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import forgive
-from funcgrad.running import refused
+from funcgrad.numpy.concretization import forgive, refused
 
 __all__ = ["each_in_turn", "is_public"]
 

@@ -16,7 +16,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
-from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy.concretization import keeping, refused
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original, originals
 from funcgrad.numpy_code.functions import Built, closed, still_fits
@@ -24,7 +24,6 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
-from funcgrad.running import refused
 from funcgrad.writable import Proxy, inside
 
 _LEVELS = {

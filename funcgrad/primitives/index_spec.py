@@ -20,7 +20,6 @@ from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import steer
 from funcgrad.kinds.linear import reshape
 from funcgrad.kinds.rules import FROM_LISTS
-from funcgrad.running import noted
 from funcgrad.typing import Shape
 
 __all__ = [
@@ -143,18 +142,12 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
     given = mask = shared(mask)
     while isinstance(mask, Tracer):
         if is_batched(mask):
-            error = ConcretizationError(
+            raise ConcretizationError(
                 f"{what}: the number of selected elements depends on the values of a batched array, got a mask "
                 f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."
             )
-            raise noted(error)
         mask = mask.value
-    try:
-        values = np.asarray(mask)
-    except TypeError as error:
-        noted(error, f"{what}: the mask is not known yet.")
-        raise
-    found: np.ndarray = steer(given, values)
+    found: np.ndarray = steer(given, np.asarray(mask))
     return found
 
 
