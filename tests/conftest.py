@@ -26,7 +26,6 @@ os.environ.update(compiling.CACHE, XLA_FLAGS=compiling.flags())  # before JAX st
 import jax
 
 from funcgrad import as_written, blocks
-from funcgrad.transforms.compiled import agreeing
 
 # What is compiled of tests and of the library is kept beside them, also where Python is told not to: to compile it anew
 # takes a third of collecting, and of what each process that a test starts takes to import the library.
@@ -39,10 +38,6 @@ gc.set_threshold(20_000, 20, 20)
 # These run in processes of their own, see test_array_api.py and test_autograd_names.py.
 collect_ignore = ["interop/autograd/autograd_programs.py"]
 collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["numpy/array_api_libraries.py"]
-
-# A recorded program is tried for so many other arguments before it is used: most of what it takes to record. What
-# rounds otherwise in spite of that the tests find themselves, which compare bits at arguments of their own.
-agreeing._OF_SMALL = 8
 
 compiling.share_contexts()
 jax.config.update("jax_enable_x64", True)
