@@ -351,11 +351,11 @@ _WITHOUT_NUMBERS = (
 )
 
 
-def is_dated(x: Any) -> bool:
+def is_date_or_text(x: Any) -> bool:
     """Whether ``x`` is an array, or one of NumPy's scalars, of dates, times or texts.
 
     Example:
-        >>> is_dated(np.datetime64("2020-01-01")), is_dated(np.array(["a", "b"])), is_dated(np.ones(2))
+        >>> is_date_or_text(np.datetime64("2020-01-01")), is_date_or_text(np.array(["a"])), is_date_or_text(np.ones(2))
         (True, True, False)
     """
     return issubclass(type(x), (np.ndarray, np.generic)) and x.dtype.kind in "MmSUT"

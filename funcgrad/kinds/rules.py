@@ -168,7 +168,9 @@ def _of_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     ``NotImplemented`` where something is traced, or is of no such kind, and where NumPy computes nothing either.
     """
     plain = tuple([x.value if is_buffer(x) else x for x in args])
-    if not all(backend.is_value(x) or backend.is_dated(x) for x in plain) or any(isinstance(x, Tracer) for x in plain):
+    if not all(backend.is_value(x) or backend.is_date_or_text(x) for x in plain) or any(
+        isinstance(x, Tracer) for x in plain
+    ):
         return NotImplemented
     try:
         ans = primitive.compute(plain, params)

@@ -76,10 +76,8 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         if buffer and type(y.value) is ndarray and _write_now(x, alias, index, y.value):
             return  # nobody keeps what was written
         y = twin(y)
-    elif type(y) not in _SEEN and (backend.is_listed(y) or backend.is_table(y)):
-        y = as_value(y)
-    elif x.dtype.kind in "MmSUT" and (isinstance(y, (str, bytes)) or backend.is_dated(y)):
-        y = np.asarray(y)
+    elif type(y) not in _SEEN:
+        y = _as_array(x, y)
     if buffer and type(y) in _NUMPY and _write_now(x, alias, index, y):
         return
     if blocks.here() is not None and blocks.current().floor:
@@ -96,6 +94,14 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         _write_through(x, alias, index, y)
     else:
         _write_root(x, index, y, aval)
+
+
+def _as_array(x: Tracer, y: Any) -> Any:
+    """``y``, which is to be written to ``x``: a list, a table, and a date or text for an ``x`` of such, as an array."""
+    if backend.is_listed(y) or backend.is_table(y):
+        return as_value(y)
+    is_one = isinstance(y, (str, bytes)) or backend.is_date_or_text(y)
+    return np.asarray(y) if is_one and x.dtype.kind in "MmSUT" else y
 
 
 def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:

@@ -43,6 +43,7 @@ _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, default
 _GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
+#: The modules of funcgrad whose functions have the names of NumPy's and SciPy's.
 _OWN = ("funcgrad.numpy", "funcgrad.scipy")
 
 #: How far a function is built anew: its functions; its constant arrays as well, so that their methods take traced
