@@ -16,6 +16,8 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, traces_of, twin
+from funcgrad.errors import ConcretizationError
+from funcgrad.running import noted
 
 __all__ = ["BatchTrace", "in_batch", "is_batched", "named_axes", "row_of_all", "shared"]
 
@@ -49,7 +51,11 @@ class BatchTrace(Trace):
             if type(arg) is Tracer and arg._trace is self:
                 lowered[position], batched[position] = arg.value, True
         size = self if primitive.calls else self.size
-        ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
+        try:
+            ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
+        except ConcretizationError as error:  # who catches it goes on in another way
+            noted(error)
+            raise
         if not primitive.multiple:
             return tracer_of(ans, self) if flags else ans
         refuse_closure(self, primitive, ans, params, lowered)

@@ -10,16 +10,38 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from threading import RLock, get_ident
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import ref
 
-__all__ = ["Repetition", "at_work", "changing", "open_traces", "repeating", "repeating_anywhere", "running"]
+__all__ = [
+    "Repetition",
+    "at_work",
+    "changing",
+    "noted",
+    "open_traces",
+    "refused",
+    "repeating",
+    "repeating_anywhere",
+    "running",
+]
+
+E = TypeVar("E", bound=Exception)
 
 #: Who lets a tracer refer to another value holds this. One lock for all, as a write may look at other arrays. What is
 #: done under it ends in a name and is returned after it, so that an interrupt behind the last call lets go of it too.
 changing: Final = RLock()
 #: The runs (``core.Trace``) that have not finished, by level.
 open_traces: dict[int, ref[Any]] = {}
+#: By the thread that runs a transform what was refused while it did, here or in a thread that works for it, until
+#: somebody has seen it: the function may have caught the error, and gone on in another way. Nothing was, where that is
+#: empty, but a text shows a traced number: the function may read a number from it.
+refused: dict[int, str] = {}
+
+
+def noted(error: E, message: str = "") -> E:
+    """``error``, to be raised, which is remembered in ``refused`` by its text or ``message``."""
+    refused[get_ident()] = message or str(error)
+    return error
 
 
 class Repetition:

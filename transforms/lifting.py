@@ -11,6 +11,8 @@ from typing import Any
 
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, tracer_of, twin
+from funcgrad.numpy.hints import user_line
+from funcgrad.running import noted
 
 __all__ = ["LiftedTrace", "Prepare", "Watch"]
 
@@ -57,7 +59,12 @@ class LiftedTrace(Trace):
             lowered = [self.outer(a) if self.is_outer(a) else a for a in lowered]
         if self.prepare is not None:
             lowered, params = self.prepare(primitive, lowered, params)
-        ans = primitive.call(*lowered, **params)
+        try:
+            ans = primitive.call(*lowered, **params)
+        except (IndexError, TypeError) as error:  # who catches it goes on in another way
+            if type(error).__module__.startswith("jax."):
+                noted(error, f"{primitive.name}: a value is not known yet{user_line()}.")
+            raise
         if self.watch is not None:
             self.watch(primitive, lowered, params)
         return tuple([self.wrap(a) for a in ans]) if primitive.multiple else self.wrap(ans)

@@ -15,7 +15,6 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, shown
-from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import explain
 from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
 from funcgrad.numpy_code import (
@@ -29,6 +28,7 @@ from funcgrad.numpy_code import (
     ready,
     set_aside,
 )
+from funcgrad.running import refused
 
 __all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others", "transformed"]
 

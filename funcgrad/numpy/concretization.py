@@ -23,7 +23,8 @@ from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import steer
 from funcgrad.numpy.hints import remedies, user_frame, user_line
 from funcgrad.numpy.texts import Shown, has_all_digits, refuse_text
-from funcgrad.writable import buffer, inside, is_buffer
+from funcgrad.running import noted, refused
+from funcgrad.writable import bottom, buffer, inside, is_buffer
 
 __all__ = [
     "CONCRETIZATION", "Elsewhere", "check_text", "concrete", "constant", "constant_array", "forgive", "keeping",
@@ -64,12 +65,6 @@ class Elsewhere(str):
     """What was refused in a thread that works for a transform which another one runs."""
 
     __slots__ = ()
-
-
-#: By the thread that runs a transform what was refused while it did, here or in a thread that works for it, until
-#: somebody has seen it: the function may have gone on after it. Nothing was, where that is empty, but a text shows a
-#: traced number: the function may read a number from it.
-refused: dict[int, str] = {}
 
 
 def forgive() -> None:
@@ -163,7 +158,11 @@ def _bool(x: Tracer) -> bool:
     """The truth value of one element; it steers Python's control flow and carries no derivative."""
     _check_open(x)
     x = shared(x)
-    answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))
+    try:
+        answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))
+    except TypeError as error:
+        _note("bool(x)", x, error)
+        raise
     return answer
 
 
@@ -180,8 +179,20 @@ def _index(x: Tracer) -> int:
             )
         )
     x = shared(x)
-    answer: int = steer(x, operator.index(concrete(x, "index(x)", steers=False)))
+    try:
+        answer: int = steer(x, operator.index(concrete(x, "index(x)", steers=False)))
+    except TypeError as error:
+        _note("index(x)", x, error)
+        raise
     return answer
+
+
+def _note(asked: str, x: Tracer, error: TypeError) -> None:
+    """Remember that ``x`` has no one value for what is ``asked``: who catches the error goes on in another way."""
+    if isinstance(error, ConcretizationError):
+        noted(error)
+    elif backend.is_stand_in(bottom(x)):
+        noted(error, f"{asked}: a plain value was asked of one that is not known yet, got {describe(x)}{user_line()}.")
 
 
 def _int(x: Tracer) -> int:
@@ -311,10 +322,8 @@ def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
             return convert(constant_array(x, asked), *args, **kwargs)
         try:
             return convert(x.value, *args, **kwargs)
-        except TypeError:  # JAX does not know the value yet, and who catches this would go on without it
-            refused[threading.get_ident()] = (
-                f"{asked}: a plain value was asked of one that is not known yet, got {describe(x)}{user_line()}."
-            )
+        except TypeError as error:  # JAX does not know the value yet
+            _note(asked, x, error)
             raise
 
     return method

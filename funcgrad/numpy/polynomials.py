@@ -18,6 +18,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
 from funcgrad.numpy import signals
+from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy.creation import as_value, asarray, copy, new, zeros_like
 from funcgrad.numpy.diagonals import vander
 from funcgrad.numpy.elementwise import array_equal, negative
@@ -53,6 +54,7 @@ def truth(condition: Any) -> bool | None:
     try:
         return agreed(condition)
     except TypeError:
+        forgive()
         return None
 
 

@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.concretization import refused
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.numpy_code.names import homes_of
 from funcgrad.numpy_code.sparse.objects import holds_values, plain_matrix, standing_for
+from funcgrad.running import refused
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
 #: The types of functions that Cython, f2py, Numba and others make.

@@ -13,7 +13,6 @@ import funcgrad.numpy as fnp
 from funcgrad.backend import is_stand_in
 from funcgrad.batching import shared
 from funcgrad.core import Tracer
-from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.numpy.concretization import check_text, concrete
 from funcgrad.numpy.creation import new
@@ -95,7 +94,7 @@ def whole(x: Any) -> Any:
     one = shared(x)
     try:
         return steer(one, int(concrete(one, "int(x)", steers=False)))
-    except ConcretizationError:
+    except TypeError:  # of several examples, or of a value that JAX knows later
         return fnp.astype(x, np.int64)
 
 

@@ -15,7 +15,8 @@ from funcgrad.batching import BatchTrace, in_batch, is_batched
 from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import forgive, refused
+from funcgrad.numpy.concretization import forgive
+from funcgrad.running import refused
 
 __all__ = ["each_in_turn", "is_public"]
 

@@ -16,7 +16,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
-from funcgrad.numpy.concretization import keeping, refused
+from funcgrad.numpy.concretization import keeping
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import is_seen, original, originals
 from funcgrad.numpy_code.functions import Built, closed, still_fits
@@ -24,6 +24,7 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN, leave, of_thread
 from funcgrad.numpy_code.scope import names_behind, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
+from funcgrad.running import refused
 from funcgrad.writable import Proxy, inside
 
 _LEVELS = {
@@ -432,7 +433,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         error: what was raised.
         before: an error that was handled already when it was raised.
     """
-    if refused and refused.get(get_ident()):
+    message = refused.get(get_ident())
+    if message and message != str(error):
         return True  # compiled code, and other threads, may have raised another error after it
     seen: BaseException | None = error
     while seen is not None and seen is not before:

@@ -20,6 +20,7 @@ from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.graph import steer
 from funcgrad.kinds.linear import reshape
 from funcgrad.kinds.rules import FROM_LISTS
+from funcgrad.running import noted
 from funcgrad.typing import Shape
 
 __all__ = [
@@ -142,12 +143,18 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
     given = mask = shared(mask)
     while isinstance(mask, Tracer):
         if is_batched(mask):
-            raise ConcretizationError(
+            error = ConcretizationError(
                 f"{what}: the number of selected elements depends on the values of a batched array, got a mask "
                 f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."
             )
+            raise noted(error)
         mask = mask.value
-    found: np.ndarray = steer(given, np.asarray(mask))
+    try:
+        values = np.asarray(mask)
+    except TypeError as error:
+        noted(error, f"{what}: the mask is not known yet.")
+        raise
+    found: np.ndarray = steer(given, values)
     return found
 
 

@@ -18,7 +18,7 @@ import funcgrad.numpy as fnp
 from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
 from funcgrad.errors import ConversionError
 from funcgrad.interop import jit
-from funcgrad.numpy.concretization import refused
+from funcgrad.running import refused
 
 WHOLE = {
     "f-string": lambda x: float(f"{x}"),

@@ -5,13 +5,15 @@ import struct
 from array import array
 from itertools import product
 
+import jax
 import numpy as np
 import pytest
 from helpers import differences
 from scipy.linalg.blas import dnrm2
 
 from funcgrad import as_written, checkpoint, grad, hessian, jvp, vmap
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError, StagingError
+from funcgrad.interop import jit, to_jax
 
 
 def distance(x):
@@ -128,3 +130,44 @@ def test_another_way_to_the_same_number_is_taken():
         grad(fallback)(0.3)
     with pytest.raises(ConversionError, match="went on"):  # it cannot be compared for each example
         vmap(grad(fallback))(np.array([0.3, 0.4]))
+
+
+def branch(x):
+    return x[0] if x[0] > 0 else -x[0]
+
+
+def selected(x):
+    return x[x > 0].sum()
+
+
+def counted(x):
+    return [1.0, 2.0, 3.0][int(abs(x[1]))] * x[0]
+
+
+def repeated(x):
+    return sum(x[0] for _ in range(int(x[1] > 1) + 1))
+
+
+UNANSWERED = [branch, selected, counted, repeated]
+EXAMPLES = np.array([[0.7, 1.3], [-0.4, 0.5]])
+
+
+@pytest.mark.parametrize("way", [excepted, suppressed])
+@pytest.mark.parametrize("ask", UNANSWERED)
+def test_questions_that_have_no_one_answer(ask, way):
+    """A function of a batch, or one that is compiled, does not go on in the way that it takes after an error."""
+    f = lambda x: way(ask, x, lambda x: 7.0 * x[1])
+    for run in (vmap(f), vmap(grad(f)), jit(vmap(f))):
+        with pytest.raises((ConversionError, StagingError, ConcretizationError), match=r"asked|known|depends on"):
+            run(EXAMPLES)
+    for run in (jit(f), jit(grad(f)), jax.jit(to_jax(f))):
+        with pytest.raises((ConversionError, StagingError), match="known"):
+            run(EXAMPLES[0])
+    assert f(EXAMPLES[0]) == ask(EXAMPLES[0])
+    assert grad(f)(EXAMPLES[0]) == pytest.approx(differences(ask, EXAMPLES[0]))
+
+
+def test_integers_of_values_that_are_not_known():
+    f = lambda x: int(x[1]) * x[0]
+    assert jit(f)(EXAMPLES[0]) == pytest.approx(0.7)
+    assert jit(grad(f))(EXAMPLES[0]) == pytest.approx([1.0, 0.0])

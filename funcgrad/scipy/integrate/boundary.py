@@ -11,6 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
+from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Pattern
@@ -152,6 +153,7 @@ class _Search:
                 self.results.append(self.solve(bare, guesses))
                 return self._gathered(np.int64(0))
             except (ConcretizationError, NotDifferentiableError):
+                forgive()
                 parted = self._parted(functions, guesses)
                 held = [value for part in parted if part is not None for value in part.held]
                 given = stop_gradient([*held, *guesses])

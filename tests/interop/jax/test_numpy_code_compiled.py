@@ -141,7 +141,6 @@ UNKNOWN = {
     "assertions",
     "cached_recursion",
     "comprehensions",
-    "used_as_integers",
     "sorting",
     "exceptions",
     "while_loops",

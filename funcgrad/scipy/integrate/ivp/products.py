@@ -225,6 +225,7 @@ class Products:
             try:
                 self._record_all()
             except (BranchError, ConcretizationError, NotDifferentiableError, InputError, TypeError, IndexError):
+                forgive()
                 self._run = self._pull = None  # the function looks at values
 
     def _record_all(self) -> None:
