@@ -27,7 +27,7 @@ from funcgrad.running import noted, refused
 from funcgrad.writable import bottom, buffer, inside, is_buffer
 
 __all__ = [
-    "CONCRETIZATION", "Elsewhere", "check_text", "concrete", "constant", "constant_array", "forgive", "keeping",
+    "CONCRETIZATION", "Elsewhere", "as_number", "check_text", "concrete", "constant", "constant_array", "forgive", "keeping",
     "note_constant", "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
 ]  # fmt: skip
 
@@ -157,6 +157,8 @@ def _check_open(x: Tracer) -> None:
 def _bool(x: Tracer) -> bool:
     """The truth value of one element; it steers Python's control flow and carries no derivative."""
     _check_open(x)
+    if x.dtype.kind != "b" and _batch_below(x) is not None:
+        x = x != 0  # which examples with different numbers may share
     x = shared(x)
     try:
         answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))
@@ -374,21 +376,25 @@ def _stays(x: Any) -> bool:
     return run_here() is not None and (x._trace.as_numpy or isinstance(constant(x), Tracer))
 
 
+def as_number(x: Any) -> Any:
+    """A traced array of one element as a number, which is what ``isinstance`` and ``type`` take it for, too."""
+    x = x.reshape(()) if x.shape else x
+    return x[()] if issubclass(x.__class__, np.ndarray) else x
+
+
 def _item(x: Any, *args: Any) -> Any:
     """One element as a number: of a traced array a traced one, for code that was built anew."""
     if not _stays(x):
         return _of_ndarray("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
-    return (
-        x[place] if len(place) > 1 or (place and x.ndim == 1) else x.reshape(-1)[place[0]] if place else x.reshape(())
-    )
+    return x[place] if len(place) > 1 or (place and x.ndim == 1) else x.reshape(-1)[place[0]] if place else as_number(x)
 
 
 def _list(x: Any) -> Any:
     """Nested lists of the elements, as ``_item`` has them."""
     if not _stays(x):
         return _of_ndarray("tolist")(x)
-    return [_list(row) for row in x] if x.ndim else x
+    return [_list(row) for row in x] if x.ndim else as_number(x)
 
 
 def _of_ndarray(name: str) -> Callable[..., Any]:

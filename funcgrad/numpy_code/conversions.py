@@ -14,12 +14,12 @@ from funcgrad.backend import is_stand_in
 from funcgrad.batching import shared
 from funcgrad.core import Tracer
 from funcgrad.graph import steer
-from funcgrad.numpy.concretization import check_text, concrete
+from funcgrad.numpy.concretization import as_number, check_text, concrete
 from funcgrad.numpy.creation import new
 from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current
-from funcgrad.writable import CONSTANTS, Proxy
+from funcgrad.writable import CONSTANTS, Proxy, bottom
 
 
 def is_traced(x: Any) -> bool:
@@ -60,7 +60,7 @@ def as_float(*args: Any) -> Any:
         return float(*args)
     if x.dtype.kind == "c":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
-    return x.reshape(()).astype(np.float64) if x.shape or x.dtype != np.float64 else x
+    return as_number(x.astype(np.float64) if x.dtype != np.float64 else x)
 
 
 def told_by(x: Any, name: str) -> Any:
@@ -83,7 +83,7 @@ def as_complex(*args: Any) -> Any:
     if not any(map(is_traced, args)):
         check_text(args)
         return complex(*args)
-    return fnp.astype(args[0], np.complex128) if len(args) == 1 else args[0] + 1j * args[1]
+    return as_number(fnp.astype(args[0], np.complex128)) if len(args) == 1 else args[0] + 1j * args[1]
 
 
 def whole(x: Any) -> Any:
@@ -109,14 +109,9 @@ def type_of(*args: Any) -> Any:
         found = type(*args)
         return found.type_of(args[0]) if hasattr(found, "type_of") and len(args) == 1 else found
     x = args[0]
-    shape = x.shape
-    while isinstance(x, Tracer):
-        x = x.value
-    kind = type(x)
-    unknown = is_stand_in(x)  # what is compiled for JAX was written for NumPy
-    if not unknown and not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
-        return kind
-    return np.ndarray if shape else x.dtype.type if unknown or kind is np.ndarray else kind
+    if is_stand_in(bottom(x)):  # what is compiled for JAX was written for NumPy
+        return np.ndarray if x.shape else x.dtype.type
+    return x.__class__
 
 
 class Text(str):
@@ -170,7 +165,8 @@ def scalar(kind: type) -> Any:
         check_text(args)
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
-        return fnp.asarray(args[0]).astype(kind)
+        found = fnp.asarray(args[0]).astype(kind)
+        return found if found.shape else as_number(found)
 
     return made
 
