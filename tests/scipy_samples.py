@@ -595,14 +595,20 @@ FFT = (
         "ifftshift": lambda m, x: m.ifftshift(x),
     }
 )
+BOWL = lambda x: lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4
 OPTIMIZE = {
     "brent": lambda m, x: m.brent(lambda t: (t - x[0]) ** 2 + t**4),
     "fminbound": lambda m, x: m.fminbound(lambda t: (t - x[0]) ** 2 + t**4, 0.0, 2.0),
     "golden": lambda m, x: m.golden(lambda t: (t - x[0]) ** 2 + t**4),
-    "fmin_bfgs": lambda m, x: m.fmin_bfgs(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], disp=0, gtol=1e-10),
-    "fmin": lambda m, x: m.fmin(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], disp=0, xtol=1e-11, ftol=1e-15),
-    "fmin_cg": lambda m, x: m.fmin_cg(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], disp=0, gtol=1e-10),
-    "fmin_l_bfgs_b": lambda m, x: m.fmin_l_bfgs_b(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [0.3], approx_grad=True)[0],
+    "fmin": lambda m, x: m.fmin(BOWL(x), [0.3], disp=0, xtol=1e-11, ftol=1e-15),
+    "fmin_bfgs": lambda m, x: m.fmin_bfgs(BOWL(x), [0.3], disp=0, gtol=1e-10),
+    "fmin_cg": lambda m, x: m.fmin_cg(BOWL(x), [0.3], disp=0, gtol=1e-10),
+    "fmin_cobyla": lambda m, x: m.fmin_cobyla(BOWL(x), [0.3], [lambda p: p[0] + 3], rhoend=1e-12),
+    "fmin_l_bfgs_b": lambda m, x: m.fmin_l_bfgs_b(BOWL(x), [0.3], approx_grad=True, factr=1)[0],
+    "fmin_ncg": lambda m, x: m.fmin_ncg(BOWL(x), [0.3], lambda p: 2 * (p - x[0]) + 4 * p**3, disp=0),
+    "fmin_powell": lambda m, x: m.fmin_powell(BOWL(x), [0.3], disp=0, xtol=1e-11, ftol=1e-15),
+    "fmin_slsqp": lambda m, x: m.fmin_slsqp(BOWL(x), [0.3], disp=0, acc=1e-14),
+    "fmin_tnc": lambda m, x: m.fmin_tnc(BOWL(x), [0.3], approx_grad=True, disp=0, ftol=1e-16)[0],
     "approx_fprime": lambda m, x: m.approx_fprime(x, lambda p: np.sum(p**2)),
     "bisect": lambda m, x: m.bisect(lambda t: t**3 - x[0] * t - x[1], 0.0, 4.0),
     "brenth": lambda m, x: m.brenth(lambda t: t**3 - x[0] * t - x[1], 0.0, 4.0),
@@ -652,7 +658,6 @@ TABLE = {
 #: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
 REFUSED = {
     **scipy_samples_more.REFUSED,
-    "scipy.optimize": words("fmin_l_bfgs_b"),
     "scipy.signal": words("symiirorder1 cspline2d qspline2d"),
 }
 #: Distributions whose density is refused for the same reason.
@@ -661,4 +666,5 @@ REFUSED_DENSITIES = frozenset(words("levy_stable studentized_range"))
 WHOLE = frozenset(("irwinhall", "ksone", "kstwo"))
 #: How far the numbers of SciPy's solvers are off where they stop by default.
 ROUGH = {"approx_fprime": 1e-2, "least_squares": 2e-3, "curve_fit": 1e-2, "golden": 1e-3}
-ROUGH |= {"differential_evolution": 1e-3, "fminbound": 1e-3, "fmin": 1e-2}
+ROUGH |= {"differential_evolution": 1e-3, "fminbound": 1e-3, "fmin": 1e-2, "fmin_cobyla": 1e-3, "fmin_ncg": 1e-3}
+ROUGH |= {"fmin_powell": 1e-3, "fmin_tnc": 5e-3}

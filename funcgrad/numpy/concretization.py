@@ -27,8 +27,8 @@ from funcgrad.running import noted, refused
 from funcgrad.writable import bottom, buffer, inside, is_buffer
 
 __all__ = [
-    "CONCRETIZATION", "Elsewhere", "as_number", "check_text", "concrete", "constant", "constant_array", "forgive", "keeping",
-    "note_constant", "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
+    "CONCRETIZATION", "Elsewhere", "as_number", "check_text", "concrete", "constant", "constant_array", "forgive",
+    "keeping", "note_constant", "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
 ]  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _bool(x: Tracer) -> bool:
     """The truth value of one element; it steers Python's control flow and carries no derivative."""
     _check_open(x)
     if x.dtype.kind != "b" and _batch_below(x) is not None:
-        x = x != 0  # which examples with different numbers may share
+        x = operator.ne(x, 0)  # which examples with different numbers may share
     x = shared(x)
     try:
         answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))

@@ -13,6 +13,7 @@ import funcgrad.numpy as fnp
 from funcgrad.backend import is_stand_in
 from funcgrad.batching import shared
 from funcgrad.core import Tracer
+from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
 from funcgrad.numpy.concretization import as_number, check_text, concrete
 from funcgrad.numpy.creation import new
@@ -123,7 +124,10 @@ class Text(str):
         return self
 
     def __mod__(self, values: Any) -> str:
-        text = str.__mod__(self, _shown(values))
+        try:
+            text = str.__mod__(self, _shown(values))
+        except ConcretizationError:
+            text = _of_examples(self, values)
         traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]
         if not traced or text == self:
             return text
@@ -132,6 +136,15 @@ class Text(str):
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
         whole = alone and (has_all_digits(self) or self.strip() == "%s")
         return Shown.of(text, traced[0], whole)
+
+
+def _of_examples(text: str, values: Any) -> str:
+    """``text % values`` of the first examples of a ``vmap``, where these differ."""
+    parts = values if type(values) is tuple else (values,)
+    rows = [np.ravel(bottom(x)).tolist() if is_traced(x) and not is_stand_in(bottom(x)) else [x] for x in parts]
+    count = max(map(len, rows))
+    texts = [str.__mod__(text, tuple([row[i % len(row)] for row in rows])) for i in range(min(count, 3))]
+    return " | ".join(texts + ["..."] * (count > len(texts)))
 
 
 def filled(value: Any) -> Any:
@@ -165,8 +178,11 @@ def scalar(kind: type) -> Any:
         check_text(args)
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
             return kind(*args, **kwargs)
-        found = fnp.asarray(args[0]).astype(kind)
-        return found if found.shape else as_number(found)
+        found = fnp.asarray(args[0])
+        if issubclass(kind, np.integer) and not found.shape:
+            found = whole(found)  # Python goes on by it
+            return found if is_traced(found) else kind(found)
+        return fnp.astype(found, kind) if found.shape else as_number(fnp.astype(found, kind))
 
     return made
 

@@ -23,43 +23,49 @@ def _own(name: str) -> Any:
     return getattr(import_module("funcgrad.scipy.optimize"), name)
 
 
-def _fmin(
-    func: Any,
-    x0: Any,
-    args: Any = (),
-    xtol: float = 1e-4,
-    ftol: float = 1e-4,
-    maxiter: Any = None,
-    maxfun: Any = None,
-    full_output: Any = 0,
-    disp: Any = 1,
-    retall: Any = 0,
-    callback: Any = None,
-    initial_simplex: Any = None,
-) -> Any:
-    """``scipy.optimize.fmin``."""
-    if retall:
-        raise ConversionError(
-            "fmin: the points that a search passes have no derivative of use, got retall=True. Leave it out."
-        )
-    limits = {"maxiter": maxiter, "maxfev": maxfun, "initial_simplex": initial_simplex}
-    options = {"xatol": xtol, "fatol": ftol, "disp": bool(disp), **{k: v for k, v in limits.items() if v is not None}}
-    found = _own("minimize")(func, x0, args, method="Nelder-Mead", callback=callback, options=options)
-    return (found.x, found.fun, found.nit, found.nfev, found.status) if full_output else found.x
+def _unpacked(args: Any) -> Any:
+    """Further arguments: these functions of SciPy unpack lists, too."""
+    return tuple(args) if isinstance(args, list) else args
 
 
-def _golden(
-    func: Any,
-    args: Any = (),
-    brack: Any = None,
-    tol: Any = 1.4901161193847656e-08,
-    full_output: Any = 0,
-    maxiter: int = 5000,
-) -> Any:
-    """``scipy.optimize.golden``."""
-    options = {"xtol": tol, "maxiter": maxiter}
-    found = _own("minimize_scalar")(func, brack, args=args, method="golden", options=options)
-    return (found.x, found.fun, found.nfev) if full_output else found.x
+def _search(module: str, name: str, method: str) -> Callable[..., Any]:
+    """The search that SciPy's older functions call, ``fmin_bfgs`` and the like, and ``minimize`` for that method."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        theirs = inspect.signature(getattr(import_module(module), name))
+        given = dict(theirs.bind(*args, **kwargs).arguments)
+        if given.pop("return_all", False):
+            raise ConversionError(
+                f"optimize, method {method}: the points that a search passes have no derivative of use, got "
+                "retall=True. Leave it out."
+            )
+        given |= given.pop("unknown_options", {})
+        fun, start = given.pop("func", None) or given.pop("fun"), given.pop("x0")
+        further = _unpacked(given.pop("args", ()))
+        if type(fun).__name__ == "MemoizeJac":  # it remembers what it gave for plain values
+            fun, given["jac"] = fun.fun, True
+        named = {key: value for key in _NAMED & given.keys() if (value := given.pop(key)) is not None}
+        if not np.size(named.get("bounds", 0)):
+            del named["bounds"]
+        options = {key: value for key, value in given.items() if value is not theirs.parameters[key].default}
+        found = _own("minimize")(fun, start, further, method=method, options=options, **named)
+        return type(found)({"hess_inv": None, "direc": None, **found})  # what has no derivative is not there
+
+    return call
+
+
+#: What ``minimize`` takes by these names; the rest are options.
+_NAMED = {"bounds", "callback", "constraints", "hess", "hessp", "jac"}
+
+
+def _search_on_a_line(method: str) -> Callable[..., Any]:
+    """The same for ``brent``, ``fminbound`` and ``golden``."""
+    where = "bounds" if method == "bounded" else "bracket"
+
+    def call(func: Any, within: Any = None, args: Any = (), **options: Any) -> Any:
+        return _own("minimize_scalar")(func, args=_unpacked(args), method=method, options=options, **{where: within})
+
+    return call
 
 
 def _among_many(module: str, name: str) -> Callable[..., Any]:
@@ -74,7 +80,8 @@ def _among_many(module: str, name: str) -> Callable[..., Any]:
                     f"optimize.{name}: with {told} the answer has no derivative rule, got traced values. Take "
                     "optimize.minimize from the point that it finds with stop_gradient of what is traced."
                 )
-        func, bounds, args = options.pop("func"), options.pop("bounds"), options.pop("args", ())
+        func, bounds = options.pop("func"), options.pop("bounds")
+        args = _unpacked(options.pop("args", ()))
         begins = "x0" in options and options["x0"] is not None
         x0 = options.pop("x0", None)
         options = {key: value.source if type(value) is Random else value for key, value in options.items()}
@@ -111,6 +118,22 @@ MINIMA: dict[tuple[str, str], Any] = {
             ("_shgo", "shgo"),
         )
     },
-    ("scipy.optimize._optimize", "fmin"): _fmin,
-    ("scipy.optimize._optimize", "golden"): _golden,
+    **{
+        (f"scipy.optimize.{home}", name): _search(f"scipy.optimize.{home}", name, method)
+        for home, name, method in (
+            ("_optimize", "_minimize_bfgs", "BFGS"),
+            ("_optimize", "_minimize_cg", "CG"),
+            ("_optimize", "_minimize_neldermead", "Nelder-Mead"),
+            ("_optimize", "_minimize_newtoncg", "Newton-CG"),
+            ("_optimize", "_minimize_powell", "Powell"),
+            ("_cobyla_py", "_minimize_cobyla", "COBYLA"),
+            ("_lbfgsb_py", "_minimize_lbfgsb", "L-BFGS-B"),
+            ("_slsqp_py", "_minimize_slsqp", "SLSQP"),
+            ("_tnc", "_minimize_tnc", "TNC"),
+        )
+    },
+    **{
+        ("scipy.optimize._optimize", f"_minimize_scalar_{method}"): _search_on_a_line(method)
+        for method in ("bounded", "brent", "golden")
+    },
 }

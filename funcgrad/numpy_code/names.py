@@ -272,7 +272,7 @@ def when_called(value: Any) -> Any:
         >>> when_called(float)("1.5"), when_called(np.float32)(2), when_called(len) is len
         (1.5, np.float32(2.0), True)
     """
-    if isinstance(value, type) and issubclass(value, np.inexact):
+    if isinstance(value, type) and issubclass(value, np.number):
         return scalar(value)
     try:
         found = CONVERSIONS.get(value)

@@ -126,6 +126,12 @@ def test_bool_of_a_batch_names_vmap_and_where(run, fun):
     assert here(fun) in message
 
 
+def test_bool_of_a_batch_of_numbers_of_one_truth():
+    x = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(vmap(lambda x: x if x else 0.0)(x), x)
+    np.testing.assert_array_equal(vmap(grad(lambda x: x * x if x and not x - x else 0.0))(x), 2 * x)
+
+
 def alike(fun):
     """``fun`` in a batch whose examples go the same way, as it is, in other transforms, and recorded."""
     xs = np.array([[1.0, 2.0, -3.0], [4.0, 0.5, -0.1]])

@@ -1080,3 +1080,61 @@ def test_an_operation_in_a_function_built_anew_keeps_its_rule():
     other = elementwise("steep", lambda xp, x: np.sin(x), dx=lambda x: 3.0 * np.cos(x))
     for f in (steep, other):
         assert grad(f)(0.0) == grad(from_numpy(f))(0.0) == grad(from_numpy(lambda x, f=f: f(x)))(0.0) == 3.0
+
+
+NUMBERS = {
+    "float": lambda x: float(x),
+    "item": lambda x: x.item(),
+    "tolist": lambda x: x.tolist(),
+    "item of some": lambda x: np.stack([x, x]).item(1),
+    "float64": lambda x: np.float64(x),
+    "float32": lambda x: np.float32(x),
+    "complex": lambda x: complex(x).real,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_of_an_array_without_axes_is_a_number(name):
+    def f(x):
+        number = NUMBERS[name](np.asarray(math.sin(x[0])).reshape(()))
+        seen.append((type(number) is np.ndarray, isinstance(number, np.ndarray), isinstance(number, float)))
+        return number * 2.0
+
+    seen, kinds = [], []
+    for run in (f, grad(f), lambda x: jvp(f, (x,), (x,)), lambda x: grad(lambda t: grad(f)(x * t)[0])(1.0)):
+        run(np.array([0.7]))
+        kinds.append(seen[-1])
+    assert len(set(kinds)) == 1
+    assert grad(f)(np.array([0.7]))[0] == pytest.approx(2 * np.cos(0.7))
+
+
+def test_type_and_isinstance_of_arrays_without_axes_agree():
+    def f(x):
+        y = x.reshape(())
+        seen.append((type(y), isinstance(y, np.ndarray), isinstance(y, float)))
+        return math.sin(float(y))
+
+    seen = []
+    f(np.array([0.5]))
+    grad(f)(np.array([0.5]))
+    assert seen[-1] == seen[0] == (np.ndarray, True, False)
+
+
+def test_whole_numbers_of_numpy_in_a_batch():
+    def f(x):
+        kind = np.int32
+        return math.sin(x) * np.int64(x) + kind(2 * x)
+
+    x = np.array([1.5, 2.5])
+    np.testing.assert_allclose(vmap(f)(x), [f(one) for one in x])
+    np.testing.assert_allclose(vmap(grad(f))(x), np.cos(x) * np.floor(x))
+
+
+def test_texts_of_a_batch_are_those_of_its_examples():
+    def f(x):
+        texts.append("%.1f of %d" % (math.exp(x), 3))  # noqa: UP031
+        return x
+
+    texts = []
+    vmap(f)(np.zeros(4) + np.arange(4.0))
+    assert texts[-1] == "1.0 of 3 | 2.7 of 3 | 7.4 of 3 | ..."

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.integrate as si
 import scipy.optimize as so
 import scipy.sparse
 from helpers import differences
@@ -623,3 +624,49 @@ def test_a_batch_of_which_one_search_begins_at_the_minimum():
     """BFGS has an inverse Hessian of integers there, and of other numbers elsewhere."""
     f = lambda a: optimize.minimize(lambda t: (t[0] - a) ** 2 + t[0] ** 4, [1.0], method="BFGS").x[0]
     np.testing.assert_allclose(vmap(f)(np.array([2.0, 3.0])), [f(2.0), 1.0], rtol=1e-6)
+
+
+OLDER = {
+    "fmin": lambda f, slope: so.fmin(f, [1.0], disp=0, xtol=1e-11, ftol=1e-15),
+    "fmin_bfgs": lambda f, slope: so.fmin_bfgs(f, [1.0], slope, disp=0, full_output=True)[0],
+    "fmin_cg": lambda f, slope: so.fmin_cg(f, [1.0], slope, disp=0),
+    "fmin_ncg": lambda f, slope: so.fmin_ncg(f, [1.0], slope, disp=0),
+    "fmin_powell": lambda f, slope: so.fmin_powell(f, [1.0], disp=0, full_output=True)[0],
+    "fmin_l_bfgs_b": lambda f, slope: so.fmin_l_bfgs_b(lambda x: (f(x), slope(x)), [1.0])[0],
+    "fmin_l_bfgs_b, bounds": lambda f, slope: so.fmin_l_bfgs_b(f, [1.0], slope, bounds=[(0, 5)])[0],
+    "fmin_tnc": lambda f, slope: so.fmin_tnc(f, [1.0], slope, disp=0)[0],
+    "fmin_slsqp": lambda f, slope: so.fmin_slsqp(f, [1.0], fprime=slope, disp=0, full_output=True)[0],
+    "fmin_cobyla": lambda f, slope: so.fmin_cobyla(f, [1.0], lambda x: x + 3, rhoend=1e-12),
+    "brent": lambda f, slope: so.brent(f, brack=(1.0, 1.5)),
+    "fminbound": lambda f, slope: so.fminbound(f, -1.0, 3.0),
+    "golden": lambda f, slope: so.golden(f, brack=(0.5, 1.1, 2.5), tol=1e-12),
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_older_names_have_the_derivative_of_the_minimum_where_the_search_begins_at_it(name):
+    def found(s):
+        least = OLDER[name](lambda x: np.sum((x - s) ** 2) + s * np.sum(x), lambda x: 2 * (x - s) + s)
+        return np.sum(least)
+
+    assert grad(found)(2.0) == pytest.approx(0.5, abs=1e-6)
+    assert vmap(grad(found))(np.array([2.0, 3.0])) == pytest.approx(0.5, abs=1e-6)
+
+
+WITH_LISTS = {
+    "newton": lambda f: so.newton(f, np.array([1.0]), args=[2.0, 0.3]),
+    "fixed_point": lambda f: so.fixed_point(lambda x, a, b: x - 0.2 * f(x, a, b), 1.0, args=[2.0, 0.3]),
+    "least_squares": lambda f: so.least_squares(f, [1.0], args=[2.0, 0.3]).x,
+    "fmin_bfgs": lambda f: so.fmin_bfgs(lambda x, a, b: np.sum(f(x, a, b) ** 2), [1.0], args=[2.0, 0.3], disp=0),
+    "fminbound": lambda f: so.fminbound(lambda x, a, b: f(x, a, b) ** 2, 0.0, 2.0, args=[2.0, 0.3]),
+    "nquad": lambda f: si.nquad(f, [(0.0, 1.0)], args=[2.0, 0.3])[0],
+    "dblquad": lambda f: si.dblquad(lambda y, x, a, b: f(x, a, b), 0.0, 1.0, 0.0, 1.0, args=[2.0, 0.3])[0],
+}
+
+
+@pytest.mark.parametrize("name", WITH_LISTS)
+def test_further_arguments_in_a_list_are_several_where_scipy_unpacks_it(name):
+    def found(s):
+        return np.sum(WITH_LISTS[name](lambda x, a, b: s * a * x**2 - b - 1.0))
+
+    np.testing.assert_allclose(grad(found)(1.1), differences(found, 1.1, 1e-4), rtol=2e-3)

@@ -527,7 +527,7 @@ def _nested(
 ) -> tuple[Any, Any]:
     """The integral over the first variable inside that over the second, and so on."""
     check_callable(f"integrate.{name}", func)
-    args = args if isinstance(args, tuple) else (args,)
+    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
 
     def limits(low: Limit, high: Limit) -> Callable[..., tuple[Any, Any]]:
         count = len(args)
@@ -567,7 +567,7 @@ def nquad(
         (6.0, np.float64(2.0))
     """
     check_callable("integrate.nquad", func)
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    args = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
     plain = is_plain(*tree.leaves(args), *[end for pair in ranges if not callable(pair) for end in pair])
     if plain and not inside():
         theirs: Callable[..., tuple[Any, ...]] = import_scipy("integrate.nquad", "scipy.integrate").nquad

@@ -124,7 +124,7 @@ def least_squares(
     # The oldest SciPy that will do has not all of these, and another default for the last.
     other = {"tr_options": tr_options, "callback": callback, "workers": workers, "x_scale": x_scale}
     known |= {key: value for key, value in other.items() if value is not None}
-    return _squares(fun, x0, jac, bounds, loss, f_scale, (as_args(args), kwargs or {}), known)
+    return _squares(fun, x0, jac, bounds, loss, f_scale, (as_args(args, unpacks=True), kwargs or {}), known)
 
 
 def _squares(

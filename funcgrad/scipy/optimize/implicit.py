@@ -82,9 +82,9 @@ class Found(NamedTuple):
     result: Any
 
 
-def as_args(args: Any) -> tuple[Any, ...]:
-    """Further arguments, of which one may stand alone."""
-    return args if isinstance(args, tuple) else (args,)
+def as_args(args: Any, unpacks: bool = False) -> tuple[Any, ...]:
+    """Further arguments, of which one may stand alone; a list is one too, but for functions of SciPy that unpack it."""
+    return tuple(args) if isinstance(args, (tuple, list) if unpacks else tuple) else (args,)
 
 
 def plain(call: str, y: Any) -> Any:

@@ -172,7 +172,7 @@ def newton(
         array([[0.333333, 0.      ],
                [0.      , 0.083333]])
     """
-    call, args = "optimize.newton", as_args(args)
+    call, args = "optimize.newton", as_args(args, unpacks=True)
     check_callable(call, func)
     optimize = import_scipy(call)
     several = np.size(x0) > 1

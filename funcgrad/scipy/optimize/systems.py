@@ -225,7 +225,7 @@ def fixed_point(
         >>> grad(lambda a: optimize.fixed_point(lambda x: np.cos(a * x), 0.5))(1.0).round(6)
         np.float64(-0.297474)
     """
-    call, args = "optimize.fixed_point", as_args(args)
+    call, args = "optimize.fixed_point", as_args(args, unpacks=True)
     check_callable(call, func)
     optimize = import_scipy(call)
 
