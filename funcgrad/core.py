@@ -58,7 +58,8 @@ next_level = itertools.count(1).__next__
 
 #: The ``alias`` of values that are read-only.
 READ_ONLY: Final = object()
-_PYTHON = frozenset((bool, int, float, complex))
+_WHOLE = frozenset((bool, int))
+_PYTHON = _WHOLE | {float, complex}
 
 
 class Trace:
@@ -296,6 +297,7 @@ class Primitive:
         "loose",
         "multiple",
         "name",
+        "of_numbers",
         "operator",
         "reuse",
         "reverse",
@@ -329,6 +331,8 @@ class Primitive:
         self.operator: str | None = None
         #: Whether the result on Python numbers alone is a Python number, as that of an operator is.
         self.arithmetic = False
+        #: What computes that where Python's operator raises errors, or has complex results, and NumPy's function not.
+        self.of_numbers: Primitive | None = None
         self.reuse = reuse
         self._kernels: dict[Any, Callable[..., Any]] = {}
 
@@ -404,11 +408,13 @@ class Primitive:
             return runner.run(self, args, params)
         return self.compute(args, params)
 
-    def as_python(self, args: Sequence[Any], ans: Any) -> Any:
-        """``ans``, the result on what tracers held; of arithmetic a Python number where all that was, too."""
-        if self.arithmetic and issubclass(type(ans), np.generic) and _PYTHON.issuperset(map(type, args)):
-            return ans.item()
-        return ans
+    def lowered(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The result on what tracers held, which blocks can observe; of arithmetic on Python numbers alone Python's."""
+        numbers = self.arithmetic and _PYTHON.issuperset(map(type, args))
+        if numbers and self.of_numbers is not None and not _WHOLE.issuperset(map(type, args)):
+            return bind(self.of_numbers, args, params)
+        ans = self.call(*args, **params) if blocks.here() is None else bind(self, args, params)
+        return ans.item() if numbers and issubclass(type(ans), np.generic) else ans
 
     def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Call the kernel."""
@@ -454,7 +460,7 @@ def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[s
         lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
         if state.watch is not None:
             state.watch.hidden(top, args)
-        return primitive.as_python(lowered, bind(primitive, lowered, params))
+        return primitive.lowered(lowered, params)
     if state.watch is not None:
         return state.watch.process(top, primitive, args, params)
     top.wake()

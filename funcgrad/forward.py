@@ -44,7 +44,7 @@ class ForwardTrace(Trace):
             if type(arg) is Tracer and arg._trace is self:
                 lowered[position], tangents[position] = arg.value, arg.tangent
         if primitive.forward is None:
-            return primitive.as_python(lowered, primitive.call(*lowered, **params))
+            return primitive.lowered(tuple(lowered), params)
         ans, tangent = primitive.forward(tuple(lowered), tuple(tangents), params)
         if tangent is None:
             return ans

@@ -379,7 +379,7 @@ class ReverseTrace(Trace):
                 traced.append(position)
                 parents.append(parent)
         if primitive.reverse is None:
-            return primitive.as_python(lowered, primitive.call(*lowered, **params))
+            return primitive.lowered(tuple(lowered), params)
         ans, pull, saved = primitive.reverse(tuple(lowered), tuple(traced), params)
         if pull is None:
             return ans

@@ -54,7 +54,7 @@ ROWS = [
     Row("x**1.0 at 0", lambda xp, x: x**1.0, 0.0, 1, 1),
     Row("x**2 at 0", lambda xp, x: x**2, 0.0, 0, 0),
     Row("x**2.0 at 0", lambda xp, x: x**2.0, 0.0, 0, 0),
-    Row("x**-1 at 0", lambda xp, x: x**-1, 0.0, -INF, -INF),
+    Row("x**-1 at 0", lambda xp, x: x**-1, np.float64(0.0), -INF, -INF),
     Row("x**x at 0", lambda xp, x: x**x, 0.0, NAN, NAN),
     Row("0**x at 2", lambda xp, x: 0.0**x, 2.0, 0, 0),
     Row("2**x at 0", lambda xp, x: 2.0**x, 0.0, math.log(2), math.log(2)),
@@ -137,7 +137,7 @@ def test_convention_is_that_of_jax(row, mode):
 
 @pytest.mark.usefixtures("_silent")
 def test_powers_of_zero_have_no_second_derivative_in_the_exponent():
-    for exponent in (0.0, -1.0):
+    for exponent in np.array([0.0, -1.0]):  # Python raises an error for its own numbers
         assert np.isnan(grad(lambda y: 0.0**y)(exponent))
         assert np.isnan(grad(grad(lambda y: 0.0**y))(exponent))
         assert np.isnan(grad(lambda x, y=exponent: grad(fnp.power, 1)(x, y))(0.0))

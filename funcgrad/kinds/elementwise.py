@@ -8,18 +8,18 @@ promotion in one run, doubles of one shape above all, it records at once, and ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import abs, add, mul, pow, sub, truediv
+from operator import abs, add, mod, mul, pow, sub, truediv
 from typing import Any
 
 import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, computed, tracer_of, twin
+from funcgrad.core import Primitive, Tracer, tracer_of, twin
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
 from funcgrad.kinds.avals import are_doubles, aval_of, beside_doubles, common_aval, constant_beside
-from funcgrad.kinds.linear import batch_rule, conform
+from funcgrad.kinds.linear import astype, batch_rule, by_operator, conform
 from funcgrad.kinds.partials import Partial, PartialRule, met, product, product_over, scaled, spread
 from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
@@ -35,8 +35,10 @@ _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 #: Types of values in tracers that an operation's kernel takes without conversion.
 _PLAIN = frozenset((ndarray, float, float64))
 _NUMPY = _PLAIN | {np.float32, int}
-#: Operators that compute floats as NumPy does. Python's quotients and powers raise errors, or are complex.
-_CLOSED = (add, sub, mul)
+#: Operators of two floats, which are Python's own: they give floats, or powers that are complex, or raise errors.
+_CLOSED = (add, sub, mul, truediv, mod, pow)
+#: Those that do one of the last two where NumPy's functions do not.
+_RAISING = (truediv, mod, pow)
 #: Operators that treat an array without axes as a number; powers look at Python's numbers.
 _CONVERTING = (add, sub, mul, truediv)
 #: Operators that round differently in Python and in NumPy, for complex numbers or for all.
@@ -97,8 +99,8 @@ def elementwise(
     short = None not in partials[:arity] and arity < 3
     template = (_unary if arity == 1 else _binary) if short else _any
     rules.primitive = primitive
-    if operator is pow:
-        rules.of_doubles = Primitive(name, lambda xp, *args: pow(*args), None, None, primitive.batch)
+    if operator in _RAISING:
+        primitive.of_numbers = by_operator(primitive, operator)
     rules.call = template(primitive, rules, operator)
     return finish(rules.call, primitive)
 
@@ -110,12 +112,11 @@ class _Rules:
         of: the rule of each argument.
         converts: whether the operation takes an array without axes for a number.
         rounds: whether Python's operator rounds otherwise than NumPy's function.
-        of_doubles: where it does so of doubles, what calls the operator.
+        powers: whether it does so of doubles.
     """
 
     primitive: Primitive
     call: Operation
-    of_doubles: Primitive | None = None
 
     def __init__(self, name: str, partials: Sequence[Partial], operator: Callable[..., Any] | None) -> None:
         self.name = name
@@ -123,7 +124,7 @@ class _Rules:
         self.of = [PartialRule(name, n, p, len(partials)) for n, p in zip(NAMES, partials, strict=False)]
         self.functions = {n: f for rule in self.of for n, f in rule.functions.items()}
         self.converts = operator in _CONVERTING
-        self.rounds = operator in _ROUNDING
+        self.rounds, self.powers = operator in _ROUNDING, operator is pow
         self._plans: dict[Any, tuple[Pull | None, list[int], list[bool]]] = {}
         self._pushes: dict[Any, tuple[Callable[..., Any], list[int], list[bool]]] = {}
 
@@ -144,17 +145,17 @@ class _Rules:
         return pull_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
 
     def compute(self, args: tuple[Any, ...], short: bool = True) -> Any:
-        """On what tracers hold: arithmetic of Python numbers alone gives a Python number.
+        """On what tracers hold.
 
         ``short`` says whether there is a short case for such a place of the tracers, which calls Python's operator.
         """
         for x in args if self.rounds else ():
             if type(x) is Tracer and x._trace.repeats:
                 return x._trace.by_rule(self.call, *args, short=short)
-        if self.of_doubles is not None and short and are_doubles(args):
-            return bind(self.of_doubles, args, {})
-        ans = computed(self.call, args, {})
-        return self.primitive.as_python(args, ans) if issubclass(type(ans), np.generic) else ans
+        numbers = self.primitive.of_numbers
+        if numbers is not None and self.powers and short and are_doubles(args):
+            return bind(numbers, args, {})
+        return self.primitive.lowered(args, {})
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """The result, the pull, and what is saved for it, see ``Primitive``."""
@@ -177,7 +178,7 @@ class _Rules:
             likes = [None if one == like else one for one in likes]
         if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
             args = [beside_doubles[a] if type(a) is float or type(a) is int else a for a in args]
-        saved = self._saved((*args, ans), places, as_met, like[1])
+        saved = self._saved((*self._as_result(args, like[1]), ans), places, as_met, like[1])
         return ans, pull, [*saved, *likes] if unlike else saved
 
     def forward(self, args: Any, tangents: Any, params: Any) -> Any:
@@ -190,7 +191,8 @@ class _Rules:
         if plan is None:
             plan = self._pushes[moved] = self._pushed(moved)
         push, places, as_met = plan
-        saved = self._saved((*args, ans), places, as_met, backend.dtype_of(ans))
+        dtype = backend.dtype_of(ans)
+        saved = self._saved((*self._as_result(args, dtype), ans), places, as_met, dtype)
         return ans, spread(push([tangents[i] for i in moved], *saved), ans)
 
     def _planned(self, traced: tuple[int, ...], unlike: bool) -> tuple[Pull | None, list[int], list[bool]]:
@@ -208,6 +210,12 @@ class _Rules:
                 if as_met[k] and not (type(v) is ndarray and v.dtype is dtype):
                     values[k] = met(v, dtype)
         return values
+
+    def _as_result(self, args: Sequence[Any], dtype: np.dtype[Any]) -> Sequence[Any]:
+        """The arguments; the base of a power that is complex too, where Python gave a number such a power."""
+        if not self.powers or dtype.kind != "c" or backend.dtype_of(args[0]).kind == "c":
+            return args
+        return (astype(args[0], to=dtype), *args[1:])
 
     def _pushed(self, moved: tuple[int, ...]) -> tuple[Callable[..., Any], list[int], list[bool]]:
         """The function from tangents of arguments to that of the result, and facts about its values as in ``pull``."""
@@ -276,6 +284,8 @@ _FORM = "None if aval is None else aval_of(ans)"
 _NUMBER_FORM = "float64 if type(ans) is float64 else None"
 #: Whether such a result is no number or array of doubles.
 _FOREIGN = "type(ans) is float or ans.dtype is not DOUBLE"
+#: Whether a power of floats is complex.
+_COMPLEX = "type(ans) is complex or (type(ans) is Tracer and ans.dtype.kind == 'c')"
 #: That of NumPy's own functions: of arrays without axes they give numbers.
 _OWN_FORM = "aval or (float64 if type(ans) is float64 else aval)"
 
@@ -497,17 +507,18 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     in_any_shape = in_columns(plain, kernel) if isinstance(plain, np.ufunc) else kernel
     primitive.prefer(in_any_shape, 2)
 
-    def made(template: str, texts: dict[str, str], foreign: str, **values: Any) -> Any:
-        """NumPy's own functions keep shape and dtype; of others that is seen."""
+    def made(template: str, texts: dict[str, str], leave: str, **values: Any) -> Any:
+        """NumPy's own functions keep shape and dtype, but powers of floats; of others that is seen."""
         own = primitive.impl is None
-        text = template.format(check="" if own else foreign, form=_OWN_FORM if own else _FORM, **texts)
+        other = _FOREIGN if not own else _COMPLEX if rules.powers else ""
+        check = f"if {other}:\n            {leave}" if leave and other else ""
+        text = template.format(check=check, form=_OWN_FORM if own else _FORM, **texts)
         return function(primitive.name, text, _SHARED, **values)
 
     pulls, records = _records(rules, unlike=False)
     pulls_unlike, records_unlike = _records(rules, unlike=True)
-    differs = operator is pow  # of doubles too
     whole = lambda x, y: call(x, y)
-    again = (lambda x, y: rules.compute((x, y))) if differs else whole
+    again = (lambda x, y: rules.compute((x, y))) if rules.powers else whole
     beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
     alike = {n + "_alike": text for n, text in records.items()}
     unlike = made(
@@ -528,7 +539,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     push = made(
         _PUSH,
         tangents,
-        f"if {_FOREIGN}:\n            return None",
+        "    return None",
         again=again,
         kernel=kernel,
         push_unlike=push_unlike,
@@ -537,8 +548,8 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     )
     call: Operation = made(
         _BINARY,
-        {**records, "again": "again" if differs else "operation"},
-        f"if {_FOREIGN}:\n                return bind(primitive, (x, y), {{}})",
+        {**records, "again": "again" if rules.powers else "operation"},
+        "    return bind(primitive, (x, y), {})",
         primitive=primitive,
         kernel=kernel,
         plain=plain,

@@ -73,6 +73,11 @@ def batch_rule(batching: Batching, call: Operation) -> BatchRule:
     return lambda size, args, batched, params: (rule(call, size, args, batched, params), True)
 
 
+def by_operator(primitive: Primitive, operator: Callable[..., Any]) -> Primitive:
+    """What computes ``primitive`` as Python's ``operator`` does, see ``Primitive.of_numbers``."""
+    return Primitive(primitive.name, lambda xp, *args: operator(*args), None, None, primitive.batch)
+
+
 def to_batch(x: Any, size: int) -> Any:
     """``x`` repeated along a new leading axis."""
     return broadcast_to(x, to=(size, *backend.shape_of(x)))
@@ -276,6 +281,8 @@ def nondifferentiable(
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
     primitive.operator = None if operator is None else operator.__name__
     primitive.arithmetic = arithmetic
+    if arithmetic and operator is not None:
+        primitive.of_numbers = by_operator(primitive, operator)
     kernel = primitive.kernel(np)
     return finish(call, primitive)
 

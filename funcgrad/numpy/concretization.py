@@ -27,8 +27,8 @@ from funcgrad.running import noted, refused
 from funcgrad.writable import bottom, buffer, inside, is_buffer
 
 __all__ = [
-    "CONCRETIZATION", "Elsewhere", "as_number", "check_text", "concrete", "constant", "constant_array", "forgive",
-    "keeping", "note_constant", "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
+    "CONCRETIZATION", "Elsewhere", "as_number", "as_python", "check_text", "concrete", "constant", "constant_array",
+    "forgive", "keeping", "note_constant", "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
 ]  # fmt: skip
 
 
@@ -382,19 +382,44 @@ def as_number(x: Any) -> Any:
     return x[()] if issubclass(x.__class__, np.ndarray) else x
 
 
+def as_python(x: Any) -> Any:
+    """A traced number of NumPy's as one of Python's, whose operators raise errors: another object for the same value.
+
+    Of many examples, and in recordings, which compute with NumPy's numbers, it stays what it is.
+    """
+    value, trace = x.value, x._trace
+    if trace.hidden or trace.repeats:
+        return x
+    if type(value) is np.float64:
+        found: Any = float(value)
+    else:
+        found = as_python(value) if type(value) is Tracer else _plain_number(value)
+        if found is value:
+            return x
+    made = Tracer()  # no twin, which threads wait for: nobody writes to a number
+    made.value, made._trace, made.link, made.form = found, trace, x.link, None
+    return made
+
+
+def _plain_number(value: Any) -> Any:
+    """A complex number as Python's. One of single precision has a record in single precision."""
+    return value.item() if type(value) is np.complex128 else value
+
+
 def _item(x: Any, *args: Any) -> Any:
     """One element as a number: of a traced array a traced one, for code that was built anew."""
     if not _stays(x):
         return _of_ndarray("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
-    return x[place] if len(place) > 1 or (place and x.ndim == 1) else x.reshape(-1)[place[0]] if place else as_number(x)
+    one = x[place] if len(place) > 1 or (place and x.ndim == 1) else x.reshape(-1)[place[0]] if place else as_number(x)
+    return as_python(one)
 
 
 def _list(x: Any) -> Any:
     """Nested lists of the elements, as ``_item`` has them."""
     if not _stays(x):
         return _of_ndarray("tolist")(x)
-    return [_list(row) for row in x] if x.ndim else as_number(x)
+    return [_list(row) for row in x] if x.ndim else as_python(as_number(x))
 
 
 def _of_ndarray(name: str) -> Callable[..., Any]:

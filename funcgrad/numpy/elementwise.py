@@ -162,6 +162,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
         >>> fnp.divmod(7.0, 3.0)
         (np.float64(2.0), np.float64(1.0))
     """
+    x1, x2 = arithmetic.as_numpy(x1, x2), arithmetic.as_numpy(x2, x1)
     return comparison.floor_divide(x1, x2), arithmetic.remainder(x1, x2)
 
 

@@ -30,8 +30,7 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         InputError: the result was to be written into an ndarray (``out=``, ``a += x``), or left out in places.
     """
     if not kwargs and method == "__call__" and ufunc in _COMPUTE:  # the commonest, such as an operator
-        compute = _COMPUTE[ufunc]
-        return x._trace.by_numpy(compute, *inputs) if x._trace.repeats else compute(*inputs)
+        return x._trace.by_numpy(_COMPUTE[ufunc], *inputs) if x._trace.repeats else _CALLED[ufunc](*inputs)
     own = UFUNCS.get(ufunc)
     if own is None:
         return _other_ufunc(ufunc, method, inputs, kwargs)
@@ -40,6 +39,11 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
 
 #: What computes NumPy's ufuncs without options.
 _COMPUTE: dict[np.ufunc, Any] = {ufunc: vars(own)["compute"] for ufunc, own in UFUNCS.items()}
+#: What is called: the ufunc where the operation is an operator as well, which raises errors for Python's numbers.
+_CALLED = {
+    ufunc: UFUNCS[ufunc] if getattr(getattr(compute, "primitive", None), "of_numbers", None) else compute
+    for ufunc, compute in _COMPUTE.items()
+}
 
 
 def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -23,6 +23,7 @@ from funcgrad.generated import function
 from funcgrad.numpy import ufunc_methods
 from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, applied, applied_to_axes, check_options
+from funcgrad.primitives.arithmetic import as_numpy
 from funcgrad.typing import Array, ArrayLike
 
 R_co = TypeVar("R_co", covariant=True)
@@ -139,8 +140,14 @@ def _with_options(theirs: np.ufunc, compute: Any) -> Callable[..., Any]:
     shared = {"__name__": __name__, "operation": compute}
     if (text := getattr(compute, "text", "")).startswith(bare):
         body, shared = text.removeprefix(bare), compute.__globals__
-    text = _OPTIONS.format(args=args) + body
-    call: Callable[..., Any] = function(theirs.__name__, text, shared, theirs=theirs, applied=applied)
+    python = getattr(getattr(compute, "primitive", None), "of_numbers", None)  # operators may raise errors, not ufuncs
+    text = (
+        _OPTIONS.format(args=args)
+        + ("    x, y = as_numpy(x, y), as_numpy(y, x)\n" if python is not None else "")
+        + body
+    )
+    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy}
+    call: Callable[..., Any] = function(theirs.__name__, text, shared, **known)
     return call
 
 

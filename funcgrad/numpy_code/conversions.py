@@ -15,7 +15,7 @@ from funcgrad.batching import shared
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import steer
-from funcgrad.numpy.concretization import as_number, check_text, concrete
+from funcgrad.numpy.concretization import as_number, as_python, check_text, concrete
 from funcgrad.numpy.creation import new
 from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
@@ -51,7 +51,7 @@ def as_float(*args: Any) -> Any:
     """``float(x)``: of a traced number the number, in double precision."""
     x: Any = args[0] if len(args) == 1 else None
     if issubclass(type(x), Tracer) and type(x.value) in _DOUBLES:
-        return x
+        return as_python(x)
     if type(x) is Shown:
         x = x.number()
     x = told_by(number_of(x), "__float__")
@@ -61,7 +61,7 @@ def as_float(*args: Any) -> Any:
         return float(*args)
     if x.dtype.kind == "c":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
-    return as_number(x.astype(np.float64) if x.dtype != np.float64 else x)
+    return as_python(as_number(x.astype(np.float64) if x.dtype != np.float64 else x))
 
 
 def told_by(x: Any, name: str) -> Any:
@@ -84,7 +84,7 @@ def as_complex(*args: Any) -> Any:
     if not any(map(is_traced, args)):
         check_text(args)
         return complex(*args)
-    return as_number(fnp.astype(args[0], np.complex128)) if len(args) == 1 else args[0] + 1j * args[1]
+    return as_python(as_number(fnp.astype(args[0], np.complex128))) if len(args) == 1 else args[0] + 1j * args[1]
 
 
 def whole(x: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
+from funcgrad.numpy.concretization import as_python
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, told_by, whole
 from funcgrad.writable import bottom
 
@@ -235,11 +236,18 @@ def of_python(module: str, name: str) -> Any:
         @wraps(plain)
         def one(x: Any, /) -> Any:
             number = x.value if type(x) is Tracer else x
-            if type(number) in _NUMBERS or type(number := bottom(x)) in _NUMBERS:
+            if type(number) in _NUMBERS:
                 found = plain(number)  # which raises what programs catch
-                return found if number is x else ours(x)
+                if number is x or type(made := ours(x)) is not Tracer:
+                    return found
+                if not x._trace.repeats:  # a recording computes with NumPy's numbers
+                    made.value, made.form = found, None  # of a tracer that nobody else has
+                return made
+            if type(number := bottom(x)) in _NUMBERS:
+                plain(number)
+                return _of_python(ours(x))
             x = told_by(x, "__float__")
-            return _checked(plain, ours, x) if is_traced(x) else plain(x)
+            return _of_python(_checked(plain, ours, x)) if is_traced(x) else plain(x)
 
         return one
 
@@ -247,10 +255,18 @@ def of_python(module: str, name: str) -> Any:
     def either(*args: Any, **kwargs: Any) -> Any:
         args = tuple([x if type(x) in _KNOWN else told_by(_kept(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
-            return _checked(plain, partial(ours, **kwargs) if kwargs else ours, *args)
-        return (ours if holds_traced(args) or holds_traced(kwargs.values()) else plain)(*args, **kwargs)
+            return _of_python(_checked(plain, partial(ours, **kwargs) if kwargs else ours, *args))
+        traced = holds_traced(args) or holds_traced(kwargs.values())
+        return _of_python(ours(*args, **kwargs)) if traced else plain(*args, **kwargs)
 
     return either
+
+
+def _of_python(found: Any) -> Any:
+    """Traced results as numbers of Python's."""
+    if type(found) is Tracer:
+        return as_python(found)
+    return tuple(map(_of_python, found)) if type(found) is tuple else found
 
 
 def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) -> Any:

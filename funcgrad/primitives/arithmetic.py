@@ -32,10 +32,12 @@ from funcgrad.primitives.comparison import (
 )
 from funcgrad.primitives.elementwise import is_complex, is_regular, log
 from funcgrad.primitives.sparse import product_of_matrices
+from funcgrad.writable import bottom
 
 __all__ = [
     "absolute",
     "add",
+    "as_numpy",
     "cbrt",
     "clip",
     "copysign",
@@ -63,6 +65,8 @@ __all__ = [
 ]
 
 _NUMBERS = frozenset((int, float))  # others may promote
+_ONES = {float: np.float64(1.0), complex: np.complex128(1.0)}
+_PYTHON = _NUMBERS | _ONES.keys()
 _MANY = 1_000
 _DOUBLE = np.dtype(np.float64)
 
@@ -81,6 +85,12 @@ positive: Operation = elementwise("positive", dx=1, operator=operator.pos)
 reciprocal: Operation = elementwise("reciprocal", dx=lambda ans: -(ans * ans))
 square: Operation = elementwise("square", dx=lambda t, x: scaled(x, _doubled(t)))
 cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
+
+
+def as_numpy(x: Any, beside: Any = 0.0) -> Any:
+    """A number of Python's ``beside`` another one as one of NumPy's, whose operators raise no errors."""
+    one = _ONES.get(type(bottom(x)))
+    return x if one is None or type(bottom(beside)) not in _PYTHON else x * one
 
 
 def _doubled(t: Any) -> Any:
@@ -112,15 +122,15 @@ def _power_rule(t: Any, x: Any, y: Any) -> Any:
 
 def _power_dx(x: Any, y: Any) -> Any:
     if type(y) in _NUMBERS and not math.isinf(y):
-        return y * power(x, y - 1) if y else 0
+        return y * power(as_numpy(x), y - 1) if y else 0
     have, beside = dtype_of(y), dtype_of(x)
     if have.kind in "biu" or (have.kind == beside.kind and have.itemsize < beside.itemsize):
         y = _floating(y, beside)
     if is_regular(y):
-        return y * power(x, y - 1)
+        return y * power(as_numpy(x), y - 1)
     # Only 0 * 0**-1 and inf * 0 need help; elsewhere the formula must stay as it is, to be right in its derivatives.
     corner = logical_and(equal(x, 0), equal(y, 0))
-    lower = power(x, where(corner, 1, y - 1))
+    lower = power(as_numpy(x), where(corner, 1, y - 1))
     return where(logical_and(isinf(y), equal(lower, 0)), 0, y) * lower
 
 

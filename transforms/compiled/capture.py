@@ -276,7 +276,8 @@ class Capture(GraphTrace):
         primitive, values = operation.primitive, self._values(args)
         if any(issubclass(type(x), Tracer) for x in values):
             return operation(*args)
-        if short and primitive.name == "power" and are_doubles(values):
+        pythons = primitive.arithmetic and float in (kinds := set(map(type, values))) and _PYTHON.issuperset(kinds)
+        if primitive.name == "power" and (pythons or (short and are_doubles(values))):
             return bind(INFIX["power"], args, {})
         return self._noted(primitive, args, {}) if self.live else operation(*args)
 

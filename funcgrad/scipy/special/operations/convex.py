@@ -12,7 +12,7 @@ from typing import Any
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import absolute, clip, divide, power
+from funcgrad.primitives.arithmetic import absolute, as_numpy, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, logical_and, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
 from funcgrad.scipy.special.operations.partials import derivatives, kernel, of_scipy
@@ -22,18 +22,24 @@ LN10, RADIAN = math.log(10.0), math.pi / 180
 # ---- products with logarithms --------------------------------------------------------------------------------
 
 xlogy: Operation = of_scipy("xlogy", dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
-xlog1py: Operation = of_scipy("xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(x, y - -1))
+xlog1py: Operation = of_scipy("xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy(x), y - -1))
 entr: Operation = of_scipy("entr", dx=lambda x: -log(x) - 1)
+
+
+def _logarithm(x: Any, y: Any) -> Any:
+    return log(divide(as_numpy(x), y))
 
 
 def _quotient(x: Any, y: Any) -> Any:
     """``x / y``, and 0 where both are 0: of the terms of a divergence, which are 0 for every y where x is 0."""
     none = logical_and(equal(x, 0), equal(y, 0))
-    return where(none, 0, divide(x, where(none, 1, y)))
+    return where(none, 0, divide(as_numpy(x), where(none, 1, y)))
 
 
-rel_entr: Operation = of_scipy("rel_entr", dx=lambda x, y: log(divide(x, y)) + 1, dy=lambda x, y: -_quotient(x, y))
-kl_div: Operation = of_scipy("kl_div", dx=lambda x, y: log(divide(x, y)), dy=lambda x, y: 1 - _quotient(x, y))
+rel_entr: Operation = of_scipy(
+    "rel_entr", dx=lambda x, y: log(divide(as_numpy(x), y)) + 1, dy=lambda x, y: -_quotient(x, y)
+)
+kl_div: Operation = of_scipy("kl_div", dx=lambda x, y: log(divide(as_numpy(x), y)), dy=lambda x, y: 1 - _quotient(x, y))
 
 # ---- losses --------------------------------------------------------------------------------------------------
 
@@ -173,13 +179,13 @@ def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
 boxcox: Operation = of_scipy(
     "boxcox",
     lambda xp, x, lmbda: _times_exprel(xp, xp.log(x), lmbda),
-    dx=lambda x, y: power(x, y - 1),
+    dx=lambda x, y: power(as_numpy(x), y - 1),
     dy=lambda x, y: boxcox_slope(log(x), y),
 )
 boxcox1p: Operation = of_scipy(
     "boxcox1p",
     lambda xp, x, lmbda: _times_exprel(xp, xp.log1p(x), lmbda),
-    dx=lambda x, y: power(x - -1, y - 1),
+    dx=lambda x, y: power(as_numpy(x) - -1, y - 1),
     dy=lambda x, y: boxcox_slope(log1p(x), y),
 )
 
@@ -215,7 +221,10 @@ def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
 
 
 powm1: Operation = of_scipy(
-    "powm1", _powm1_of_jax, dx=lambda x, y: y * power(x, y - 1), dy=lambda x, y: power(x, y) * log(x)
+    "powm1",
+    _powm1_of_jax,
+    dx=lambda x, y: y * power(as_numpy(x), y - 1),
+    dy=lambda x, y: power(as_numpy(x), y) * log(x),
 )
 cosm1: Operation = of_scipy("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2, dx=lambda x: -sin(x))
 
