@@ -18,7 +18,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, shared
-from funcgrad.core import Tracer, describe, raise_escaped, repeated, twin
+from funcgrad.core import Tracer, describe, raise_escaped, repeated, traces_of, twin
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import steer
 from funcgrad.numpy.hints import remedies, user_frame, user_line
@@ -111,12 +111,19 @@ def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
     """
     x = shared(x)
     batch = _batch_below(x)
-    if batch is not None:
+    plain = bottom(x) if batch is None else _of_all_examples(x)
+    if plain is None and batch is not None:
         raise _differs(x, asked, batch.size)
-    bottom: Any = x
-    while isinstance(bottom, Tracer):
-        bottom = bottom.value
-    return steer(x, bottom) if steers else bottom
+    return steer(x, plain) if steers else plain
+
+
+def _of_all_examples(x: Tracer) -> Any:
+    """The value of all examples of the ``vmap``s behind ``x``, a value of a graph perhaps; None where they differ."""
+    whole, hidden = bottom(x), sum([trace.hidden for trace in traces_of([x])])
+    if backend.is_stand_in(whole):
+        return None
+    rows = np.reshape(whole, (-1, *np.shape(whole)[hidden:]))
+    return rows[0] if len(rows) and bool(np.all(rows == rows[0])) else None
 
 
 def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcgrad.backend import dtype_of, is_table, namespace_of
 from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, twin
-from funcgrad.errors import InputError, ShapeError, UnsizedError
+from funcgrad.errors import ConversionError, InputError, ShapeError, UnsizedError
 from funcgrad.generated import with_names
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
@@ -202,6 +202,10 @@ def _len(x: Array) -> int:
 def _iter(x: Array) -> Iterator[Array]:
     """Over the first axis. The pullback gathers what was read into one array, however many parts there are."""
     if not x.shape:
+        if np.isscalar(x):  # code that was built anew can ask whether it is one
+            raise ConversionError(
+                f"iter(x): a number has no elements, got {describe(x)}{user_line()}. Use np.atleast_1d(x) for an array."
+            )
         raise TypeError("iteration over a 0-d array")
     return (getitem(x, i) for i in range(x.shape[0]))
 

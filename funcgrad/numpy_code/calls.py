@@ -17,8 +17,6 @@ from weakref import ref
 
 from funcgrad.numpy_code.conversions import filled
 
-#: Names that mean something else where they are called.
-CALLED = frozenset(("complex", "eval", "exec", "float", "int", "map", "type"))
 _GLOBAL, _NAME, _ATTRIBUTE = [dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR")]
 #: Loads a method, before Python 3.12; no instruction afterwards.
 _METHOD = dis.opmap["LOAD_METHOD"] if sys.version_info < (3, 12) else -1

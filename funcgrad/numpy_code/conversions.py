@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict, abc, deque
 from functools import cache, wraps
 from types import FunctionType
 from typing import Any
@@ -227,5 +227,29 @@ def mapped(fun: Any, *rest: Any) -> Any:
     return map(CONVERSIONS.get(fun, fun) if fun in (float, int, complex) else fun, *rest)
 
 
+def has_attribute(x: Any, name: str, /) -> bool:
+    """``hasattr``: a traced number has what a number has, and no ``shape`` where it is one of Python's."""
+    return hasattr(x, name) and (type(x) is not Tracer or is_stand_in(bottom(x)) or hasattr(x.__class__, name))
+
+
+class _Abstract(type):
+    """A class of the same name as one of ``collections.abc`` for which a traced number is what a number is."""
+
+    real: Any
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return issubclass(x.__class__, cls.real) if type(x) is Tracer else isinstance(x, cls.real)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, cls.real)
+
+
+#: What stands for classes that ask whether there is a method: all traced values have those of arrays.
+ABSTRACT: dict[Any, Any] = {
+    cls: _Abstract(cls.__name__, (), {"real": cls}) for cls in (abc.Collection, abc.Container, abc.Iterable, abc.Sized)
+}
+
 #: What stands for a class or function where it is called.
-CONVERSIONS: dict[Any, Any] = {float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped}
+CONVERSIONS: dict[Any, Any] = {
+    float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute
+}  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from abc import ABCMeta
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
@@ -23,7 +24,7 @@ from funcgrad.numpy_code import objects, reading
 from funcgrad.numpy_code.calls import ByIdentity
 from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, viewer
 from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
-from funcgrad.numpy_code.conversions import filled, making
+from funcgrad.numpy_code.conversions import ABSTRACT, filled, making
 from funcgrad.numpy_code.examples import each_in_turn, is_public
 from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
 from funcgrad.numpy_code.kernels import PYTHONS, around, kernel
@@ -191,6 +192,8 @@ class Translator:
         return known
 
     def _class(self, cls: Any) -> Any:
+        if type(cls) is ABCMeta and cls in ABSTRACT:
+            return ABSTRACT[cls]
         if is_sparse_class(cls):
             return made_of(cls)
         if is_sparse_family(cls):

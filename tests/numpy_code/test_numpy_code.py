@@ -12,6 +12,7 @@ import math
 import pickle
 import threading
 import weakref
+from collections.abc import Iterable, Sized
 from importlib import import_module
 from typing import ClassVar
 
@@ -1138,3 +1139,51 @@ def test_texts_of_a_batch_are_those_of_its_examples():
     texts = []
     vmap(f)(np.zeros(4) + np.arange(4.0))
     assert texts[-1] == "1.0 of 3 | 2.7 of 3 | 7.4 of 3 | ..."
+
+
+def by_iterable(x):
+    return sum(by_iterable(one) for one in x) if isinstance(x, (list, Iterable)) else x * x
+
+
+def by_sized(x):
+    return np.sum(np.asarray(x) ** 2) if isinstance(x, Sized) else math.pow(x, 2)
+
+
+def by_attribute(x):
+    return sum(by_attribute(one) for one in x) if hasattr(x, "__iter__") else x * x
+
+
+def by_trial(x):
+    try:
+        parts = iter(x)
+    except TypeError:
+        return x * x
+    return sum(one * one for one in parts)
+
+
+@pytest.mark.parametrize("f", [by_iterable, by_sized, by_attribute, by_trial])
+def test_code_that_asks_whether_a_value_has_elements(f):
+    for x in (1.5, np.float64(1.5)):
+        assert value_and_grad(f)(x) == (2.25, 3.0)
+    x = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(grad(f)(x), 2 * x)
+    np.testing.assert_array_equal(vmap(grad(f))(x), 2 * x)
+    np.testing.assert_array_equal(vmap(f)(np.stack([x, x])), [5.0, 5.0])
+
+
+def test_a_number_of_pythons_has_no_attributes_of_arrays():
+    def f(x):
+        seen.append([hasattr(x, name) for name in ("shape", "dtype", "__len__", "__getitem__", "real")])
+        return math.sin(x)
+
+    seen = []
+    f(0.5)
+    grad(f)(0.5)
+    assert seen[-1] == seen[0]
+
+
+def test_iteration_over_a_number_is_refused():
+    with pytest.raises(TypeError, match="a number has no elements"):
+        grad(lambda x: sum(x))(0.5)
+    with pytest.raises(TypeError, match="iteration over a 0-d array"):
+        grad(lambda x: sum(x))(np.array(0.5))

@@ -783,3 +783,25 @@ def test_bdf_does_not_warn_of_what_was_in_the_memory(monkeypatch):
     monkeypatch.setattr(module, "np", filled)
     solve = lambda k: integrate.solve_ivp(lambda t, y: -k * y, (0, 1), [1.0, 2.0], "BDF").y[:, -1].sum()
     assert grad(solve)(0.5) == pytest.approx(-3 * np.exp(-0.5), rel=1e-2)
+
+
+def test_a_batch_of_equations_that_choose_alike_by_values_that_they_close_over():
+    def last(d):
+        def slope(t, y):
+            flow = d * y[0]
+            return [-flow * y[0] * (2.0 if flow < 0.01 else 1.0 + 1.0 / flow)]
+
+        return scipy.integrate.solve_ivp(slope, (0.0, 0.5), [1.0], rtol=1e-8).y[0, -1]
+
+    d = np.array([1.0, 1.1])
+    np.testing.assert_allclose(vmap(last)(d), [last(one) for one in d], rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(last))(d), [grad(last)(one) for one in d], rtol=1e-10)
+
+
+def test_a_batch_of_equations_that_choose_each_for_themselves_is_refused():
+    def last(d):
+        slope = lambda t, y: [-y[0] * (d if d * y[0] < 1.05 else 1.0)]
+        return scipy.integrate.solve_ivp(slope, (0.0, 0.5), [1.0]).y[0, -1]
+
+    with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
+        vmap(grad(last))(np.array([1.0, 1.1]))
