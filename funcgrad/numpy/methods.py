@@ -222,6 +222,11 @@ def _round_number(x: Array, digits: int | None = None) -> Array:
     return int(rounded) if type(rounded) is float else rounded.astype(int)
 
 
+def _is_integer(x: Tracer) -> bool:
+    """Of a number, whether it is whole, as Python's and NumPy's numbers say."""
+    return bool(x == comparison.rint(x))
+
+
 def _delete_item(x: Tracer, index: Any) -> None:
     raise ShapeError(
         f"del x[i]: an array keeps its elements, got {describe(x)}{user_line()}. Use funcgrad.numpy.delete(x, i)."
@@ -236,6 +241,7 @@ _CONTAINER: dict[str, Any] = {
     "__setitem__": set_item,
     "__delitem__": _delete_item,
     "__round__": _round_number,
+    "is_integer": _is_integer,
 }
 
 

@@ -1173,7 +1173,7 @@ def test_code_that_asks_whether_a_value_has_elements(f):
 
 def test_a_number_of_pythons_has_no_attributes_of_arrays():
     def f(x):
-        seen.append([hasattr(x, name) for name in ("shape", "dtype", "__len__", "__getitem__", "real")])
+        seen.append([hasattr(x, name) for name in ("shape", "dtype", "__len__", "__getitem__", "is_integer")])
         return math.sin(x)
 
     seen = []
@@ -1187,3 +1187,9 @@ def test_iteration_over_a_number_is_refused():
         grad(lambda x: sum(x))(0.5)
     with pytest.raises(TypeError, match="iteration over a 0-d array"):
         grad(lambda x: sum(x))(np.array(0.5))
+
+
+def test_numbers_that_are_whole():
+    f = lambda x: x**2 if x.is_integer() else 3.0 * x
+    assert [grad(f)(x) for x in (2.0, 2.5, np.float64(-1.0))] == [4.0, 3.0, -2.0]
+    np.testing.assert_array_equal(vmap(grad(f))(np.array([2.0, 3.0])), [4.0, 6.0])
