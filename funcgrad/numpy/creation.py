@@ -16,6 +16,7 @@ from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.primitives import shaping as prim
+from funcgrad.primitives.arithmetic import as_numpy
 from funcgrad.running import changing
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import layout
@@ -159,7 +160,9 @@ def asarray(
     """
     a = _without_labels(a)
     if _is_foreign(a):
-        if is_listed(a):
+        if type(a) is Tracer:
+            a = as_numpy(a)
+        elif is_listed(a):
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
             objects = _of_objects(a) if dtype is not None and np.dtype(dtype) == object else None

@@ -19,6 +19,7 @@ from funcgrad.errors import NoRuleError, NotDifferentiableError
 from funcgrad.numpy import choice, sets
 from funcgrad.numpy.concretization import concrete, constant_array, refuse, user_line
 from funcgrad.numpy.output import are_constant, computed
+from funcgrad.numpy.ufunc import is_operator
 from funcgrad.numpy.ufuncs import UFUNCS
 
 
@@ -30,7 +31,11 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         InputError: the result was to be written into an ndarray (``out=``, ``a += x``), or left out in places.
     """
     if not kwargs and method == "__call__" and ufunc in _COMPUTE:  # the commonest, such as an operator
-        return x._trace.by_numpy(_COMPUTE[ufunc], *inputs) if x._trace.repeats else _CALLED[ufunc](*inputs)
+        compute = _COMPUTE[ufunc]
+        if x._trace.repeats:
+            return x._trace.by_numpy(compute, *inputs)
+        other = inputs[-1] if inputs[0] is x else inputs[0]
+        return compute(*inputs) if type(other) is np.ndarray else _CALLED[ufunc](*inputs)
     own = UFUNCS.get(ufunc)
     if own is None:
         return _other_ufunc(ufunc, method, inputs, kwargs)
@@ -39,11 +44,8 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
 
 #: What computes NumPy's ufuncs without options.
 _COMPUTE: dict[np.ufunc, Any] = {ufunc: vars(own)["compute"] for ufunc, own in UFUNCS.items()}
-#: What is called: the ufunc where the operation is an operator as well, which raises errors for Python's numbers.
-_CALLED = {
-    ufunc: UFUNCS[ufunc] if getattr(getattr(compute, "primitive", None), "of_numbers", None) else compute
-    for ufunc, compute in _COMPUTE.items()
-}
+#: The same of numbers, which may be Python's: an operator computes these otherwise.
+_CALLED = {ufunc: UFUNCS[ufunc] if is_operator(compute) else compute for ufunc, compute in _COMPUTE.items()}
 
 
 def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -134,19 +134,29 @@ def operation({args}, /, out=None, **options):
 """
 
 
+#: Before that of an operator: numbers of Python's become NumPy's, of which no quotient raises an error.
+_OF_PYTHON = {
+    1: "    if type(x) is Tracer and type(x.form) is not tuple:\n        x = as_numpy(x)\n",
+    2: "    if type(x) in PYTHON or (type(x) is Tracer and type(x.form) is not tuple):\n"
+    "        x, y = as_numpy(x, y), as_numpy(y, x)\n",
+}
+_PYTHON = frozenset((int, float, complex))
+
+
+def is_operator(compute: Any) -> bool:
+    """Whether what computes a ufunc is an operator of Python's as well."""
+    return bool(getattr(getattr(compute, "primitive", None), "arithmetic", False))
+
+
 def _with_options(theirs: np.ufunc, compute: Any) -> Callable[..., Any]:
     args = "x" if theirs.nin == 1 else "x, y"
     bare, body = f"def operation({args}, /):\n", f"    return operation({args})"
     shared = {"__name__": __name__, "operation": compute}
     if (text := getattr(compute, "text", "")).startswith(bare):
         body, shared = text.removeprefix(bare), compute.__globals__
-    python = getattr(getattr(compute, "primitive", None), "of_numbers", None)  # operators may raise errors, not ufuncs
-    text = (
-        _OPTIONS.format(args=args)
-        + ("    x, y = as_numpy(x, y), as_numpy(y, x)\n" if python is not None else "")
-        + body
-    )
-    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy}
+    first = _OF_PYTHON[theirs.nin] if is_operator(compute) else ""
+    text = _OPTIONS.format(args=args) + first + body
+    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy, "PYTHON": _PYTHON}
     call: Callable[..., Any] = function(theirs.__name__, text, shared, **known)
     return call
 

@@ -158,3 +158,36 @@ def test_nothing_is_left_behind_by_an_error():
         with pytest.raises(ZeroDivisionError), block():
             grad(f)(1.0)
     assert grad(lambda x: x * x)(3.0) == 6.0
+
+
+OF_NUMPY = {
+    "asarray": np.asarray,
+    "array": lambda x: np.array(x, dtype=float),
+    "float64": lambda x: np.float64(x),
+    "copy": lambda x: np.copy(x),
+    "item": lambda x: np.asarray(x)[()],
+    "abs": np.abs,
+    "add": lambda x: np.add(x, 0.0),
+    "subtract": lambda x: np.subtract(0.0, x),
+    "multiply": lambda x: np.multiply(2.0, x),
+    "negative": np.negative,
+    "sin": np.sin,
+    "sum": np.sum,
+    "funcgrad's add": lambda x: fnp.add(0.0, x),
+    "funcgrad's abs": lambda x: fnp.abs(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_what_numpy_makes_of_a_number_is_numpys(name):
+    def f(x):
+        with np.errstate(all="ignore"):
+            return 1.0 / OF_NUMPY[name](x) + (OF_NUMPY[name](x) - 1.0) ** 0.5
+
+    def value(run):
+        with np.errstate(all="ignore"):
+            return float(run(0.0))
+
+    np.testing.assert_equal(value(lambda x: vjp(f, x)[0]), value(f))
+    np.testing.assert_equal(value(lambda x: jvp(f, (x,), (1.0,))[0]), value(f))
+    np.testing.assert_equal(value(lambda x: vjp(lambda x: f(x) + 0.0 * math.sin(x), x)[0]), value(f))
