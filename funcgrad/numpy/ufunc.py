@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 
+from funcgrad.core import Tracer
 from funcgrad.generated import function
 from funcgrad.numpy import ufunc_methods
 from funcgrad.numpy.faces import documented, stub
@@ -156,7 +157,7 @@ def _with_options(theirs: np.ufunc, compute: Any) -> Callable[..., Any]:
         body, shared = text.removeprefix(bare), compute.__globals__
     first = _OF_PYTHON[theirs.nin] if is_operator(compute) else ""
     text = _OPTIONS.format(args=args) + first + body
-    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy, "PYTHON": _PYTHON}
+    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy, "PYTHON": _PYTHON, "Tracer": Tracer}
     call: Callable[..., Any] = function(theirs.__name__, text, shared, **known)
     return call
 
