@@ -221,6 +221,8 @@ class GraphTrace(Trace):
     __slots__ = ("_slots", "constants", "inputs", "operations", "tangents_of")
 
     shown = "GraphTracer"
+    #: Whether it takes another run where an answer is another one, so that graphs around it need not remember it.
+    asks_again = False
 
     def __init__(self, tangents_of: str = "") -> None:
         super().__init__()
@@ -340,10 +342,12 @@ def _weight(answer: Any) -> int:
 
 
 def steer(x: Any, answer: Any) -> Any:
-    """``answer``, by which Python goes on, made known to every graph that ``x`` is on."""
+    """``answer``, by which Python goes on, made known to every graph that ``x`` is on, up to one that asks again."""
+    known = False
     while isinstance(x, Tracer):
-        if isinstance(x._trace, GraphTrace):
+        if isinstance(x._trace, GraphTrace) and (not known or x._trace.tangents_of):
             x._trace.decide(x, answer.copy() if type(answer) is np.ndarray else answer)
+            known = known or x._trace.asks_again
         x = x.value
     return answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,15 +11,18 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Tracer, tracer_of
-from funcgrad.errors import ConcretizationError, NotDifferentiableError
+from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, remember
 from funcgrad.keeping import recording_apart
 from funcgrad.numpy.concretization import forgive
 from funcgrad.transforms.arguments import check_results
+from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity
 
-__all__ = ["Hoisted", "Steered", "example_by_example", "in_a_loop"]
+__all__ = ["Hoisted", "Steered", "Ways", "example_by_example", "in_a_loop", "solved"]
+
+R = TypeVar("R")
 
 
 class Hoisted:
@@ -34,6 +37,7 @@ class Hoisted:
         x: where it is run.
         steered: whether to refuse values for which the function would take another way.
         lasting: whether it is evaluated when the program may have written to arrays; else it holds these themselves.
+        alone: whether a run around it need not remember what steered this one, which looks for other ways by itself.
 
     Attributes:
         held: the tracers, and the arrays of other libraries, that the function closes over.
@@ -43,11 +47,18 @@ class Hoisted:
     """
 
     def __init__(
-        self, call: str, fun: Callable[[Any], Any], x: PyTree, *, steered: bool = False, lasting: bool = True
+        self,
+        call: str,
+        fun: Callable[[Any], Any],
+        x: PyTree,
+        *,
+        steered: bool = False,
+        lasting: bool = True,
+        alone: bool = False,
     ) -> None:
         self.call = call
         leaves, self.spec = tree.flatten(x)
-        trace = Steered() if steered else GraphTrace()
+        trace = Alone() if alone else Steered() if steered else GraphTrace()
         try:
             out = fun(tree.unflatten(self.spec, [trace.input(leaf) for leaf in leaves]))
         finally:
@@ -76,6 +87,89 @@ class Hoisted:
         return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *held))
 
 
+class Ways:
+    """``fun`` as a function of the leaves of ``x`` and of ``held``, whichever way through Python it takes.
+
+    It is recorded once for each way. New ways are found only in ``solved``, where ``fun`` can still be run.
+
+    Args:
+        call: the public call, for messages.
+        fun: a function of one tree.
+        x: where it is run first.
+
+    Attributes:
+        held: what the function closes over on all ways that are known.
+    """
+
+    def __init__(self, call: str, fun: Callable[[Any], Any], x: PyTree) -> None:
+        self.call, self.fun = call, fun
+        self.held: list[Any] = []
+        self._known: list[tuple[Hoisted, int]] = []  # the one that was taken last first; where its own held ones begin
+        self._finds = False
+        self._find(x)
+
+    def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
+        """The function at ``x`` with other values in place of those that it held.
+
+        Raises:
+            BranchError: it takes a way that is not known. In ``solved`` it is, the next time.
+        """
+        for number, way in enumerate(self._known):
+            try:
+                found = self._along(way, x, held)
+            except BranchError:
+                continue
+            if number:
+                self._known = [way, *[other for other in self._known if other is not way]]
+            return found
+        if not self._finds or len(self._known) >= _MANY or any(isinstance(leaf, Tracer) for leaf in tree.leaves(x)):
+            raise BranchError(
+                f"{self.call}: a function that closes over traced values takes a branch that it has not taken before. "
+                "Pass these values in args, or choose by funcgrad.numpy.where in place of `if`."
+            )
+        self._find(x)
+        return self._along(self._known[0], x, held)
+
+    def _find(self, x: PyTree) -> None:
+        way = Hoisted(self.call, self.fun, x, steered=True, alone=True)
+        self._known.insert(0, (way, len(self.held)))
+        self.held += way.held
+
+    def _along(self, way: tuple[Hoisted, int], x: PyTree, held: Sequence[Any]) -> PyTree:
+        """The function along a way that was perhaps found after ``held`` was: then by numbers, if nothing is traced."""
+        hoisted, first = way
+        given = held[first : first + len(hoisted.held)]
+        if len(given) < len(hoisted.held):
+            given = stop_gradient(hoisted.held)
+            if not self._finds or any(isinstance(leaf, Tracer) for leaf in (*given, *held)):
+                raise BranchError(f"{self.call}: a way was found just now.")
+        return hoisted(x, given)
+
+
+#: How many ways a function may take.
+_MANY = 1000
+
+
+def solved(ways: Sequence[Ways], solve: Callable[[], R]) -> R:
+    """``solve()``, once more where functions in it took ways on which they close over further values."""
+    before = [ways._finds for ways in ways]
+    while True:
+        known = [len(one.held) for one in ways]
+        for one in ways:
+            one._finds = True
+        try:
+            found = solve()
+        except BranchError:
+            if known == [len(one.held) for one in ways]:
+                raise
+            continue
+        finally:
+            for one, finds in zip(ways, before, strict=True):
+                one._finds = finds
+        if known == [len(one.held) for one in ways]:
+            return found
+
+
 class Steered(GraphTrace):
     """A run that remembers by which answers Python was steered."""
 
@@ -88,6 +182,13 @@ class Steered(GraphTrace):
     def decide(self, tracer: Tracer, answer: Any) -> None:
         """Remember the answer."""
         remember(self.decisions, tracer.slot, answer)
+
+
+class Alone(Steered):
+    """One whose answers are asked again wherever it is repeated, and that need not be remembered further out."""
+
+    __slots__ = ()
+    asks_again = True
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:

@@ -24,7 +24,7 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, single
 from funcgrad.optional import import_scipy
-from funcgrad.transforms.closures import Hoisted, example_by_example
+from funcgrad.transforms.closures import Ways, example_by_example, solved
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -93,8 +93,7 @@ def quad(
 
     Differentiable in finite limits, in ``args`` and in what ``func`` closes over, to any order: limits by Leibniz's
     rule, the others by the integral of the derivative, to the same tolerances. Where the integrand is exactly 0, as a
-    density far out is, a derivative that is not finite counts as 0. A function that closes over traced values must not
-    branch on ``x``; ``funcgrad.numpy.where`` does it.
+    density far out is, a derivative that is not finite counts as 0. A function may branch on ``x``.
 
     Args:
         func: ``func(x, *args)``, a number for a number.
@@ -122,21 +121,25 @@ def quad(
     args = args if isinstance(args, tuple) else (args,)
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
     flat, values = leaves_apart(func, args)
-    whole, values = _opened(flat, a, b, values)
-    if is_plain(a, b, *tree.leaves(args), *values, points, options.get("wvar")):
+    ways = _ways(flat, a, b, values)
+    if is_plain(a, b, *tree.leaves(args), points, options.get("wvar")) and not ways:
         routine = import_scipy("integrate.quad", "scipy.integrate").quad
         plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
         return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
     tolerances |= options | ({"full_output": 1} if full_output else {})
     tolerances.pop("wvar", None)
     ends = [fnp.astype(as_value(end), float) for end in (a, b)]
-    if weight is not None:
-        found, told = _weighted(weight, options.get("wvar"), whole, ends, values, tolerances)
-    elif points is None or is_plain(points):
-        integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
-        found, told = integral(*ends, *values), integral.told
-    else:
-        found, told = _in_pieces(whole, ends, points, values, tolerances)
+
+    def solve() -> tuple[Any, list[Any]]:
+        whole, every = _opened(flat, values, ways)
+        if weight is not None:
+            return _weighted(weight, options.get("wvar"), whole, ends, every, tolerances)
+        if points is None or is_plain(points):
+            integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
+            return integral(*ends, *every), integral.told
+        return _in_pieces(whole, ends, points, every, tolerances)
+
+    found, told = solved(ways, solve)
     return (*found, *told[-1]) if full_output and told else tuple(found)
 
 
@@ -258,8 +261,8 @@ def quad_vec(
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
     rule = {"norm": norm, "cache_size": cache_size, "quadrature": quadrature}
     flat, values = leaves_apart(f, args if isinstance(args, tuple) else (args,))
-    whole, values = _opened(flat, a, b, values)
-    if is_plain(a, b, *tree.leaves(args), *values):
+    ways = _ways(flat, a, b, values)
+    if is_plain(a, b, *tree.leaves(args)) and not ways:
         found: tuple[Any, ...] = import_scipy("integrate.quad_vec", "scipy.integrate").quad_vec(
             f, a, b, **tolerances, **rule, workers=workers, points=points, full_output=full_output, args=args
         )
@@ -267,11 +270,16 @@ def quad_vec(
     if full_output or workers != 1:
         raise InputError("integrate.quad_vec: full_output and workers are for plain values, got traced ones.")
     how = tuple(sorted({**tolerances, **rule}.items()))
-    integral = _Integral(whole, how, None if points is None else tuple(points))
-    value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *values)
-    # SciPy evaluates at Python's numbers, which do not widen single precision
-    slope = whole(_somewhere(_between(a, b)), *values)
-    return fnp.astype(value, backend.dtype_of(as_value(slope))), error
+
+    def solve() -> tuple[Any, Any]:
+        whole, every = _opened(flat, values, ways)
+        integral = _Integral(whole, how, None if points is None else tuple(points))
+        value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *every)
+        # SciPy evaluates at Python's numbers, which do not widen single precision
+        slope = whole(_somewhere(_between(a, b)), *every)
+        return fnp.astype(value, backend.dtype_of(as_value(slope))), error
+
+    return solved(ways, solve)
 
 
 def _somewhere(point: Any) -> float:
@@ -296,14 +304,19 @@ def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Calla
     return flat, [leaves[i] for i in live]
 
 
-def _opened(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """``func(x, *values)`` as one that takes what it closes over as further values, and all of these."""
+def _ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
+    """The ways of ``func(x, *values)`` through Python, if it closes over traced values."""
     if not inside():
+        return []
+    ways = Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values))
+    return [ways] if ways.held else []
+
+
+def _opened(func: Callable[..., Any], values: list[Any], ways: list[Ways]) -> tuple[Callable[..., Any], list[Any]]:
+    """``func(x, *values)`` as one that takes what it closes over as further values, and all of these."""
+    if not ways:
         return func, values
-    hoisted = Hoisted("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values), steered=True)
-    if not hoisted.held:
-        return func, values
-    count = len(values)
+    count, [hoisted] = len(values), ways
     return lambda x, *every: hoisted((x, list(every[:count])), every[count:]), [*values, *hoisted.held]
 
 

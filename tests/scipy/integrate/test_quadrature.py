@@ -390,3 +390,22 @@ def test_single_precision_stays_where_scipy_keeps_it():
         found = vjp(fun, x)[0]
         assert found.dtype == fun(x).dtype
         np.testing.assert_allclose(found, fun(x), rtol=1e-6)
+
+
+def test_integrands_that_branch_may_close_over_traced_values():
+    bent = lambda k: lambda x: k * x if x < 0.35 else k**2 * x**2
+    slope = 0.35**2 / 2 + 2 * 0.7 * (1 - 0.35**3) / 3
+    for area in (
+        lambda k: integrate.quad(bent(k), 0.0, 1.0, points=[0.35])[0],
+        lambda k: integrate.quad_vec(bent(k), 0.0, 1.0, points=[0.35])[0],
+    ):
+        np.testing.assert_allclose(area(0.7), 0.7 * 0.35**2 / 2 + 0.49 * (1 - 0.35**3) / 3)
+        np.testing.assert_allclose([grad(area)(0.7), jvp(area, (0.7,), (1.0,))[1]], slope)
+        np.testing.assert_allclose(vmap(grad(area))(np.array([0.7, 0.7])), slope)
+        np.testing.assert_allclose(grad(grad(area))(0.7), 2 * (1 - 0.35**3) / 3)
+    triangles = lambda k: integrate.dblquad(
+        lambda y, x: k * (y - x) if x < y else 0.0, 0.0, 1.0, 0.0, 1.0, epsabs=1e-3
+    )[0]
+    np.testing.assert_allclose(grad(triangles)(2.0), 1 / 6, rtol=1e-3)
+    steps = lambda k: integrate.quad(lambda x: k * round(1e9 * x), 0.0, 1.0)[0]
+    np.testing.assert_allclose(grad(steps)(2.0), 5e8)

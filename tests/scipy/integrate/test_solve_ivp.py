@@ -805,3 +805,25 @@ def test_a_batch_of_equations_that_choose_each_for_themselves_is_refused():
 
     with pytest.raises(ConcretizationError, match="differs between the 2 examples"):
         vmap(grad(last))(np.array([1.0, 1.1]))
+
+
+def test_right_hand_sides_that_branch_may_close_over_traced_values():
+    times = np.linspace(0.0, 1.0, 6)
+
+    def slope(t, y, k, table):
+        i = np.searchsorted(times, t).clip(1, 5)
+        part = (t - times[i - 1]) / (times[i] - times[i - 1])
+        return -k * y + table[i - 1] * (1.0 - part) + table[i] * part if t < 0.8 else -y
+
+    def last(k, table, **more):
+        return integrate.solve_ivp(slope, (0.0, 1.0), [1.0], max_step=0.1, args=(k, table), **more).y[0, -1]
+
+    def closed(k, table, **more):
+        fun = lambda t, y: slope(t, y, k, table)
+        return integrate.solve_ivp(fun, (0.0, 1.0), [1.0], max_step=0.1, **more).y[0, -1]
+
+    args = (2.0, np.cos(times))
+    for more in ({}, {"method": "BDF"}, {"t_eval": [0.5, 1.0]}, {"t_eval": [1.0], "budget": 3}):
+        got, want = (grad(lambda *args, f=f, more=more: f(*args, **more), (0, 1))(*args) for f in (closed, last))
+        np.testing.assert_allclose(got[0], want[0])
+        np.testing.assert_allclose(got[1], want[1], atol=1e-14)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError, StagingError
 from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import Ways, solved
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import inside
+
+R = TypeVar("R")
 
 
 def numbers(call: str, x: Any) -> np.ndarray:
@@ -142,6 +144,7 @@ class Parameters:
         self.values = [self.leaves[i] for i in self.live]
         self._own = len(self.values)
         self._trial = stop_gradient((t, y))
+        self._opened: list[tuple[Opened, Ways]] = []
 
     def full(self, values: Sequence[Any]) -> Any:
         """The arguments with other values."""
@@ -159,17 +162,27 @@ class Parameters:
         try:
             if _is_plain(fun(t, y, *self.full(stop_gradient(self.values[:own])))):
                 return Opened(self, fun)
-            hoisted = Hoisted(
-                self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]), steered=True
-            )
+            ways = Ways(self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]))
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
             forgive()
             return Opened(self, fun)  # SciPy's own conversion to numbers refuses what would be lost
-        if not hoisted.held:
+        if not ways.held:
             return Opened(self, fun)
-        first = len(self.values)
-        self.values += hoisted.held
-        return Opened(self, hoisted, (own, first, len(self.values)))
+        found = Opened(self, ways, (own, own, own))
+        self._opened.append((found, ways))
+        return found
+
+    def solved(self, solve: Callable[[Sequence[Any]], R]) -> R:
+        """``solve(values)``, where ``values`` has all that functions close over on the ways that they take."""
+        return solved([ways for _, ways in self._opened], lambda: solve(self._arranged()))
+
+    def _arranged(self) -> list[Any]:
+        self.values = self.values[: self._own]
+        for opened, ways in self._opened:
+            first = len(self.values)
+            self.values += ways.held
+            opened.places = (self._own, first, len(self.values))
+        return self.values
 
 
 class Opened:

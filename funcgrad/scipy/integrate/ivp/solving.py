@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -89,7 +90,7 @@ class _Setting:
 def traced_solution(asked: Question) -> Answer:
     """What SciPy finds, with derivatives."""
     setting = _Setting(asked)
-    return _answer(setting, *setting.leaves, *setting.parameters.values)
+    return setting.parameters.solved(lambda values: _answer(setting, *setting.leaves, *values))
 
 
 def _answer(setting: _Setting, start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Answer:
@@ -106,8 +107,12 @@ def _answer(setting: _Setting, start: Any, t0: Any, tf: Any, t_eval: Any, *value
 def run_in_pieces(asked: Question, snapshots: Snapshots) -> Pieces:
     """SciPy's run, whose steps are taken again in the backward pass."""
     setting = _Setting(asked)
-    runs = setting.runs()
-    return Pieces(runs, setting.derivatives(runs), snapshots, setting.leaves, setting.parameters.values)
+
+    def solve(values: Sequence[Any]) -> Pieces:
+        runs = setting.runs()
+        return Pieces(runs, setting.derivatives(runs), snapshots, setting.leaves, values)
+
+    return setting.parameters.solved(solve)
 
 
 def solution_in_pieces(asked: Question, snapshots: Snapshots) -> Any:
