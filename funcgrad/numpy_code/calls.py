@@ -26,6 +26,10 @@ _ATTRIBUTES = (_ATTRIBUTE, _METHOD)
 _NAMING = (_GLOBAL, _NAME, *_ATTRIBUTES)
 #: Pushes the flag of a name in code made of a text, and where that stands from the name.
 _PUSHED, _FLAG_BESIDE = dis.opmap["PUSH_NULL"], -1 if sys.version_info < (3, 13) else 1
+#: Calls ``super`` and asks what it gives for an attribute at once, since Python 3.12.
+_SUPER = dis.opmap.get("LOAD_SUPER_ATTR", -1)
+#: The instructions with which a call of something without arguments begins.
+_CALLS = (dis.opmap.get("PRECALL", -1), dis.opmap["CALL"])
 #: How far the number of a name is shifted in an instruction that has a flag, too.
 _SHIFTS = {_GLOBAL: 1, _ATTRIBUTE: int(sys.version_info >= (3, 12))}
 #: What is no instruction of its own.
@@ -139,6 +143,8 @@ def _constant(value: Any, is_called: Callable[[str, str], bool]) -> Any:
 def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
     """Whether the instruction at this place loads a name that is called right away, and is meant."""
     _, op, arg, name = steps[at]
+    if name == "super":
+        return op == _GLOBAL and _has_class(steps, at) and is_called("", name)
     if op == _GLOBAL:
         return bool(arg & 1) and is_called("", name)
     if op == _NAME:  # in code made of a text, where the flag is an instruction of its own
@@ -152,6 +158,14 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     is_pushed = following == _PUSHED and _FLAG_BESIDE == 1  # of a module, since Python 3.13
     is_last = bool(flagged & 1) and following not in _ATTRIBUTES
     return (is_method or is_pushed or is_last) and is_called(owner, name)
+
+
+def _has_class(steps: list[_Step], at: int) -> bool:
+    """Whether ``super``, loaded at this place, is called with a class: without one it looks for it in its caller."""
+    if steps[at][2] & 1:
+        _, following, arg, _ = steps[at + 1]
+        return following not in _CALLS or arg > 0
+    return bool(next((arg for _, op, arg, _ in steps[at:] if op == _SUPER), 0) & 2)
 
 
 def _rename(raw: bytearray, names: list[str], offset: int, name: str, shift: int) -> None:

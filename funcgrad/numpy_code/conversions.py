@@ -249,7 +249,17 @@ ABSTRACT: dict[Any, Any] = {
     cls: _Abstract(cls.__name__, (), {"real": cls}) for cls in (abc.Collection, abc.Container, abc.Iterable, abc.Sized)
 }
 
-#: What stands for a class or function where it is called.
+
+def super_of(cls: Any, *rest: Any) -> Any:
+    """``super(cls, x)``: what comes after the program's own class.
+
+    Of a class that was built anew that is next, and its methods would run twice.
+    """
+    return super(vars(cls).get("__original__", cls) if isinstance(cls, type) else cls, *rest)
+
+
+#: What stands for a class or function where it is called; for ``super`` where it is called with a class.
 CONVERSIONS: dict[Any, Any] = {
-    float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute
+    float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute,
+    super: super_of,
 }  # fmt: skip

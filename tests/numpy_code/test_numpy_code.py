@@ -1193,3 +1193,54 @@ def test_numbers_that_are_whole():
     f = lambda x: x**2 if x.is_integer() else 3.0 * x
     assert [grad(f)(x) for x in (2.0, 2.5, np.float64(-1.0))] == [4.0, 3.0, -2.0]
     np.testing.assert_array_equal(vmap(grad(f))(np.array([2.0, 3.0])), [4.0, 6.0])
+
+
+class _Wave:
+    def __init__(self, x):
+        self.parts = [math.sin(x)]
+
+    @classmethod
+    def twice(cls, x):
+        return cls(2.0 * math.sin(x))
+
+    @property
+    def last(self):
+        return self.parts[-1]
+
+
+class _Louder(_Wave):
+    def __init__(self, x):
+        super(_Louder, self).__init__(x)  # noqa: UP008
+        self.parts.append(3.0 * self.parts[-1])
+
+    @classmethod
+    def twice(cls, x):
+        return super(_Louder, cls).twice(x + 1.0)  # noqa: UP008
+
+    @property
+    def last(self):
+        return 1.0 + super(_Louder, self).last  # noqa: UP008
+
+
+class _Loudest(_Louder):
+    def __init__(self, x):
+        super(__class__, self).__init__(x)  # noqa: UP008
+        self.parts.append(5.0 * self.parts[-1])
+
+
+def test_methods_that_name_their_class_for_super_run_once():
+    def loud(x):
+        wave = _Loudest(x)
+        return sum(wave.parts) * wave.last + _Louder.twice(x).last
+
+    def local(x):
+        class Slow(_Louder):
+            def __init__(self, x):
+                super(Slow, self).__init__(math.exp(x))  # noqa: UP008
+
+        return Slow(x).last
+
+    for f in (loud, local):
+        value, slope = value_and_grad(f)(0.7)
+        np.testing.assert_allclose(value, f(0.7))
+        np.testing.assert_allclose(slope, (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rtol=1e-8)
