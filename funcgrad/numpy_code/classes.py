@@ -454,6 +454,7 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
             if kind is np.ndarray and name in read and value.dtype.kind in "fciu":
                 own[name] = readable(value)
             elif hasattr(cls, name):  # where the class has something of that name
+                translate.memo().setdefault(id(obj), (obj, view))  # for what refers to it, as a method of its own
                 own[name] = translate(value)[0]
             elif kind is not np.ndarray or value.dtype.kind != "b":
                 del own[name]

@@ -1244,3 +1244,30 @@ def test_methods_that_name_their_class_for_super_run_once():
         value, slope = value_and_grad(f)(0.7)
         np.testing.assert_allclose(value, f(0.7))
         np.testing.assert_allclose(slope, (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6, rtol=1e-8)
+
+
+class _Chooses:
+    def __init__(self, factor):
+        self.factor, self.found = factor, 0.0
+        self.value = self.fast  # in place of the method of that name
+
+    def value(self, x):
+        return x
+
+    def fast(self, x):
+        self.found = math.sin(self.factor * x)
+        return self.found
+
+    def both(self, x):
+        return self.value(x) + 2.0 * self.found
+
+
+def test_an_object_may_have_a_method_of_its_own_in_place_of_another():
+    chooses = _Chooses(2.0)
+
+    def found(x):
+        chooses.value(x)
+        return chooses.found
+
+    for f, count in ((chooses.value, 1), (chooses.both, 3), (found, 1), (lambda x: chooses.both(x), 3)):
+        np.testing.assert_allclose(grad(f)(0.7), count * 2.0 * math.cos(1.4))
