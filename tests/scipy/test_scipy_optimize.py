@@ -527,6 +527,7 @@ def test_constraints_of_plain_numbers_are_scipys():
 ROWS, ENDS, COST = np.array([[1.0, 2.0], [3.0, 1.0]]), np.array([4.0, 6.0]), np.array([-1.0, -1.2])
 PROGRAMS = {
     "ends": (lambda b: so.linprog(COST, ROWS, b).x, ENDS),
+    "a column of ends": (lambda b: so.linprog(COST, ROWS, b[:, None]).x, ENDS),
     "rows": (lambda a: so.linprog(COST, A_ub=a, b_ub=ENDS).x, ROWS),
     "cost": (lambda c: so.linprog(c, ROWS, ENDS).x, COST),
     "least value": (lambda c: so.linprog(c, ROWS, ENDS).fun * np.ones(1), COST),

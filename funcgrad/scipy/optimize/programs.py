@@ -77,7 +77,7 @@ def linprog(
     one = len(bounds) == 2 and not isinstance(first, (tuple, list)) and not getattr(first, "ndim", 0)
     several = [bounds] * size if one else bounds
     within: Any = pairs([tuple(pair) for pair in several], size)
-    rows = [tuple([None if x is None else _dense(x) for x in row]) for row in ((A_ub, b_ub), (A_eq, b_eq))]
+    rows = [_row(A, b) for A, b in ((A_ub, b_ub), (A_eq, b_eq))]
 
     def solve(problem: Problem, cost: Any, rows: Any, low: Any, high: Any) -> Any:
         numbers = [None if x is None else vector(call, x) for row in rows for x in row]
@@ -106,6 +106,11 @@ def linprog(
         held_there = stop_gradient(residual) <= NEAR * (1 + fnp.abs(stop_gradient(x)))
         parts[name] = optimize.OptimizeResult(residual=residual, marginals=fnp.where(held_there, reduced, 0.0))
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=cost @ x, **left, **parts)
+
+
+def _row(A: Any, b: Any) -> tuple[Any, Any]:
+    """A matrix and a vector of bounds, which may be a column as for SciPy."""
+    return None if A is None else _dense(A), None if b is None else fnp.reshape(_dense(b), (-1,))
 
 
 def _dense(x: Any) -> Any:
