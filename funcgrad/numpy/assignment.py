@@ -97,7 +97,12 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
 
 
 def _as_array(x: Tracer, y: Any) -> Any:
-    """``y``, which is to be written to ``x``: a list, a table, and a date or text for an ``x`` of such, as an array."""
+    """``y``, which is to be written to ``x``: a list, a table, and a date or text for an ``x`` of such, as an array.
+
+    None is not-a-number, as NumPy has it.
+    """
+    if y is None and x.dtype.kind in "fc":
+        return np.asarray(None, x.dtype)[()]
     if backend.is_listed(y) or backend.is_table(y):
         return as_value(y)
     is_one = isinstance(y, (str, bytes)) or backend.is_date_or_text(y)

@@ -745,7 +745,7 @@ def test_what_cannot_be_written():
         "Make the array with dtype=complex, or write y.real.",
     )
     raises(InputError, lambda x: assign(x * 1, 0, "text"), "only numbers can be written, got str 'text'")
-    raises(InputError, lambda x: assign(x * 1, 0, None), "only numbers can be written, got None")
+    raises(InputError, lambda x: assign(fnp.zeros(3, int), 0, None), "only numbers can be written, got None")
     raises(
         ConcretizationError,
         lambda x: assign(np.zeros(4), 0, x[0]),
@@ -1207,3 +1207,19 @@ def test_resize_in_place():
     for change in (lambda a: a[:2].resize(1), lambda a: a.T.resize(9), lambda a: (a[1:], a.resize(1))):
         with pytest.raises(ValueError, match=r"cannot resize this array|references or is referenced"):
             grad(lambda x, change=change: change(fnp.outer(x, x)[0:]) or x[0])(x)
+
+
+def test_none_is_written_as_not_a_number():
+    for dtype in (float, np.float32, complex):
+
+        def f(x, dtype=dtype):
+            y = fnp.zeros(4, dtype)
+            y[0] = x
+            y[1] = y[2:] = None
+            return y
+
+        y = np.zeros(4, dtype)
+        y[0], y[1], y[2:] = 2.0, None, None
+        value, pull = vjp(f, np.asarray(2.0, dtype))
+        np.testing.assert_array_equal(value, y)
+        assert pull(np.ones(4, dtype))[0] == 1.0
