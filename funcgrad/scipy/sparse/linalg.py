@@ -36,7 +36,7 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["bicgstab", "cg", "eigs", "eigsh", "factorized", "gmres", "splu", "spsolve"]
 
 
-def spsolve(A: Any, b: Any) -> Any:
+def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
     """The solution x of ``A @ x = b``, by SuperLU; differentiable in the values of ``A`` and in ``b``.
 
     The factors of the last values are kept with the structure of ``A``, so that a pullback or a pushforward costs
@@ -45,6 +45,8 @@ def spsolve(A: Any, b: Any) -> Any:
     Args:
         A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy, which is a constant.
         b: of shape (n,) or (n, k), dense; of a sparse matrix the solution is one whose elements are all stored.
+        permc_spec: taken as SciPy takes it, and of no effect, as ``use_umfpack``: it is a matter of speed.
+        use_umfpack: see ``permc_spec``.
 
     Raises:
         ValueError: shapes that do not fit.

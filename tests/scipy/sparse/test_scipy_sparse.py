@@ -223,3 +223,9 @@ def test_solutions_with_values_at_the_same_place():
         found = grad(lambda d: fnp.sum(sparse.linalg.spsolve(matrix.with_data(d), right)))(matrix.data)
         assert found[0] == found[1] != 0  # they stand at one place
     assert data.tolist() == [2.0, 1.0, 3.0, 0.5, 0.2, 1.5]
+
+
+def test_spsolve_takes_scipys_settings():
+    plain = lambda b: np.sum(scipy.sparse.linalg.spsolve(MATRIX, b, permc_spec="NATURAL", use_umfpack=False) ** 2)
+    ours = lambda b: fnp.sum(sparse.linalg.spsolve(MATRIX, b) ** 2)
+    np.testing.assert_allclose(grad(plain)(B), grad(ours)(B), rtol=1e-12)
