@@ -37,7 +37,7 @@ def with_local_calls(code: CodeType) -> CodeType:
 
 
 class _Calls(ast.NodeTransformer):
-    """Puts a function around the variables that are called.
+    """Puts a function around the variables that are called, and one in place of the method ``x.__array__()``.
 
     Args:
         names: local variables.
@@ -53,6 +53,10 @@ class _Calls(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in self.names:
             asked = ast.Call(ast.Name(called("called"), ast.Load()), [node.func], [])
             node.func = ast.copy_location(asked, node.func)
+            self.changed = True
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "__array__" and not (node.args or node.keywords):
+            node.args = [node.func.value]
+            node.func = ast.copy_location(ast.Name(called("__array__"), ast.Load()), node.func)
             self.changed = True
         return node
 

@@ -18,6 +18,7 @@ from weakref import ref
 
 import numpy as np
 
+from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import called, with_calls, written
 from funcgrad.numpy_code.names import is_mirrored, when_called
@@ -150,8 +151,8 @@ class Globals(dict[str, Any]):
             value = self.fast.get(name, value)
         if value is _MISSING:
             plain = written(name) if name else ""
-            if plain == "called":
-                return when_called
+            if plain in _OF_CALLS:
+                return _OF_CALLS[plain]
             if plain:
                 found = _EVALUATING[plain](self[plain]) if plain in _EVALUATING else when_called(self[plain])
                 if plain not in self.real and plain not in self.assigned:
@@ -328,6 +329,15 @@ def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
         return run(code, names, _Lookup(local.real if isinstance(local, Globals) else local, names))
 
     return evaluated
+
+
+def _array_of(x: Any) -> Any:
+    """``x.__array__()``, called by its name: an ndarray gives itself, and so does what stands for one."""
+    return x if issubclass(type(x), Tracer) else x.__array__()
+
+
+#: Functions that ``with_local_calls`` puts into code, by the names that it has for them.
+_OF_CALLS: dict[str, Callable[..., Any]] = {"called": when_called, "__array__": _array_of}
 
 
 def _or_own(made: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -1271,3 +1271,29 @@ def test_an_object_may_have_a_method_of_its_own_in_place_of_another():
 
     for f, count in ((chooses.value, 1), (chooses.both, 3), (found, 1), (lambda x: chooses.both(x), 3)):
         np.testing.assert_allclose(grad(f)(0.7), count * 2.0 * math.cos(1.4))
+
+
+def test_a_call_of_array_by_its_name_keeps_the_derivative():
+    def squares(x):
+        rows = [np.asarray(x).__array__(), x.__array__()]
+        return np.sum(rows[0] * rows[1]) + np.sum(np.eye(2).__array__().dot(x))
+
+    np.testing.assert_allclose(grad(squares)(np.array([1.0, 2.0])), [3.0, 5.0])
+
+    def lost(x):
+        return np.ma.masked_invalid(x.__array__().mean() * x).sum()
+
+    with pytest.raises(ConversionError):
+        grad(lost)(np.array([1.0, 2.0]))
+
+
+def test_a_regression_of_statsmodels_has_derivatives():
+    regression = importlib.import_module("statsmodels.regression.linear_model")
+    table = np.column_stack([np.ones(9), np.arange(9.0), np.cos(np.arange(9.0))])
+
+    def told(y):
+        fit = regression.OLS(y, table).fit()
+        return fit.params @ [1.0, 2.0, 3.0] + fit.rsquared + np.sum(fit.bse)
+
+    y = np.sin(np.arange(9.0))
+    np.testing.assert_allclose(grad(told)(y), differences(told, y), rtol=1e-6)
