@@ -457,8 +457,8 @@ def library_of(x: Any) -> ArrayNamespace:
         >>> library_of(2.0).__name__
         'numpy'
     """
-    while namespace_of(x) is None and hasattr(x, "value"):  # a tracer
-        x = x.value
+    while namespace_of(x) is None and hasattr(x, "_val"):  # a tracer
+        x = x._val
     return namespace((x,))
 
 

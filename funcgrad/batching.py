@@ -49,7 +49,7 @@ class BatchTrace(Trace):
         lowered, batched = list(args), [False] * len(args)
         for position, arg in enumerate(args):
             if type(arg) is Tracer and arg._trace is self:
-                lowered[position], batched[position] = arg.value, True
+                lowered[position], batched[position] = arg._val, True
         size = self if primitive.calls else self.size
         try:
             ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
@@ -70,7 +70,7 @@ def shared(x: Any) -> Any:
     By it Python may go on: code that checks its arguments knows nothing of examples.
     """
     while is_batched(x):
-        row = row_of_all(x.value)
+        row = row_of_all(x._val)
         if row is None:
             break
         x = row
@@ -81,7 +81,7 @@ def row_of_all(whole: Any) -> Any:
     """The first of the rows of ``whole`` where all are the same; None where they differ, or nobody knows."""
     bottom = whole
     while isinstance(bottom, Tracer):
-        bottom = bottom.value
+        bottom = bottom._val
     if backend.is_stand_in(bottom) or not backend.shape_of(whole)[0] or not bool(np.all(whole == (row := whole[0]))):
         return None
     return row

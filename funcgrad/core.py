@@ -142,7 +142,7 @@ class Trace:
     def twin_of(self, x: Tracer) -> Any:
         """Another object that stands for the value of ``x``, a tracer of this trace. Who asks holds ``changing``."""
         made = Tracer()
-        made.value, made._trace, made.link, made.form = x.value, self, x.link, None
+        made._val, made._trace, made.link, made.form = x._val, self, x.link, None
         return made
 
 
@@ -156,7 +156,7 @@ class Tracer:
     It is made empty and then filled, by ``tracer_of`` or by code that must be fast: a constructor in Python is slower.
 
     Attributes:
-        value: what the trace looks at: an array, a number, or a tracer of an outer trace.
+        _val: what the trace looks at: an array, a number, or a tracer of an outer trace.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
         form: the aval for fast paths: the shape of an array of doubles, ``float64`` for such a number; None for all
             other values, tracers among them, and until first use.
@@ -165,9 +165,9 @@ class Tracer:
         alias: the value whose memory it shares, see ``writable``; unset until first use.
     """
 
-    __slots__ = ("__weakref__", "_trace", "alias", "form", "link", "value")
+    __slots__ = ("__weakref__", "_trace", "_val", "alias", "form", "link")
 
-    value: Any
+    _val: Any
     _trace: Any
     form: Any
     link: Any
@@ -181,9 +181,9 @@ class Tracer:
 
         So a function takes the same branch whether it is being transformed or not. Only ``type`` shows the tracer.
         """
-        value, as_numpy = self.value, self._trace.as_numpy
+        value, as_numpy = self._val, self._trace.as_numpy
         while type(value) is Tracer:
-            value, as_numpy = value.value, as_numpy or value._trace.as_numpy
+            value, as_numpy = value._val, as_numpy or value._trace.as_numpy
         kind = type(value)
         if not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
             if not as_numpy:  # of JAX, which knows its arrays by more than their class
@@ -200,7 +200,7 @@ class Tracer:
         """Lengths of the axes, as the function being transformed sees them."""
         if type(self.form) is tuple:
             return self.form
-        value, hidden = self.value, self._trace.hidden
+        value, hidden = self._val, self._trace.hidden
         known = type(value) is np.ndarray or type(value) is Tracer
         whole: tuple[int, ...] = value.shape if known else backend.shape_of(value)
         return whole[hidden:]
@@ -208,7 +208,7 @@ class Tracer:
     @property
     def dtype(self) -> Any:
         """The NumPy dtype."""
-        value = self.value
+        value = self._val
         return value.dtype if type(value) is np.ndarray else backend.dtype_of(value)
 
 
@@ -219,7 +219,7 @@ for _name in ("node", "tangent", "slot"):  # what kinds of traces call it
 def tracer_of(value: Any, trace: Trace, link: Any = None, form: Any = None) -> Tracer:
     """The tracer of a value of ``trace``."""
     made = Tracer()
-    made.value, made._trace, made.link, made.form = value, trace, link, form
+    made._val, made._trace, made.link, made.form = value, trace, link, form
     return made
 
 
@@ -457,7 +457,7 @@ def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[s
     state = blocks.current()
     if top.differentiates and top.level < state.floor:
         # Inside no_grad an older derivative trace sees its tracers as constants.
-        lowered = tuple(a.value if isinstance(a, Tracer) and a._trace is top else a for a in args)
+        lowered = tuple(a._val if isinstance(a, Tracer) and a._trace is top else a for a in args)
         if state.watch is not None:
             state.watch.hidden(top, args)
         return primitive.lowered(lowered, params)
@@ -517,7 +517,7 @@ def traces_of(values: Iterable[Any]) -> Iterator[Trace]:
     for x in values:
         while isinstance(x, Tracer):
             yield x._trace
-            x = x.value
+            x = x._val
 
 
 def raise_closure(name: str) -> NoReturn:

@@ -16,7 +16,7 @@ _DOUBLE = np.dtype(np.float64)
 def dual(value: Any, tangent: Any, trace: Trace, form: Any = None) -> Tracer:
     """The tracer of a value of ``trace`` and its tangent, of the same shape and dtype."""
     made = Tracer()
-    made.value, made._trace, made.tangent, made.form = value, trace, tangent, form
+    made._val, made._trace, made.tangent, made.form = value, trace, tangent, form
     return made
 
 
@@ -42,7 +42,7 @@ class ForwardTrace(Trace):
         lowered, tangents = list(args), [None] * len(args)
         for position, arg in enumerate(args):
             if type(arg) is Tracer and arg._trace is self:
-                lowered[position], tangents[position] = arg.value, arg.tangent
+                lowered[position], tangents[position] = arg._val, arg.tangent
         if primitive.forward is None:
             return primitive.lowered(tuple(lowered), params)
         ans, tangent = primitive.forward(tuple(lowered), tuple(tangents), params)

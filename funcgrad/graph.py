@@ -256,7 +256,7 @@ class GraphTrace(Trace):
             mine = type(arg) is Tracer and arg._trace is self
             places.append(arg.slot if mine else self.constant(arg))
             if mine:
-                lowered[position] = arg.value
+                lowered[position] = arg._val
         slots = tuple(places)
         ans, noted = self.run(primitive, tuple(lowered), slots, params)
         if not primitive.multiple:
@@ -328,7 +328,7 @@ class GraphTrace(Trace):
 
 def stands_for_array(x: Any) -> bool:
     """Whether ``x`` is an ndarray, or one on a graph on which the same must be done as with an ndarray."""
-    return type(x) is np.ndarray or (type(x) is Tracer and x._trace.repeats and type(x.value) is np.ndarray)
+    return type(x) is np.ndarray or (type(x) is Tracer and x._trace.repeats and type(x._val) is np.ndarray)
 
 
 def remember(decisions: dict[int, Any], slot: int, answer: Any) -> None:
@@ -348,7 +348,7 @@ def steer(x: Any, answer: Any) -> Any:
         if isinstance(x._trace, GraphTrace) and (not known or x._trace.tangents_of):
             x._trace.decide(x, answer.copy() if type(answer) is np.ndarray else answer)
             known = known or x._trace.asks_again
-        x = x.value
+        x = x._val
     return answer
 
 
@@ -479,7 +479,7 @@ def _again(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> Any
 def _bottom(x: Any) -> Any:
     """The array that ``x`` stands for in the end."""
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return x if hasattr(x, "shape") else np.asarray(x)
 
 

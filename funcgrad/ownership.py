@@ -39,15 +39,15 @@ def held_by(holder: Any, name: str) -> int:
 
 
 class _Holder:
-    __slots__ = ("value",)
+    __slots__ = ("_val",)
 
-    value: Any
+    _val: Any
 
 
 def _lone_attribute() -> int:
     holder = _Holder()
-    holder.value = np.empty(1)
-    return held_by(holder, "value")
+    holder._val = np.empty(1)
+    return held_by(holder, "_val")
 
 
 def is_alone_in(holder: Any, name: str) -> bool:
@@ -55,11 +55,11 @@ def is_alone_in(holder: Any, name: str) -> bool:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> box = SimpleNamespace(value=np.ones(2))
-        >>> is_alone_in(box, "value")
+        >>> box = SimpleNamespace(_val=np.ones(2))
+        >>> is_alone_in(box, "_val")
         True
-        >>> other = box.value[:1]
-        >>> is_alone_in(box, "value")
+        >>> other = box._val[:1]
+        >>> is_alone_in(box, "_val")
         False
     """
     value = getattr(holder, name)

@@ -356,17 +356,17 @@ class ReverseTrace(Trace):
         made = Tracer()
         made._trace, made.node, made.alias = self, leaf(next(self.counter)), READ_ONLY
         if type(value) is ndarray:
-            made.value, made.form = value, value.shape if value.dtype is _DOUBLE else None
+            made._val, made.form = value, value.shape if value.dtype is _DOUBLE else None
         elif type(value) is float64:
-            made.value, made.form = value, float64
+            made._val, made.form = value, float64
         else:
-            made.value, made.form = twin(value) if type(value) is Tracer else value, None
+            made._val, made.form = twin(value) if type(value) is Tracer else value, None
         return made
 
     def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> Tracer:
         """The tracer of a result, with a new record."""
         made = Tracer()
-        made.value, made._trace, made.form = ans, self, None
+        made._val, made._trace, made.form = ans, self, None
         made.node = recorded(next(self.counter), pull, parents, saved)
         return made
 
@@ -375,7 +375,7 @@ class ReverseTrace(Trace):
         traced, parents, lowered = [], [], list(args)
         for position, arg in enumerate(args):
             if type(arg) is Tracer and arg._trace is self:
-                lowered[position], parent = arg.value, arg.node
+                lowered[position], parent = arg._val, arg.node
                 traced.append(position)
                 parents.append(parent)
         if primitive.reverse is None:
@@ -403,7 +403,7 @@ def recorder(pull: Pull, parents: Sequence[str], saved: Sequence[str]) -> Callab
 _RECORDER = """
 def operation(trace, ans, {parents}{saved}):
     made, numbers = Tracer(), trace.numbers or trace.counter
-    made.value, made._trace, made.form = ans, trace, None
+    made._val, made._trace, made.form = ans, trace, None
     made.node = {record}
     return made
 """
@@ -422,7 +422,7 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
     finally:
         trace.close()
     mine = [type(out) is Tracer and out._trace is trace for out in outs]
-    results = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
+    results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
     nodes = [out.node if m else None for out, m in zip(outs, mine, strict=True)]
     return [twin(x) for x in results], nodes
 

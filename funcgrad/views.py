@@ -58,7 +58,7 @@ def layout(x: Any) -> ndarray:
     if not isinstance(x, Tracer):
         return np.empty(backend.shape_of(x), backend.dtype_of(x))
     alias = getattr(x, "alias", None)
-    value, hidden = x.value, x._trace.hidden
+    value, hidden = x._val, x._trace.hidden
     if type(value) is ndarray and not hidden and not _is_apart(x):
         return value
     if type(alias) is View:
@@ -84,8 +84,8 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
     """Whether ``made``, which is ``step(x, **params)``, is a view of ``x`` as NumPy makes it."""
     if not isinstance(made, Tracer) or made is x:
         return False
-    if is_buffer(x) and type(x.value) is ndarray:
-        return shares(x.value, made.value)
+    if is_buffer(x) and type(x._val) is ndarray:
+        return shares(x._val, made._val)
     like = layout(x)
     return shares(like, step(like, **params))
 
@@ -95,12 +95,12 @@ def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, An
     known = type(x) is type(made) is Tracer and made is not x and not x._trace.hidden
     known = known and not _is_apart(x)
     if value is None and known:
-        value = x.value
-    if known and type(value) is type(made.value) is ndarray:  # the commonest, seen at once
-        if shares(value, made.value):
+        value = x._val
+    if known and type(value) is type(made._val) is ndarray:  # the commonest, seen at once
+        if shares(value, made._val):
             share(x, made, step, params)
         return made
-    if is_buffer(x) and type(x.value) is not ndarray and not isinstance(made, Tracer):
+    if is_buffer(x) and type(x._val) is not ndarray and not isinstance(made, Tracer):
         like = layout(x)  # of other libraries' arrays a view without axes looks like a number
         if shares(like, step(like, **params)):
             made = buffer(made)
@@ -148,9 +148,9 @@ def _settle(view: Tracer, alias: View) -> None:
     """Take ``view`` anew where another thread gave its root other memory before the view was noted."""
     with changing:
         root = alias.root
-        old = is_buffer(root) and type(root.value) is type(view.value) is ndarray and view.value.size > 0
-        if old and not shares(root.value, view.value) and not np.may_share_memory(root.value, view.value):
-            move(view, alias.take(buffer(root.value)))
+        old = is_buffer(root) and type(root._val) is type(view._val) is ndarray and view._val.size > 0
+        if old and not shares(root._val, view._val) and not np.may_share_memory(root._val, view._val):
+            move(view, alias.take(buffer(root._val)))
 
 
 def locked(made: Any) -> Any:

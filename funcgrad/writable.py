@@ -83,7 +83,7 @@ class _Constants(Trace):
         self.cuts = self.numbers = self.counter = None
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        lowered = tuple([a.value if type(a) is Tracer and a._trace is self else a for a in args])
+        lowered = tuple([a._val if type(a) is Tracer and a._trace is self else a for a in args])
         plain = blocks.here() is None
         for a in lowered:
             if isinstance(a, Tracer):  # another thread has written something traced to an argument
@@ -98,7 +98,7 @@ class _Constants(Trace):
         """The array itself, which from now on is lent: it is copied before the next write to the buffer."""
         if (root := root_of(x))._trace is self:
             root.link = LENT
-        return x.value
+        return x._val
 
 
 CONSTANTS: Final = _Constants()
@@ -107,7 +107,7 @@ CONSTANTS: Final = _Constants()
 def buffer(value: Any) -> Tracer:
     """An array, NumPy's or another library's, that a transformed function made and can write to."""
     made = Tracer()
-    made.value, made._trace, made.link, made.form = value, CONSTANTS, None, None
+    made._val, made._trace, made.link, made.form = value, CONSTANTS, None, None
     return made
 
 
@@ -127,7 +127,7 @@ def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
     made = buffer(ans)
     for a in args:
         if a is ans:
-            made.value = ans.copy("K")
+            made._val = ans.copy("K")
     if not ans.flags.writeable:
         made.link = LENT
     return made
@@ -143,15 +143,15 @@ def constant(x: Any) -> Tracer:
 def own(x: Tracer) -> None:
     """Copy the memory of the buffer ``x``, which is no view, if it is shared: it is to be written to."""
     if x.link is LENT:
-        copied = x.value.copy("K")
+        copied = x._val.copy("K")
         x.link = None  # before the value is there, see ``lent``
-        x.value = copied
+        x._val = copied
         refresh(x)
 
 
 def lent(x: Tracer) -> Any:
     """The array of a buffer whose memory others hold already, so that it is copied before a write; else None."""
-    value = x.value  # first: who writes in another thread marks the buffer before it gets the copy
+    value = x._val  # first: who writes in another thread marks the buffer before it gets the copy
     return value if x.link is LENT else None
 
 
@@ -180,7 +180,7 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
 def bottom(x: Any) -> Any:
     """What ``x`` stands for in the end."""
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return x
 
 
@@ -295,7 +295,7 @@ def twin_in_memory(x: Any) -> Any:
 
 def identity(x: Any) -> Any:
     """What tells values apart: the same for a tracer and its twins."""
-    return (id(x._trace), id(x.value), id(x.link)) if isinstance(x, Tracer) else id(x)
+    return (id(x._trace), id(x._val), id(x.link)) if isinstance(x, Tracer) else id(x)
 
 
 def handed(values: Sequence[Any], given: Any) -> list[Any]:
@@ -342,9 +342,9 @@ def move(x: Tracer, new: Any) -> None:
     """
     if not isinstance(new, Tracer):
         new = buffer(new)
-    if x._trace is CONSTANTS and not x.value.shape and getattr(x, "alias", None) is None:
+    if x._trace is CONSTANTS and not x._val.shape and getattr(x, "alias", None) is None:
         x.alias = Views()  # what is to stand for something traced stays an array, and becomes no number
-    x.value, x._trace, x.link, x.form = new.value, new._trace, new.link, None
+    x._val, x._trace, x.link, x.form = new._val, new._trace, new.link, None
 
 
 def as_array(x: Any) -> Any:
@@ -359,7 +359,7 @@ def as_number(x: Any) -> Any:
     if not isinstance(x, Tracer) or x.shape:
         return x
     if is_buffer(x):
-        return x.value[()] if type(x.value) is ndarray else x
+        return x._val[()] if type(x._val) is ndarray else x
     return x if getattr(x, "alias", None) is None else twin(x)
 
 
@@ -385,7 +385,7 @@ def views_of(x: Tracer) -> Any:
 
 def copy_small(part: Tracer) -> None:
     """Give ``part``, which shows a part of an array, memory of its own if it is small."""
-    for name in ("value", "link") if isinstance(part._trace, ForwardTrace) else ("value",):
+    for name in ("_val", "link") if isinstance(part._trace, ForwardTrace) else ("_val",):
         found = getattr(part, name)
         if isinstance(found, Tracer):
             if type(getattr(found, "alias", None)) is View:  # the program never sees it, and it would hold the whole
@@ -399,7 +399,7 @@ def refresh(root: Tracer) -> None:
     """Take all views of ``root`` anew, after a write to it."""
     views = [view for r in getattr(root, "alias", None) or () if (view := r()) is not None]
     if views:
-        source = buffer(root.value) if is_buffer(root) else twin(root)
+        source = buffer(root._val) if is_buffer(root) else twin(root)
         for view in views:
             move(view, view.alias.take(source))
             if not is_buffer(view):  # buffers share the memory that is written to

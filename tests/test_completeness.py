@@ -159,7 +159,7 @@ class Collector(core.Trace):
 
     def process(self, primitive, args, params):
         self.seen.add(primitive)
-        lowered = [a.value if type(a) is core.Tracer and a._trace is self else a for a in args]
+        lowered = [a._val if type(a) is core.Tracer and a._trace is self else a for a in args]
         ans = primitive.call(*lowered, **params)
         return tuple(map(self.tracer, ans)) if primitive.multiple else self.tracer(ans)
 

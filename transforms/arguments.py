@@ -259,7 +259,7 @@ def strip(trace: Trace | None, result: PyTree) -> Stripped:
     leaves, spec = tree.flatten(result)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
     for i in places:
-        leaves[i] = twin(leaves[i].value if leaves[i]._trace is trace else leaves[i])
+        leaves[i] = twin(leaves[i]._val if leaves[i]._trace is trace else leaves[i])
     return leaves, spec, places
 
 

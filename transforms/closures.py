@@ -65,7 +65,7 @@ class Hoisted:
             trace.close()
         found, self.out_spec = tree.flatten(out)
         check_results(call, found)
-        self.outs = [leaf.value if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
+        self.outs = [leaf._val if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
         self.recording = recording = trace.recording(found, trace.decisions if isinstance(trace, Steered) else None)
         del trace  # it holds the same arrays
         self.held: list[Any] = []
@@ -212,7 +212,7 @@ def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]
     assert isinstance(within, BatchTrace)
     mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
     results = [
-        example_by_example(fun, [leaf.value[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
+        example_by_example(fun, [leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
         for i in range(within.size)
     ]
     return [_joined(parts, within) for parts in zip(*results, strict=True)]

@@ -364,7 +364,7 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
         elif type(x) is dict:
             waiting.extend(x.values())
         elif isinstance(x, Tracer):
-            waiting.append(x.value)
+            waiting.append(x._val)
             if tangents and isinstance(x._trace, ForwardTrace):
                 waiting.append(x.tangent)
         elif hasattr(x, "dtype") or type(x) is float or type(x) is complex:

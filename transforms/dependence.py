@@ -145,7 +145,7 @@ class DependenceTrace(Trace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive``, and find what its results depend on."""
         mine = [i for i, a in enumerate(args) if type(a) is Tracer and a._trace is self]
-        values = [a.value if i in mine else a for i, a in enumerate(args)]
+        values = [a._val if i in mine else a for i, a in enumerate(args)]
         ans = primitive.call(*values, **params)
         if primitive.forward is None:
             return ans

@@ -204,7 +204,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     if not mine and not backend.is_value(out):
         out = number_of(out)
         mine = type(out) is Tracer and out._trace is trace
-    value = out.value if mine else out
+    value = out._val if mine else out
     one = _ONE
     if type(value) is not np.float64 or options.holomorphic:
         if options.holomorphic or aval_of(value) not in _NUMBER:

@@ -87,7 +87,7 @@ class LiftedTrace(Trace):
 
     def value(self, x: Any) -> Any:
         """What ``x`` holds, if it is of this run."""
-        return x.value if type(x) is Tracer and x._trace is self else x
+        return x._val if type(x) is Tracer and x._trace is self else x
 
     def leave(self, leaf: Any) -> Any:
         """``leaf`` as it leaves the function: its value, where it is a tracer of this run."""

@@ -171,7 +171,7 @@ class PartwiseTrace(GraphTrace):
             batches = [self._whole[a.link.slot] if flag else a for a, flag in zip(args, mine, strict=True)]
             return self._batch.process(primitive, tuple(batches), params)
         slots = tuple(map(self.slot_of, args))
-        ans = primitive.call(*[a.value if flag else a for a, flag in zip(args, mine, strict=True)], **params)
+        ans = primitive.call(*[a._val if flag else a for a, flag in zip(args, mine, strict=True)], **params)
         made = self._noted(primitive, slots, params, ans if primitive.multiple else (ans,))
         if self._held > self._limit:
             self._settle()
@@ -229,12 +229,12 @@ class PartwiseTrace(GraphTrace):
         if self._whole is None:
             rows = dict(zip(mine, self._evaluate(mine), strict=True))
         else:
-            rows = {slot: self._whole[slot].value for slot in mine}
+            rows = {slot: self._whole[slot]._val for slot in mine}
         found = []
         for t in tangents:
             trace = t._trace if type(t) is Tracer else None
             size = self._batch.size
-            found.append(rows[t.link.slot] if trace is self else t.value if trace is self._batch else to_batch(t, size))
+            found.append(rows[t.link.slot] if trace is self else t._val if trace is self._batch else to_batch(t, size))
         return found
 
     def _evaluate(self, slots: list[int]) -> list[Any]:

@@ -310,7 +310,7 @@ def push_through(
     for i in range(len(results)):
         if type(results[i]) is Tracer and results[i]._trace is trace:
             pushed.append(twin(results[i].tangent))
-            results[i] = twin(results[i].value)
+            results[i] = twin(results[i]._val)
         else:
             pushed.append(None)
             results[i] = twin(results[i])

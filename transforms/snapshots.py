@@ -60,7 +60,7 @@ class Store:
             OSError: they cannot be written, for instance because the disk is full.
         """
         if isinstance(x, Tracer):
-            return _with_value(x, self.put(x.value))
+            return _with_value(x, self.put(x._val))
         if type(x) is not np.ndarray or x.nbytes < _SMALL or x.dtype.hasobject:
             return x
         size = -(-x.nbytes // _SMALL) * _SMALL
@@ -81,7 +81,7 @@ class Store:
             OSError: the file is shorter than it was.
         """
         if isinstance(x, Tracer):
-            return _with_value(x, self.take(x.value))
+            return _with_value(x, self.take(x._val))
         if type(x) is not _Place:
             return x
         found: Any = np.empty(x.shape, x.dtype, x.order)
@@ -138,10 +138,10 @@ class _Place:
 
 def _with_value(x: Tracer, value: Any) -> Any:
     """A tracer like ``x`` that stands for ``value``; of a buffer the value."""
-    if value is x.value:
+    if value is x._val:
         return x
     made = twin(x)
     if not isinstance(made, Tracer):
         return value
-    made.value = value
+    made._val = value
     return made

@@ -118,7 +118,7 @@ def _traced(of: _Map, sparsity: Sparsity) -> tuple[Any, Any, Any]:
         moved = jvp(of.joined, tuple(of.leaves), seeds)[1]
     finally:
         trace.close()
-    pushed = moved.value if isinstance(moved, Tracer) and moved._trace is trace else moved
+    pushed = moved._val if isinstance(moved, Tracer) and moved._trace is trace else moved
     return trace.pattern_of(moved), tangent, np.asarray(pushed)
 
 

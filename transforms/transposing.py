@@ -78,7 +78,7 @@ def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
     for leaf in tree.leaves(out):
         value = leaf
         while isinstance(value, Tracer) and not value._trace.repeats:
-            value = value.value
+            value = value._val
         numbers = isinstance(value, Tracer) or type(value) in _PLAIN  # a graph remembers what was asked of it
         if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (numbers and np.any(np.not_equal(value, 0))):
             raise InputError(

@@ -214,7 +214,7 @@ def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
         return twin(leaf)
     if not isinstance(leaf, Tracer):
         check_leaf("vmap", leaf, lambda: f"result leaf {number} of the function")
-    whole = twin(leaf.value) if batched else to_batch(twin(leaf), trace.size)
+    whole = twin(leaf._val) if batched else to_batch(twin(leaf), trace.size)
     rank = len(backend.shape_of(whole))
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(

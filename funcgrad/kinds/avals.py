@@ -30,13 +30,13 @@ def aval_of(v: Any) -> Any:
         ((2, 3), None, <class 'float'>)
     """
     while type(v) is Tracer and v._trace.differentiates:
-        v = v.value
+        v = v._val
     if type(v) is ndarray:
         return v.shape if v.dtype is DOUBLE else None
     if type(v) is float64 or type(v) is float:
         return type(v)
     if type(v) is Tracer and v._trace.hidden:
-        whole = aval_of(v.value)
+        whole = aval_of(v._val)
         return whole[1:] if type(whole) is tuple else None
     return v.form if type(v) is Tracer else None
 
@@ -47,9 +47,9 @@ def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
     ``closed`` are types of numbers with which the operation is Python's own.
     """
     while type(v) is Tracer and v._trace.differentiates:  # no call of aval_of, which takes as long
-        v = v.value
+        v = v._val
     while type(w) is Tracer and w._trace.differentiates:
-        w = w.value
+        w = w._val
     if type(v) is ndarray:
         return v.shape if type(w) is ndarray and v.dtype is w.dtype is DOUBLE and v.shape == w.shape else None
     if type(v) is float64:

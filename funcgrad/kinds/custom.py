@@ -187,7 +187,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
             outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
             kept, spec = tree.flatten(residuals)
             hidden = [type(r) is Tracer and r._trace is trace for r in kept]
-            values = [r.value if h else r for r, h in zip(kept, hidden, strict=True)]
+            values = [r._val if h else r for r, h in zip(kept, hidden, strict=True)]
             return [_whole(trace, out) for out in outs], (values, hidden, spec)
 
     def bwd(residuals: Any, cts: list[Any]) -> list[Any]:
@@ -249,7 +249,7 @@ def _whole(trace: BatchTrace, x: Any) -> Any:
     """``x`` with its batch axis first; None stays None."""
     if x is None:
         return None
-    return x.value if type(x) is Tracer and x._trace is trace else to_batch(x, trace.size)
+    return x._val if type(x) is Tracer and x._trace is trace else to_batch(x, trace.size)
 
 
 def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
@@ -262,7 +262,7 @@ _custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=T
 
 
 def _call(*leaves: Any, rules: CustomRules) -> Any:
-    if any(is_buffer(x) and type(x.value) is not np.ndarray for x in leaves):
+    if any(is_buffer(x) and type(x._val) is not np.ndarray for x in leaves):
         rules = _of_constants(rules)
     ans = bind(_custom, leaves, {"rules": rules})
     return tuple(handed(ans, leaves)) if Tracer in map(type, leaves) else ans

@@ -240,9 +240,9 @@ def _batch_of(x: Any, y: Any) -> BatchTrace | None:
         return None
     if type(other) in (float, float64, int):
         return trace
-    rank = _rank(batched.value)
+    rank = _rank(batched._val)
     if type(other) is Tracer:
-        return trace if other._trace is trace and _rank(other.value) == rank else None
+        return trace if other._trace is trace and _rank(other._val) == rank else None
     return trace if type(other) is ndarray and other.ndim < rank and other.dtype.kind in "fciub" else None
 
 
@@ -292,7 +292,7 @@ _OWN_FORM = "aval or (float64 if type(ans) is float64 else aval)"
 _UNARY = """
 def operation(x, /):
     if type(x) is Tracer:
-        v, aval, trace, parent = x.value, x.form, x._trace, x.link
+        v, aval, trace, parent = x._val, x.form, x._trace, x.link
         if (numbers := trace.numbers) is not None:
             if aval is not None{known}:
                 ans = kernel(v)
@@ -307,7 +307,7 @@ def operation(x, /):
                 aval = None
             {check}
             made = Tracer()
-            made.value, made._trace = ans, trace
+            made._val, made._trace = ans, trace
             made.form = {form}
             made.link = {record}
             return made
@@ -353,9 +353,9 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
 _BINARY = """
 def operation(x, y, /):
     if type(x) is Tracer and (numbers := (trace := x._trace).numbers) is not None:
-        v, aval, parent = x.value, x.form, x.link
+        v, aval, parent = x._val, x.form, x.link
         if type(y) is Tracer:
-            w, other, second = y.value, y.form, y.link
+            w, other, second = y._val, y.form, y.link
             if y._trace is not trace:
                 return operation(x, w) if second is LENT else unlike(x, y)
             if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
@@ -379,16 +379,16 @@ def operation(x, y, /):
             {check}
             made = Tracer()
             made.link = {record_left}
-        made.value, made._trace, made.form = ans, trace, {form}
+        made._val, made._trace, made.form = ans, trace, {form}
         return made
     if type(y) is Tracer and (numbers := (trace := y._trace).numbers) is not None:
-        w, aval, parent = y.value, y.form, y.link
+        w, aval, parent = y._val, y.form, y.link
         if (v := constant_beside(w, x, aval, closed, converts)) is None:
             return operation(v, y) if type(x) is Tracer and (v := lent(x)) is not None else unlike(x, y)
         ans = kernel(v, w) if type(w) is not Tracer else {again}(v, w)
         {check}
         made = Tracer()
-        made.value, made._trace, made.form = ans, trace, {form}
+        made._val, made._trace, made.form = ans, trace, {form}
         made.link = {record_right}
         return made
     if type(x) in NUMPY and type(y) in NUMPY:
@@ -400,7 +400,7 @@ def operation(x, y, /):
         if (made := push_unlike(x, y)) is not None:
             return made
     elif (trace := batch_of(x, y)) is not None:
-        v, w = x.value if type(x) is Tracer else x, y.value if type(y) is Tracer else y
+        v, w = x._val if type(x) is Tracer else x, y._val if type(y) is Tracer else y
         return tracer_of(operation(v, w), trace)
     return bind(primitive, (x, y), {{}})
 """
@@ -412,7 +412,7 @@ def operation(x, y):
         if y._trace is CONSTANTS:
             return whole(x, twin(y))
         return whole(twin(x), y) if x._trace is CONSTANTS else bind(primitive, (x, y), {{}})
-    v, w = x.value if left else x, y.value if right else y
+    v, w = x._val if left else x, y._val if right else y
     if left and right and type(x.form) is type(y.form) is tuple:  # the commonest: arrays of doubles
         ans = kernel(v, w)
     elif type(v) in ARRAYS and type(w) in ARRAYS:
@@ -426,7 +426,7 @@ def operation(x, y):
     if ans.dtype is not v.dtype:
         return bind(primitive, (x, y), {{}})
     made, shape = Tracer(), ans.shape
-    made.value, made.form = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
+    made._val, made.form = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
         numbers = made._trace.numbers or made._trace.counter
@@ -445,11 +445,11 @@ def operation(x, y):
 
 _PUSH = """
 def operation(x, y):
-    v, ct, aval, trace = x.value, x.tangent, x.form, x._trace
+    v, ct, aval, trace = x._val, x.tangent, x.form, x._trace
     if not trace.live:
         return None
     if type(y) is Tracer:
-        w, second, other = y.value, y.tangent, y.form
+        w, second, other = y._val, y.tangent, y.form
         if y._trace is not trace:
             return None
         if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
@@ -481,7 +481,7 @@ def operation(x, y):
     left, right = type(x) is Tracer, type(y) is Tracer
     if left and right and x._trace is not y._trace:
         return None
-    v, w, trace = x.value if left else x, y.value if right else y, (x if left else y)._trace
+    v, w, trace = x._val if left else x, y._val if right else y, (x if left else y)._trace
     if not trace.live or not (type(v) is ndarray or type(w) is ndarray):  # numbers an operator may round otherwise
         return None
     if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):

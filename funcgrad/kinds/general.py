@@ -382,16 +382,16 @@ def operation(*args, **params):
 _TERNARY = """
 def operation(x, y, z):
     if type(y) is type(z) is Tracer and (numbers := (trace := y._trace).numbers) is not None and z._trace is trace:
-        w, u = y.value, z.value
+        w, u = y._val, z._val
         if type(x) is Tracer:
-            if x._trace is trace and meets(v := x.value, w, u):
+            if x._trace is trace and meets(v := x._val, w, u):
                 made, parent, second, third, ans = Tracer(), x.node, y.node, z.node, kernel(v, w, u)
-                made.value, made._trace, made.form = ans, trace, {form}
+                made._val, made._trace, made.form = ans, trace, {form}
                 made.node = {record_all}
                 return made
         elif type(x) is ndarray and meets(x, w, u):
             made, v, parent, second, ans = Tracer(), x, y.node, z.node, kernel(x, w, u)
-            made.value, made._trace, made.form = ans, trace, {form}
+            made._val, made._trace, made.form = ans, trace, {form}
             made.node = {record_last}
             return made
     elif type(x) is type(y) is type(z) is ndarray:
@@ -406,8 +406,8 @@ def operation(x, *others, **params):
         return bind(primitive, (x, *others), params)
     if type(x) is ndarray:
         return kernel(x, **params)
-    if type(x) is Tracer and type(x.value) is ndarray and x._trace.numbers is not None:
-        v, trace, parent = x.value, x._trace, x.node
+    if type(x) is Tracer and type(x._val) is ndarray and x._trace.numbers is not None:
+        v, trace, parent = x._val, x._trace, x.node
         ans, pull, saved = planned((v,), (0,), params, kernel(v, **params))
         return as_made_by((x,), ans) if pull is None else trace.recorded(ans, pull, (parent,), saved)
     return bind(primitive, (x,), params)
@@ -417,38 +417,38 @@ def operation(x, *others, **params):
 _BILINEAR = """
 def operation(x, y, **params):
     if type(x) is Tracer:
-        v, trace, parent = x.value, x._trace, x.link
+        v, trace, parent = x._val, x._trace, x.link
         if (numbers := trace.numbers) is not None:
             if type(y) is Tracer:
-                w, second = y.value, y.node
+                w, second = y._val, y.node
                 if y._trace is trace and (ans := at_once(v, w, **params)) is not None:
                     made = Tracer()
-                    made.value, made._trace, made.form = ans, trace, {form}
+                    made._val, made._trace, made.form = ans, trace, {form}
                     made.node = {record_both}
                     return made
             elif type(y) is ndarray and (ans := at_once(v, y, **params)) is not None:
                 made, w = Tracer(), y
-                made.value, made._trace, made.form = ans, trace, {form}
+                made._val, made._trace, made.form = ans, trace, {form}
                 made.node = {record_left}
                 return made
         elif type(trace) is ForwardTrace and trace.live:
             if type(y) is ndarray:
                 if (ans := at_once(v, y, **params)) is not None:
                     return dual(ans, operation(parent, y, **params), trace)
-            elif type(y) is Tracer and y._trace is trace and (ans := at_once(v, w := y.value, **params)) is not None:
+            elif type(y) is Tracer and y._trace is trace and (ans := at_once(v, w := y._val, **params)) is not None:
                 return dual(ans, operation(parent, w, **params) + operation(v, y.tangent, **params), trace)
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
         if type(y) is Tracer and (numbers := y._trace.numbers) is not None:
-            v, w, trace, parent = x, y.value, y._trace, y.node
+            v, w, trace, parent = x, y._val, y._trace, y.node
             if (ans := at_once(v, w, **params)) is not None:
                 made = Tracer()
-                made.value, made._trace, made.form = ans, trace, {form}
+                made._val, made._trace, made.form = ans, trace, {form}
                 made.node = {record_right}
                 return made
         elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.live:
-            if (ans := at_once(x, y.value, **params)) is not None:
+            if (ans := at_once(x, y._val, **params)) is not None:
                 return dual(ans, operation(x, y.tangent, **params), y._trace)
     return bind(primitive, (x, y), params)
 """

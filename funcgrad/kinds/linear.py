@@ -194,14 +194,14 @@ def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
     if type(x) is Tracer and not rest and (numbers := x._trace.numbers) is not None:
-        v, trace, parent = x.value, x._trace, x.node
+        v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
-        made.value = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
+        made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.form = trace, None
         made.node = {record}
         return made
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
-        v, t, trace = x.value, x.tangent, x._trace
+        v, t, trace = x._val, x.tangent, x._trace
         return dual(operation(v, **params), operation(t, **params), trace)
     return bind(primitive, (x, *rest), params)
 """
@@ -212,14 +212,14 @@ def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
     if type(x) is Tracer and not rest and (numbers := x._trace.numbers) is not None:
-        v, trace, parent = x.value, x._trace, x.node
+        v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
-        made.value = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
+        made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.form = trace, None
         made.node = {record}
         return share_view(x, made, operation, params, v)
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
-        v, t, trace = x.value, x.tangent, x._trace
+        v, t, trace = x._val, x.tangent, x._trace
         return share_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
     with changing:  # what it is a view of is still what it was made of
         made = share_view(x, bind(primitive, (x, *rest), params), operation, params)

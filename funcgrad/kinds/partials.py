@@ -167,7 +167,7 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    if type(ct) is Tracer and type(ct.value) is ndarray and (ct._trace.repeats or is_buffer(ct)):
+    if type(ct) is Tracer and type(ct._val) is ndarray and (ct._trace.repeats or is_buffer(ct)):
         return partial * ct  # by the order of factors complex products are rounded, and the result lies in memory
     # a float64 left of a tracer, or of a Python complex number, which would take it for a float
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial

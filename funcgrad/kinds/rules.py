@@ -167,7 +167,7 @@ def _of_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
 
     ``NotImplemented`` where something is traced, or is of no such kind, and where NumPy computes nothing either.
     """
-    plain = tuple([x.value if is_buffer(x) else x for x in args])
+    plain = tuple([x._val if is_buffer(x) else x for x in args])
     if not all(backend.is_value(x) or backend.is_date_or_text(x) for x in plain) or any(
         isinstance(x, Tracer) for x in plain
     ):
@@ -198,7 +198,7 @@ def traced_at_once(
                 if trace is not None or arg._trace.numbers is None:
                     return None
                 trace = arg._trace
-            value = arg.value
+            value = arg._val
             if type(value) is not np.ndarray:
                 plain = False
             values.append(value)

@@ -46,7 +46,7 @@ def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
 
     @functools.wraps(function)
     def call(x: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-        value = x.value if type(x) is Tracer and x._trace.differentiates else x
+        value = x._val if type(x) is Tracer and x._trace.differentiates else x
         if type(value) is np.ndarray and value.dtype in _WIDE and value.ndim:  # the commonest, with less ado
             return function(x, *args, **kwargs)
         if value is not x and x.dtype in _WIDE:

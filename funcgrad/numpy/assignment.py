@@ -73,7 +73,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if not (alias is None and buffer) and not _can_write(x, alias):
         refuse_writing(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
-        if buffer and type(y.value) is ndarray and _write_now(x, alias, index, y.value):
+        if buffer and type(y._val) is ndarray and _write_now(x, alias, index, y._val):
             return  # nobody keeps what was written
         y = twin(y)
     elif type(y) not in _SEEN:
@@ -84,7 +84,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         _write_constant(x, index, y)
         return
     aval = aval_of(y)
-    if aval is None or aval_of(x.value) is None:
+    if aval is None or aval_of(x._val) is None:
         _check_dtype(x, y)
     if type(getattr(y, "alias", None)) is View and _is_itself(x, index, y):
         return
@@ -111,12 +111,12 @@ def _as_array(x: Tracer, y: Any) -> Any:
 
 def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
     """Write an array or a number to a buffer, where the index is NumPy's too; say whether."""
-    if type(x.value) is not ndarray or not is_concrete(index) or (type(alias) is View and not is_buffer(alias.root)):
+    if type(x._val) is not ndarray or not is_concrete(index) or (type(alias) is View and not is_buffer(alias.root)):
         return False
     if type(y) is ndarray and y.dtype.kind in "SU" and x.dtype.kind in "fc":
         check_text(y.ravel().tolist())  # NumPy reads numbers from them
     own(root_of(x))
-    x.value[index] = y  # views share the memory
+    x._val[index] = y  # views share the memory
     return True
 
 
@@ -424,7 +424,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
         False where it has done nothing, because the write is of another kind.
     """
     buffer, one = x._trace is CONSTANTS, type(index) is int
-    if not (one or is_concrete(index)) or not can_overwrite(x.value if buffer else x, index, y):
+    if not (one or is_concrete(index)) or not can_overwrite(x._val if buffer else x, index, y):
         return False
     if not (one or is_static(index)):
         if isinstance(y, Tracer) and not _names_once(index, x.shape):
@@ -436,7 +436,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     if not buffer:
         new = overwritten(x, index, y, True)
     elif isinstance(y, Tracer):
-        new = overwritten(x.value, index, y, is_alone_in(x, "value"))
+        new = overwritten(x._val, index, y, is_alone_in(x, "_val"))
     else:
         return False
     move(x, new)

@@ -94,7 +94,7 @@ def _batch_below(x: Any) -> BatchTrace | None:
     while isinstance(x, Tracer):
         if isinstance(x._trace, BatchTrace):
             return x._trace
-        x = x.value
+        x = x._val
     return None
 
 
@@ -146,13 +146,13 @@ def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:
 def constant(x: Any) -> Any:
     """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
     if is_buffer(x):
-        return x.value
+        return x._val
     if type(x) is Tracer and x._trace.repeats:  # the recording remembers the answer, and asks again
-        return steer(x, x.value)
+        return steer(x, x._val)
     if blocks.here() is not None:
         floor = blocks.current().floor
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:
-            x = x.value
+            x = x._val
     return x
 
 
@@ -228,7 +228,7 @@ def _format(x: Tracer, spec: str) -> str:
         return _remembered(x, repr(x), spec)
     bottom: Any = x
     while isinstance(bottom, Tracer):
-        bottom = bottom.value
+        bottom = bottom._val
     if backend.is_stand_in(bottom):
         raise ConcretizationError(
             f"format(x, {spec!r}): a value is not known while jit compiles, got {describe(x)}{user_line()}. Write "
@@ -281,7 +281,7 @@ def _is_followed(x: Any) -> bool:
     while isinstance(x, Tracer):
         if x._trace.differentiates or x._trace.repeats:
             return True
-        x = x.value
+        x = x._val
     return False
 
 
@@ -292,7 +292,7 @@ def _str(x: Tracer) -> str:
 
 def _repr(x: Tracer) -> str:
     """Kind, level, shape, dtype and value; the value of a nested tracer shows in the same way."""
-    value = x.value
+    value = x._val
     if is_buffer(x):
         return repr(value)
     with np.printoptions(threshold=20, edgeitems=2) if not isinstance(value, Tracer) else nullcontext():
@@ -311,7 +311,7 @@ def _hash(x: Tracer) -> NoReturn:
 
 def _pickle(x: Tracer, protocol: Any) -> Any:
     if is_buffer(x):
-        return x.value.__reduce_ex__(protocol)
+        return x._val.__reduce_ex__(protocol)
     raise ConcretizationError(
         f"pickle: a traced value belongs to the running transform and cannot be stored or sent, got {describe(x)}"
         f"{user_line()}. Pickle what the transformed function returns, or stop_gradient(x)."
@@ -320,7 +320,7 @@ def _pickle(x: Tracer, protocol: Any) -> Any:
 
 def _copied(x: Tracer) -> Tracer:
     """What ``copy`` makes of a tracer: a write to one is not seen in the other."""
-    return buffer(np.array(x.value)) if is_buffer(x) else twin(x)
+    return buffer(np.array(x._val)) if is_buffer(x) else twin(x)
 
 
 def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
@@ -330,7 +330,7 @@ def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
         if not x._trace.as_numpy:
             return convert(constant_array(x, asked), *args, **kwargs)
         try:
-            return convert(x.value, *args, **kwargs)
+            return convert(x._val, *args, **kwargs)
         except TypeError as error:  # JAX does not know the value yet
             _note(asked, x, error)
             raise
@@ -394,7 +394,7 @@ def as_python(x: Any) -> Any:
 
     Of many examples, and in recordings, which compute with NumPy's numbers, it stays what it is.
     """
-    value, trace = x.value, x._trace
+    value, trace = x._val, x._trace
     if trace.hidden or trace.repeats:
         return x
     if type(value) is np.float64:
@@ -404,7 +404,7 @@ def as_python(x: Any) -> Any:
         if found is value:
             return x
     made = Tracer()  # no twin, which threads wait for: nobody writes to a number
-    made.value, made._trace, made.link, made.form = found, trace, x.link, None
+    made._val, made._trace, made.link, made.form = found, trace, x.link, None
     return made
 
 

@@ -281,7 +281,7 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
 def _copied(x: Tracer) -> Array:
     """Another object that can be written to."""
     with changing:  # no other thread makes it traced meanwhile
-        value = x.value if is_buffer(x) else None
+        value = x._val if is_buffer(x) else None
         made = twin(x) if value is None else buffer(value.copy("K") if type(value) is np.ndarray else value)
     return made
 
@@ -317,11 +317,11 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
     if is_buffer(x) and x.dtype.kind in "SU":  # texts, which may show traced numbers
-        texts = np.char.decode(x.value) if x.dtype.kind == "S" else x.value
+        texts = np.char.decode(x._val) if x.dtype.kind == "S" else x._val
         check_text(texts.ravel().tolist())
-        return new(x.value.astype(to))
+        return new(x._val.astype(to))
     if is_buffer(x) and (x.dtype.kind in "Mm" or to.kind in "Mm"):
-        return new(x.value.astype(to))
+        return new(x._val.astype(to))
     if backend.dtype_of(x) == to:
         made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     else:

@@ -117,7 +117,7 @@ class _Windows:
         return lambda **kwargs: self._reduced(lambda x: reduce(x, **kwargs))
 
     def _reduced(self, reduce: Callable[[Any], Any]) -> Any:
-        x, n = self.series.array.held.value, self.window
+        x, n = self.series.array.held._val, self.window
         empty = np.full(min(n - 1, len(x)), np.nan)
         found = reduce(fnp.lib.stride_tricks.sliding_window_view(x, n)) if len(x) >= n else empty[:0]
         return _series(fnp.concatenate([empty, found]), self.series.index, self.series.name)
@@ -150,9 +150,7 @@ def values(x: Any) -> Any:
             return pd.DataFrame(x).to_numpy()
         return fnp.stack([values(x.iloc[:, i]) for i in range(x.shape[1])], axis=1)
     inside = getattr(x, "array", x) if is_labelled(x) else x
-    return (
-        inside.held.value if isinstance(inside, TracedColumn) else taken_out(inside) if x is inside else np.asarray(x)
-    )
+    return inside.held._val if isinstance(inside, TracedColumn) else taken_out(inside) if x is inside else np.asarray(x)
 
 
 def labelled(found: Any, *ends: Any) -> Any:
@@ -190,7 +188,7 @@ def _numbers(series: Any) -> Any:
     """What is the leaf of a series."""
     if _LEAF in series.attrs:
         return series.attrs[_LEAF]
-    return series.array.held.value if isinstance(series.array, TracedColumn) else series.to_numpy()
+    return series.array.held._val if isinstance(series.array, TracedColumn) else series.to_numpy()
 
 
 def _series(leaf: Any, index: Any, name: Any) -> Any:
@@ -313,7 +311,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
 
     @classmethod
     def _concat_same_type(cls, parts: Any) -> Any:
-        return cls(fnp.concatenate([part.held.value for part in parts]))
+        return cls(fnp.concatenate([part.held._val for part in parts]))
 
     dtype = property(lambda self: TracedDtype())
     nbytes = property(lambda self: self.held.nbytes)
@@ -325,25 +323,25 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         """Methods of arrays, for programs that ask a series for its values."""
         if name.startswith("_") or name == "held":
             raise AttributeError(name)
-        return getattr(self.held.value, name)
+        return getattr(self.held._val, name)
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.held.value[pd.api.indexers.check_array_indexer(self, key)]
+        found = self.held._val[pd.api.indexers.check_array_indexer(self, key)]
         return TracedColumn(found) if found.ndim else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        made = fnp.copy(self.held.value)
+        made = fnp.copy(self.held._val)
         made[pd.api.indexers.check_array_indexer(self, key)] = _values(value)
         self.held = Held(made)
 
     def isna(self) -> Any:
         """Where numbers are missing: where they are not numbers."""
-        return _shared_truth(fnp.isnan(self.held.value))
+        return _shared_truth(fnp.isnan(self.held._val))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
         """The numbers at some places; at -1 a number to fill in."""
         indices = np.asarray(indices)
-        found = self.held.value[indices]
+        found = self.held._val[indices]
         if allow_fill and (indices < 0).any():
             found = fnp.where(indices < 0, np.nan if fill_value is None else fill_value, found)
         return TracedColumn(found)
@@ -356,15 +354,15 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         if name not in _REDUCTIONS:
             raise TypeError(f"a column of traced numbers has no reduction {name!r}")
         missing = self.isna()
-        there = self.held.value[~missing] if skipna and missing.any() else self.held.value
+        there = self.held._val[~missing] if skipna and missing.any() else self.held._val
         found = _REDUCTIONS[name](there, **kwargs)
         return TracedColumn(found[None]) if keepdims else found
 
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Any:
         missing, (accumulate, neutral) = self.isna(), _ACCUMULATIONS[name]
         if not skipna or not missing.any():
-            return TracedColumn(accumulate(self.held.value))
-        return TracedColumn(fnp.where(missing, np.nan, accumulate(fnp.where(missing, neutral, self.held.value))))
+            return TracedColumn(accumulate(self.held._val))
+        return TracedColumn(fnp.where(missing, np.nan, accumulate(fnp.where(missing, neutral, self.held._val))))
 
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
@@ -373,19 +371,19 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         if how not in _REDUCTIONS:
             raise NotImplementedError(how)  # pandas goes on with the groups one by one
         return TracedColumn(
-            fnp.stack([TracedColumn(self.held.value[ids == i])._reduce(how, **kwargs) for i in range(ngroups)])
+            fnp.stack([TracedColumn(self.held._val[ids == i])._reduce(how, **kwargs) for i in range(ngroups)])
         )
 
     def _quantile(self, qs: Any, interpolation: str) -> Any:
-        there = self.held.value[~self.isna()]
+        there = self.held._val[~self.isna()]
         return TracedColumn(fnp.quantile(there, np.asarray(qs), method=interpolation))
 
     def _values_for_argsort(self) -> Any:
-        return np.asarray(concrete(self.held.value, "series.argsort()"))
+        return np.asarray(concrete(self.held._val, "series.argsort()"))
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The traced array."""
-        return self.held.value
+        return self.held._val
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The column in another precision; as objects its numbers, each traced."""
@@ -393,12 +391,12 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
             return self.copy() if copy else self
         if np.dtype(dtype) == object:
             found = np.empty(len(self), object)
-            found[:] = list(self.held.value)
+            found[:] = list(self.held._val)
             return found
-        return TracedColumn(self.held.value.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
+        return TracedColumn(self.held._val.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.held.value, dtype)
+        return np.asarray(self.held._val, dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(map(is_labelled, inputs)):
@@ -414,7 +412,7 @@ def _shared_truth(x: Any) -> Any:
     """
     bottom = x
     while isinstance(bottom, Tracer):
-        bottom = bottom.value
+        bottom = bottom._val
     if not isinstance(x, Tracer) or backend.is_stand_in(bottom):
         return x if bottom is x else np.zeros(x.shape, bool)
     return concrete(x, "series.isna()")
@@ -426,7 +424,7 @@ def is_labelled(x: Any) -> bool:
 
 
 def _values(x: Any) -> Any:
-    return x.held.value if isinstance(x, TracedColumn) else taken_out(x)
+    return x.held._val if isinstance(x, TracedColumn) else taken_out(x)
 
 
 def _column(found: Any) -> Any:
@@ -451,7 +449,7 @@ def _binary(name: str, reflected: bool) -> Callable[..., Any]:
     def run(self: Any, other: Any) -> Any:
         if is_labelled(other):
             return NotImplemented
-        pair = (_values(other), self.held.value) if reflected else (self.held.value, _values(other))
+        pair = (_values(other), self.held._val) if reflected else (self.held._val, _values(other))
         return _column(_without_missing(apply, pair, {}))
 
     return run
@@ -459,7 +457,7 @@ def _binary(name: str, reflected: bool) -> Callable[..., Any]:
 
 def _unary(name: str) -> Callable[..., Any]:
     apply = getattr(operator, name)
-    return lambda self: _column(apply(self.held.value))
+    return lambda self: _column(apply(self.held._val))
 
 
 for _name in BINARY.split():

@@ -308,7 +308,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 def _reads_sooner(x: Array) -> bool:
     """Whether reading its parts one by one takes less than one operation with as many results."""
-    return type(x) is Tracer and x._trace.counter is not None and stands_for_array(x.value)
+    return type(x) is Tracer and x._trace.counter is not None and stands_for_array(x._val)
 
 
 def _read(x: Array, axis: int, places: Sequence[Any]) -> list[Array]:

@@ -114,13 +114,13 @@ def _are_texts(x: Any) -> bool:
 def _eq(x: Array, y: Any) -> Any:
     """``x == y``; nothing else than numbers equals a tracer, so that ``x == None`` can be asked."""
     if _are_texts(x):
-        return x.value == (y.value if is_buffer(y) else y)
+        return x._val == (y._val if is_buffer(y) else y)
     return comparison.equal(x, y) if _comparable(y) else NotImplemented
 
 
 def _ne(x: Array, y: Any) -> Any:
     if _are_texts(x):
-        return x.value != (y.value if is_buffer(y) else y)
+        return x._val != (y._val if is_buffer(y) else y)
     return comparison.not_equal(x, y) if _comparable(y) else NotImplemented
 
 
@@ -253,7 +253,7 @@ def _matrix_transpose(x: Array) -> Array:
 
 def _device(x: Any) -> Any:
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return getattr(x, "device", "cpu")
 
 

@@ -101,7 +101,7 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
         )
     if not isinstance(out, Tracer):
         if is_buffer(result):
-            result = result.value
+            result = result._val
         if isinstance(result, Tracer) or backend.namespace_of(result) is not np:
             refuse_array(name, out)
         np.copyto(out, result, casting)
@@ -158,7 +158,7 @@ def are_constant(*values: Any) -> bool:
     """
     for value in values:
         if isinstance(value, Tracer):
-            if not is_buffer(value) or type(value.value) is not np.ndarray:
+            if not is_buffer(value) or type(value._val) is not np.ndarray:
                 return False
         elif type(value) is dict:
             if not are_constant(*value.values()):
@@ -183,7 +183,7 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     with changing:  # the function may write, and no other thread must give a buffer other memory meanwhile
         ans = _closed(function(*_opened(args, held, lent), **_opened(kwargs, held, lent)), held)
         for values, array in lent.values():
-            if array.tobytes() != values.value.tobytes():  # NaN and -0 are seen for what they are
+            if array.tobytes() != values._val.tobytes():  # NaN and -0 are seen for what they are
                 values[...] = array
     return ans
 
@@ -194,11 +194,11 @@ def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
     Views of what is no buffer are copied, as a tape may hold the memory; ``lent`` knows these copies.
     """
     if is_buffer(values):
-        array = values.value
+        array = values._val
         if type(array) is np.ndarray:
             root = root_of(values)
             own(root)  # the function may write to it, and a tape hold what it was lent
-            array = values.value
+            array = values._val
             if not is_buffer(root):
                 _, array = lent.setdefault(id(values), (values, array.copy("K")))
         held[id(array)] = values, array

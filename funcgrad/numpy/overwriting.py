@@ -73,7 +73,7 @@ def _of_numpy(x: Any, kinds: frozenset[type], looked_at: bool) -> int:
             found |= _BATCH
         elif type(trace) is ForwardTrace:
             found |= _of_numpy(x.link, kinds, looked_at)
-        x = x.value
+        x = x._val
     return found if type(x) in kinds else _UNKNOWN
 
 
@@ -91,13 +91,13 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
     if way is _pushed:
         return _pushed(x, index, y, mine, given, alone)
     if mine:
-        alone = alone and is_alone(x, "value")
-    return way(x, index, y, mine, given, x.value if mine else x, alone)
+        alone = alone and is_alone(x, "_val")
+    return way(x, index, y, mine, given, x._val if mine else x, alone)
 
 
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
     """In reverse mode."""
-    trace, w = (x if mine else y)._trace, y.value if given else y
+    trace, w = (x if mine else y)._trace, y._val if given else y
     shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.like(w)
     first, second = y.node if given else None, x.node if mine else None
     ans = overwritten(old, index, w, alone)
@@ -109,19 +109,19 @@ def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alo
 def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> Tracer:
     """In forward mode: value and tangent are each written to where only ``x`` has them, and nobody else has ``x``."""
     if mine:
-        own_tangent, own_value = alone and is_alone(x, "link"), alone and is_alone(x, "value")
+        own_tangent, own_value = alone and is_alone(x, "link"), alone and is_alone(x, "_val")
         tangent = overwritten(x.link, index, y.link if given else 0.0, own_tangent)
-        value = overwritten(x.value, index, y.value if given else y, own_value)
+        value = overwritten(x._val, index, y._val if given else y, own_value)
     else:
         zeros = np.zeros(backend.shape_of(x), backend.dtype_of(x))
-        tangent, value = overwritten(zeros, index, y.link, True), overwritten(x, index, y.value, alone)
+        tangent, value = overwritten(zeros, index, y.link, True), overwritten(x, index, y._val, alone)
     return dual(value, tangent, (x if mine else y)._trace)
 
 
 def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
     """In a batch, whose axis stands first."""
     trace = (x if mine else y)._trace
-    w = y.value if given else y
+    w = y._val if given else y
     if given:
         have = w.shape[1:] if type(w) is ndarray else backend.shape_of(w)[1:]
         rank = old.ndim - mine if type(old) is ndarray else len(x.shape)
@@ -162,7 +162,7 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
     spec, arrays, _ = parse(index, backend.shape_of(x))
     operands = [x if mine else _kept(old), y if given else _kept(y), *arrays]
     slots = tuple([trace.slot_of(a) for a in operands])
-    ans = overwritten(old, index, y.value if given else y, alone)
+    ans = overwritten(old, index, y._val if given else y, alone)
     made: Tracer = trace.recorded(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
     return made
 
@@ -288,7 +288,7 @@ def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
     if type(mask) is list:
         mask = FROM_LISTS[0](mask)
     elif is_buffer(mask):
-        mask = mask.value
+        mask = mask._val
     if type(mask) is not ndarray or mask.dtype.kind != "b" or not mask.ndim == len(x.shape) > 0:
         return False
 

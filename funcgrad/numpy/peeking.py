@@ -71,9 +71,9 @@ def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
     a test of them is enough, ``anywhere`` is much better.
     """
     while isinstance(x, Tracer):
-        if steers and x._trace.repeats and namespace_of(x.value) is np:
-            steer(x, np.asarray(x.value))
-        x = x.value
+        if steers and x._trace.repeats and namespace_of(x._val) is np:
+            steer(x, np.asarray(x._val))
+        x = x._val
     return np.asarray(x) if namespace_of(x) is np else None
 
 
@@ -102,7 +102,7 @@ def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
     found = bool(np.any(test(values)))
     below = x
     while isinstance(below, Tracer) and not below._trace.repeats:
-        below = below.value
+        below = below._val
     if isinstance(below, Tracer):
         asked = test(x)
         answer = np.asarray(known(asked, steers=False))

@@ -253,7 +253,7 @@ def _quantile(
 def _is_python_number(q: Any) -> bool:
     """Whether ``q`` is, or stands for, a Python number: that does not promote what it is applied to."""
     while isinstance(q, Tracer):
-        q = q.value
+        q = q._val
     return type(q) in (int, float)
 
 

@@ -37,7 +37,7 @@ def as_scalar(a: Array) -> Array:
     """What has no axes as the scalar that NumPy's reductions return; everything else as it is."""
     value = a
     while type(value) is Tracer:
-        value = value.value
+        value = value._val
     if type(value) is not np.ndarray or value.shape:
         return as_number(a)
     return as_number(getitem(a, ())) if type(a) is Tracer else value[()]
@@ -63,7 +63,7 @@ def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool,
     if kept_already:
         return ans
     if is_buffer(a) and not backend.shape_of(ans):  # no number: an array that the program can write to
-        value = ans.value if is_buffer(ans) else ans
+        value = ans._val if is_buffer(ans) else ans
         ans = buffer(np.asarray(value) if isinstance(value, np.generic) else value)
     return reshape(ans, to=kept(shape, axes))
 

@@ -261,7 +261,7 @@ def _spread(x: Array, *, to: Shape) -> Array:
     """``x`` repeated; of a buffer, and of its value, a view: it shows what is written to the buffer."""
     if type(x) is np.ndarray:
         return np.broadcast_to(x, to)
-    if is_buffer(x) and type(value := x.value) is np.ndarray:
+    if is_buffer(x) and type(value := x._val) is np.ndarray:
         return buffer(np.broadcast_to(value, to))
     as_numpy = type(x) is Tracer and (x._trace.repeats or is_number(x))
     return (broadcast_view if as_numpy else stretch)(x, to=to)
@@ -436,5 +436,5 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 def _lowest(x: Any) -> Any:
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return x

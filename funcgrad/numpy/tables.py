@@ -27,28 +27,28 @@ class Held(Proxy):
         value: the traced array.
     """
 
-    __slots__ = ("value",)
+    __slots__ = ("_val",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._val = value
 
     def whole(self) -> Any:
         """The traced array."""
-        return self.value
+        return self._val
 
     # Those of xarray's protocol stand here: since Python 3.12 ``isinstance`` does not call ``__getattr__``.
-    shape = property(lambda self: self.value.shape)
-    dtype = property(lambda self: self.value.dtype)
-    real = property(lambda self: held(self.value.real))
-    imag = property(lambda self: held(self.value.imag))
-    ndim = property(lambda self: self.value.ndim)
-    size = property(lambda self: self.value.size)
-    nbytes = property(lambda self: self.value.size * self.value.dtype.itemsize)
+    shape = property(lambda self: self._val.shape)
+    dtype = property(lambda self: self._val.dtype)
+    real = property(lambda self: held(self._val.real))
+    imag = property(lambda self: held(self._val.imag))
+    ndim = property(lambda self: self._val.ndim)
+    size = property(lambda self: self._val.size)
+    nbytes = property(lambda self: self._val.size * self._val.dtype.itemsize)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "value":  # a protocol that this class does not have
+        if name.startswith("__") or name == "_val":  # a protocol that this class does not have
             raise AttributeError(name)
-        found = getattr(self.value, name)
+        found = getattr(self._val, name)
         return _calling(self, found) if callable(found) and name not in ("item", "tolist") else found
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -62,28 +62,28 @@ class Held(Proxy):
         return _held_as(self, found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.value, dtype)
+        return np.asarray(self._val, dtype)
 
     def __getitem__(self, key: Any) -> Any:
-        return _held_as(self, self.value[taken_out(key)])
+        return _held_as(self, self._val[taken_out(key)])
 
     def __copy__(self) -> Held:
-        return Held(self.value)
+        return Held(self._val)
 
     def __deepcopy__(self, memo: Any) -> Held:
-        return Held(self.value)
+        return Held(self._val)
 
     def __len__(self) -> int:
-        return len(self.value)
+        return len(self._val)
 
     def __bool__(self) -> bool:
-        return bool(self.value)
+        return bool(self._val)
 
     def __float__(self) -> float:
-        return float(self.value)
+        return float(self._val)
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return repr(self._val)
 
 
 def _calling(table: Held, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ def taken_out(x: Any) -> Any:
         return type(x)(map(taken_out, x))
     if type(x) is dict:
         return {name: taken_out(part) for name, part in x.items()}
-    return x.value if isinstance(x, Held) else x
+    return x._val if isinstance(x, Held) else x
 
 
 def _is_table(x: Any) -> bool:
@@ -215,7 +215,7 @@ def table_of(cls: Any) -> Callable[..., Any]:
 
 #: The libraries whose tables are containers by now.
 JOINED: set[str] = set()
-tree.register_pytree_node(Held, lambda x: ((x.value,), None), lambda _, leaves: held(*leaves))
+tree.register_pytree_node(Held, lambda x: ((x._val,), None), lambda _, leaves: held(*leaves))
 
 
 # ---- xarray ---------------------------------------------------------------------------------------------------------

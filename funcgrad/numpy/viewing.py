@@ -108,7 +108,7 @@ def set_shape(x: Tracer, shape: Any) -> None:
         made, link, alias = step(_now(x), **params), x.link, getattr(x, "alias", None)
         if type(alias) is Views:  # others show its memory as it was: that has an object of its own from now on
             root = Tracer()
-            root.value, root._trace, root.link, root.form, root.alias = x.value, x._trace, x.link, x.form, alias
+            root._val, root._trace, root.link, root.form, root.alias = x._val, x._trace, x.link, x.form, alias
             for view in [view for known in alias if (view := known()) is not None]:
                 view.alias.root = root
             del x.alias
@@ -137,7 +137,7 @@ def _shape_in_place(like: Any, shape: Any) -> tuple[int, ...]:
 
 def _now(x: Tracer) -> Any:
     """What ``x`` stands for now, whatever the object will stand for."""
-    return x.value if is_buffer(x) else twin(x)
+    return x._val if is_buffer(x) else twin(x)
 
 
 def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:

@@ -92,7 +92,7 @@ def _plain(x: Any) -> Any:
     if is_buffer(x):
         if getattr(x, "alias", None) is not READ_ONLY:
             own(root_of(x))
-        return x.value
+        return x._val
     if type(x) not in (list, tuple):
         return plain_matrix(x)
     members = list(map(_plain, x))

@@ -50,7 +50,7 @@ _DOUBLES = frozenset((float, np.float64))
 def as_float(*args: Any) -> Any:
     """``float(x)``: of a traced number the number, in double precision."""
     x: Any = args[0] if len(args) == 1 else None
-    if issubclass(type(x), Tracer) and type(x.value) in _DOUBLES:
+    if issubclass(type(x), Tracer) and type(x._val) in _DOUBLES:
         return as_python(x)
     if type(x) is Shown:
         x = x.number()

@@ -125,7 +125,7 @@ def _impl(xp: Any, *args: Any, fun: Fun) -> tuple[Any, ...]:
     outs = fun(*args)
     if any(isinstance(out, Tracer) and out._trace.differentiates for out in outs):
         raise_closure("vmap")
-    return tuple([out.value if isinstance(out, Tracer) else out for out in outs])  # of arrays that it made itself
+    return tuple([out._val if isinstance(out, Tracer) else out for out in outs])  # of arrays that it made itself
 
 
 def _reverse(args: Sequence[Any], traced: tuple[int, ...], params: dict[str, Any]) -> Any:
@@ -146,7 +146,7 @@ def _pull(ct: Any, fun: Fun, args: Any, traced: Any, live: Any, likes: Any) -> S
 def _is_nothing(ct: Any) -> bool:
     """Whether a cotangent is 0 in all examples, and not to be differentiated: it may have come of what is infinite."""
     while isinstance(ct, Tracer) and isinstance(ct._trace, BatchTrace):
-        ct = ct.value
+        ct = ct._val
     return type(ct) is not Tracer and not np.any(ct)
 
 
@@ -184,7 +184,7 @@ def _pushed(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
     finally:
         trace.close()
     mine = [isinstance(out, Tracer) and out._trace is trace for out in outs]
-    values = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
+    values = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
     return [*values, *[out.tangent if m else backend.zeros_like(out) for out, m in zip(outs, mine, strict=True)]]
 
 

@@ -131,7 +131,7 @@ def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
     within: Any = max(traces, key=lambda trace: trace.level)
     mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
     found = [
-        _in_turn(name, flat, *[leaf.value[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
+        _in_turn(name, flat, *[leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
         for i in range(within.size)
     ]
     if any(_is_inside(part, within) for parts in found for part in parts):

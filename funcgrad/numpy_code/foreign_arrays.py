@@ -31,7 +31,7 @@ def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     trace = Trace()
     try:
         args, kwargs = tree.unflatten(spec, [constant(x) if _is_foreign(x) else x for x in given])
-        return tree.map(lambda x: x.value if is_buffer(x) else x, run_rebuilt(fun, args, kwargs))
+        return tree.map(lambda x: x._val if is_buffer(x) else x, run_rebuilt(fun, args, kwargs))
     finally:
         trace.close()
 

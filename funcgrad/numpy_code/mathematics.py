@@ -235,13 +235,13 @@ def of_python(module: str, name: str) -> Any:
 
         @wraps(plain)
         def one(x: Any, /) -> Any:
-            number = x.value if type(x) is Tracer else x
+            number = x._val if type(x) is Tracer else x
             if type(number) in _NUMBERS:
                 found = plain(number)  # which raises what programs catch
                 if number is x or type(made := ours(x)) is not Tracer:
                     return found
                 if not x._trace.repeats:  # a recording computes with NumPy's numbers
-                    made.value, made.form = found, None  # of a tracer that nobody else has
+                    made._val, made.form = found, None  # of a tracer that nobody else has
                 return made
             if type(number := bottom(x)) in _NUMBERS:
                 plain(number)

@@ -53,7 +53,7 @@ def taking_matrices(home: str, name: str, ours: Any) -> Any:
             if not args or type(args[0]) is not Matrix:
                 return ours(*args, **kwargs)
             first, *rest = args
-            return getattr(first, name)(*rest, **kwargs) if name in _METHODS else ours(first.value, *rest, **kwargs)
+            return getattr(first, name)(*rest, **kwargs) if name in _METHODS else ours(first._val, *rest, **kwargs)
 
     elif name in _OF_MATRICES.get(home, ()):
 
@@ -91,7 +91,7 @@ _OF_MATRICES = {
 def _opened(x: Any) -> Any:
     """``x``, or a list of arrays, with arrays in place of matrices; itself where there is none."""
     if type(x) is Matrix:
-        return x.value
+        return x._val
     if type(x) in (list, tuple) and any(type(part) is Matrix for part in x):
         return [arrays_of(part) for part in x]
     return x
@@ -106,19 +106,19 @@ class Matrix(Proxy):
         value: the array.
     """
 
-    __slots__ = ("value",)
+    __slots__ = ("_val",)
     __array_ufunc__ = None  # an array on the left leaves the operator to this class
     __hash__ = None  # type: ignore[assignment]
     ndim = 2
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self._val = value
 
     type_of = staticmethod(lambda x: np.matrix)
 
     def whole(self) -> Any:
         """The array."""
-        return self.value
+        return self._val
 
     def taken(self) -> Any:
         """Refused: what functions of NumPy's make of matrices differs from what they make of arrays."""
@@ -127,7 +127,7 @@ class Matrix(Proxy):
     def instead(self, name: str, args: tuple[Any, ...]) -> Any:
         """The star of an array and a matrix is their product: see ``multiply`` for NumPy's function."""
         if name == "multiply" and args[0] is not self and not _is_number(args[0]):
-            return matrix(_two_axes(args[0]) @ self.value)
+            return matrix(_two_axes(args[0]) @ self._val)
         return None
 
     def wrap(self, ans: Any, name: str) -> Any:
@@ -138,31 +138,31 @@ class Matrix(Proxy):
             raise _lost(self)
         return ans if name == "where" else _as_matrix(ans)
 
-    shape = property(lambda self: self.value.shape)
-    dtype = property(lambda self: self.value.dtype)
-    size = property(lambda self: self.value.size)
-    A = property(lambda self: self.value)
-    A1 = property(lambda self: self.value.reshape(-1))
-    T = property(lambda self: Matrix(self.value.T))
-    H = property(lambda self: Matrix(self.value.conj().T))
-    I = property(lambda self: Matrix(fnp.linalg.inv(self.value)))  # noqa: E741
-    real = property(lambda self: Matrix(self.value.real))
-    imag = property(lambda self: Matrix(self.value.imag))
-    flat = property(lambda self: self.value.flat)
+    shape = property(lambda self: self._val.shape)
+    dtype = property(lambda self: self._val.dtype)
+    size = property(lambda self: self._val.size)
+    A = property(lambda self: self._val)
+    A1 = property(lambda self: self._val.reshape(-1))
+    T = property(lambda self: Matrix(self._val.T))
+    H = property(lambda self: Matrix(self._val.conj().T))
+    I = property(lambda self: Matrix(fnp.linalg.inv(self._val)))  # noqa: E741
+    real = property(lambda self: Matrix(self._val.real))
+    imag = property(lambda self: Matrix(self._val.imag))
+    flat = property(lambda self: self._val.flat)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.value, name)
+        found = getattr(self._val, name)
         return (lambda *args, **kwargs: _kept(found(*args, **kwargs))) if callable(found) else found
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.value[arrays_of(key)]
+        found = self._val[arrays_of(key)]
         if len(found.shape) != 1:
             return _as_matrix(found)
         columns = isinstance(key, tuple) and len(key) > 1 and isinstance(key[1], (int, np.integer))
         return Matrix(found.reshape(-1, 1) if columns else found.reshape(1, -1))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.value[arrays_of(key)] = arrays_of(value)
+        self._val[arrays_of(key)] = arrays_of(value)
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -171,40 +171,40 @@ class Matrix(Proxy):
         return int(self.shape[0])
 
     def __float__(self) -> float:
-        return float(self.value)
+        return float(self._val)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.value, dtype)
+        return np.asarray(self._val, dtype)
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return repr(self._val)
 
     def flatten(self, order: str = "C") -> Any:
         """The elements as a row."""
-        return matrix(self.value.flatten(order))
+        return matrix(self._val.flatten(order))
 
     def ravel(self, order: str = "C") -> Any:
         """The elements as a row."""
-        return matrix(self.value.ravel(order))
+        return matrix(self._val.ravel(order))
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """The sum of the diagonal, as a matrix of one element."""
-        return Matrix(self.value.trace(*args, **kwargs).reshape(1, 1))
+        return Matrix(self._val.trace(*args, **kwargs).reshape(1, 1))
 
     def __mul__(self, other: Any) -> Any:
         if not _is_number(other):
-            return matrix(self.value @ _two_axes(other))
-        return Matrix(self.value * other)
+            return matrix(self._val @ _two_axes(other))
+        return Matrix(self._val * other)
 
     def __rmul__(self, other: Any) -> Any:
         if not _is_number(other):
-            return matrix(_two_axes(other) @ self.value)
-        return Matrix(other * self.value)
+            return matrix(_two_axes(other) @ self._val)
+        return Matrix(other * self._val)
 
     dot = __mul__
 
     def __pow__(self, n: int) -> Any:
-        return Matrix(fnp.linalg.matrix_power(self.value, n))
+        return Matrix(fnp.linalg.matrix_power(self._val, n))
 
 
 def _kept(x: Any) -> Any:
@@ -214,7 +214,7 @@ def _kept(x: Any) -> Any:
 
 def _lost(x: Matrix) -> ConversionError:
     return ConversionError(
-        f"numpy.matrix: this function of NumPy's would lose that it is a matrix, got {describe(x.value)}{user_line()}. "
+        f"numpy.matrix: this function of NumPy's would lose that it is a matrix, got {describe(x._val)}{user_line()}. "
         "Take a method of the matrix, such as M.sum(axis=0), or the array numpy.asarray(M)."
     )
 
@@ -225,7 +225,7 @@ def _is_number(x: Any) -> bool:
 
 def arrays_of(x: Any) -> Any:
     """``x`` with arrays in place of matrices."""
-    return x.value if type(x) is Matrix else tuple(map(arrays_of, x)) if type(x) is tuple else x
+    return x._val if type(x) is Matrix else tuple(map(arrays_of, x)) if type(x) is tuple else x
 
 
 def _two_axes(x: Any) -> Any:
@@ -243,7 +243,7 @@ def _operator(name: str, right: bool = False) -> Callable[..., Any]:
 
     def applied(self: Matrix, *others: Any) -> Any:
         given = [arrays_of(x) for x in others]
-        return matrix(function(*given, self.value) if right else function(self.value, *given))
+        return matrix(function(*given, self._val) if right else function(self._val, *given))
 
     return applied
 
@@ -274,8 +274,8 @@ def _reduced(name: str) -> Callable[..., Any]:
     def method(self: Matrix, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         options |= {} if dtype is None else {"dtype": dtype}
         if axis is None:
-            return getattr(self.value, name)(**options)
-        return matrix(getattr(self.value, name)(axis=axis, keepdims=True, **options))
+            return getattr(self._val, name)(**options)
+        return matrix(getattr(self._val, name)(axis=axis, keepdims=True, **options))
 
     return method
 

@@ -182,7 +182,7 @@ def _plain(x: Any) -> Any:
     while isinstance(bottom, Tracer):
         if isinstance(bottom._trace, BatchTrace):
             return x
-        bottom = bottom.value
+        bottom = bottom._val
     return bottom
 
 

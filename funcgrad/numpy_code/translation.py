@@ -231,7 +231,7 @@ class Translator:
         arrays, number = self.arrays, id(value)
         known = arrays.get(number)
         made = None if known is None else known()
-        if made is None or made.value is not value:
+        if made is None or made._val is not value:
             made = buffer(value)
             made.link, made.alias = LENT, READ_ONLY
             arrays[number] = ref(made, lambda _: arrays.pop(number, None))
@@ -315,7 +315,7 @@ def _settle(container: Any) -> None:
     places = list(container.items() if isinstance(container, dict) else enumerate(container))
     for place, value in places:
         if is_buffer(value):
-            container[place] = np.array(value.value)
+            container[place] = np.array(value._val)
 
 
 def _close(owner: Any, part: Any) -> None:

@@ -39,12 +39,12 @@ def detached(x: Any) -> Any:
         return x.copy()
     if not isinstance(x, Tracer):
         return x
-    if stands_for_array(x) and not x.value.flags.c_contiguous:
-        return arranged(x, axes=tuple(range(x.value.ndim)))
+    if stands_for_array(x) and not x._val.flags.c_contiguous:
+        return arranged(x, axes=tuple(range(x._val.ndim)))
     made = twin(x)
     if not isinstance(made, Tracer):  # what a buffer of constants holds
         return detached(made)
-    made.value = detached(made.value)
+    made._val = detached(made._val)
     if isinstance(made._trace, ForwardTrace):
         made.link = detached(made.link)
     return made
@@ -55,9 +55,9 @@ def _is_alone_within(x: Any) -> bool:
     while isinstance(x, Tracer):
         if isinstance(x._trace, ForwardTrace) and not (is_alone(x, "link") and _is_alone_within(x.link)):
             return False
-        if not is_alone(x, "value"):
+        if not is_alone(x, "_val"):
             return False
-        x = x.value
+        x = x._val
     return bool(x.flags.c_contiguous)
 
 
@@ -74,7 +74,7 @@ def _can_add(total: Any, ct: Any) -> bool:
     mine = isinstance(ct, Tracer) and ct._trace is total._trace
     if isinstance(total._trace, ForwardTrace) and mine and not _can_add(total.link, ct.link):
         return False
-    return _can_add(total.value, ct.value if mine else ct)
+    return _can_add(total._val, ct._val if mine else ct)
 
 
 def _add(total: Any, index: Any, ct: Any) -> None:
@@ -87,4 +87,4 @@ def _add(total: Any, index: Any, ct: Any) -> None:
         _add(total.link, index, ct.link)
     if is_batched(total):
         index = (slice(None), *index) if type(index) is tuple else (slice(None), index)
-    _add(total.value, index, ct.value if mine else ct)
+    _add(total._val, index, ct._val if mine else ct)

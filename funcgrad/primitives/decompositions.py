@@ -83,7 +83,7 @@ def is_constant(x: Any) -> bool:
     while isinstance(x, Tracer):
         if x._trace.differentiates:
             return False
-        x = x.value
+        x = x._val
     return True
 
 

@@ -148,7 +148,7 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
                 f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."
             )
             raise noted(error)
-        mask = mask.value
+        mask = mask._val
     try:
         values = np.asarray(mask)
     except TypeError as error:

@@ -72,7 +72,7 @@ def getitem(x: Array, index: Any) -> Array:
     if x._trace.numbers is not None:
         static = type(index) is int or is_static(index)
         if static or is_concrete(index):
-            value, trace, parent = x.value, x._trace, x.node
+            value, trace, parent = x._val, x._trace, x.node
             kept = index if static else snapshot(index)
             if type(value) is ndarray:
                 ans = value[index] if static else rows_at(value, index)
@@ -101,7 +101,7 @@ def getitem(x: Array, index: Any) -> Array:
 
 def _of_others(x: Tracer, index: Any) -> Any:
     """``x[index]`` of a traced value, where there is a short way in forward mode, on a graph, and of constants."""
-    trace, value, t = x._trace, x.value, x.link
+    trace, value, t = x._trace, x._val, x.link
     kind = type(trace)
     if kind is ForwardTrace and is_concrete(index) and trace.live:
         ans = rows_at(value, index) if type(value) is ndarray else getitem(value, index)
@@ -134,22 +134,22 @@ def _found(x: Any, index: Any) -> Any:
         if not isinstance(found, Tracer):  # without axes, of another library or in a no_grad: here a view too
             found = buffer(np.asarray(found) if isinstance(found, np.generic) else found)
         _share(x, found, index)
-    elif is_buffer(found) and type(found.value) is ndarray:
-        found = buffer(found.value.copy())
+    elif is_buffer(found) and type(found._val) is ndarray:
+        found = buffer(found._val.copy())
     return found
 
 
 def _plain(index: Any) -> Any:
     """``index`` with arrays in place of buffers, which the program may write to: ``getitem`` copies what it keeps."""
     if type(index) is not tuple:
-        return index.value if is_buffer(index) and type(index.value) is ndarray and index.value.ndim else index
+        return index._val if is_buffer(index) and type(index._val) is ndarray and index._val.ndim else index
     made = tuple(map(_plain, index)) if any(map(is_buffer, index)) else index
     return made if any(map(is_not, made, index)) else index
 
 
 def _of_each(x: Tracer, index: Any) -> Tracer | None:
     """``x[index]``, for a static index, of each example; None for what NumPy refuses."""
-    value, whole = x.value, (slice(None), *index) if type(index) is tuple else (slice(None), index)
+    value, whole = x._val, (slice(None), *index) if type(index) is tuple else (slice(None), index)
     try:
         made = value[whole] if type(value) is ndarray else getitem(value, whole)
     except IndexError:  # it would name another axis
@@ -165,7 +165,7 @@ def _of_each(x: Tracer, index: Any) -> Tracer | None:
 
 def _captured(x: Tracer, index: Any) -> Any:
     """``x[index]``, for a static index, in a graph; None where there is more to see."""
-    value, trace = x.value, x._trace
+    value, trace = x._val, x._trace
     spec, _, to = parse(index, x.shape)
     if to is not None:
         return None
@@ -175,7 +175,7 @@ def _captured(x: Tracer, index: Any) -> Any:
 
 def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
     """``made``, which is ``x[index]``, noted as a view where NumPy gives one; ``value`` is what ``x`` held then."""
-    ans = made.value
+    ans = made._val
     if type(value) is not ndarray:
         view = is_static(index) and _has_memory(made, index)
     else:  # what slices and integers name is a view, or a scalar
@@ -201,7 +201,7 @@ def _is_view(made: Any, index: Any) -> bool:
 
 def _share(x: Tracer, made: Any, index: Any) -> None:
     share(x, made, getitem, {"index": index})
-    value = made.value
+    value = made._val
     if not (value if type(value) is ndarray and not made._trace.hidden else made).shape:
         as_array(made)  # what an ellipsis reads of a number is no number
 
@@ -392,7 +392,7 @@ def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
     values, tangents = [], []
     for ct in given:
         mine = type(ct) is Tracer and ct._trace is trace
-        values.append(ct.value if mine else ct)
+        values.append(ct._val if mine else ct)
         tangents.append(ct.tangent if mine else None)
     if not _NUMPY_OR_NONE.issuperset(map(type, (*values, *tangents))):
         return None

@@ -212,9 +212,9 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
 def _meets(v: Any, w: Any) -> bool:
     """Whether two factors are arrays of one dtype, so that no cotangent has another one."""
     while type(v) is Tracer and v._trace.differentiates:
-        v = v.value
+        v = v._val
     while type(w) is Tracer and w._trace.differentiates:
-        w = w.value
+        w = w._val
     # of two bfloat16 NumPy's product is float32
     return type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype and v.dtype.kind != "V"
 

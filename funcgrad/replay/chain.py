@@ -496,7 +496,7 @@ def _recording() -> bool:
 
 def _inner(x: Tracer) -> list[tuple[str, Tracer]]:
     """The tracers that ``x`` holds: of outer traces."""
-    held = [("value", x.value), ("link", x.link)]
+    held = [("_val", x._val), ("link", x.link)]
     return [(name, value) for name, value in held if isinstance(value, Tracer)]
 
 
@@ -504,9 +504,9 @@ def _with_nodes(x: Any, node_of: Callable[[Tracer], Node]) -> Any:
     """``x``, on every tape that it is on with the record that ``node_of`` says."""
     if not isinstance(x, Tracer):
         return x
-    if isinstance(x._trace, ReverseTrace) and not isinstance(x.value, Tracer):  # the common case
+    if isinstance(x._trace, ReverseTrace) and not isinstance(x._val, Tracer):  # the common case
         node = node_of(x)
-        return x if node is x.node else tracer_of(x.value, x._trace, node)
+        return x if node is x.node else tracer_of(x._val, x._trace, node)
     changed: dict[str, Any] = {name: _with_nodes(value, node_of) for name, value in _inner(x)}
     if isinstance(x._trace, ReverseTrace):
         changed["link"] = node_of(x)

@@ -94,7 +94,7 @@ class Box(metaclass=_BoxType):
         value = constant(value) if isbox(value) else value
         if node is None:
             loose = Tracer()
-            loose.value, loose._trace, loose.form = np.asarray(value), Trace(), None
+            loose._val, loose._trace, loose.form = np.asarray(value), Trace(), None
             return loose
         return node.boxed(np.asarray(value) if isinstance(value, np.ndarray) and not isbox(value) else value)
 
@@ -160,14 +160,14 @@ def getval(x: Any) -> Any:
                 "getval: a vjp rule takes the value of its cotangent, so no forward mode can be made of it, got "
                 f"{describe(x)}. Declare the tangents with defjvp, or write the rule without getval."
             )
-        x = x.value
+        x = x._val
     return x
 
 
 def innermost(x: Any) -> Any:
     """What ``x`` holds in the end; of a batched value all examples."""
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return x
 
 
@@ -181,7 +181,7 @@ def batched_within(x: Any) -> bool:
     while isinstance(x, Tracer):
         if is_batched(x):
             return True
-        x = x.value
+        x = x._val
     return False
 
 
@@ -203,7 +203,7 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
         )
     mine = [isinstance(leaf, Tracer) and leaf._trace is top for leaf in leaves]
     rows = [
-        example_by_example(fun, [x.value[i] if m else x for x, m in zip(leaves, mine, strict=True)])
+        example_by_example(fun, [x._val[i] if m else x for x, m in zip(leaves, mine, strict=True)])
         for i in range(top.size)
     ]
     columns = zip(*rows, strict=True)

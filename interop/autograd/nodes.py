@@ -126,7 +126,7 @@ class _NodeTrace(Trace):
         """Run ``primitive`` one level out, and make a node of each result."""
         argnums = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tracer) and arg._trace is self])
         parents = tuple([args[i].link for i in argnums])
-        lowered = [arg.value if i in argnums else arg for i, arg in enumerate(args)]
+        lowered = [arg._val if i in argnums else arg for i, arg in enumerate(args)]
         ans = primitive.call(*lowered, **params)
         fun: Any = SimpleNamespace(__name__=primitive.name, __module__="autograd.numpy")
 
@@ -180,9 +180,9 @@ def new_box(value: Any, trace: Any, node: Any) -> Any:
 
 def value_of(box: Any) -> Any:
     """What a traced value stands for in its run, which HIPS autograd calls ``box._value``."""
-    run, value = box._trace, box.value
+    run, value = box._trace, box._val
     while isinstance(value, Tracer) and type(run) is type(value._trace) is _Run and run.number == value._trace.number:
-        value = value.value
+        value = value._val
     return value
 
 
@@ -216,7 +216,7 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
     finally:
         start._trace.close()
     if isbox(end) and end._trace is start._trace:
-        return end.value, node_of(end)
+        return end._val, node_of(end)
     warnings.warn("Output seems independent of input.", stacklevel=2)
     return end, None
 

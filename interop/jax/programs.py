@@ -296,7 +296,7 @@ def _plain(args: Leaves) -> bool:
         while isinstance(x, Tracer):
             if not is_batched(x) and not x._trace.runs_jax:
                 return False
-            x = x.value
+            x = x._val
     return not named_axes.get()
 
 

@@ -324,7 +324,7 @@ def _pushed(flat: Flat, traced: tuple[int, ...]) -> Flat:
         finally:
             trace.close()
         mine = [type(out) is Tracer and out._trace is trace for out in outs]
-        results = [out.value if m else out for out, m in zip(outs, mine, strict=True)]
+        results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
         live = tuple([i for i, r in enumerate(results) if is_array(r) and backend.is_inexact(r)])
         tangents = [outs[i].tangent if mine[i] else backend.zeros_like(results[i]) for i in live]
         return [*results, *tangents], Pushed(told, live)
@@ -360,7 +360,7 @@ def _batched(flat: Flat, flags: tuple[bool, ...], names: tuple[Any, ...]) -> Fla
         try:
             outs, told = flat(*[trace.leaf(v) if flag else v for v, flag in zip(values, flags, strict=True)])
             mine = [type(out) is Tracer and out._trace is trace for out in outs]
-            whole = [out.value if m else to_batch(out, size) for out, m in zip(outs, mine, strict=True)]
+            whole = [out._val if m else to_batch(out, size) for out, m in zip(outs, mine, strict=True)]
         finally:
             named_axes.reset(token)
             trace.close()

@@ -181,7 +181,7 @@ def memory(x):
     while isinstance(x, Tracer):
         if isinstance(x._trace, ForwardTrace):
             found |= memory(x.tangent)
-        x = x.value
+        x = x._val
     return found | {x.ctypes.data}
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("written")
 def numbers(x):
     """A copy of what ``x`` stands for in the end."""
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return np.array(x)
 
 

@@ -190,12 +190,12 @@ def test_the_like_functions_give_constants_of_the_library_underneath(like):
     vmap(fun)(np.ones((5, 3)))
     vmap(grad(fun))(np.ones((5, 3)))
     grad(grad(lambda c: fun(c * V)))(1.0)
-    assert [(is_buffer(a), type(a.value), a.shape) for a in seen] == [(True, np.ndarray, (3,))] * 4
+    assert [(is_buffer(a), type(a._val), a.shape) for a in seen] == [(True, np.ndarray, (3,))] * 4
     assert seen[0].dtype == np.float32
     seen.clear()
     grad(fun)(jnp.asarray(V))
     vmap(fun)(jnp.ones((5, 3)))
-    assert all(isinstance(a.value, jax.Array) and a.shape == (3,) for a in seen)
+    assert all(isinstance(a._val, jax.Array) and a.shape == (3,) for a in seen)
     assert jax.jit(lambda x: like(x))(jnp.ones(4)).shape == (4,)
 
 
@@ -284,7 +284,7 @@ def test_linspace_in_its_corners():
     assert grad(lambda a: fnp.linspace(a, 3.0, 3, dtype=int)[1] + a)(1.5) == 1.0
     ends = []
     grad(lambda a: ends.append(fnp.linspace(a, 0.3, 11)) or a)(0.1)
-    assert (ends[0].value[0], ends[0].value[-1]) == (0.1, 0.3)
+    assert (ends[0]._val[0], ends[0]._val[-1]) == (0.1, 0.3)
     with pytest.raises(ValueError, match="non-negative"):
         grad(lambda a: fnp.linspace(a, 1.0, -1)[0])(0.0)
     singles = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcgrad.numpy as fnp
-from funcgrad import as_written, check_grads, grad, hessian, jacfwd, no_grad, vjp, vmap
+from funcgrad import as_written, check_grads, grad, hessian, jacfwd, jvp, no_grad, value_and_grad, vjp, vmap
 from funcgrad.errors import InputError
 
 X = np.array([0.5, 1.5, 2.5])
@@ -254,3 +254,26 @@ def test_sequences_of_python_are_arrays(operation, other):
         )
     for made in (lambda x: x * UserList([x[0], 2.0, x[1]]), lambda x: fnp.where(X > 1.0, x, range(3))):
         check_grads(lambda x, made=made: fnp.sum(made(x) ** 2), (X,), order=2)
+
+
+class Length:
+    """An array with a unit that asks its operands for a ``value``, as units of measurement do."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return Length(getattr(ufunc, method)(*[getattr(x, "value", x) for x in inputs], **kwargs))
+
+    def __mul__(self, other):
+        return Length(self.value * getattr(other, "value", other))
+
+
+def test_a_traced_value_shows_nothing_by_a_name_that_others_use():
+    for f in (lambda x: (Length(70.0) * x).value, lambda x: np.multiply(Length(70.0), x).value):
+        assert value_and_grad(f)(0.5) == (35.0, 70.0)
+        assert jvp(f, (0.5,), (1.0,)) == (35.0, 70.0)
+        np.testing.assert_array_equal(vmap(grad(f))(np.ones(2)), [70.0, 70.0])
+    for name in ("value", "val", "primal", "magnitude", "m", "nominal_value", "values", "array"):
+        assert grad(lambda x, name=name: x * (1.0 - hasattr(x, name)))(0.5) == 1.0
+        assert grad(lambda x, name=name: getattr(x, name, x) * 2.0)(0.5) == 2.0

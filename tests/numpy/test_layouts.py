@@ -38,8 +38,7 @@ def described(out, given):
     if isinstance(out, Tracer):
         like, number = layout(out), is_number(out)
         view = any(
-            out is x or root(out) is x or (is_buffer(out) and is_buffer(x) and shares(out.value, x.value))
-            for x in given
+            out is x or root(out) is x or (is_buffer(out) and is_buffer(x) and shares(out._val, x._val)) for x in given
         )
     else:
         like, number = np.asarray(out), isinstance(out, (np.generic, float))

@@ -367,7 +367,7 @@ def test_arrays_like_a_tracer_are_constants(make):
     vjp(lambda x: seen.append(make(x)) or x, x)
     vmap(lambda x: seen.append(make(x)) or x)(np.stack([x, x]))
     for made in seen:
-        assert type(made.value) is np.ndarray
+        assert type(made._val) is np.ndarray
         assert made.dtype == np.float32
         assert made.shape == (2, 3)
         made[0, 0] = 1.0  # it can be written to

@@ -498,7 +498,7 @@ def test_a_result_that_nobody_holds_is_not_copied():
 
     def f(x):
         out = x * 2.0
-        addresses.append(out.value.ctypes.data)
+        addresses.append(out._val.ctypes.data)
         return out
 
     assert vjp(f, X)[0].ctypes.data == addresses[0]

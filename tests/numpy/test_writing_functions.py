@@ -455,7 +455,7 @@ def numbers(x):
     if isinstance(x, list):
         return [numbers(v) for v in x]
     while hasattr(x, "_trace"):
-        x = x.value
+        x = x._val
     return x
 
 

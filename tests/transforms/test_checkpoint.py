@@ -438,7 +438,7 @@ def test_tape_is_freed_without_the_collector():
 
         def f(x):
             y = fnp.sin(x)
-            kept.append(weakref.ref(y.value))
+            kept.append(weakref.ref(y._val))
             return fnp.exp(y)
 
         y, pullback = vjp(lambda x: fnp.sum(checkpoint_chain(f, x, length=20, budget=4)), X.copy())

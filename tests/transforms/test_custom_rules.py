@@ -411,7 +411,7 @@ def test_arguments_are_not_kept_alive():
 
     def fun(y):
         hidden = y * 1.0
-        held.append(weakref.ref(hidden.value))
+        held.append(weakref.ref(hidden._val))
         return f(hidden)
 
     _, pull = vjp(fun, x)

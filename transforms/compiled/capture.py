@@ -213,7 +213,7 @@ class Capture(GraphTrace):
         for x in args:
             if type(x) is Tracer and x._trace is self:
                 places.append(x.slot)
-                values.append(x.value)
+                values.append(x._val)
             else:
                 places.append(self.constant(x))
                 values.append(x)
@@ -282,7 +282,7 @@ class Capture(GraphTrace):
         return self._noted(primitive, args, {}) if self.live else operation(*args)
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
-        return [x.value if type(x) is Tracer and x._trace is self else x for x in args]
+        return [x._val if type(x) is Tracer and x._trace is self else x for x in args]
 
     def constant(self, x: Any) -> Const:
         """What stands for an argument that is no value of the graph's."""

@@ -130,7 +130,7 @@ def can_go_through(leaves: Leaves) -> bool:
         if isinstance(x, Tracer):
             traced = True
             while isinstance(x, Tracer) and isinstance(x._trace, _TRACES):
-                x = x.value
+                x = x._val
         if not (type(x) is np.ndarray and x.dtype.kind in "fciub") and not is_number(x) and not is_setting(x):
             return False
     return traced

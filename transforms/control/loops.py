@@ -300,7 +300,7 @@ def _some(answer: Any) -> bool:
     while batched(answer):
         if not is_batched(answer):
             return bool(bottom(answer).any())
-        answer = fnp.any(answer.value)
+        answer = fnp.any(answer._val)
     return bool(answer)
 
 

@@ -51,7 +51,7 @@ def batched(x: Any) -> bool:
     while isinstance(x, Tracer):
         if is_batched(x):
             return True
-        x = x.value
+        x = x._val
     return False
 
 
@@ -310,7 +310,7 @@ class Captured:
 
     def place(self, x: Tracer, *, known: bool) -> int:
         """The place of ``x`` in ``held``. Copies of a tracer are one and the same."""
-        key = (id(x._trace), id(x.value), id(x.link))
+        key = (id(x._trace), id(x._val), id(x.link))
         if key not in self._places:
             if known:
                 raise NotDifferentiableError(
@@ -344,7 +344,7 @@ class _StandIns:
     def __init__(self, captured: Captured, held: Sequence[Any] | None) -> None:
         self.captured, self.held = captured, held
         self.stands: dict[int, Tracer] = {}
-        self.trace = LiftedTrace(lambda x: self.of(x).value)
+        self.trace = LiftedTrace(lambda x: self.of(x)._val)
 
     def of(self, x: Tracer) -> Tracer:
         """What stands for the outer tracer ``x``."""

@@ -298,7 +298,7 @@ def _arrays_in(x: Any) -> dict[int, tuple[Any, int]]:
 def _bytes_in(x: Any) -> dict[int, int]:
     if type(x) is np.ndarray:
         return {0: x.nbytes}
-    value = x.value if isinstance(x, Tracer) else x
+    value = x._val if isinstance(x, Tracer) else x
     if type(value) is np.ndarray:  # the common cases
         return {0: value.nbytes}
     return {key: size for key, (_, size) in _arrays_in(x).items()}

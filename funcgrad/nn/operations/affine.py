@@ -71,9 +71,9 @@ biased_product: Operation = primitive(
 
 def is_biased_product(x: Any, y: Any, z: Any) -> bool:
     """Whether ``biased_product`` takes these: two matrices of real numbers that fit, and a vector, of one dtype."""
-    v = x.value if type(x) is Tracer else x  # an ndarray answers at once
-    w = y.value if type(y) is Tracer else y
-    b = z.value if type(z) is Tracer else z
+    v = x._val if type(x) is Tracer else x  # an ndarray answers at once
+    w = y._val if type(y) is Tracer else y
+    b = z._val if type(z) is Tracer else z
     if not type(v) is type(w) is type(b) is ndarray:
         for a in (v, w, b):
             if type(a) is not ndarray and not issubclass(type(a), Tracer):

@@ -61,7 +61,7 @@ def _anywhere(name: str, outside: Array) -> bool:
 
 def _bottom(x: Any) -> Any:
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return x
 
 

@@ -63,7 +63,7 @@ class Constant:
                 _become(self, fnp.asarray(value))
             else:
                 vars(self)["held"] = value if is_buffer(value) else None
-                self.matrix.data = value.value if is_buffer(value) else value
+                self.matrix.data = value._val if is_buffer(value) else value
         elif holds_traced([value]):
             kind = type(self.matrix).__name__
             raise InputError(
@@ -136,8 +136,8 @@ def _now(x: Constant) -> Any:
     if held is not None:
         if not is_buffer(held):
             return _become(x, held)
-        if x.matrix.data is not held.value:
-            x.matrix.data = held.value
+        if x.matrix.data is not held._val:
+            x.matrix.data = held._val
     return x
 
 
@@ -194,9 +194,9 @@ def _change(x: Constant, name: str, *args: Any, **kwargs: Any) -> Any:
     """Let SciPy change the matrix of ``x``, and nobody who has its values from before."""
     if x.is_own and isinstance(getattr(x.matrix, "data", None), np.ndarray):
         own(root_of(_held(x)))
-        x.matrix.data = x.held.value
+        x.matrix.data = x.held._val
     found = getattr(x.matrix, name)(*args, **kwargs)
-    if x.held is not None and x.matrix.data is not x.held.value:
+    if x.held is not None and x.matrix.data is not x.held._val:
         vars(x)["held"] = None
     return x if found is x.matrix else found
 
@@ -475,11 +475,11 @@ def _of_constants(theirs: type, plain: Any, shape: Any, dtype: Any, copy: bool, 
         return Filled(theirs(plain, shape, dtype, copy))
     given: Any = plain[0] if isinstance(plain, tuple) and is_buffer(plain[0]) else None
     if given is not None:
-        plain = (given.value, *plain[1:])
+        plain = (given._val, *plain[1:])
     made: Any = theirs(plain, shape, dtype, copy, **rest)
-    if given is None or made.data.shape != given.shape or not np.may_share_memory(made.data, given.value):
+    if given is None or made.data.shape != given.shape or not np.may_share_memory(made.data, given._val):
         return Constant(made, is_own=True)
-    made.data = given.value
+    made.data = given._val
     return Constant(made, given, is_own=True)
 
 
@@ -695,7 +695,7 @@ def _stand_in(x: Any) -> Any:
     """What SciPy takes for ``x``: a constant as it is, and ones in place of traced values."""
     x = _plain(x)
     if is_buffer(x):
-        return x.value
+        return x._val
     if is_own(x):
         theirs: Any = kind_of(x)
         values = _numbers().uniform(0.5, 1.5, x.nnz)
@@ -704,7 +704,7 @@ def _stand_in(x: Any) -> Any:
         return theirs(sys.modules["scipy.sparse"].coo_array((values, x.coords), shape=x.shape))
     if isinstance(x, Tracer):
         return _numbers().uniform(0.5, 1.5, x.shape)
-    return x.finished().matrix if type(x) is Filled else x.value if type(x) is Matrix else x
+    return x.finished().matrix if type(x) is Filled else x._val if type(x) is Matrix else x
 
 
 def _liked(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

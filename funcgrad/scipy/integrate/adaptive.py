@@ -285,7 +285,7 @@ def quad_vec(
 def _somewhere(point: Any) -> float:
     """A number of Python's; of a batch that of the first example, where there is one."""
     while isinstance(point, Tracer):
-        point = point.value
+        point = point._val
     return float(np.ravel(point)[0]) if np.size(point) else 0.5
 
 
@@ -425,7 +425,7 @@ class _Integral:
         for end, other in ((a, b), (b, a)):
             known = end
             while isinstance(known, Tracer):
-                known = known.value
+                known = known._val
             if not np.isfinite(known).all():
                 ends.append(None)
                 continue

@@ -312,7 +312,7 @@ def shift_of(call: str, origin: Any, length: int) -> int:
 def value_of(x: Any) -> np.ndarray | None:
     """The numbers behind ``x``, of all examples of a ``vmap`` together; None where JAX has not computed them yet."""
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return None if backend.is_stand_in(x) else np.asarray(x)
 
 

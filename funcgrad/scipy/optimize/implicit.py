@@ -102,7 +102,7 @@ def plain(call: str, y: Any) -> Any:
         return tuple(parts) if kind is tuple else parts
     bottom = y = constant(twin(y))
     while isinstance(bottom, Tracer):
-        bottom = bottom.value
+        bottom = bottom._val
     if backend.is_stand_in(bottom):
         raise StagingError(
             f"{call}: SciPy looks at values, which JAX knows only later, got {describe(bottom)}. Call it outside of "
@@ -296,7 +296,7 @@ def differentiated(x: Any) -> bool:
     while isinstance(x, Tracer):
         if x._trace.differentiates:
             return True
-        x = x.value
+        x = x._val
     return False
 
 

@@ -165,7 +165,7 @@ def test_an_unbatched_residual_is_kept_once():
 
     def of(x):
         _, pullback = vjp(f, W, x)
-        shapes.extend(leaf.value.shape if hasattr(leaf, "value") else leaf.shape for leaf in pullback._nodes[0][2][5])
+        shapes.extend(leaf._val.shape if hasattr(leaf, "_val") else leaf.shape for leaf in pullback._nodes[0][2][5])
         return pullback(np.ones(2))
 
     got = vmap(of)(np.ones((50, 3)) * X)

@@ -495,7 +495,7 @@ def test_a_trace_lets_go_of_its_values():
 
     def f(x):
         y = fnp.exp(x)
-        alive.append(weakref.ref(y.value))
+        alive.append(weakref.ref(y._val))
         return pipe(y, fnp.sin, fnp.sum)
 
     gc.disable()

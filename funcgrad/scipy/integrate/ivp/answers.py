@@ -277,7 +277,7 @@ def is_recorded(x: Any) -> bool:
     while isinstance(x, Tracer):
         if isinstance(x._trace, GraphTrace):
             return True
-        x = x.value
+        x = x._val
     return False
 
 

@@ -30,7 +30,7 @@ def numbers(call: str, x: Any) -> np.ndarray:
     y = constant(twin(x))
     bottom = y
     while isinstance(bottom, Tracer):
-        bottom = bottom.value
+        bottom = bottom._val
     if backend.is_stand_in(bottom):
         raise StagingError(
             f"{call}: SciPy chooses steps by values, which JAX knows only later, got {describe(bottom)}. Call it "
@@ -43,7 +43,7 @@ def is_foreign(*values: Any) -> bool:
     """Whether an array of another library than NumPy is in the trees ``values``, perhaps behind tracers."""
     for leaf in tree.leaves(values):
         while isinstance(leaf, Tracer):
-            leaf = leaf.value
+            leaf = leaf._val
         if backend.namespace_of(leaf) not in (None, np):
             return True
     return False

@@ -205,7 +205,7 @@ def _weighted(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
 def _numbers(call: str, x: Any) -> np.ndarray:
     """The numbers behind ``x``, those of all examples of a ``vmap`` together."""
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     try:
         return np.asarray(x)
     except TypeError as error:

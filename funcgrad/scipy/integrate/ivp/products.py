@@ -247,7 +247,7 @@ class Products:
             self._pull = _pulling(slopes, *self.values)[1]
         else:
             slopes(*self.values)
-        columns = [_numbers(value.value) if is_batched(value) else repeat(_numbers(value)) for value in found]
+        columns = [_numbers(value._val) if is_batched(value) else repeat(_numbers(value)) for value in found]
         written = None
         if len(self.Y) > _MANY:
             first = [column[0] if type(column) is np.ndarray else next(column) for column in columns]
@@ -374,5 +374,5 @@ def _pulling(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
 def _numbers(x: Any) -> Any:
     """``x`` without tracers, all of which are of transforms that have ended."""
     while isinstance(x, Tracer):
-        x = x.value
+        x = x._val
     return x
