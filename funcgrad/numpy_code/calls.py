@@ -162,10 +162,10 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
 
 def _has_class(steps: list[_Step], at: int) -> bool:
     """Whether ``super``, loaded at this place, is called with a class: without one it looks for it in its caller."""
-    if steps[at][2] & 1:
-        _, following, arg, _ = steps[at + 1]
-        return following not in _CALLS or arg > 0
-    return bool(next((arg for _, op, arg, _ in steps[at:] if op == _SUPER), 0) & 2)
+    if steps[at][2] & 1 and steps[at + 1][1] in _CALLS:
+        return steps[at + 1][2] > 0
+    op, arg = next(((op, arg) for _, op, arg, _ in steps[at:] if op == _SUPER or op in _CALLS), (0, 0))
+    return bool(arg & 2) if op == _SUPER else bool(steps[at][2] & 1)
 
 
 def _rename(raw: bytearray, names: list[str], offset: int, name: str, shift: int) -> None:

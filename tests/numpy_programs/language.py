@@ -617,9 +617,10 @@ TERMS = Terms()
 def dates_and_times(x):
     start = np.datetime64("2020-01-01")
     days = np.array(["2020-01-01", "2020-03-01"], dtype="datetime64[D]")
-    days[0] += 5
+    days[0] += np.timedelta64(5, "D")
     months = np.arange("2020-01", "2020-04", dtype="datetime64[M]")
-    later = np.sort(np.concatenate([days, start + np.arange(2), start + np.arange(2) * np.timedelta64(3, "D")]))
+    steps = np.arange(2) * np.timedelta64(3, "D")  # plain whole numbers are deprecated beside dates
+    later = np.sort(np.concatenate([days, start + steps, start - steps]))
     years = (later - later[0]) / np.timedelta64(365, "D") + np.diff(months)[0].astype(float)
     years[0] = x[0]
     later[0] = start
