@@ -156,7 +156,8 @@ class Tracer:
     It is made empty and then filled, by ``tracer_of`` or by code that must be fast: a constructor in Python is slower.
 
     Attributes:
-        _val: what the trace looks at: an array, a number, or a tracer of an outer trace.
+        _val: its value, what the trace looks at: an array, a number, or a tracer of an outer trace. Quantities with
+            units ask what stands beside them for a ``value``.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
         form: the aval for fast paths: the shape of an array of doubles, ``float64`` for such a number; None for all
             other values, tracers among them, and until first use.
