@@ -19,8 +19,9 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, tracer_of, twin
-from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, StagingError
+from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, single
 from funcgrad.optional import import_scipy
@@ -121,11 +122,18 @@ def quad(
     args = args if isinstance(args, tuple) else (args,)
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
     flat, values = leaves_apart(func, args)
-    ways = _ways(flat, a, b, values)
+    known = _all_ways(flat, a, b, values)
+    ways = [one for one in known if one.held]
     if is_plain(a, b, *tree.leaves(args), points, options.get("wvar")) and not ways:
         routine = import_scipy("integrate.quad", "scipy.integrate").quad
-        plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
-        return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
+        try:
+            plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
+            return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
+        except ConversionError:  # on another branch it closes over traced values
+            if not known:
+                raise
+            forgive()
+            ways = known
     tolerances |= options | ({"full_output": 1} if full_output else {})
     tolerances.pop("wvar", None)
     ends = [fnp.astype(as_value(end), float) for end in (a, b)]
@@ -306,10 +314,14 @@ def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Calla
 
 def _ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
     """The ways of ``func(x, *values)`` through Python, if it closes over traced values."""
+    return [one for one in _all_ways(func, a, b, values) if one.held]
+
+
+def _all_ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
+    """The same where it closes over none in the middle, perhaps on another branch; none outside of transforms."""
     if not inside():
         return []
-    ways = Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values))
-    return [ways] if ways.held else []
+    return [Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values))]
 
 
 def _opened(func: Callable[..., Any], values: list[Any], ways: list[Ways]) -> tuple[Callable[..., Any], list[Any]]:

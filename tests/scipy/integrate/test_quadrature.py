@@ -409,3 +409,13 @@ def test_integrands_that_branch_may_close_over_traced_values():
     np.testing.assert_allclose(grad(triangles)(2.0), 1 / 6, rtol=1e-3)
     steps = lambda k: integrate.quad(lambda x: k * round(1e9 * x), 0.0, 1.0)[0]
     np.testing.assert_allclose(grad(steps)(2.0), 5e8)
+
+
+def test_integrands_that_close_over_traced_values_on_one_branch_only():
+    above = lambda k: scipy.integrate.quad(lambda x: k * k * x if x > 0.9 else 0.0, 0.0, 1.0, points=[0.9])[0]
+    for f, power in ((above, 2), (lambda k: above(np.sqrt(k)), 1)):
+        assert f(2.0) == pytest.approx(0.095 * 2.0**power)
+        assert grad(f)(2.0) == pytest.approx(power * 0.095 * 2.0 ** (power - 1))
+        assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(power * 0.095 * 2.0 ** (power - 1))
+        np.testing.assert_allclose(vmap(grad(f))(np.array([2.0, 3.0])), [grad(f)(2.0), grad(f)(3.0)])
+    assert grad(grad(above))(2.0) == pytest.approx(0.19)
