@@ -49,7 +49,7 @@ HINTS = {
         "Use funcgrad.scipy.integrate.quad for",
     ),
     "a closure that branches": (
-        lambda x: integrate.quad(lambda z: x[0] * z if z > 0.5 else 0.0, 0.0, 1.0)[0],
+        lambda x: integrate.solve_ivp(lambda t, y: [x[0] * y[0] if t > 0.5 else 0.0], (0.0, 1.0), [1.0]).y[0, -1],
         "What the function holds of traced values it must be given in args",
     ),
 }
