@@ -411,10 +411,11 @@ class Primitive:
 
     def lowered(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The result on what tracers held, which blocks can observe; of arithmetic on Python numbers alone Python's."""
+        plain = blocks.here() is None
         numbers = self.arithmetic and _PYTHON.issuperset(map(type, args))
         if numbers and self.of_numbers is not None and not _WHOLE.issuperset(map(type, args)):
-            return bind(self.of_numbers, args, params)
-        ans = self.call(*args, **params) if blocks.here() is None else bind(self, args, params)
+            return self.of_numbers.kernel(np)(*args, **params) if plain else bind(self.of_numbers, args, params)
+        ans = self.call(*args, **params) if plain else bind(self, args, params)
         return ans.item() if numbers and issubclass(type(ans), np.generic) else ans
 
     def compute(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -155,12 +155,18 @@ def lent(x: Tracer) -> Any:
     return value if x.link is LENT else None
 
 
+#: Types of results that nobody writes to.
+_NUMBERS = frozenset((bool, int, float, complex, np.bool_, np.float64, np.float32))
+
+
 def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     """``ans``, made of ``args``, as something that can be written to where it is a constant and they are not.
 
     Such results come from operations without a derivative, and from ``no_grad`` blocks. A result in the memory of an
     argument is read-only, unless it is noted as a view.
     """
+    if type(ans) in _NUMBERS:
+        return ans
     if type(ans) is tuple:
         return tuple([as_made_by(args, a) for a in ans])
     if isinstance(ans, Tracer) or not backend.is_value(ans) or not backend.is_inexact(ans):

@@ -28,6 +28,12 @@ from funcgrad.errors import FuncgradError
 
 #: Functions of SciPy whose work one of another name does here, by the module.
 _ALIASES = {
+    "scipy.optimize": {
+        **dict.fromkeys(("bracket", "brent", "fminbound", "golden"), "minimize_scalar"),
+        **dict.fromkeys(("fmin", "fmin_bfgs", "fmin_cg", "fmin_cobyla", "fmin_l_bfgs_b"), "minimize"),
+        **dict.fromkeys(("fmin_ncg", "fmin_powell", "fmin_slsqp", "fmin_tnc"), "minimize"),
+        "leastsq": "least_squares",
+    },
     "scipy.sparse": {
         **dict.fromkeys(("bsr_array", "bsr_matrix", "csr_matrix"), "csr_array"),
         **dict.fromkeys(("coo_matrix", "dia_array", "dia_matrix"), "coo_array"),

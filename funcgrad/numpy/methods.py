@@ -42,6 +42,7 @@ from funcgrad.numpy.axes import completed
 from funcgrad.numpy.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.flat import Flat, write_flat
 from funcgrad.numpy.protocols import PROTOCOLS
+from funcgrad.numpy.searches import compared
 from funcgrad.numpy.updating import At
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
@@ -172,12 +173,12 @@ _OPERATORS: dict[str, Any] = {
     "__pos__": arithmetic.positive,
     "__abs__": _abs,
     "__invert__": comparison.invert,
-    "__lt__": comparison.less,
-    "__le__": comparison.less_equal,
-    "__gt__": comparison.greater,
-    "__ge__": comparison.greater_equal,
-    "__eq__": _eq,
-    "__ne__": _ne,
+    "__lt__": compared(comparison.less),
+    "__le__": compared(comparison.less_equal),
+    "__gt__": compared(comparison.greater),
+    "__ge__": compared(comparison.greater_equal),
+    "__eq__": compared(_eq),
+    "__ne__": compared(_ne),
 }
 
 

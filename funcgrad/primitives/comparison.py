@@ -67,12 +67,12 @@ __all__ = [
     "where",
 ]
 
-equal: Operation = nondifferentiable("equal")
-not_equal: Operation = nondifferentiable("not_equal")
-less: Operation = nondifferentiable("less", operator=operator.lt)
-less_equal: Operation = nondifferentiable("less_equal", operator=operator.le)
-greater: Operation = nondifferentiable("greater", operator=operator.gt)
-greater_equal: Operation = nondifferentiable("greater_equal", operator=operator.ge)
+equal: Operation = nondifferentiable("equal", operator=operator.eq, arithmetic=True)
+not_equal: Operation = nondifferentiable("not_equal", operator=operator.ne, arithmetic=True)
+less: Operation = nondifferentiable("less", operator=operator.lt, arithmetic=True)
+less_equal: Operation = nondifferentiable("less_equal", operator=operator.le, arithmetic=True)
+greater: Operation = nondifferentiable("greater", operator=operator.gt, arithmetic=True)
+greater_equal: Operation = nondifferentiable("greater_equal", operator=operator.ge, arithmetic=True)
 logical_and: Operation = nondifferentiable("logical_and")
 logical_or: Operation = nondifferentiable("logical_or")
 logical_xor: Operation = nondifferentiable("logical_xor")

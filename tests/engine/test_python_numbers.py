@@ -140,6 +140,33 @@ def test_results_have_pythons_digits_and_type(name):
             assert jvp(f, (x, y), (1.0, 1.0))[0] == f(x, y)
 
 
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_comparisons_give_pythons_truth_values(name):
+    found = []
+
+    def f(x, other):
+        found.extend([getattr(operator, name)(x, other), getattr(operator, name)(other, x * 1.0)])
+        return x * 1.0
+
+    for transform in (grad, lambda f: grad(grad(f)), lambda f: lambda x, y: jvp(lambda x: f(x, y), (x,), (1.0,))):
+        transform(f)(2.0, 1.5)
+    assert {type(x) for x in found} == {bool}
+    found.clear()
+    grad(f)(2.0, np.float64(1.5))
+    assert {type(x) for x in found} == {np.bool_}
+
+
+def test_a_truth_value_matches_the_case_true():
+    def f(x):
+        match x > 1.0:
+            case True:
+                return x * x
+            case _:
+                return 0.0 * x
+
+    assert grad(f)(2.0) == 4.0
+
+
 def test_functions_of_math_have_pythons_digits():
     def f(x):
         y = math.exp(math.sin(x)) / math.sqrt(x)

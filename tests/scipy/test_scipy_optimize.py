@@ -12,8 +12,8 @@ import scipy.sparse
 from helpers import differences
 
 import funcgrad.numpy as fnp
-from funcgrad import grad, hessian, jacfwd, jacobian, jvp, trace, vmap
-from funcgrad.errors import ConvergenceError, InputError, ShapeError, StagingError
+from funcgrad import as_written, grad, hessian, jacfwd, jacobian, jvp, trace, vmap
+from funcgrad.errors import ConvergenceError, ConversionError, InputError, ShapeError, StagingError
 from funcgrad.scipy import optimize
 
 RNG = np.random.default_rng(0)
@@ -652,6 +652,46 @@ def test_older_names_have_the_derivative_of_the_minimum_where_the_search_begins_
 
     assert grad(found)(2.0) == pytest.approx(0.5, abs=1e-6)
     assert vmap(grad(found))(np.array([2.0, 3.0])) == pytest.approx(0.5, abs=1e-6)
+
+
+STRAIGHT = {
+    "brent": lambda s: so.brent(parabola(s)),
+    "brent, bracket": lambda s: so.brent(parabola(s), brack=(1.0, 1.5)),
+    "brent, full": lambda s: so.brent(parabola(s), full_output=True)[0],
+    "fminbound": lambda s: so.fminbound(parabola(s), -3.0, 3.0),
+    "golden": lambda s: so.golden(parabola(s)),
+    "golden, bracket": lambda s: so.golden(parabola(s), brack=(0.0, 0.5, 3.0)),
+    "minimize_scalar": lambda s: so.minimize_scalar(parabola(s)).x,
+    "minimize_scalar, bounds": lambda s: so.minimize_scalar(parabola(s), bounds=(-3.0, 3.0)).x,
+    "minimize_scalar, golden": lambda s: so.minimize_scalar(parabola(s), method="golden").x,
+    "newton": lambda s: so.newton(square(s), 1.0, fprime=lambda x: 2 * x) / s,
+    "newton at the root": lambda s: so.newton(square(s), 1.0 * float(np.sqrt(2.0)), fprime=lambda x: 2 * x) / s,
+    "newton, secants": lambda s: so.newton(square(s), 1.0, x1=3.0) / s,
+    "newton, Halley": lambda s: so.newton(square(s), 1.0, lambda x: 2 * x, fprime2=lambda x: 2.0) / s,
+    "root_scalar": lambda s: so.root_scalar(square(s), x0=1.0, fprime=lambda x: 2 * x).root / s,
+    "toms748": lambda s: so.toms748(square(s), 0.0, 5.0) / s,
+}
+
+
+def parabola(s):
+    return lambda x: (x - s) ** 2 + s * x
+
+
+def square(s):
+    return lambda x: x * x - s
+
+
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_searches_that_convert_nothing_have_the_derivative_of_what_they_find(name):
+    f = STRAIGHT[name]
+    roots = f(2.0) == pytest.approx(2.0**-0.5)
+    first, second = (-0.5 * 2.0**-1.5, 0.75 * 2.0**-2.5) if roots else (0.5, 0.0)
+    assert grad(f)(2.0) == pytest.approx(first, rel=1e-9)
+    assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(first, rel=1e-9)
+    assert grad(grad(f))(2.0) == pytest.approx(second, abs=1e-9)
+    assert vmap(grad(f))(np.array([2.0, 2.0])) == pytest.approx(first, rel=1e-9)
+    with as_written(), pytest.raises(ConversionError, match=r"a comparison in a search.*Use funcgrad.scipy.optimize"):
+        grad(f)(2.0)
 
 
 WITH_LISTS = {
