@@ -641,6 +641,12 @@ OPTIMIZE = {
         m.differential_evolution(lambda p: (p[0] - x[0]) ** 2 + p[0] ** 4, [(-2.0, 2.0)], rng=0, tol=1e-13).x
     ),
 }
+ELEMENTWISE = {
+    "find_root": lambda m, x: m.find_root(lambda t, a, b: t**3 - a * t - b, (0.0, 4.0), args=(x[0], x[1])).x,
+    "find_minimum": lambda m, x: m.find_minimum(lambda t, a: (t - a) ** 2 + t**4, (-2.0, 0.1, 2.0), args=(x[0],)).x,
+    "bracket_root": None,
+    "bracket_minimum": None,
+}
 TABLE = {
     "scipy.linalg": LINALG,
     "scipy.signal": SIGNAL,
@@ -651,6 +657,7 @@ TABLE = {
     "scipy.spatial.distance": DISTANCE,
     "scipy.fft": FFT,
     "scipy.optimize": OPTIMIZE,
+    "scipy.optimize.elementwise": ELEMENTWISE,
     **scipy_samples_more.TABLE,
 }
 
@@ -667,4 +674,4 @@ WHOLE = frozenset(("irwinhall", "ksone", "kstwo"))
 #: How far the numbers of SciPy's solvers are off where they stop by default.
 ROUGH = {"approx_fprime": 1e-2, "least_squares": 2e-3, "curve_fit": 1e-2, "golden": 1e-3}
 ROUGH |= {"differential_evolution": 1e-3, "fminbound": 1e-3, "fmin": 1e-2, "fmin_cobyla": 1e-3, "fmin_ncg": 1e-3}
-ROUGH |= {"fmin_powell": 1e-3, "fmin_tnc": 5e-3}
+ROUGH |= {"find_minimum": 1e-3, "fmin_powell": 1e-3, "fmin_tnc": 5e-3}

@@ -19,7 +19,7 @@ from funcgrad.numpy.concretization import refuse
 
 __all__ = ["compared"]
 
-_HOMES = frozenset(("scipy.optimize._optimize", "scipy.optimize._zeros_py"))
+_HOMES = frozenset([f"scipy.optimize.{name}" for name in ("_chandrupatla", "_optimize", "_zeros_py")])
 
 
 def compared(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

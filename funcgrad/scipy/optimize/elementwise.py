@@ -1,0 +1,116 @@
+"""Roots and minima of many functions of one number at once, as ``scipy.optimize.elementwise`` has them.
+
+SciPy searches, with plain values. Each solution has the derivative of its own equation, and brackets have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad import backend
+from funcgrad.numpy.creation import as_value
+from funcgrad.optional import import_scipy
+from funcgrad.scipy.optimize.implicit import answer, as_args, depends, one_by_one, plain, search, with_fields
+from funcgrad.transforms.products import jvp
+from funcgrad.transforms.transformed import check_callable
+from funcgrad.typing import ArrayLike
+
+__all__ = ["find_minimum", "find_root"]
+
+
+def find_root(
+    f: Callable[..., Any],
+    init: tuple[ArrayLike, ArrayLike],
+    /,
+    *,
+    args: Any = (),
+    tolerances: dict[str, float] | None = None,
+    maxiter: int | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> Any:
+    """The root of each element of ``f`` between the ends of a bracket, by Chandrupatla's method.
+
+    Differentiable in ``args`` and in what ``f`` closes over, to any order; in the bracket it is constant.
+
+    Args:
+        f: ``f(x, *args)``, element by element.
+        init: the lower and the upper ends, numbers or arrays.
+        args: further arguments, which broadcast with the ends.
+        tolerances: SciPy's ``xatol``, ``xrtol``, ``fatol`` and ``frtol``.
+        maxiter: the most iterations.
+        callback: called after each iteration, with plain values.
+
+    Returns:
+        SciPy's result: ``x`` and ``f_x``, which have derivatives, ``success``, ``status``, ``nfev``, ``nit``, and
+        ``bracket`` and ``f_bracket``, constants that the result of a batch has not.
+
+    Raises:
+        ConvergenceError: an element has not converged, and a derivative is asked for (an ``ArithmeticError``).
+
+    Example:
+        >>> from funcgrad import grad
+        >>> from funcgrad.scipy.optimize import elementwise
+        >>> grad(lambda a: elementwise.find_root(lambda x: x**3 - a, (0.0, 3.0)).x)(8.0).round(9)
+        np.float64(0.083333333)
+    """
+    return _found("find_root", f, init, args, lambda f: f, tolerances, maxiter, callback)
+
+
+def find_minimum(
+    f: Callable[..., Any],
+    init: tuple[ArrayLike, ArrayLike, ArrayLike],
+    /,
+    *,
+    args: Any = (),
+    tolerances: dict[str, float] | None = None,
+    maxiter: int = 100,
+    callback: Callable[..., Any] | None = None,
+) -> Any:
+    """The minimum of each element of ``f`` within a bracket of three points, by Chandrupatla's method.
+
+    Arguments, results and errors are those of ``find_root``; the derivative follows from that of ``f``, which is zero.
+
+    Example:
+        >>> from funcgrad import grad
+        >>> from funcgrad.scipy.optimize import elementwise
+        >>> grad(lambda a: elementwise.find_minimum(lambda x: (x - a) ** 2 + a * x, (0.0, 0.5, 3.0)).x)(2.0)
+        np.float64(0.5)
+    """
+    return _found("find_minimum", f, init, args, _slope, tolerances, maxiter, callback)
+
+
+def _found(
+    name: str,
+    f: Callable[..., Any],
+    init: Any,
+    args: Any,
+    equation: Callable[[Callable[..., Any]], Callable[..., Any]],
+    tolerances: Any,
+    maxiter: Any,
+    callback: Any,
+) -> Any:
+    call, args, init = f"optimize.elementwise.{name}", as_args(args, unpacks=True), tuple(init)
+    check_callable(call, f)
+    routine = getattr(import_scipy(call, "scipy.optimize.elementwise"), name)
+    options = {"tolerances": tolerances, "maxiter": maxiter, "callback": callback}
+
+    def solve(problem: Any, init: Any, args: Any) -> Any:
+        init, args = plain(call, init), plain(call, args)
+        result = routine(lambda *point: problem(point), init, args=args, **options)
+        return result.x, result
+
+    # SciPy calls ``f`` for the elements that it still searches, so it gets what belongs to them of ``args``
+    found = search(call, lambda point: f(*point), (), (init, args), solve, (1.0 * as_value(init[0]), *args))
+    if not depends((found.x, f(found.x, *args))):
+        return found.result
+    solved = equation(f)
+    x = answer(call, lambda x: solved(x, *args), found, found.facts["success"], one_by_one)
+    first = found.result[0] if type(found.result) is list else found.result
+    ends = {} if first is not found.result else {name: first[name] for name in ("bracket", "f_bracket")}
+    return with_fields(type(first), found.facts, x=x, f_x=f(x, *args), **ends)
+
+
+def _slope(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative of each element by its own number."""
+    return lambda x, *args: jvp(lambda x: f(x, *args), (x,), (backend.ones_like(x),))[1]
