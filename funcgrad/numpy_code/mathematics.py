@@ -12,6 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
+from funcgrad.generated import with_names
 from funcgrad.numpy.concretization import as_python
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, told_by, whole
 from funcgrad.writable import bottom
@@ -232,12 +233,18 @@ def of_python(module: str, name: str) -> Any:
         return plain
 
     if name in _UNARY:
+        operation = getattr(ours, "compute", ours)
+        of_float = with_names(operation, kernel=plain) if hasattr(operation, "text") else ours
 
         @wraps(plain)
         def one(x: Any, /) -> Any:
             number = x._val if type(x) is Tracer else x
+            if type(number) is float and number is not x and not x._trace.repeats:
+                made = of_float(x)  # which raises what programs catch
+                if type(made) is Tracer and type(made._val) is float:
+                    return made
             if type(number) in _NUMBERS:
-                found = plain(number)  # which raises what programs catch
+                found = plain(number)
                 if number is x or type(made := ours(x)) is not Tracer:
                     return found
                 if not x._trace.repeats:  # a recording computes with NumPy's numbers
