@@ -827,3 +827,33 @@ def test_right_hand_sides_that_branch_may_close_over_traced_values():
         got, want = (grad(lambda *args, f=f, more=more: f(*args, **more), (0, 1))(*args) for f in (closed, last))
         np.testing.assert_allclose(got[0], want[0])
         np.testing.assert_allclose(got[1], want[1], atol=1e-14)
+
+
+FROM_HALF = {
+    "solve_ivp": lambda f, s: scipy.integrate.solve_ivp(f, (0.0, 1.0), [1.0], rtol=1e-8, atol=1e-10).y[0, -1],
+    "BDF": lambda f, s: scipy.integrate.solve_ivp(f, (0.0, 1.0), [1.0], "BDF", rtol=1e-8, atol=1e-10).y[0, -1],
+    "LSODA": lambda f, s: scipy.integrate.solve_ivp(f, (0.0, 1.0), [1.0], "LSODA", rtol=1e-8, atol=1e-10).y[0, -1],
+    "odeint": lambda f, s: scipy.integrate.odeint(f, 1.0, [0.0, 0.5, 1.0], tfirst=True)[-1, 0],
+    "in pieces": lambda f, s: integrate.odeint(f, 1.0, np.array([0.0, 0.5, 1.0]), tfirst=True, budget=20)[-1, 0],
+    "adjoint": lambda f, s: integrate.odeint(f, 1.0, np.array([0.0, 0.5, 1.0]), tfirst=True, adjoint=True)[-1, 0],
+}
+
+
+@pytest.mark.parametrize("name", FROM_HALF)
+def test_right_hand_sides_that_close_over_traced_values_on_a_later_branch(name):
+    """The trial at the start meets none of them."""
+    last = lambda s: FROM_HALF[name](lambda t, y: -y if t < 0.5 else -s * y, s)
+    want = -0.5 * np.exp(-0.5 - 0.5 * 1.4)
+    assert grad(last)(1.4) == pytest.approx(want, rel=1e-5)
+    assert jvp(last, (1.4,), (1.0,))[1] == pytest.approx(want, rel=1e-5)
+    if name != "in pieces":  # which is for one run
+        assert vmap(grad(last))(np.array([1.4, 1.4])) == pytest.approx(want, rel=1e-5)
+
+
+def test_events_that_close_over_traced_values_on_a_later_branch():
+    def when(s):
+        event = lambda t, y: y[0] - 0.5 if t < 0.2 else y[0] - s
+        exact = {"rtol": 1e-9, "atol": 1e-12}
+        return scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 2.0), [1.0], events=event, **exact).t_events[0][0]
+
+    assert grad(when)(0.3) == pytest.approx(-1 / 0.3, rel=1e-6)

@@ -10,7 +10,14 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, twin
-from funcgrad.errors import ConcretizationError, InputError, NotDifferentiableError, ShapeError, StagingError
+from funcgrad.errors import (
+    ConcretizationError,
+    ConversionError,
+    InputError,
+    NotDifferentiableError,
+    ShapeError,
+    StagingError,
+)
 from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.transforms.closures import Ways, solved
@@ -145,6 +152,7 @@ class Parameters:
         self._own = len(self.values)
         self._trial = stop_gradient((t, y))
         self._opened: list[tuple[Opened, Ways]] = []
+        self._closed: list[Opened] = []
 
     def full(self, values: Sequence[Any]) -> Any:
         """The arguments with other values."""
@@ -155,26 +163,41 @@ class Parameters:
 
     def opened(self, fun: Callable[..., Any]) -> Opened:
         """``fun(t, y, *args)`` as a function of ``t``, ``y`` and the ``values``: what it closes over is among them."""
+        made = Opened(self, fun)
         if not inside():
-            return Opened(self, fun)
+            return made
         t, y = self._trial
-        own = self._own
         try:
-            if _is_plain(fun(t, y, *self.full(stop_gradient(self.values[:own])))):
-                return Opened(self, fun)
-            ways = Ways(self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, self.values[:own]))
+            given = self.full(stop_gradient(self.values[: self._own]))
+            if _is_plain(fun(t, y, *given)) or not (ways := self._ways(fun)).held:
+                self._closed.append(made)
+            else:
+                self._open(made, ways)
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
-            forgive()
-            return Opened(self, fun)  # SciPy's own conversion to numbers refuses what would be lost
-        if not ways.held:
-            return Opened(self, fun)
-        found = Opened(self, ways, (own, own, own))
-        self._opened.append((found, ways))
-        return found
+            forgive()  # SciPy's own conversion to numbers refuses what would be lost
+        return made
+
+    def _ways(self, fun: Callable[..., Any]) -> Ways:
+        t, y = self._trial
+        call = lambda x: _arrays(fun(x[0], x[1], *self.full(x[2])))
+        return Ways(self.call, call, (t, y, self.values[: self._own]))
+
+    def _open(self, made: Opened, ways: Ways) -> None:
+        made.fun, made.places = ways, (self._own, self._own, self._own)
+        self._opened.append((made, ways))
 
     def solved(self, solve: Callable[[Sequence[Any]], R]) -> R:
         """``solve(values)``, where ``values`` has all that functions close over on the ways that they take."""
-        return solved([ways for _, ways in self._opened], lambda: solve(self._arranged()))
+        try:
+            return solved([ways for _, ways in self._opened], lambda: solve(self._arranged()))
+        except ConversionError:  # what closed over nothing traced in the trial does so on another branch
+            if not self._closed:
+                raise
+            forgive()
+        for made in self._closed:
+            self._open(made, self._ways(made.fun))
+        self._closed = []
+        return self.solved(solve)
 
     def _arranged(self) -> list[Any]:
         self.values = self.values[: self._own]
