@@ -13,7 +13,7 @@ from numpy import index_exp, ndindex, s_
 from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.errors import InputError
-from funcgrad.kinds.linear import permute, reshape
+from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, new
 from funcgrad.numpy.creation import copy as copied
@@ -22,9 +22,9 @@ from funcgrad.numpy.joining import concatenate, stack
 from funcgrad.numpy.peeking import is_numpys, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.numpy.shaping import broadcast_arrays, moveaxis, result_type
-from funcgrad.primitives.arithmetic import absolute, power
+from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.comparison import floor, sign
-from funcgrad.primitives.elementwise import exp, log
+from funcgrad.primitives.elementwise import exp, log, log10
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Scalar
 
@@ -69,7 +69,8 @@ def arange(
     counts = np.arange(plain.size, dtype=plain.dtype)
     if dtype is None and backend.library_of(start + step) is not np:  # NumPy makes a float64 of every float
         counts = counts.astype(result_type(*bounds))
-    return astype(start + step * counts, counts.dtype)
+    between = (start + step) - start  # as NumPy has it: the last bits are NumPy's
+    return astype(start + between * counts, counts.dtype)
 
 
 def _number(x: Any) -> Any:
@@ -114,25 +115,40 @@ def linspace(
     if is_numpys(start, stop):
         found = numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
         return (new(found[0]), found[1]) if retstep else new(found)
-    weights, intervals, inexact = _weights(num, endpoint, start, stop)
+    inexact, intervals = _ends_dtype(num, start, stop), num - endpoint
     start, stop = as_floating(start), as_floating(stop)
-    made = start * (1 - weights) + stop * weights
+    difference = stop - start
+    step = difference / intervals if intervals > 0 else difference
+    made = _counted(num, inexact, start, stop) * step + start  # in NumPy's order, so that the last bits are NumPy's
+    made = _with_ends(made, None, stop if endpoint and num > 1 else None)
     made = _finished(made, inexact if dtype is None else np.dtype(dtype), axis)
     if not retstep:
         return made
-    return made, astype((stop - start) / intervals, inexact) if intervals > 0 else float("nan")
+    return made, astype(step, inexact) if intervals > 0 else np.float64("nan")
 
 
-def _weights(num: int, endpoint: bool, *bounds: Array) -> tuple[np.ndarray, int, Any]:
-    """How far along each number stands, as a column before the bounds; the number of steps; the dtype."""
+def _ends_dtype(num: int, *bounds: Array) -> Any:
+    """The dtype of numbers between bounds."""
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    intervals = num - 1 if endpoint else num
-    inexact = np.dtype(result_type(*bounds, float(num)))
+    return np.dtype(result_type(*bounds, float(num)))
+
+
+def _counted(num: int, inexact: Any, *bounds: Array) -> np.ndarray:
+    """The numbers from 0 on, as a column before the bounds."""
     rank = max([len(backend.shape_of(b)) for b in bounds])
-    real = np.zeros(0, inexact).real.dtype
-    weights = (np.arange(num) / max(intervals, 1)).astype(real).reshape(-1, *(1,) * rank)
-    return weights, intervals, inexact
+    return np.arange(num).astype(np.zeros(0, inexact).real.dtype).reshape(-1, *(1,) * rank)
+
+
+def _with_ends(made: Array, first: Array | None, last: Array | None) -> Array:
+    """``made`` with exact first and last numbers."""
+    shape = (1, *backend.shape_of(made)[1:])
+    parts = [getitem(made, slice(0 if first is None else 1, None if last is None else -1))]
+    if first is not None:
+        parts.insert(0, broadcast_to(first, to=shape))
+    if last is not None:
+        parts.append(broadcast_to(last, to=shape))
+    return concatenate(parts) if len(parts) > 1 else made
 
 
 def _finished(made: Array, dtype: Any, axis: int) -> Array:
@@ -204,12 +220,14 @@ def geomspace(
     if dtype is not None or backend.library_of(start) is backend.library_of(stop) is np:
         inexact = np.result_type(inexact, np.dtype(dtype))  # NumPy computes in float64 at least
     start, stop = astype(start, inexact), astype(stop, inexact)
-    weights, _, _ = _weights(operator.index(num), endpoint, start, stop)
+    num = operator.index(num)
     if inexact.kind == "c":
+        weights = _counted(num, _ends_dtype(num, start, stop), start, stop) / max(num - endpoint, 1)
         made = start * exp(log(stop / start) * weights)
     else:
         side = sign(start)
-        made = side * exp(log(absolute(start)) * (1 - weights) + log(stop * side) * weights)
+        made = power(10.0, linspace(log10(start / side), log10(stop / side), num, endpoint)) * side
+    made = _with_ends(made, start if num else None, stop if endpoint and num > 1 else None)
     return _finished(made, inexact if dtype is None else np.dtype(dtype), axis)
 
 

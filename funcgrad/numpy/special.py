@@ -12,8 +12,9 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
 from funcgrad.numpy.axes import some_axes
-from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.reducing import as_floating, masked, reduced
+from funcgrad.numpy.shaping import result_type
 from funcgrad.primitives import reductions as prim
 from funcgrad.primitives.arithmetic import absolute, add, multiply, subtract
 from funcgrad.primitives.comparison import equal, less, sign
@@ -61,7 +62,8 @@ def logsumexp(
         return reduced(prim.logsumexp, a, axis, keepdims)
     b = as_value(1.0 if b is None else b)
     shape = np.broadcast_shapes(backend.shape_of(a), backend.shape_of(b))
-    a, b = broadcast_to(a, to=shape), broadcast_to(b, to=shape)
+    dtype = result_type(a, b)
+    a, b = broadcast_to(astype(a, dtype), to=shape), broadcast_to(astype(b, dtype), to=shape)
     axes = some_axes(axis, len(shape), of_numbers=True)
     peak = prim.weighted_peak(a, b, axis=axes)
     shifted = subtract(a, peak)

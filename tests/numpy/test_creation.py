@@ -344,3 +344,26 @@ def test_ranges_between_small_numbers_are_as_exact_as_numpys(name, dtype):
         np.testing.assert_allclose(got, want, rtol=4 * np.finfo(want.dtype).eps)
     step = vmap(lambda a, b: fnp.linspace(a, b, 5, retstep=True)[1])(*[np.array([n]).astype(dtype) for n in (3, 1)])
     assert step[0] == np.linspace(dtype(3), dtype(1), 5, retstep=True)[1]
+
+
+@pytest.mark.parametrize("num", [0, 1, 2, 7, 50])
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_sequences_of_traced_bounds_have_numpys_digits(num, endpoint):
+    """So a program takes the same way where it compares with them."""
+    bounds = [(0.1, 1.3), (np.array([0.3, 2.0, 0.7]), 1.7), (2.0, np.array([[0.1], [0.7]]))]
+    for name in ("linspace", "logspace", "geomspace"):
+        ours, theirs = getattr(fnp, name), getattr(np, name)
+        for start, stop in bounds:
+            found = vjp(lambda a, b, ours=ours: ours(a, b, num, endpoint), start, stop)[0]
+            np.testing.assert_array_equal(found, theirs(start, stop, num, endpoint))
+    for start, step in ((0.1, 0.3), (1.3, -0.17)):
+        stop = start + num * step
+        found = [vjp(lambda a: fnp.arange(a, stop, step), start)[0], vjp(lambda a: fnp.arange(start, stop, a), step)[0]]
+        np.testing.assert_array_equal(found, [np.arange(start, stop, step)] * 2)
+    step = vjp(lambda a: fnp.linspace(a, 2.0, num, endpoint, retstep=True)[1], 0.3)[0]
+    np.testing.assert_array_equal(step, np.linspace(0.3, 2.0, num, endpoint, retstep=True)[1])
+
+
+def test_weights_of_exponential_sums_are_promoted_first():
+    a, b = np.array([0.1, 0.7], np.float32), np.array([0.3, 1.1])
+    np.testing.assert_array_equal(fnp.logsumexp(a, b=b), fnp.logsumexp(a.astype(float), b=b))
