@@ -164,39 +164,37 @@ class Parameters:
     def opened(self, fun: Callable[..., Any]) -> Opened:
         """``fun(t, y, *args)`` as a function of ``t``, ``y`` and the ``values``: what it closes over is among them."""
         made = Opened(self, fun)
-        if not inside():
-            return made
-        t, y = self._trial
-        try:
-            given = self.full(stop_gradient(self.values[: self._own]))
-            if _is_plain(fun(t, y, *given)) or not (ways := self._ways(fun)).held:
-                self._closed.append(made)
-            else:
-                self._open(made, ways)
-        except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
-            forgive()  # SciPy's own conversion to numbers refuses what would be lost
+        if inside() and not self._opens(made):
+            self._closed.append(made)
         return made
 
-    def _ways(self, fun: Callable[..., Any]) -> Ways:
-        t, y = self._trial
-        call = lambda x: _arrays(fun(x[0], x[1], *self.full(x[2])))
-        return Ways(self.call, call, (t, y, self.values[: self._own]))
-
-    def _open(self, made: Opened, ways: Ways) -> None:
+    def _opens(self, made: Opened, always: bool = False) -> bool:
+        """Take apart what a function closes over, where there is something in a trial or ``always``; whether it did."""
+        (t, y), own = self._trial, self.values[: self._own]
+        try:
+            if not always and _is_plain(made.fun(t, y, *self.full(stop_gradient(own)))):
+                return False
+            fun = made.fun
+            ways = Ways(self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, own))
+        except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
+            forgive()
+            return False  # SciPy's own conversion to numbers refuses what would be lost
+        if not (always or ways.held):
+            return False
         made.fun, made.places = ways, (self._own, self._own, self._own)
         self._opened.append((made, ways))
+        return True
 
     def solved(self, solve: Callable[[Sequence[Any]], R]) -> R:
         """``solve(values)``, where ``values`` has all that functions close over on the ways that they take."""
         try:
             return solved([ways for _, ways in self._opened], lambda: solve(self._arranged()))
         except ConversionError:  # what closed over nothing traced in the trial does so on another branch
-            if not self._closed:
+            closed, self._closed = self._closed, []
+            opened = [made for made in closed if self._opens(made, always=True)]
+            if not opened:
                 raise
             forgive()
-        for made in self._closed:
-            self._open(made, self._ways(made.fun))
-        self._closed = []
         return self.solved(solve)
 
     def _arranged(self) -> list[Any]:
