@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.optimize
+import scipy.optimize.elementwise
 
 import funcgrad.numpy as fnp
 from funcgrad.scipy import optimize
@@ -20,6 +21,10 @@ def row(name, of, *samples, **options):
 
 def cubic(x, a, b):
     return x**3 + b * x - a
+
+
+def parabola(x, a, b):
+    return a * x**2 - b * x
 
 
 def bracketed(name):
@@ -79,9 +84,25 @@ OPS = [
     ),
     row(
         "minimize_scalar",
-        lambda lib, a, b: lib.minimize_scalar(lambda x: a * x**2 - b * x, bracket=(-1.0, 2.0)).x,
+        lambda lib, a, b: lib.minimize_scalar(parabola, bracket=(-1.0, 2.0), args=(a, b)).x,
         (0.7, 1.3),
         numpy=lambda a, b: np.float64(b / (2 * a)),
+        order=1,
+        reason=f"{NO_JAX}; it is not exact enough for differences: test_scipy_optimize.py has the second order",
+    ),
+    row(
+        "elementwise.find_root",
+        lambda lib, a, b: lib.elementwise.find_root(cubic, (-3.0, 4.0), args=(a, b)).x,
+        (A2, A2[::-1].copy()),
+        (0.7, 1.3),
+    ),
+    row(
+        "elementwise.find_minimum",
+        lambda lib, a, b: (
+            lib.elementwise.find_minimum(lambda x, a, b: a * x**2 - b * x, (-1.0, 0.3, 2.0), args=(a, b)).x
+        ),
+        (A2, A2[::-1].copy()),
+        numpy=lambda a, b: (b / (2 * a)).astype(float),  # as the bracket is
         order=1,
         reason=f"{NO_JAX}; it is not exact enough for differences: test_scipy_optimize.py has the second order",
     ),

@@ -48,8 +48,8 @@ HINTS = {
         lambda x: scipy.integrate.quad(lambda z: np.exp(-x[0] * z), 0.0, 1.0)[0],
         "Use funcgrad.scipy.integrate.quad for",
     ),
-    "a closure that branches": (
-        lambda x: integrate.solve_ivp(lambda t, y: [x[0] * y[0] if t > 0.5 else 0.0], (0.0, 1.0), [1.0]).y[0, -1],
+    "a closure that looks at the number of points": (
+        lambda x: integrate.tanhsinh(lambda t: x[0] * t if np.size(t) > 30 else t, 0.0, 1.0).integral,
         "What the function holds of traced values it must be given in args",
     ),
 }

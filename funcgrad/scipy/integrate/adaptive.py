@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -122,18 +122,15 @@ def quad(
     args = args if isinstance(args, tuple) else (args,)
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
     flat, values = leaves_apart(func, args)
-    known = _all_ways(flat, a, b, values)
-    ways = [one for one in known if one.held]
-    if is_plain(a, b, *tree.leaves(args), points, options.get("wvar")) and not ways:
-        routine = import_scipy("integrate.quad", "scipy.integrate").quad
-        try:
-            plain = routine(func, a, b, args, full_output, points=points, weight=weight, **tolerances, **options)
-            return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
-        except ConversionError:  # on another branch it closes over traced values
-            if not known:
-                raise
-            forgive()
-            ways = known
+    routine = partial(
+        import_scipy("integrate.quad", "scipy.integrate").quad,
+        *(func, a, b, args, full_output),
+        **{"points": points, "weight": weight, **tolerances, **options},
+    )
+    constant = is_plain(a, b, *tree.leaves(args), points, options.get("wvar"))
+    plain, ways = _plainly(routine, constant, _ways(flat, a, b, values))
+    if plain is not None:
+        return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
     tolerances |= options | ({"full_output": 1} if full_output else {})
     tolerances.pop("wvar", None)
     ends = [fnp.astype(as_value(end), float) for end in (a, b)]
@@ -269,12 +266,14 @@ def quad_vec(
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
     rule = {"norm": norm, "cache_size": cache_size, "quadrature": quadrature}
     flat, values = leaves_apart(f, args if isinstance(args, tuple) else (args,))
-    ways = _ways(flat, a, b, values)
-    if is_plain(a, b, *tree.leaves(args)) and not ways:
-        found: tuple[Any, ...] = import_scipy("integrate.quad_vec", "scipy.integrate").quad_vec(
-            f, a, b, **tolerances, **rule, workers=workers, points=points, full_output=full_output, args=args
-        )
-        return found
+    routine = partial(
+        import_scipy("integrate.quad_vec", "scipy.integrate").quad_vec,
+        *(f, a, b),
+        **{**tolerances, **rule, "workers": workers, "points": points, "full_output": full_output, "args": args},
+    )
+    plain, ways = _plainly(routine, is_plain(a, b, *tree.leaves(args)), _ways(flat, a, b, values))
+    if plain is not None:
+        return plain
     if full_output or workers != 1:
         raise InputError("integrate.quad_vec: full_output and workers are for plain values, got traced ones.")
     how = tuple(sorted({**tolerances, **rule}.items()))
@@ -313,15 +312,26 @@ def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Calla
 
 
 def _ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
-    """The ways of ``func(x, *values)`` through Python, if it closes over traced values."""
-    return [one for one in _all_ways(func, a, b, values) if one.held]
-
-
-def _all_ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
-    """The same where it closes over none in the middle, perhaps on another branch; none outside of transforms."""
+    """The ways of ``func(x, *values)`` through Python, first that in the middle; none outside of transforms."""
     if not inside():
         return []
     return [Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values))]
+
+
+def _plainly(
+    routine: Callable[[], tuple[Any, ...]], constant: bool, known: list[Ways]
+) -> tuple[tuple[Any, ...] | None, list[Ways]]:
+    """What SciPy's ``routine`` finds where nothing is traced; else None, and the ways on which something is."""
+    ways = [one for one in known if one.held]
+    if ways or not constant:
+        return None, ways
+    try:
+        return routine(), ways
+    except ConversionError:  # on another branch than in the middle
+        if not known:
+            raise
+        forgive()
+        return None, known
 
 
 def _opened(func: Callable[..., Any], values: list[Any], ways: list[Ways]) -> tuple[Callable[..., Any], list[Any]]:

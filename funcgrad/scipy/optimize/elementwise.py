@@ -106,9 +106,10 @@ def _found(
         return found.result
     solved = equation(f)
     x = answer(call, lambda x: solved(x, *args), found, found.facts["success"], one_by_one)
-    first = found.result[0] if type(found.result) is list else found.result
-    ends = {} if first is not found.result else {name: first[name] for name in ("bracket", "f_bracket")}
-    return with_fields(type(first), found.facts, x=x, f_x=f(x, *args), **ends)
+    alone = type(found.result) is not list
+    ends = {name: found.result[name] for name in ("bracket", "f_bracket") if alone}
+    kind = import_scipy(call).OptimizeResult
+    return with_fields(kind, found.facts, x=x, f_x=f(x, *args), **ends)
 
 
 def _slope(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -139,7 +139,7 @@ def search(
         args: a tree, of which anything may be traced, as what ``fun`` closes over may be.
         start: likewise what the search begins with.
         solve: ``solve(problem, *start)`` gives the solution and SciPy's result.
-        guess: a point like the solution.
+        guess: a point like the solution, or a tree of which the solution has the shape together.
     """
     leaves, spec = tree.flatten((args, start))
     live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
@@ -214,7 +214,8 @@ class _Aside:
 def _of_none(leaves: list[Any], guess: Any) -> Found:
     """What is found for a batch without an example."""
     within: Any = max((leaf._trace for leaf in leaves if is_batched(leaf)), key=lambda trace: trace.level)
-    return Found(tracer_of(np.empty((0, *backend.shape_of(guess))), within), defaultdict(lambda: True), [])
+    shape = np.broadcast_shapes(*[backend.shape_of(leaf) for leaf in tree.leaves(guess)])
+    return Found(tracer_of(np.empty((0, *shape)), within), defaultdict(lambda: True), [])
 
 
 def _is_count(value: Any) -> bool:

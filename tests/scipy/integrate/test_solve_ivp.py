@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.sparse
+from helpers import at_least
 
 import funcgrad.numpy as fnp
 from funcgrad import (
@@ -837,6 +838,10 @@ FROM_HALF = {
     "in pieces": lambda f, s: integrate.odeint(f, 1.0, np.array([0.0, 0.5, 1.0]), tfirst=True, budget=20)[-1, 0],
     "adjoint": lambda f, s: integrate.odeint(f, 1.0, np.array([0.0, 0.5, 1.0]), tfirst=True, adjoint=True)[-1, 0],
 }
+
+
+if not at_least(scipy, "1.17.0"):  # whose LSODA cannot begin in the middle
+    del FROM_HALF["in pieces"]
 
 
 @pytest.mark.parametrize("name", FROM_HALF)
