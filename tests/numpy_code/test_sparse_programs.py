@@ -185,7 +185,16 @@ def spread(x):
     return float(np.sum(np.sqrt(squares.mean(axis=0) - np.square(A.mean(axis=0)))))
 
 
+def places_in_a_table(x):
+    """Rows and columns are numbers of a table of floating-point numbers, some of which are traced."""
+    table = np.array([[0.0, 1.0, x[0]], [2.0, 0.0, x[1]], [1.0, 2.0, x[0] * x[1]]])
+    A = sparse.csr_matrix((table[:, 2], (table[:, 0], table[:, 1])), shape=(3, 3))
+    B = sparse.csr_matrix((table[:, 2], table[:, 1], [0.0, 1.0, 1.0, 3.0]), shape=(3, 3))
+    return (A * A + B.T * A).sum() + (A + sparse.coo_matrix((x, ([0.0, 1.0], [0.0, 0.0])), shape=(3, 3))).power(2).sum()
+
+
 GRAPHS = {
+    "places in a table": places_in_a_table,
     "preconditioned": preconditioned,
     "determinant": determinant,
     "items": by_items,

@@ -504,7 +504,8 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     indices, indptr = [np.asarray(concrete(i, "sparse.csr_array: indices")) for i in (indices, indptr)]
     numbers = scipy.csr_array((np.arange(len(indices)), indices, indptr), shape=shape)
     numbers.check_format()
-    return SparseArray(data, Structure(indices, indptr, numbers.shape)).with_data(data)
+    structure = Structure(numbers.indices, numbers.indptr, numbers.shape)  # of integers, whatever the dtypes were
+    return SparseArray(data, structure).with_data(data)
 
 
 def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
@@ -545,6 +546,7 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     data = as_value(data)
     row, col = [np.asarray(concrete(i, "sparse.coo_array: indices")) for i in (row, col)]
     numbers = scipy.coo_array((np.ones(len(row)), (row, col)), shape=shape)
+    row, col = numbers.coords  # integers, whatever the dtype was
     order = np.lexsort((col, row))
     counts = np.bincount(row, minlength=numbers.shape[0])
     indptr = np.concatenate([[0], np.cumsum(counts)])
