@@ -5,6 +5,7 @@ The stream is NumPy's own, so that values are those of the original program.
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,15 @@ class Random:
             return drawn(*args, **kwargs)
 
         return draw
+
+    def __copy__(self) -> Random:
+        return type(self)(copy(self.source))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Random:
+        return type(self)(deepcopy(self.source, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.source.__reduce_ex__(protocol)
 
     def choice(self, a: Any, *args: Any, **kwargs: Any) -> Any:
         """Elements of ``a``."""

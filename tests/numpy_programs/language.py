@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 import operator
+import pickle
 import statistics
 from math import exp, sqrt
 from types import SimpleNamespace
@@ -552,6 +553,7 @@ def local_classes(x):
 
 
 RNG_STATE = np.random.RandomState(3)
+GENERATOR = np.random.default_rng(8)
 
 
 def random_numbers(x):
@@ -572,6 +574,14 @@ def vectors_and_shapes_drawn(x):
     found += [RNG_STATE.multivariate_normal([x[0], 1.0], cov), rng.triangular(-x[1], x[0], 2.0, size=6)]
     found += [rng.weibull([x[0], x[1]]), rng.pareto(x[1] + 2.0, 3), rng.power(x[0]), rng.gamma([2.0, 3.0], x[1])]
     return sum(np.sum(np.sin(v)) for v in found)
+
+
+def copies_of_random_numbers(x):
+    """Copies of generators draw the same numbers, and leave those that they were made from as they are."""
+    RNG_STATE.seed(5)
+    copies = [copy.deepcopy(GENERATOR), pickle.loads(pickle.dumps(GENERATOR)), copy.deepcopy(RNG_STATE)]
+    drawn = [math.exp(x[0]) * rng.normal() + x[1] ** 2 * rng.uniform() for rng in copies]
+    return sum(drawn) + copy.deepcopy(GENERATOR).normal(x[0], x[1]) * copy.copy(copy.deepcopy(GENERATOR)).normal()
 
 
 def functions_of_elements(x):
@@ -774,6 +784,7 @@ PROGRAMS = [
         local_classes,
         random_numbers,
         vectors_and_shapes_drawn,
+        copies_of_random_numbers,
         dates_and_times,
         names_in_arrays,
         texts_filled_by_percent,
