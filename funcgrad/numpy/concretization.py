@@ -12,6 +12,7 @@ import operator
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from types import MethodType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -225,7 +226,7 @@ def _format(x: Tracer, spec: str) -> str:
     if (whole := _whole(x)) is not None:
         return format(whole, spec)
     if not spec:
-        return _remembered(x, repr(x), spec)
+        return repr(x)
     bottom: Any = x
     while isinstance(bottom, Tracer):
         bottom = bottom._val
@@ -237,7 +238,7 @@ def _format(x: Tracer, spec: str) -> str:
     if x.shape or _batch_below(x) is None:
         return _remembered(x, format(bottom, spec), spec)  # NumPy refuses to format arrays
     shown: Any = {"all": lambda number: format(number, spec)}
-    return np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2)
+    return _remembered(x, np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2), spec)
 
 
 def _remembered(x: Tracer, text: str, spec: str) -> str:
@@ -277,9 +278,9 @@ _TELLING = 3  # so many characters of a text tell that they are of it
 
 
 def _is_followed(x: Any) -> bool:
-    """Whether a derivative of ``x`` is asked for, or a recording of the run that will be used for other values."""
+    """Whether a derivative of ``x`` is asked for, or it stands for other values too, in a batch or in later runs."""
     while isinstance(x, Tracer):
-        if x._trace.differentiates or x._trace.repeats:
+        if x._trace.differentiates or x._trace.repeats or isinstance(x._trace, BatchTrace):
             return True
         x = x._val
     return False
@@ -287,26 +288,33 @@ def _is_followed(x: Any) -> bool:
 
 def _str(x: Tracer) -> str:
     whole = _whole(x)
-    return _remembered(x, _repr(x), "") if whole is None else str(whole)
+    return repr(x) if whole is None else str(whole)
 
 
 def _repr(x: Tracer) -> str:
+    return _remembered(x, _described(x), "")
+
+
+def _described(x: Tracer) -> str:
     """Kind, level, shape, dtype and value; the value of a nested tracer shows in the same way."""
     value = x._val
     if is_buffer(x):
         return repr(value)
-    with np.printoptions(threshold=20, edgeitems=2) if not isinstance(value, Tracer) else nullcontext():
-        return f"{x._trace.shown}(level={x._trace.level}, {describe(x)}, value={value!r})"
+    is_nested = isinstance(value, Tracer)
+    with np.printoptions(threshold=20, edgeitems=2) if not is_nested else nullcontext():
+        shown = _described(value) if is_nested else repr(value)
+        return f"{x._trace.shown}(level={x._trace.level}, {describe(x)}, value={shown})"
 
 
 def _hash(x: Tracer) -> NoReturn:
     kind = "array" if x.shape else "number"
-    raise ConversionError(
+    error = ConversionError(
         f"hash(x): a traced {kind} cannot be a key of a dictionary, a member of a set or an argument of a cached "
         f"function (lru_cache, memoize), got {describe(x)}{user_line()}. A cache would keep it for the next run: "
         "call the function without its cache (f.__wrapped__), or cache functions of settings only; use strings or "
         "positions as keys; to look a number up in a table, use funcgrad.numpy's searchsorted, take or where."
     )
+    raise error if x.shape else noted(error)  # arrays of NumPy's have no hash either
 
 
 def _pickle(x: Tracer, protocol: Any) -> Any:
@@ -433,8 +441,21 @@ def _of_ndarray(name: str) -> Callable[..., Any]:
     return _plain(f"x.{name}()", lambda value, *args, **kwargs: getattr(np.asarray(value), name)(*args, **kwargs))
 
 
+class _OfNumbers:
+    """A method that numbers have, and arrays have not: ``hasattr(x, "hex")`` tells them apart."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.method = _plain(f"x.{name}()", lambda value: getattr(np.asarray(value)[()], name)())
+
+    def __get__(self, x: Any, owner: type | None = None) -> Any:
+        if x is not None and x.shape:
+            raise AttributeError(f"an array has no attribute {self.name!r}")
+        return self if x is None else MethodType(self.method, x)
+
+
 #: What ``methods.install`` puts on tracers.
-CONCRETIZATION: dict[str, Callable[..., Any]] = {
+CONCRETIZATION: dict[str, Any] = {
     "__bool__": _bool,
     "__index__": _index,
     "__format__": _format,
@@ -454,4 +475,5 @@ CONCRETIZATION: dict[str, Callable[..., Any]] = {
     "item": _item,
     "tolist": _list,
     **{name: _of_ndarray(name) for name in ("tobytes", "tofile", "dump", "dumps")},
+    **{name: _OfNumbers(name) for name in ("as_integer_ratio", "hex")},
 }

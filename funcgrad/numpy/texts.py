@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 from weakref import ref
 
-from funcgrad.core import Tracer, repeated
+from funcgrad.core import Tracer, repeated, traces_of
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
+from funcgrad.running import noted
 
 
 class Shown(str):
@@ -22,20 +23,23 @@ class Shown(str):
         trace: one to its trace.
         first: the text as it was made, before parts were taken of it.
         whole: whether the text tells the number to its last digit.
+        many: whether it shows the numbers of all examples of a ``vmap``.
     """
 
-    __slots__ = ("first", "source", "trace", "whole")
+    __slots__ = ("first", "many", "source", "trace", "whole")
 
     source: Any
     trace: Any
     first: str
     whole: bool
+    many: bool
 
     @classmethod
     def of(cls, text: str, x: Tracer, whole: bool) -> Shown:
         """``text``, which shows ``x``."""
         made = cls(text)
         made.source, made.trace, made.first, made.whole = ref(x), ref(x._trace), str.__str__(made), whole
+        made.many = any(trace.hidden for trace in traces_of([x]))
         return made
 
     def number(self) -> Any:
@@ -57,6 +61,11 @@ class Shown(str):
             refuse_text(self)
         return float(found)
 
+    def __int__(self) -> int:
+        if self.many:
+            refuse_text(self)
+        return int(str.__str__(self))
+
     def __str__(self) -> str:
         return self
 
@@ -70,9 +79,11 @@ class Shown(str):
 
 def refuse_text(text: str) -> NoReturn:
     """Refuse to read a number from ``text``, which shows a traced one."""
-    raise ConversionError(
-        "float(text): the text shows a traced number, so the number that is made of it would lose the derivative, got "
-        f"{str.__repr__(text)}{user_line()}. Use the number itself; round it with funcgrad.numpy.round."
+    raise noted(
+        ConversionError(
+            "float(text): the text shows a traced number, so the number that is made of it would lose the derivative, "
+            f"got {str.__repr__(text)}{user_line()}. Use the number itself; round it with funcgrad.numpy.round."
+        )
     )
 
 
@@ -93,7 +104,8 @@ def _part(whole: Shown, found: Any) -> Any:
     if not isinstance(found, str):
         return found
     made = Shown(found)
-    made.source, made.trace, made.first, made.whole = whole.source, whole.trace, whole.first, whole.whole
+    made.source, made.trace, made.first = whole.source, whole.trace, whole.first
+    made.whole, made.many = whole.whole, whole.many
     return made
 
 

@@ -6,12 +6,14 @@ shows are remembered with their texts, and what is read is compared with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
+from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from funcgrad.numpy.concretization import check_text
+from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import check_text, refuse
 from funcgrad.numpy.tables import table_of
 from funcgrad.numpy_code.libraries import KEPT
 
@@ -24,6 +26,8 @@ MODULES = {
 }
 #: Libraries whose tables take traced values, and which classes these are.
 TABLES = {"pandas": frozenset(("DataFrame", "Series")), "xarray": frozenset(("DataArray", "Dataset", "Variable"))}
+#: What is called, in a table, and how many entries of one are looked at.
+_CALLED, _MANY = (FunctionType, MethodType), 256
 _NAMES = frozenset.union(
     *MODULES.values(),
     ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromstring"),
@@ -51,11 +55,14 @@ def reader(value: Any) -> Any:
 
 
 def checked(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun`` of texts that show no traced number."""
+    """``fun`` of texts that show no traced number, and of no traced number itself."""
 
     @wraps(fun, updated=())
     def read(*args: Any, **kwargs: Any) -> Any:
         check_text(args)
+        for x in args:
+            if isinstance(x, Tracer):
+                refuse(x, f"{fun.__name__}(x)")
         return fun(*args, **kwargs)
 
     return read
@@ -89,7 +96,7 @@ def _parts(value: Any) -> Iterator[Any]:
     if type(value) is FunctionType:
         yield value.__code__
         yield from _named(value)
-        yield from filter(_leads_on, [cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)])
+        yield from _leading([cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)])
     elif type(value) is MethodType:
         yield from (value.__func__, value.__self__)
     elif isinstance(value, type):
@@ -107,7 +114,17 @@ def _named(fun: FunctionType) -> Iterator[Any]:
         value = fun.__globals__.get(name)
         if isinstance(value, ModuleType) and _leads_on(value):
             yield from filter(_leads_on, [getattr(value, other, None) for other in names])
-        elif value is not None and _leads_on(value):
+        elif value is not None:
+            yield from _leading([value])
+
+
+def _leading(values: Iterable[Any]) -> Iterator[Any]:
+    """Those of ``values`` that are of a program's own modules, and the functions in tables of them."""
+    for value in values:
+        if type(value) in (dict, list, tuple):
+            entries = value.values() if type(value) is dict else value
+            yield from [entry for entry in islice(entries, _MANY) if type(entry) in _CALLED and _leads_on(entry)]
+        elif _leads_on(value):
             yield value
 
 

@@ -64,7 +64,9 @@ class Reader:
 
 
 READER = Reader()
+READERS = {"number": read, "text": str}
 JOINED = {
+    "function in a table": lambda x: READERS["number"](f"{x:.3f}0"),
     "f-string": lambda x: float(f"{x:.3f}0"),
     "another function": lambda x: read(f"{x:.3f}0"),
     "method": lambda x: READER.read(f"{x:.3f}0"),

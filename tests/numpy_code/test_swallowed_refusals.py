@@ -1,8 +1,12 @@
 """Functions that catch a refusal and go on: the result has the whole derivative, or the call raises."""
 
 import contextlib
+import json
+import operator
 import struct
 from array import array
+from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 
 import jax
@@ -113,6 +117,60 @@ def test_the_derivative_is_whole_or_the_call_raises(asking):
             except (ConversionError, struct.error):
                 outcomes.add("raises")
     assert outcomes == {"whole", "raises"}
+
+
+def of_key(x):
+    return next(iter({x: 1.0}))
+
+
+READING = {
+    "few digits": lambda x: float(f"{x:.3f}"),
+    "joined text": lambda x: float(f"{x:.17g}0"),
+    "array of texts": lambda x: np.array([f"{x:.17g}"], dtype=float)[0],
+    "decimal": lambda x: float(Decimal(f"{x:.17g}")),
+    "fraction": lambda x: float(Fraction(x)),
+    "json": lambda x: json.loads(f"[{x:.17g}]")[0],
+    "key": of_key,
+    "hex": lambda x: float.fromhex(x.hex()),
+    "ratio": lambda x: operator.truediv(*x.as_integer_ratio()),
+}
+
+
+@pytest.mark.parametrize("way", [excepted, suppressed])
+@pytest.mark.parametrize("asking", READING)
+def test_numbers_that_are_read_from_what_shows_them(asking, way):
+    """Where the function catches the refusal, it does not go on with another number."""
+    f = lambda x: x * way(READING[asking], x, lambda x: 7.0)
+    assert f(0.25) == 0.0625
+    for run in (grad(f), lambda x: jvp(f, (x,), (1.0,)), lambda x: vmap(f)(np.array([x, 0.5]))):
+        with pytest.raises(ConversionError, match=r"text shows a traced number|lose the|traced number cannot be a key"):
+            run(0.25)
+
+
+WHOLE = {"format": "{:.17g}".format, "repr": repr, "str": str, "percent": lambda x: "%.17g" % x}  # noqa: UP031
+
+
+@pytest.mark.parametrize("shown", WHOLE)
+@pytest.mark.parametrize("way", [excepted, suppressed])
+def test_texts_of_all_digits_in_a_batch(shown, way):
+    f = lambda x: x * way(lambda x: float(WHOLE[shown](x)), x, lambda x: 7.0)
+    xs = np.array([0.1, 0.7])
+    np.testing.assert_array_equal(vmap(f)(xs), xs * xs)
+    np.testing.assert_allclose(vmap(grad(f))(xs), 2 * xs)
+    assert grad(f)(0.7) == pytest.approx(1.4)
+
+
+def test_integers_read_from_texts_of_a_batch():
+    f = lambda x: x * excepted(lambda x: int(f"{10 * x:.0f}"), x, lambda x: 0)
+    assert grad(f)(0.3) == 3.0
+    with pytest.raises(ConversionError, match="text shows a traced number"):
+        vmap(f)(np.array([0.3, 0.4]))
+
+
+def test_methods_of_numbers_that_arrays_have_not():
+    kind = lambda x: 1.0 if hasattr(x, "hex") and hasattr(x, "as_integer_ratio") else 2.0
+    assert grad(lambda x: kind(x) * x)(0.5) == 1.0
+    np.testing.assert_array_equal(grad(lambda x: np.sum(kind(x) * x))(np.ones(2)), [2.0, 2.0])
 
 
 def fallback(x):
