@@ -34,7 +34,6 @@ class KDTree:
 
     Raises:
         MissingExtraError: SciPy is not installed.
-        ConversionError: traced points in a ``vmap``, of which each example would have its own tree.
 
     Example:
         >>> from funcgrad import grad
@@ -55,14 +54,18 @@ class KDTree:
         boxsize: ArrayLike | None = None,
     ) -> None:
         points = as_value(data)
-        plain = known(points)
-        if plain is None or plain.shape != backend.shape_of(points):
-            plain = np.asarray(points)  # refused, with the remedy
         make = import_scipy("spatial.KDTree", "scipy.spatial").KDTree
-        self._hold(points, make(plain, leafsize, compact_nodes, copy_data, balanced_tree, boxsize))
+        plain = known(points)
+        if plain is not None and plain.shape == backend.shape_of(points):
+            self._hold(points, make(plain, leafsize, compact_nodes, copy_data, balanced_tree, boxsize))
+        else:  # of many examples, or while JAX compiles: how large such a tree is, or what is wrong with its points
+            model = make(np.zeros(backend.shape_of(points)), boxsize=boxsize)
+            self._hold(points, None, model)
 
-    def _hold(self, points: Any, tree: Any) -> None:
+    def _hold(self, points: Any, tree: Any, model: Any = None) -> None:
+        model = tree if model is None else model
         self.data, self.plain = points, tree
+        self.n, self.m, self.boxsize = model.n, model.m, model.boxsize
 
     @classmethod
     def of(cls, tree: Any) -> KDTree:
@@ -100,12 +103,10 @@ class KDTree:
         if is_plain(x, self.data):
             found: tuple[Any, Any] = self.plain.query(x, k, eps, p, distance_upper_bound, workers)
             return found
-        if backend.shape_of(x)[-1:] != (self.plain.m,):
-            raise ShapeError(
-                f"spatial.KDTree.query: the last axis of x must be {self.plain.m} long, got {describe(x)}."
-            )
+        if backend.shape_of(x)[-1:] != (self.m,):
+            raise ShapeError(f"spatial.KDTree.query: the last axis of x must be {self.m} long, got {describe(x)}.")
         places = self._places(x, k, eps, p, distance_upper_bound, workers)
-        missing = places >= self.plain.n
+        missing = places >= self.n
         point = x if len(backend.shape_of(places)) < len(backend.shape_of(x)) else x[..., None, :]
         nearest = fnp.take(self.data, fnp.where(missing, 0, places), axis=0)
         distances = self._distances(point, nearest, p)
@@ -113,25 +114,25 @@ class KDTree:
 
     def _places(self, x: Array, k: Any, eps: float, p: float, bound: float, workers: int) -> Any:
         plain = known(x)
-        if plain is not None and plain.shape == backend.shape_of(x):
+        if self.plain is not None and plain is not None and plain.shape == backend.shape_of(x):
             return self.plain.query(plain, k, eps, p, bound, workers)[1]
         # of many examples, or while JAX compiles: all distances are compared
         far = self._distances(x[..., None, :], self.data, p)
         order = fnp.argsort(far, axis=-1)
-        order = fnp.where(fnp.take_along_axis(far, order, axis=-1) < bound, order, self.plain.n)
+        order = fnp.where(fnp.take_along_axis(far, order, axis=-1) < bound, order, self.n)
         wanted = np.arange(1, k + 1) if isinstance(k, (int, np.integer)) else np.asarray(k)
-        n = self.plain.n
+        n = self.n
         places = fnp.where(wanted > n, n, fnp.take(order, np.minimum(wanted, n) - 1, axis=-1))
         return places[..., 0] if isinstance(k, (int, np.integer)) and k == 1 else places
 
     def _distances(self, x: Array, y: Array, p: float) -> Array:
-        box = self.plain.boxsize
+        box = self.boxsize
         if box is None:
             return metrics.minkowski(x, y, p)
         apart = x - y
         around = np.where(box > 0, box, 1.0)  # the nearest of all repetitions
         apart = fnp.where(box > 0, apart - around * fnp.round(apart / around), apart)
-        return metrics.minkowski(apart, np.zeros(self.plain.m), p)
+        return metrics.minkowski(apart, np.zeros(self.m), p)
 
     def query_ball_point(self, x: ArrayLike, r: ArrayLike, *args: Any, **options: Any) -> Any:
         """The places of all points within ``r`` of ``x``: constants. Arguments as in SciPy.
@@ -143,13 +144,15 @@ class KDTree:
         plain = known(x)
         if plain is None or plain.shape != backend.shape_of(x):
             plain = np.asarray(x)
+        if self.plain is None:
+            np.asarray(self.data)  # refused, with the remedy
         return self.plain.query_ball_point(plain, r, *args, **options)
 
     def __getattr__(self, name: str) -> Any:
         """What else SciPy's tree has: all of a tree of constants, places and sizes of a traced one."""
         if name.startswith("_") or name in ("plain", "data"):
             raise AttributeError(name)
-        if not is_plain(self.data) and name not in _CONSTANT:
+        if not is_plain(self.data) and (self.plain is None or name not in _CONSTANT):
             raise AttributeError(
                 f"spatial.KDTree: {name} of traced points has no derivative here. Take query, or compute it from data."
             )
@@ -157,5 +160,5 @@ class KDTree:
 
 
 #: What does not change with the points, or only says which they are.
-_CONSTANT = frozenset(("boxsize", "indices", "leafsize", "m", "n", "query_pairs", "size"))
+_CONSTANT = frozenset(("indices", "leafsize", "query_pairs", "size"))
 cKDTree = KDTree  # noqa: N816 - SciPy's other name

@@ -52,7 +52,15 @@ def test_distances_to_neighbors(fun):
         np.testing.assert_array_equal(recorded(x), grad(total)(x))
 
 
-@pytest.mark.parametrize("fun", OF_QUERIES.values(), ids=OF_QUERIES)
+TREES_OF_A_BATCH = {
+    **{name: OF_POINTS[name] for name in ("distances", "to each other")},
+    "around a box": lambda x: KDTree(x, boxsize=[2.0, 0.0]).query(POINTS, k=3)[0],
+    "bounds": lambda x: np.minimum(KDTree(x).query(POINTS, k=[1, 9], distance_upper_bound=0.3)[0], 1.0),
+    "sizes": lambda x: KDTree(x).query(POINTS)[0] * KDTree(x).n,
+}
+
+
+@pytest.mark.parametrize("fun", (OF_QUERIES | TREES_OF_A_BATCH).values(), ids=OF_QUERIES | TREES_OF_A_BATCH)
 def test_neighbors_in_a_batch(fun):
     batch = np.stack([X, X[::-1], 1.0 - X])
     np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch], rtol=1e-13)
@@ -66,11 +74,17 @@ def test_neighbors_on_jax():
         return tree.query(x, k=2)[0].sum()
 
     np.testing.assert_allclose(jax.jit(grad(total))(X), grad(total)(X), rtol=1e-13)
+    of_points = lambda x: spatial.KDTree(x).query(POINTS, k=2)[0].sum()
+    np.testing.assert_allclose(jax.jit(grad(of_points))(X), grad(of_points)(X), rtol=1e-13)
 
 
 def test_what_is_refused():
     with pytest.raises(ConversionError):
-        vmap(lambda x: spatial.KDTree(x).query(POINTS)[0])(np.stack([X, X + 1.0]))
+        vmap(lambda x: spatial.KDTree(x).query_ball_point(POINTS, 0.3))(np.stack([X, X + 1.0]))
+    with pytest.raises(AttributeError, match="query_pairs of traced points"):
+        vmap(lambda x: spatial.KDTree(x).query_pairs(0.3))(np.stack([X, X + 1.0]))
+    with pytest.raises(ValueError, match="of shape"):
+        vmap(lambda x: spatial.KDTree(x[0]))(np.stack([X, X + 1.0]))
     with pytest.raises(ShapeError, match="2 long"):
         grad(lambda x: TREE.query(x)[0].sum())(np.ones((2, 3)))
     with pytest.raises(AttributeError, match="count_neighbors of traced points"):
