@@ -194,7 +194,13 @@ def _quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]
     return found
 
 
+def _normal_quantile(p: Any, mu: Any, sigma: Any, /) -> Any:
+    return mu + sigma * import_module("funcgrad.scipy.special").ndtri(p)
+
+
 _STATISTICS: dict[str, Callable[..., Any]] = {
+    "_mean_stdev": lambda data: (_mean(data), fnp.sqrt(_spread(data, None, 1))),  # of NormalDist, like the next one
+    "_normal_dist_inv_cdf": _normal_quantile,
     "correlation": _correlation,
     "covariance": _covariance,
     "fmean": _mean,

@@ -259,6 +259,8 @@ def homes_of(value: Any) -> list[str]:
     if isinstance(value, np.ufunc):
         return ["numpy", "scipy.special"]
     module = getattr(value, "__module__", None) or type(value).__module__
+    if isinstance(module, str) and module[1:] in MODULES:
+        module = module[1:]  # Python's modules have what is compiled in another, ``_statistics``
     if not isinstance(module, str) or not is_mirrored(module):
         return []
     parts = [part for part in module.split(".") if not part.startswith("_")]

@@ -363,6 +363,12 @@ def descriptive_statistics(x):
     )
 
 
+def normal_distributions(x):
+    fitted = statistics.NormalDist.from_samples([x[0], x[1], 2.5])
+    other = 2 * statistics.NormalDist(x[0], x[1]) + fitted
+    return fitted.cdf(0.3) * other.inv_cdf(0.2) + sum(other.quantiles(3)) * fitted.stdev + other.overlap(fitted)
+
+
 def moving_averages(x):
     window, total = collections.deque(maxlen=3), 0.0
     for i in range(5):
@@ -762,6 +768,7 @@ PROGRAMS = [
         mathematics,
         complex_mathematics,
         descriptive_statistics,
+        normal_distributions,
         moving_averages,
         points,
         reductions_of_functions,
