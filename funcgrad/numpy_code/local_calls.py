@@ -1,8 +1,9 @@
 """Code in which calls of local variables ask what the variable holds: ``dtype(x)`` of a class of NumPy.
 
-Which names are called can be seen in the code; that a local variable holds a class cannot. So the function is compiled
-once more from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)``. Where there is no source, or another one by
-now, the code stays as it is.
+Which names are called can be seen in the code; that a local variable, or a place in a table, holds a class cannot. So
+the function is compiled once more from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
+``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``. Where there is no source, or another one by now, the code stays
+as it is.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def with_local_calls(code: CodeType) -> CodeType:
 
 
 class _Calls(ast.NodeTransformer):
-    """Puts a function around the variables that are called, and one in place of the method ``x.__array__()``.
+    """Puts a function around variables and places in tables that are called, and one for the method ``x.__array__()``.
 
     Args:
         names: local variables.
@@ -50,7 +51,7 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         """A call, and those inside it."""
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in self.names:
+        if isinstance(node.func, ast.Subscript) or (isinstance(node.func, ast.Name) and node.func.id in self.names):
             asked = ast.Call(ast.Name(called("called"), ast.Load()), [node.func], [])
             node.func = ast.copy_location(asked, node.func)
             self.changed = True

@@ -582,6 +582,27 @@ def vectors_and_shapes_drawn(x):
     return sum(np.sum(np.sin(v)) for v in found)
 
 
+KINDS = {"rate": float, "count": int, "name": str, "phase": complex}
+
+
+class Record:
+    kinds = {"rate": float}
+
+    def __init__(self):
+        self.steps = [np.float64, float]
+
+    def read(self, x):
+        return self.kinds["rate"](x) * self.steps[0](x) + self.steps[-1](x)
+
+
+def kinds_in_a_table(x, other={"rate": float}):  # noqa: B006
+    row = {"rate": x[0], "count": "3", "name": "b", "phase": x[1]}
+    read = {name: KINDS[name](value) for name, value in row.items()}
+    assert read["name"] == "b"
+    total = read["rate"] * read["count"] + abs(read["phase"]) ** 2 + KINDS["count"](x[1] + 4.5) * x[0]
+    return total + other["rate"](x[0]) ** 2 + Record().read(x[1]) + [math.sin, float][0](x[0])
+
+
 def copies_of_random_numbers(x):
     """Copies of generators draw the same numbers, and leave those that they were made from as they are."""
     RNG_STATE.seed(5)
@@ -792,6 +813,7 @@ PROGRAMS = [
         random_numbers,
         vectors_and_shapes_drawn,
         copies_of_random_numbers,
+        kinds_in_a_table,
         dates_and_times,
         names_in_arrays,
         texts_filled_by_percent,
