@@ -8,12 +8,12 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import is_listed, library_of, namespace_of
-from funcgrad.core import Tracer, twin
+from funcgrad.core import Tracer, describe, twin
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
 from funcgrad.numpy.axes import as_shape
-from funcgrad.numpy.concretization import check_text
+from funcgrad.numpy.concretization import check_text, user_line
 from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import as_numpy
@@ -334,7 +334,10 @@ def _cast(x: Any, to: Any) -> Array:
     if to.kind in "biu":
         return prim.cast(x, to=to)
     if to.kind not in "fcV":
-        raise InputError(f"astype: {to} is no dtype of numbers. Convert to a number's dtype.")
+        raise InputError(
+            f"astype: {to} is no dtype of numbers, got {describe(x)}{user_line()}. Convert to a number's dtype; keep "
+            "other objects in a list."
+        )
     if backend.dtype_of(x).kind == "c" and to.kind != "c":
         x = real(x)
     return convert(x, to=to)

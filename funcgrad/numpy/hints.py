@@ -198,6 +198,20 @@ def explain(error: Exception) -> None:
             error.add_note(f"Traced values cannot be passed here{user_line(error)}.{hint}")
 
 
+#: What to call instead where Python's own modules say that they write plain values only.
+_OF_BYTES = {
+    "JSON serializable": (
+        " json takes plain values only: pass stop_gradient(x) of a number, stop_gradient(x).tolist() of an array."
+    ),
+    "buffer API": " hashlib takes plain values only: pass stop_gradient(x).tobytes().",
+}
+
+
+def _of_bytes(error: Exception, user: FrameType) -> str:
+    found = next((hint for said, hint in _OF_BYTES.items() if said in str(error)), "")
+    return found if found and _has_tracer(user.f_locals) else ""
+
+
 def _of_error(error: Exception) -> str:
     """What to call instead of what raised ``error``, where a traced value was passed to it."""
     frames: list[FrameType] = []
@@ -222,10 +236,8 @@ def _of_error(error: Exception) -> str:
             "functions; make one of NumPy's of a function of JAX's: funcgrad.interop.from_jax(f); pass constants as "
             "numpy.asarray(c)."
         )
-    if "JSON serializable" in str(error) and user is not None and _has_tracer(user.f_locals):
-        return (
-            " json takes plain values only: pass stop_gradient(x) of a number, stop_gradient(x).tolist() of an array."
-        )
+    if user is not None and (hint := _of_bytes(error, user)):
+        return hint
     if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
         # A routine in C has gone on after a refusal, so the next thing that Python did in it has failed.
         return _of_frames(every)

@@ -102,14 +102,14 @@ def _plain(x: Any) -> Any:
 def refuse(fun: Any, args: list[Any]) -> NoReturn:
     """Say that compiled code lets no derivative through, and where."""
     name = f"{getattr(fun, '__module__', None) or type(fun).__module__}.{getattr(fun, '__name__', type(fun).__name__)}"
-    found = next((x for x in args if is_traced(x)), args)
+    found: Any = next((x for x in args if is_traced(x)), args)
     shown = describe(found) if is_traced(found) else "matrix or list with one"
     error = ConversionError(
         f"{name}: it is compiled code, which takes plain values only, so the derivative ends there, got a traced "
         f"{shown}{user_line()}. Give the function a derivative of its own with funcgrad.custom_vjp or custom_jvp, or "
         "use funcgrad's functions instead."
     )
-    error.compiled = True
+    error.compiled = not (is_traced(found) and found.dtype.kind in "biu")  # such may be known of one example
     refused[get_ident()] = str(error)
     try:
         raise error

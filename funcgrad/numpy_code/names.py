@@ -20,6 +20,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.functional import Broadcast
 from funcgrad.numpy_code.calls import written
 from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar, values_behind
+from funcgrad.numpy_code.examples import each_in_turn
 from funcgrad.numpy_code.mathematics import MODULES, of_python
 from funcgrad.numpy_code.matrices import made_matrix, multiply, taking_matrices
 from funcgrad.numpy_code.random import Random
@@ -353,7 +354,7 @@ class _Asked(NamedTuple):
             is_function = callable(value) and not isinstance(value, type)
             return (of_python(home, name), True) if is_function else self.find(value)
         if home == "numpy.testing" and name.startswith("assert_"):
-            return _asserting(value), True
+            return each_in_turn(_asserting(value), f"numpy.testing.{name}"), True
         whole = isinstance(value, type) and home == "scipy.sparse"
         ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
         return self.find(value) if ours is value else (self.find.called(ours), True)

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import functools
+import hashlib
 import json
 import re
 from decimal import Decimal
@@ -246,6 +247,13 @@ def test_sparse_matrices_are_passed_by_their_values():
 def test_common_slips(call, kind, says):
     with raises(kind, says):
         call()
+
+
+def test_hashlib_says_what_to_pass():
+    with raises(TypeError, "buffer API", r"hashlib takes plain values only: pass stop_gradient\(x\)\.tobytes\(\)"):
+        fg.grad(lambda x: x[0] * hashlib.md5(x).digest()[0])(np.ones(2))
+    slope = fg.grad(lambda x: x[0] * hashlib.md5(fg.stop_gradient(x).tobytes()).digest()[0])(np.ones(2))
+    assert slope[0] == hashlib.md5(np.ones(2)).digest()[0]
 
 
 def test_json_says_what_to_pass():

@@ -59,6 +59,36 @@ def test_examples_are_taken_in_turn(name):
     np.testing.assert_allclose(vmap(vmap(total))(several), [[total(x) for x in rows] for rows in several], rtol=1e-10)
 
 
+def asserted(x):
+    np.testing.assert_allclose(x, x + 1e-12)
+    np.testing.assert_array_less(x[1], 3.0, err_msg="too large")
+    return np.sum(x**2)
+
+
+def labelled(x):
+    labels, count = scipy.ndimage.label(x > 0.5)
+    return scipy.ndimage.sum_labels(x**2, labels, np.arange(1, count + 1)).sum()
+
+
+@pytest.mark.parametrize("fun", [asserted, labelled])
+def test_functions_of_plain_values_in_a_batch(fun):
+    """What gives no number with a derivative sees the values of each example."""
+    batch = np.stack([X, 1.01 * X, X + 0.05])
+    assert grad(fun)(X) == pytest.approx(differences(fun, X))
+    np.testing.assert_allclose(vmap(grad(fun))(batch), [grad(fun)(x) for x in batch])
+    np.testing.assert_allclose(vmap(fun)(batch), [fun(x) for x in batch])
+
+
+def test_assertions_that_fail_in_one_example():
+    with pytest.raises(AssertionError, match="too large"):
+        vmap(asserted)(np.stack([X, 9 * X]))
+
+
+def test_numbers_of_groups_that_differ():
+    counted = lambda x: scipy.ndimage.label(x > 0.5)[1] * x[0]
+    np.testing.assert_allclose(vmap(counted)(np.stack([X, [0.7, 0.1, 0.7]])), [0.4, 1.4])
+
+
 def test_what_differs_between_examples_is_refused():
     """Results of different shapes, and what a function closes over: the error is that of the batch."""
     waves = lambda x: scipy.signal.find_peaks(np.sin(x * np.arange(30.0)))[0] * x
