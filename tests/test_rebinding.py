@@ -39,6 +39,15 @@ def written(x):
 def evaluated(x):
     return eval("math.sin(x) * rate")
 
+def scaled(x):
+    return math.sin(x) * scaled.factor + float(x) * helper.power
+
+scaled.factor, helper.power = 2.0, 1.0
+
+def tallied(x):
+    tallied.calls = getattr(tallied, "calls", 0) + 1
+    return math.sin(x) * tallied.calls
+
 def local(x):
     class Scaled:
         factor = rate
@@ -125,3 +134,19 @@ def test_attributes_of_modules_that_functions_set(module):
         module.rate = 2.0
         assert grad(f)(0.0) == 9.0
         assert module.rate == 7.0
+
+
+def test_attributes_of_functions(module):
+    """What a program sets between calls, and what a function sets itself."""
+    assert grad(module.scaled)(0.0) == 3.0
+    module.scaled.factor = 3.0
+    module.helper.power = 4.0
+    assert grad(module.scaled)(0.0) == 7.0
+    del module.helper.power
+    with pytest.raises(AttributeError, match="power"):
+        grad(module.scaled)(0.0)
+    grad(module.tallied)(0.0)
+    before = module.tallied.calls
+    assert grad(module.tallied)(0.0) == before + 1 == module.tallied.calls
+    module.tallied.calls = 10
+    assert grad(module.tallied)(0.0) == 11.0

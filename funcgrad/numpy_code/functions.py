@@ -133,8 +133,7 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     lasting = not plan.assigned  # the end of each run that it takes part in hands over what it assigned
     if changed or fun.__defaults__ or fun.__kwdefaults__:
         lasting = _fill(built, watched, changed, fun, translate) and lasting
-    if attributes := fun.__dict__:
-        built.__dict__.update(attributes)
+    built.__dict__ = fun.__dict__  # the same: the program may set attributes of ``fun`` later
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
     shown: Any = each_in_turn(built, f"{fun.__module__}.{fun.__name__}") if is_public(fun, homes_of(fun)) else built
