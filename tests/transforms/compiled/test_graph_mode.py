@@ -47,6 +47,7 @@ from funcgrad import (
 )
 from funcgrad.errors import EagerWarning, InputError
 from funcgrad.transforms import transposing
+from funcgrad.transforms.compiled import agreeing
 from funcgrad.transforms.compiled.plain import MATH, has_same_bits
 
 X = np.array([0.3, -1.2, 2.5])
@@ -894,6 +895,16 @@ def gradient_of(case):
     return f
 
 
+@pytest.fixture
+def tried_less(monkeypatch):
+    """Programs are tried with few other arguments: for tests that ask for nothing at others, and hear no warning.
+
+    To run the function for each of them takes half of what these tests take.
+    """
+    monkeypatch.setattr(agreeing, "_OF_SMALL", agreeing._OF_LARGE)
+
+
+@pytest.mark.usefixtures("tried_less")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_operations(row):
     """The value and the gradient of every row of the table; what is not recorded is right all the same."""
@@ -1834,6 +1845,7 @@ def test_nothing_to_save(tmp_path):
 
 
 #: Operations whose functions cannot be written into a module: they use classes or modules of this library.
+@pytest.mark.usefixtures("tried_less")
 @pytest.mark.parametrize("case", [row.cases[0] for row in ROWS if row.cases[0].live][::7], ids=lambda case: case.id)
 def test_saved_operations(case, tmp_path):
     """What is saved gives the same bits; what cannot be saved says so."""
