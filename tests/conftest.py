@@ -5,6 +5,7 @@ divides by zero or takes an invalid root, says so with ``numpy.errstate``.
 """
 
 import gc
+import linecache
 import os
 import sys
 import threading
@@ -38,6 +39,11 @@ gc.set_threshold(20_000, 20, 20)
 # These run in processes of their own, see test_array_api.py and test_autograd_names.py.
 collect_ignore = ["interop/autograd/autograd_programs.py"]
 collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["numpy/array_api_libraries.py"]
+
+# The debugger that every doctest makes asks the disk of each file whose lines were ever read whether it has changed:
+# that took most of the time of the doctests. Nothing is written anew here.
+ask_of_file = linecache.checkcache
+linecache.checkcache = lambda filename=None: None if filename is None else ask_of_file(filename)
 
 compiling.share_contexts()
 jax.config.update("jax_enable_x64", True)
