@@ -355,9 +355,11 @@ def _widened(x: Any) -> Any:
     return np.asarray(x, float)[()] if narrow else x
 
 
-def _unless_vanished(derivative: Any, vanished: Any) -> Any:
+def _unless_vanished(derivative: Any, vanished: Callable[[], Any]) -> Any:
     """The derivative of an integrand; 0 where it is not finite and the integrand has underflowed, as densities do."""
-    return fnp.where(fnp.logical_or(fnp.isfinite(derivative), fnp.logical_not(vanished)), derivative, 0.0)
+    if isinstance(derivative, (np.ndarray, np.generic)) and np.isfinite(derivative).all():
+        return derivative  # as nearly always: to ask whether it has vanished takes as long as many an integrand
+    return fnp.where(fnp.logical_or(fnp.isfinite(derivative), fnp.logical_not(vanished())), derivative, 0.0)
 
 
 def _stays(tangent: Any) -> bool:
@@ -471,7 +473,7 @@ class _Integral:
 
                 value, pullback = vjp(of_leaf, others[i])
                 pulled = pullback(fnp.astype(ct, backend.dtype_of(value)))[0]
-                return _unless_vanished(pulled, fnp.all(fnp.equal(value, 0)))
+                return _unless_vanished(pulled, lambda: fnp.all(fnp.equal(value, 0)))
 
             pulled.append(fnp.astype(self._of(one, a, b, ct, *leaves), backend.dtype_of(leaf)))
         return [*limits, *pulled]
@@ -487,7 +489,7 @@ class _Integral:
 
             def one(x: Any, *both: Any) -> Any:
                 value, moved = jvp(lambda *some: self.func(x, *some), both[:n], both[n:])
-                return _unless_vanished(moved, fnp.equal(value, 0))
+                return _unless_vanished(moved, lambda: fnp.equal(value, 0))
 
             total = total + self._of(one, a, b, *leaves, *moving)
         return outs, [total, None]
