@@ -326,7 +326,8 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
 
 def kernel(fun: Any) -> Callable[..., Any] | None:
     """What computes the same as ``fun``, a compiled function of SciPy, with derivatives; None where nothing does."""
-    return next((ours for place, ours in _KERNELS.items() if _stands(place) is fun), None)
+    found: Callable[..., Any] | None = _OF_KERNELS.of(fun)
+    return found
 
 
 def _omitting(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -452,13 +453,42 @@ PYTHONS = frozenset(
 
 def around(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
     """``built``, which stands for ``fun``, with what is done around it."""
-    return next((wrap for place, wrap in _AROUND.items() if _stands(place) is fun), lambda built: built)(built)
+    wrap = _OF_AROUND.of(fun)
+    return built if wrap is None else wrap(built)
+
+
+class _Standing:
+    """A table by places in modules, asked by what stands there: of each module once, when it has been loaded."""
+
+    def __init__(self, table: dict[tuple[str, str], Any]) -> None:
+        self._table = table
+        self._ahead = frozenset(module for module, _ in table)  # not loaded yet
+        self._known: dict[int, tuple[Any, Any]] = {}  # with what stands there, so that no other gets its number
+
+    def of(self, fun: Any) -> Any:
+        """What the table has for the place where ``fun`` stands; None where it stands in none."""
+        if loaded := [module for module in self._ahead if _is_loaded(module)]:
+            for place, ours in self._table.items():
+                if place[0] in loaded and (standing := _stands(place)) is not None:
+                    self._known.setdefault(id(standing), (standing, ours))
+            self._ahead = self._ahead.difference(loaded)  # last: other threads may ask
+        found = self._known.get(id(fun))
+        return None if found is None else found[1]
+
+
+def _is_loaded(module: str) -> bool:
+    """Whether a module is there, and its import has ended."""
+    found = sys.modules.get(module)
+    return found is not None and not getattr(found.__spec__, "_initializing", False)
 
 
 def _stands(place: tuple[str, str]) -> Any:
-    """What stands in a module under a name; None where the module is not loaded."""
-    owner: Any = sys.modules.get(place[0])
+    """What stands in a module under a name, perhaps of a class; None where this SciPy has nothing there."""
+    owner: Any = sys.modules[place[0]]
     for part in place[1].split("."):  # a method of a class may be meant
         owner = getattr(owner, part, None)
     # of linear algebra the function that SciPy's own code calls for each matrix of a batch
     return getattr(owner, "__wrapped__", owner) if place[0].startswith("scipy.linalg.") else owner
+
+
+_OF_KERNELS, _OF_AROUND = _Standing(_KERNELS), _Standing(_AROUND)
