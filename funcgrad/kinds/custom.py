@@ -23,9 +23,28 @@ from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, pull_for_all, record
 from funcgrad.writable import constant, handed, is_buffer
 
-__all__ = ["CustomRules", "custom_call"]
+__all__ = ["CustomRules", "Later", "at_once", "custom_call"]
 
 Leaves = Sequence[Any]
+
+
+class Later:
+    """A cotangent that takes long, as ``bwd`` may return it: it is computed where it is asked for."""
+
+    __slots__ = ("compute",)
+
+    def __init__(self, compute: Callable[[], Any]) -> None:
+        self.compute = compute
+
+
+def _now(cotangent: Any) -> Any:
+    """A cotangent that is asked for."""
+    return cotangent.compute() if type(cotangent) is Later else cotangent
+
+
+def at_once(bwd: Callable[[Any, list[Any]], list[Any]]) -> Callable[[Any, list[Any]], list[Any]]:
+    """``bwd`` that leaves nothing for later."""
+    return lambda residuals, cts: [*map(_now, bwd(residuals, cts))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +55,7 @@ class CustomRules:
         name: the function's name, for messages.
         fun: ``fun(*leaves) -> list of result leaves``.
         fwd: ``fwd(*leaves) -> (result leaves, residuals)``; residuals are any tree.
-        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``, None for zero.
+        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``, None for zero, or one to be computed ``Later``.
         jvp: ``jvp(leaves, tangents) -> (result leaves, tangents of them)``, a tangent of None meaning zero.
     """
 
@@ -90,7 +109,7 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
     def bwd(moving: Any, cts: Any) -> Any:
         rest, (fixed, moves, spec) = iter(moving), still
         flat = [next(rest) if m else r for r, m in zip(fixed, moves, strict=True)]
-        return given(rules.bwd(tree.unflatten(spec, flat), list(cts)))  # type: ignore[misc]
+        return given(at_once(rules.bwd)(tree.unflatten(spec, flat), list(cts)))  # type: ignore[arg-type]
 
     call = jax.custom_vjp(lambda *xs: given(rules.fun(*arrays(xs))))
     call.defvjp(fwd, bwd)
@@ -111,7 +130,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
 def _backwards(ct: Any, rules: CustomRules, residuals: Any, traced: Any, likes: Any) -> list[Any]:
     whole = ct if likes is None else [_zeros(*like) if c is None else c for c, like in zip(ct, likes, strict=True)]
     cts = rules.bwd(residuals, whole)  # type: ignore[misc]
-    return [cts[i] for i in traced]
+    return [_now(cts[i]) for i in traced]
 
 
 def _through_record(ct: Any, rules: CustomRules, nodes: Any, leaves: int) -> list[Any]:
@@ -162,7 +181,7 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
         for i, ct in zip(live, cts, strict=True):
             full[i] = ct
         found = rules.bwd(residuals, full)  # type: ignore[misc]
-        return [found[i] for i in moving]
+        return [_now(found[i]) for i in moving]
 
     _, nodes = record(pull, [backend.zeros_like(outs[i]) for i in live])
     seeds = [(n, tangents[i]) for n, i in zip(nodes, moving, strict=True) if n is not None]
@@ -195,7 +214,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
 
         def one(*xs: Any) -> list[Any]:
             n = len(values)
-            return rules.bwd(tree.unflatten(spec, xs[:n]), list(xs[n:]))  # type: ignore[misc]
+            return at_once(rules.bwd)(tree.unflatten(spec, xs[:n]), list(xs[n:]))  # type: ignore[arg-type]
 
         pulled = _mapped(within, one, [*values, *cts], [*hidden, *[True] * len(cts)])
         return [ct if f or ct is None else reduce_sum(ct, axis=(0,)) for ct, f in zip(pulled, flags, strict=True)]
@@ -279,7 +298,8 @@ def _of_constants(rules: CustomRules) -> CustomRules:
             return None
         return lambda *args: tree.map(twin, fun(*tree.map(shown, args)))
 
-    return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(rules.bwd), jvp=taking(rules.jvp))
+    bwd = None if rules.bwd is None else at_once(rules.bwd)
+    return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(bwd), jvp=taking(rules.jvp))
 
 
 #: ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by its rules.

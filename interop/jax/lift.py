@@ -20,7 +20,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import StagingError
 from funcgrad.interop.jax.conversion import private, take_apart
-from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.kinds.custom import CustomRules, at_once, custom_call
 from funcgrad.numpy.concretization import user_line
 from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.transforms.lifting import LiftedTrace, Watch
@@ -173,7 +173,7 @@ def _lifting(rules: CustomRules) -> CustomRules:
         rules,
         fun=lifting(rules.fun),
         fwd=None if rules.fwd is None else lifting(rules.fwd),
-        bwd=None if rules.bwd is None else lifting(rules.bwd),
+        bwd=None if rules.bwd is None else lifting(at_once(rules.bwd)),
         jvp=None if rules.jvp is None else lifting(rules.jvp),
     )
 

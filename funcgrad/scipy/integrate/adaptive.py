@@ -20,7 +20,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, tracer_of, twin
 from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
-from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.kinds.custom import CustomRules, Later, custom_call
 from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, single
@@ -464,10 +464,9 @@ class _Integral:
         at_a, at_b = self._ends(a, b, leaves)
         at_limits = [None if y is None else fnp.sum(fnp.real(ct * y)) for y in (at_a, at_b)]
         limits = [None if at_limits[0] is None else -at_limits[0], at_limits[1]]
-        pulled: list[Any] = []
-        for i, leaf in enumerate(leaves):
 
-            def one(x: Any, ct: Any, *others: Any, i: int = i) -> Any:
+        def of(i: int) -> Any:
+            def one(x: Any, ct: Any, *others: Any) -> Any:
                 def of_leaf(value: Any) -> Any:
                     return self.func(x, *others[:i], value, *others[i + 1 :])
 
@@ -475,8 +474,10 @@ class _Integral:
                 pulled = pullback(fnp.astype(ct, backend.dtype_of(value)))[0]
                 return _unless_vanished(pulled, lambda: fnp.all(fnp.equal(value, 0)))
 
-            pulled.append(fnp.astype(self._of(one, a, b, ct, *leaves), backend.dtype_of(leaf)))
-        return [*limits, *pulled]
+            return fnp.astype(self._of(one, a, b, ct, *leaves), backend.dtype_of(leaves[i]))
+
+        # an integral for each leaf, and many leaves are constants
+        return [*limits, *[Later(partial(of, i)) for i in range(len(leaves))]]
 
     def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         (a, b, *leaves), (da, db, *moving) = values, tangents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
-from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.kinds.custom import CustomRules, Later, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.optional import import_scipy
@@ -178,8 +179,10 @@ class _Cubature:
 
             return lambda x, ct, *some: vmap(lambda p: one(p, ct, *some))(x)
 
-        found = [self._of(pulled(i), cts[0], *values) for i in range(len(values))]
-        return [fnp.astype(part, backend.dtype_of(value)) for part, value in zip(found, values, strict=True)]
+        def integral(i: int) -> Any:
+            return fnp.astype(self._of(pulled(i), cts[0], *values), backend.dtype_of(values[i]))
+
+        return [Later(partial(integral, i)) for i in range(len(values))]
 
     def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         n = len(values)

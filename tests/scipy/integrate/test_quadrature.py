@@ -139,6 +139,27 @@ def test_boxes():
         grad(lambda c: integrate.cubature(lambda x: c * x[:, 0], [0.0], [1.0], workers=2).estimate)(1.0)
 
 
+@pytest.mark.parametrize("integral", ["quad", "cubature"])
+def test_constants_have_no_derivative_integrated(integral):
+    """A gradient takes one more integral for what moves alone, whatever else is passed."""
+    calls = []
+
+    def bell(x, k, *_):
+        calls.append(1)
+        return fnp.exp(-k * x * x) if integral == "quad" else fnp.exp(-k * x[:, 0] ** 2)
+
+    def value(k, constants):
+        if integral == "quad":
+            return integrate.quad(bell, 0.0, 1.0, (k, *constants))[0]
+        return integrate.cubature(bell, [0.0], [1.0], args=(k, *constants)).estimate
+
+    found = []
+    for constants in ((), (1.0, np.ones(2), 3.0)):
+        calls.clear()
+        found.append((grad(value)(0.7, constants), len(calls)))
+    assert found[0] == found[1]
+
+
 class Case(NamedTuple):
     """An integral as a function of ``args``: ``value(module, *args)`` by SciPy or here, and its closed form."""
 
