@@ -1,5 +1,6 @@
 """Global names of functions that are built anew: what is bound anew between calls, or in one, is what they see."""
 
+import gc
 import sys
 import types
 
@@ -150,3 +151,45 @@ def test_attributes_of_functions(module):
     assert grad(module.tallied)(0.0) == before + 1 == module.tallied.calls
     module.tallied.calls = 10
     assert grad(module.tallied)(0.0) == 11.0
+
+
+RELOADED = """
+import math
+
+def helper(x):
+    return math.sin(x) * RATE
+
+def f(x):
+    return helper(x) + 0.0 * float(x)
+
+class Model:
+    def run(self, x):
+        return float(x) * self.rate
+
+    @property
+    def rate(self):
+        return RATE
+"""
+
+
+def test_code_that_a_reloader_replaces_counts():
+    """IPython's autoreload gives the functions of a module the code of new ones, which it drops."""
+    module, rates = types.ModuleType("reloaded"), (2.0, 5.0, 7.0)
+
+    def versions(rate):
+        names = {"__name__": "reloaded"}
+        exec(RELOADED.replace("RATE", str(rate)), names)
+        return [names["helper"], names["f"], names["Model"].run, names["Model"].rate.fget], names
+
+    old, names = versions(rates[0])
+    vars(module).update(names)
+    model = names["Model"]()
+    slopes = [grad(f) for f in (names["helper"], names["f"], model.run, lambda x: model.run(x) + names["f"](x))]
+    assert [g(0.0) for g in slopes] == [2.0, 2.0, 2.0, 4.0]
+    for rate in rates[1:]:
+        new, other = versions(rate)
+        for fun, replaced in zip(old, new, strict=True):
+            fun.__code__ = replaced.__code__
+        del new, other, replaced
+        gc.collect()  # functions and their global names hold each other
+        assert [g(0.0) for g in slopes] == [rate, rate, rate, 2 * rate]

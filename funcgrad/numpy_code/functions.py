@@ -83,7 +83,7 @@ class _Plan:
     """What all functions of one code have in common that are built anew: those of a loop are made again and again.
 
     Attributes:
-        code: the code of what stands for them; None where it is theirs, which nothing may hold.
+        code: the code of what stands for them, never theirs: that nothing holds it tells of a code that was replaced.
         module: the module of the first of them.
         free: the variables that they close over.
         shared: those that stay the program's own, as the functions set them.
@@ -91,7 +91,7 @@ class _Plan:
         sets: whether they set any of these.
     """
 
-    code: CodeType | None
+    code: CodeType
     module: str
     free: tuple[str, ...]
     shared: frozenset[str]
@@ -106,7 +106,7 @@ def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
         source = with_local_calls(code) if translate.lifts else code
         made = with_calls(source, is_called(fun.__globals__))
         shared, assigned = variables_set(code), variables_set(code, scope="GLOBAL")
-        own, sets = None if made is code else made, bool(shared or assigned)
+        own, sets = made.replace() if made is code else made, bool(shared or assigned)
         plan = _Plan(own, fun.__module__, code.co_freevars, shared, assigned, sets)
         translate.plans.put(code, plan)
     return plan
@@ -128,7 +128,7 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
         names.let_assign(plan.assigned)
         names = globals_of(fun.__globals__, translate)  # which sees to it that they are handed over
     cells, watched, changed = _cells(fun, plan)
-    built = FunctionType(plan.code or fun.__code__, names.fast, fun.__name__, None, cells)
+    built = FunctionType(plan.code, names.fast, fun.__name__, None, cells)
     memo[id(fun)] = fun, built  # before what it refers to, which may be itself
     lasting = not plan.assigned  # the end of each run that it takes part in hands over what it assigned
     if changed or fun.__defaults__ or fun.__kwdefaults__:
@@ -167,7 +167,7 @@ def closed(fun: FunctionType, translate: Any) -> Built | None:
             watched.append((cell, value))
     except ValueError:  # a variable has no value yet
         return None
-    return FunctionType(plan.code or code, globals_of(fun.__globals__, translate).fast, None, None, cells), watched
+    return FunctionType(plan.code, globals_of(fun.__globals__, translate).fast, None, None, cells), watched
 
 
 def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells, _Cells]:

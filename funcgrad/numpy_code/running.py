@@ -59,6 +59,9 @@ class Rebuilt:
         try:
             if begins:
                 run.open = True
+                if translate.doubtful:
+                    way = self._current()
+                    translate, built = way.translate, way.built
                 refresh(translate.watched)
             elif refused:
                 around = refused.pop(get_ident(), None)
@@ -87,6 +90,16 @@ class Rebuilt:
                 run.open, run.owner = False, None
                 if run.used:
                     leave(run)
+
+    def _current(self) -> _Way:
+        """The way to call the function; a new one, with all built anew, where a function was given another code."""
+        level, translate = self.level, self._way.translate
+        if _TRANSLATORS[level] is translate:
+            if not translate.is_stale():
+                return self._way
+            _TRANSLATORS[level] = Translator(level)
+        self._way = _Way(self.fun, level)
+        return self._way
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)

@@ -32,7 +32,7 @@ from funcgrad.numpy_code.libraries import KEPT
 from funcgrad.numpy_code.mathematics import MODULES
 from funcgrad.numpy_code.names import Names, counterpart, homes_of, is_mirrored, module_behind
 from funcgrad.numpy_code.runs import PLAIN, Few, Latest, Run, current
-from funcgrad.numpy_code.scope import globals_of
+from funcgrad.numpy_code.scope import globals_of, names_behind
 from funcgrad.numpy_code.sparse.objects import made_of
 from funcgrad.numpy_code.sparse.recognition import family_of, is_sparse_class, is_sparse_family
 from funcgrad.writable import LENT, buffer, inside, is_buffer
@@ -74,6 +74,7 @@ class Translator:
         lasting: those of modules that Python has imported, by name.
         modules: modules, by name.
         watched: weak references to global names that may be bound anew between runs.
+        doubtful: whether a code is gone of which functions were built: one that is there still may have another now.
     """
 
     def __init__(self, level: int) -> None:
@@ -88,6 +89,25 @@ class Translator:
         self.lasting: dict[str, Any] = {}
         self.modules: dict[str, Names] = {}
         self.watched: list[Any] = []
+        self.doubtful, forget = False, self.plans.forget
+
+        def gone(plan: Any) -> None:
+            forget(plan)
+            self.doubtful = True
+
+        self.plans.forget = gone
+
+    def is_stale(self) -> bool:
+        """Whether a function has another code than what stands for it was built of, as one has that was reloaded."""
+        self.doubtful = False
+        functions = [known() for known in list(self.functions.known.values())]
+        built = [(fun, self.functions.get(fun)) for fun in functions if type(fun) is FunctionType]
+        built += [(fun, found) for fun, (found, _) in list(self.closures.items())]
+        self.doubtful = any(
+            type(found) is FunctionType and names_behind(found.__globals__) and self.plans.get(fun.__code__) is None
+            for fun, found in built
+        )
+        return self.doubtful
 
     def __call__(self, value: Any) -> tuple[Any, bool]:
         """What stands for ``value``, mostly itself, and whether it does so in every run."""
