@@ -193,3 +193,54 @@ def test_code_that_a_reloader_replaces_counts():
         del new, other, replaced
         gc.collect()  # functions and their global names hold each other
         assert [g(0.0) for g in slopes] == [rate, rate, rate, 2 * rate]
+
+
+class Base:
+    def f(self, x):
+        return float(x)
+
+
+class Derived(Base):
+    gain = property(lambda self: 1.0)
+
+    def __init__(self, start=0.0):
+        self.start = start
+
+    def __call__(self, x):
+        return self.f(x) * self.gain
+
+    def with_super(self, x):
+        return super().f(x) + self.scaled(x) + self.start
+
+    @staticmethod
+    def scaled(x):
+        return float(x) * 2.0
+
+
+MODEL = Derived()
+PATCHES = {
+    "method": (lambda x: Derived().f(x), Derived, "f", lambda self, x: float(x) * 5.0, 1.0, 5.0),
+    "of the base": (lambda x: Derived().with_super(x), Base, "f", lambda self, x: float(x) * 3.0, 3.0, 5.0),
+    "property": (lambda x: Derived()(x), Derived, "gain", property(lambda self: 4.0), 1.0, 4.0),
+    "static": (lambda x: Derived.scaled(x), Derived, "scaled", staticmethod(lambda x: float(x) * 7.0), 2.0, 7.0),
+    "call": (lambda x: MODEL(x), Derived, "__call__", lambda self, x: float(x) * 9.0, 1.0, 9.0),
+    "init": (
+        lambda x: Derived(float(x)).start,
+        Derived,
+        "__init__",
+        lambda self, start: setattr(self, "start", float(start) * 6.0),
+        1.0,
+        6.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATCHES)
+def test_methods_that_are_assigned_to_a_class_count(name, monkeypatch):
+    f, cls, member, other, before, after = PATCHES[name]
+    slope = grad(f)
+    assert slope(0.3) == before
+    with monkeypatch.context() as patch:
+        patch.setattr(cls, member, other)
+        assert slope(0.3) == grad(f)(0.3) == after
+    assert slope(0.3) == before

@@ -24,6 +24,8 @@ from funcgrad.numpy_code.runs import Latest
 _SOURCE = "⟨source⟩"
 #: Where a class says what built it anew.
 _TRANSLATE = "⟨translate⟩"
+#: Where it says what it and those above it were built from.
+_STAMPS = "⟨stamps⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
@@ -37,7 +39,9 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
     """
     found: type | None = translate.classes.get(cls)
     if found is not None:
-        return found
+        if fits(found):
+            return found
+        forget(cls, translate)
     if "__original__" in vars(cls) or not _may_differ(cls):
         return cls
     with _MAKING:  # other threads wait until it is there
@@ -55,6 +59,33 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
 
 #: Held while a class is built anew.
 _MAKING = RLock()
+
+#: The attributes of a class, what takes from them those that were built anew, and what that found then.
+_Stamp = tuple[Any, Callable[[Any], Any], Any]
+
+
+def _stamp(cls: type, members: dict[str, Any]) -> list[_Stamp]:
+    names = [name for name in members if name in vars(cls)]
+    get = operator.itemgetter(*names) if names else None
+    return [] if get is None else [(vars(cls), get, get(vars(cls)))]
+
+
+def fits(made: type) -> bool:
+    """Whether the class that ``made`` was built from, and those above, have the same methods and properties still."""
+    try:
+        for members, get, found in vars(made).get(_STAMPS, ()):
+            if get(members) != found:
+                return False
+    except KeyError:  # one is gone
+        return False
+    return True
+
+
+def forget(cls: type, translate: Any) -> None:
+    """Build ``cls`` anew, and what it derives from, when they are asked for."""
+    for kind in cls.__mro__:
+        translate.classes.pop(kind, None)
+        translate.objects.pop(kind, None)
 
 
 def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
@@ -84,6 +115,8 @@ def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
         )
     except Exception:  # the class lets nobody derive from it
         return cls
+    above = [stamp for base in bases if not is_known(base) for stamp in vars(base).get(_STAMPS, ())]
+    type.__setattr__(made, _STAMPS, (*_stamp(cls, members), *above))
     return made
 
 
@@ -442,21 +475,28 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     if held is not None:
         return partial(_filled, cls, held, of, let_have, translate)
     kept, read, readable = translate.kept, translate.read, translate.readable
+    may_change = bool(vars(cls).get(_STAMPS))
+
+    def renewed(obj: Any) -> Any:
+        forget(kind, translate)
+        return translate(obj)[0]
 
     def seen(obj: Any) -> Any:
+        if may_change and not fits(cls):
+            return renewed(obj)
         view: Any = made()
         given = of(obj) or {}
         own = dict.copy(given)  # whatever class of dictionaries the program has chosen
         for name, value in given.items():
-            kind = type(value)
-            if kind in kept:
+            sort = type(value)
+            if sort in kept:
                 continue
-            if kind is np.ndarray and name in read and value.dtype.kind in "fciu":
+            if sort is np.ndarray and name in read and value.dtype.kind in "fciu":
                 own[name] = readable(value)
             elif hasattr(cls, name):  # where the class has something of that name
                 translate.memo().setdefault(id(obj), (obj, view))  # for what refers to it, as a method of its own
                 own[name] = translate(value)[0]
-            elif kind is not np.ndarray or value.dtype.kind != "b":
+            elif sort is not np.ndarray or value.dtype.kind != "b":
                 del own[name]
         own[_SOURCE] = obj
         let_have(view, own)

@@ -465,7 +465,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
     is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
-    return "Tracer" in text or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
+    names_tracer = "Tracer" in text and not isinstance(error, FuncgradError)  # ours may show what they are about
+    return names_tracer or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
 
 
 #: What JAX raises where code asks for the numbers of a value that is not known yet.

@@ -21,6 +21,7 @@ import numpy as np
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import called, with_calls, written
+from funcgrad.numpy_code.classes import fits
 from funcgrad.numpy_code.names import is_mirrored, when_called
 from funcgrad.numpy_code.reading import MODULES, TABLES
 from funcgrad.numpy_code.runs import current
@@ -125,21 +126,24 @@ class Globals(dict[str, Any]):
 
     def refresh(self) -> None:
         """Forget the names that were bound anew: all are looked at one by one."""
-        real, absent = self.real, self.looked()[-1]
-        for name, (value, _) in list(self.known.items()):
+        real, absent = self.real, self.looked()[-2]
+        for name, (value, found) in list(self.known.items()):
+            if isinstance(found, type) and not fits(found):
+                self.forget(name)
             if real.get(written(name) or name, _MISSING) is not (_MISSING if written(name) else value):
                 self.forget(name)
         for name in self.known.keys() & {called(plain) for plain in absent & real.keys()}:
             self.forget(name)
 
     def looked(self) -> Any:
-        """What is compared at once: functions and modules, other values, and names that are not there."""
+        """What is compared at once: functions and modules, other values, names that are not there; then classes."""
         known = list(self.known.items())
         bound = [(name, value) for name, (value, _) in known if value is not _MISSING]
         single = [pair for pair in bound if type(pair[1]) in _SINGLE]
         others = [pair for pair in bound if type(pair[1]) not in _SINGLE]
         absent = frozenset(written(name) or name for name, (value, _) in known if value is _MISSING)
-        self.look = (*_getter(single), *_getter(others), absent)
+        classes = [found for _, (value, found) in known if isinstance(found, type) and found is not value]
+        self.look = (*_getter(single), *_getter(others), absent, classes)
         return self.look
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -216,13 +220,14 @@ def refresh(watched: list[ref[Globals]]) -> None:
         names = known()
         if names is None:
             continue
-        single, values, others, numbers, absent = names.look or names.looked()
+        single, values, others, numbers, absent, classes = names.look or names.looked()
         real = names.real
         try:
             if (
                 single(real) == values
                 and (not numbers or all(map(is_, others(real), numbers)))
                 and (not absent or real.keys().isdisjoint(absent))
+                and (not classes or all(map(fits, classes)))
             ):
                 continue
         except (KeyError, RuntimeError):  # a name is gone, or another thread adds one
