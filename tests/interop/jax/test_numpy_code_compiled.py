@@ -145,6 +145,7 @@ UNKNOWN = {
     "exceptions",
     "while_loops",
     "formatted",
+    "normal_distributions",
     "texts_filled_by_percent",
     "vectors_and_shapes_drawn",
 }
