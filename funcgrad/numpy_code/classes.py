@@ -70,6 +70,11 @@ def _stamp(cls: type, members: dict[str, Any]) -> list[_Stamp]:
     return [] if get is None else [(vars(cls), get, get(vars(cls)))]
 
 
+def may_change(made: Any) -> bool:
+    """Whether ``made`` is a class that was built from one with methods or properties."""
+    return isinstance(made, type) and bool(vars(made).get(_STAMPS))
+
+
 def fits(made: type) -> bool:
     """Whether the class that ``made`` was built from, and those above, have the same methods and properties still."""
     try:
@@ -475,14 +480,18 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     if held is not None:
         return partial(_filled, cls, held, of, let_have, translate)
     kept, read, readable = translate.kept, translate.read, translate.readable
-    may_change = bool(vars(cls).get(_STAMPS))
+    stamps = vars(cls).get(_STAMPS, ())
 
     def renewed(obj: Any) -> Any:
         forget(kind, translate)
         return translate(obj)[0]
 
     def seen(obj: Any) -> Any:
-        if may_change and not fits(cls):
+        try:
+            for members, get, found in stamps:  # as ``fits`` does, without a call
+                if get(members) != found:
+                    return renewed(obj)
+        except KeyError:
             return renewed(obj)
         view: Any = made()
         given = of(obj) or {}

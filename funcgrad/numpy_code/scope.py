@@ -21,7 +21,7 @@ import numpy as np
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import called, with_calls, written
-from funcgrad.numpy_code.classes import fits
+from funcgrad.numpy_code.classes import fits, may_change
 from funcgrad.numpy_code.names import is_mirrored, when_called
 from funcgrad.numpy_code.reading import MODULES, TABLES
 from funcgrad.numpy_code.runs import current
@@ -128,7 +128,7 @@ class Globals(dict[str, Any]):
         """Forget the names that were bound anew: all are looked at one by one."""
         real, absent = self.real, self.looked()[-2]
         for name, (value, found) in list(self.known.items()):
-            if isinstance(found, type) and not fits(found):
+            if may_change(found) and not fits(found):
                 self.forget(name)
             if real.get(written(name) or name, _MISSING) is not (_MISSING if written(name) else value):
                 self.forget(name)
@@ -142,7 +142,7 @@ class Globals(dict[str, Any]):
         single = [pair for pair in bound if type(pair[1]) in _SINGLE]
         others = [pair for pair in bound if type(pair[1]) not in _SINGLE]
         absent = frozenset(written(name) or name for name, (value, _) in known if value is _MISSING)
-        classes = [found for _, (value, found) in known if isinstance(found, type) and found is not value]
+        classes = [found for _, (_, found) in known if may_change(found)]
         self.look = (*_getter(single), *_getter(others), absent, classes)
         return self.look
 
