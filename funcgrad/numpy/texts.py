@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from weakref import ref
 
 from funcgrad.core import Tracer, repeated, traces_of
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.running import noted
 
@@ -65,6 +65,27 @@ class Shown(str):
         if self.many:
             refuse_text(self)
         return int(str.__str__(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the text ``other``; refused of a batch, where each example has another text."""
+        self._check_alone(other)
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        self._check_alone(other)
+        return str.__ne__(self, other)
+
+    __hash__ = str.__hash__
+
+    def _check_alone(self, other: object) -> None:
+        trace = self.trace() if self.many and isinstance(other, str) else None
+        if trace is not None and (trace.open or repeated(trace.level)):
+            raise noted(
+                ConcretizationError(
+                    f"text == other: one text was asked for, got {str.__repr__(self)}, which shows the numbers of all "
+                    f"examples of a vmap{user_line()}. Compare the numbers: funcgrad.numpy.where(x == other, a, b)."
+                )
+            )
 
     def __str__(self) -> str:
         return self

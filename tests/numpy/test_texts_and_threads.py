@@ -16,7 +16,7 @@ import scipy.linalg.lapack
 
 import funcgrad.numpy as fnp
 from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
-from funcgrad.errors import ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.interop import jit
 from funcgrad.running import refused
 
@@ -394,3 +394,17 @@ def test_a_constant_after_a_refusal_is_refused():
         with pytest.raises(ConversionError, match="returned another number"):
             grad(caught_beside)(0.7)
     assert grad(lambda x: 2.0 if x > 0 else math.sin(x))(0.7) == 0.0
+
+
+def test_texts_of_a_batch_are_not_compared():
+    """Each example has another text, so `==` would take a branch that none of them takes."""
+    f = lambda x: 2.0 * x if f"{x:.1f}" == "0.1" else 3.0 * x
+    g = lambda x: 2.0 * x if f"{x:.1f}" != "0.1" else 3.0 * x
+    assert grad(f)(0.1) == 2.0
+    for fun in (f, g):
+        for run in (vmap(fun), vmap(grad(fun))):
+            with pytest.raises(ConcretizationError, match=r"text == other.*Compare the numbers"):
+                run(np.array([0.1, 0.2]))
+    texts = []
+    vmap(lambda x: texts.append(f"{x:.1f}") or x)(np.array([0.1, 0.2]))
+    assert texts == ["[0.1 0.2]"] and {texts[0]: 1}["[0.1 0.2]"] == 1  # when the run is over they are texts
