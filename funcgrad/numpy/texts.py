@@ -78,7 +78,7 @@ class Shown(str):
     __hash__ = str.__hash__
 
     def _check_alone(self, other: object) -> None:
-        trace = self.trace() if self.many and isinstance(other, str) else None
+        trace = self.trace() if self.many and type(other) is str else None  # two of a batch may be the same
         if trace is not None and (trace.open or repeated(trace.level)):
             raise noted(
                 ConcretizationError(

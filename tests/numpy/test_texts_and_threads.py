@@ -407,4 +407,4 @@ def test_texts_of_a_batch_are_not_compared():
                 run(np.array([0.1, 0.2]))
     texts = []
     vmap(lambda x: texts.append(f"{x:.1f}") or x)(np.array([0.1, 0.2]))
-    assert texts == ["[0.1 0.2]"] and {texts[0]: 1}["[0.1 0.2]"] == 1  # when the run is over they are texts
+    assert texts == ["[0.1 0.2]"]  # when the run is over
