@@ -240,17 +240,15 @@ def of_python(module: str, name: str) -> Any:
 
     if name in _UNARY:
         operation = getattr(ours, "compute", ours)
-        of_float = with_names(operation, kernel=plain) if hasattr(operation, "text") else ours
+        of_float = with_names(operation, kernel=plain) if hasattr(operation, "text") else None
 
         @wraps(plain)
         def one(x: Any, /) -> Any:
             number = x._val if type(x) is Tracer else x
-            if type(number) is float and number is not x and not x._trace.repeats:
-                made = of_float(x)  # which raises what programs catch
-                if type(made) is Tracer and type(made._val) is float:
-                    return made
+            if of_float is not None and type(number) is float and number is not x and x._trace.numbers is not None:
+                return of_float(x)  # computed once, by Python's function
             if type(number) in _NUMBERS:
-                found = plain(number)
+                found = plain(number)  # which raises what programs catch
                 if number is x or type(made := ours(x)) is not Tracer:
                     return found
                 if not x._trace.repeats:  # a recording computes with NumPy's numbers

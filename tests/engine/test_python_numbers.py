@@ -3,6 +3,7 @@
 NumPy's numbers and functions warn and give inf or nan, and so do derivatives.
 """
 
+import importlib
 import math
 import operator
 
@@ -218,3 +219,16 @@ def test_what_numpy_makes_of_a_number_is_numpys(name):
     np.testing.assert_equal(value(lambda x: vjp(f, x)[0]), value(f))
     np.testing.assert_equal(value(lambda x: jvp(f, (x,), (1.0,))[0]), value(f))
     np.testing.assert_equal(value(lambda x: vjp(lambda x: f(x) + 0.0 * math.sin(x), x)[0]), value(f))
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("erf", "erf"), ("erfc", "erfc"), ("gamma", "gamma"), ("lgamma", "gammaln")]
+)
+def test_functions_of_math_run_once(name, ours, monkeypatch):
+    f = lambda x: getattr(math, name)(x)
+    want = grad(f)(0.5)
+    calls, special = [], importlib.import_module("funcgrad.scipy.special")
+    computed = getattr(special, ours)
+    monkeypatch.setattr(special, ours, lambda x: calls.append(x) or computed(x))
+    assert grad(f)(0.5) == want
+    assert len(calls) == 1
