@@ -1,9 +1,8 @@
-"""NumPy's functions, differentiable: the same names, arguments and results.
+"""Differentiable versions of NumPy's functions, with the same names, arguments and results.
 
-They take arrays, numbers, nested lists, JAX arrays, and the tracers of any transform. What NumPy computes
-without a derivative (comparisons, rounding, sizes, searches) is here too and is a constant to every
-derivative. Constants and dtypes are NumPy's own. The public names are those in the ``__all__`` of each
-module below.
+The functions take arrays, numbers, nested lists, JAX arrays, and the tracers of any transform. Functions without
+a derivative (comparisons, rounding, sizes, searches) are here too, and every derivative treats their results as
+constants. Constants and dtypes are NumPy's. The public names are those in the ``__all__`` of each module below.
 
 Example:
     >>> import numpy as np
@@ -55,7 +54,7 @@ from funcgrad.optional import later
 if TYPE_CHECKING:
     from funcgrad.numpy import fft, lib, linalg, polynomial
     from funcgrad.numpy.lib import scimath as emath
-else:  # when they are first asked for: they are a fifth of an import
+else:  # imported at first use: these modules take a fifth of the time of an import
     _HOMES = {name: f"funcgrad.numpy.{name}" for name in ("fft", "lib", "linalg", "polynomial")}
     _HOMES |= {"emath": "funcgrad.numpy.lib.scimath", **NUMPYS}
     __getattr__, __dir__ = later(__name__, globals(), _HOMES)

@@ -1,7 +1,7 @@
-"""Writing to an array that a program made: ``x[i] = y``, ``x += y``, and what other functions write with.
+"""Writes to an array that a program made: ``x[i] = y``, ``x += y``, and helpers for other functions that write.
 
-The object stands for a new value afterwards, see ``writable``. Where nobody else holds the memory it is
-written to directly, so that filling an array of n elements one by one costs n writes, not n copies.
+After a write the object refers to a new value, see ``writable``. If nothing else refers to the memory, the write
+happens in place, so filling an array of n elements one by one costs n writes, not n copies.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from funcgrad.writable import (
 
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
-#: What is seen at once to be no table.
+#: Types that are known not to be tables.
 _SEEN = _NUMPY | {Tracer}
 
 
 def set_item(x: Tracer, index: Any, y: Any) -> None:
-    """``x[index] = y`` by NumPy's rules; what shares memory with ``x`` sees it.
+    """Do ``x[index] = y`` by NumPy's rules; arrays that share memory with ``x`` see the write.
 
     Raises:
         ReadOnlyError: ``x`` is an argument of a transformed function, or read-only in NumPy too.
-        InputError: traced numbers are written to integers, or complex ones to real ones; it would exchange rows, see
-            ``_watch_exchange``.
-        IndexError, ValueError: NumPy's own, for an index or a shape that does not fit.
+        InputError: traced numbers are written to integers, or complex numbers to real ones; or the write would
+            exchange rows, see ``_watch_exchange``.
+        IndexError, ValueError: as in NumPy, for an index or a shape that does not fit.
     """
     with changing:
         alias = getattr(x, "alias", None)
@@ -74,7 +74,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         refuse_writing(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
         if buffer and type(y._val) is ndarray and _write_now(x, alias, index, y._val):
-            return  # nobody keeps what was written
+            return  # no shallow copy of ``y`` is needed: its elements have been copied
         y = twin(y)
     elif type(y) not in _SEEN:
         y = _as_array(x, y)
@@ -97,9 +97,9 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
 
 
 def _as_array(x: Tracer, y: Any) -> Any:
-    """``y``, which is to be written to ``x``: a list, a table, and a date or text for an ``x`` of such, as an array.
+    """Convert ``y`` for a write to ``x``: lists and tables to arrays, and dates or texts if ``x`` has such a dtype.
 
-    None is not-a-number, as NumPy has it.
+    None becomes NaN for a floating or complex ``x``, as in NumPy.
     """
     if y is None and x.dtype.kind in "fc":
         return np.asarray(None, x.dtype)[()]
@@ -110,21 +110,21 @@ def _as_array(x: Tracer, y: Any) -> Any:
 
 
 def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
-    """Write an array or a number to a buffer, where the index is NumPy's too; say whether."""
+    """Write an array or a number to a buffer if the index is concrete; return whether it was written."""
     if type(x._val) is not ndarray or not is_concrete(index) or (type(alias) is View and not is_buffer(alias.root)):
         return False
     if type(y) is ndarray and y.dtype.kind in "SU" and x.dtype.kind in "fc":
-        check_text(y.ravel().tolist())  # NumPy reads numbers from them
+        check_text(y.ravel().tolist())  # NumPy parses numbers from these texts
     own(root_of(x))
     x._val[index] = y  # views share the memory
     return True
 
 
 def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
-    """Write to what is no view; ``aval`` is that of ``y``."""
+    """Write to an array that is not a view; ``aval`` is the aval of ``y``."""
     if not _write_directly(x, index, y, aval):
         if type(index) is ndarray and index.dtype.kind == "b" and can_overwrite(x, index, y, looked_at=True):
-            index = index.nonzero()  # the record is a write then, as that of the direct way
+            index = index.nonzero()  # then the record is a write, as on the fast path
         move(x, as_before(x, updated(twin(x), index, y)))
     views = getattr(x, "alias", None)
     if x._trace is not CONSTANTS:
@@ -134,7 +134,7 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
 
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
-    """``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant, but what is not written to stays what it is."""
+    """Do ``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant; other elements keep their derivative."""
     y = constant(y)
     with blocks.Block(lambda state: state._replace(floor=0)):
         _set_item(x, index, y)
@@ -149,7 +149,7 @@ def _can_write(x: Tracer, alias: Any) -> bool:
 
 
 def set_whole(x: Tracer, y: Any) -> None:
-    """``x[...] = y``; a tracer of the shape and dtype of ``x`` that was made for this is taken as it is."""
+    """Do ``x[...] = y``; take over a tracer ``y`` that was made for this and fits, without a copy."""
     with changing:
         alias = getattr(x, "alias", None)
         own = alias is not READ_ONLY and type(alias) is not View
@@ -161,7 +161,7 @@ def set_whole(x: Tracer, y: Any) -> None:
 
 
 def refuse_writing(x: Any) -> NoReturn:
-    """Refuse to change ``x``."""
+    """Raise the ReadOnlyError for a write to ``x``."""
     if not x.shape and getattr(x, "alias", None) is not READ_ONLY:
         raise ReadOnlyError(
             f"x[i] = y: a number cannot be written to, got {describe(x)}{user_line()}. Give the name a new value "
@@ -177,21 +177,21 @@ def refuse_writing(x: Any) -> NoReturn:
             note_constant(error)
         raise error
     finally:
-        del error  # it holds this frame
+        del error  # the error refers to this frame: a reference cycle
 
 
 def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
-    """Refuse the second half of ``x[i], x[j] = x[j], x[i]``, which NumPy's ``shuffle`` does to what is no ndarray.
+    """Refuse the second half of ``x[i], x[j] = x[j], x[i]``, which NumPy's ``shuffle`` does to non-ndarrays.
 
-    Both sides are views, so after ``x[i] = x[j]`` the view ``x[i]`` that was taken before shows what ``x[j]`` is: the
-    second write changes nothing, one row is lost and the other is there twice. NumPy does the same to an ndarray where
-    a program exchanges rows so, and nobody means it.
+    Both sides are views. After ``x[i] = x[j]``, the view ``x[i]`` that was taken before shows the new contents, those
+    of ``x[j]``. The second write changes nothing: one row is lost and another row is there twice. NumPy does this to
+    an ndarray too when a program exchanges rows in this way, but no program intends it.
 
     Args:
-        x: what is written to.
-        index: where.
-        y: what is written.
-        views: the views of the root of ``x``, which know whether the last write was a first half.
+        x: the array to write to.
+        index: the index of the write.
+        y: the value to write.
+        views: the views of the root of ``x``; they record whether the last write was a first half.
     """
     begun, views.begun = views.begun, None
     mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
@@ -213,7 +213,7 @@ def _steps(view: Tracer) -> tuple[Step, ...]:
 
 
 def _check_dtype(x: Tracer, y: Any) -> None:
-    """Refuse what would lose a derivative or an imaginary part."""
+    """Refuse a write that would lose a derivative or an imaginary part."""
     if isinstance(y, str) or (not isinstance(y, Tracer) and not backend.is_value(y)):
         raise InputError(f"x[i] = y: only numbers can be written, got {describe(y)}{user_line()}. Convert it first.")
     kind, new = x.dtype.kind, backend.dtype_of(y).kind
@@ -231,7 +231,7 @@ def _check_dtype(x: Tracer, y: Any) -> None:
 
 
 def _is_itself(x: Tracer, index: Any, y: Any) -> bool:
-    """Whether ``y``, a view, is ``x[index]``, as at the end of ``x[index] += ...``: that was written already."""
+    """Whether the view ``y`` is ``x[index]``, as at the end of ``x[index] += ...``: the write is already done."""
     mine: View = y.alias
     return mine.root is root_of(x) and _leads_to(x, index, mine.steps)
 
@@ -247,7 +247,7 @@ def _leads_to(x: Tracer, index: Any, steps: tuple[Step, ...]) -> bool:
 
 
 def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
-    """Write to a view: to the places in its root that it stands for."""
+    """Write to a view, by writing to the elements of its root that the view shows."""
     root = alias.root
     if all(step is getitem or step is permute for step, _ in alias.steps) and is_static(index):
         steps = [params["index"] if step is getitem else list(params["axes"]) for step, params in alias.steps]
@@ -260,7 +260,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     places: Any = np.arange(prod(shape)).reshape(shape)
     part: Any = None
     for step, params in alias.steps:
-        if step is real or step is imag:  # only ever one of them: what it gives is real
+        if step is real or step is imag:  # at most one such step, because its result is real
             part = step
         else:
             places = step(places, **params)
@@ -275,7 +275,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
 
 
 def as_entries(y: Any, x: Array) -> Any:
-    """``y`` as it can be written to ``x``: in its dtype.
+    """Convert ``y`` to the dtype of ``x``, for a write to ``x``.
 
     Raises:
         InputError: a derivative or an imaginary part would be lost.
@@ -290,15 +290,15 @@ def as_entries(y: Any, x: Array) -> Any:
 
 
 def _cast(y: Any, dtype: Any) -> Any:
-    """Constants in another dtype."""
+    """Convert a constant to another dtype."""
     array = y if isinstance(y, Tracer) or backend.namespace_of(y) is not np else np.asarray(y)
     return array.astype(dtype)
 
 
 def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
-    """A new array: ``x`` with ``y`` at ``index``, in its dtype; of several writes to a place the last counts.
+    """Return a new array, ``x`` with ``y`` at ``index``, in the dtype of ``x``; the last write to an element wins.
 
-    ``unique`` is a promise that there are none.
+    ``unique=True`` promises that ``index`` names no element twice.
     """
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
     other = type(y) not in _NUMBERS and backend.dtype_of(y) != dtype
@@ -315,7 +315,7 @@ def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
     y = fitted(y, room)
     if arrays and not unique and _is_traced(y) and _names_twice(spec, arrays, backend.shape_of(x)):
         ans = _last_wins(x, y, spec, arrays, room)
-    else:  # ``write`` rounds: its cotangent is first rounded, then summed, as that of what is written in place
+    else:  # ``write`` rounds, so its cotangent is first rounded, then summed, as for a write in place
         ans = write(x, y, *arrays, spec=spec)
     return ans if to is None else reshape(ans, to=shape)
 
@@ -328,7 +328,7 @@ def _is_traced(y: Any) -> bool:
 
 
 def as_condition(index: Any, shape: Shape, new: Shape) -> Any:
-    """A mask as ``where`` takes it, else None: of a traced one perhaps nobody can count the hits."""
+    """Return a mask in a shape for ``where``, else None; the True entries of a traced mask cannot always be counted."""
     if type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
         return None
     rank = len(index.shape)
@@ -338,10 +338,10 @@ def as_condition(index: Any, shape: Shape, new: Shape) -> Any:
 
 
 def fitted(y: Any, room: Shape) -> Any:
-    """``y`` without the leading axes of length 1 that it has more than ``room``.
+    """Return ``y`` without leading axes of length 1 in excess of the axes of ``room``.
 
     Raises:
-        ValueError: it does not broadcast to ``room``.
+        ValueError: ``y`` does not broadcast to ``room``.
     """
     have = backend.shape_of(y)
     extra = len(have) - len(room)
@@ -352,7 +352,7 @@ def fitted(y: Any, room: Shape) -> Any:
 
 
 def _places(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Any:
-    """The numbers, in C order, of the elements that an index names."""
+    """Return the flat positions, in C order, of the elements that an index names."""
     rest = iter(arrays)
     index = tuple([slice(*e) if type(e) is tuple else next(rest) if type(e) is str else e for e in spec])
     return getitem(np.arange(prod(shape)).reshape(shape), index)
@@ -365,9 +365,9 @@ def names_twice(index: Any, shape: Shape) -> bool:
 
 
 def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
-    """Whether an element may be named more than once: not known of arrays whose numbers are not known.
+    """Whether an index may name an element more than once; assumed if the values of the index arrays are unknown.
 
-    Those of a graph are known in a run without it, so that it asks.
+    The values are known in a recording: the answer is computed and becomes a decision of the recording.
     """
     if any(type(a) is not ndarray for a in arrays):
         if not any(backend.shape_of(a) for a in arrays):
@@ -375,7 +375,7 @@ def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
         last = winners(_places(spec, arrays, shape), size=prod(shape))
         known = type(last) is Tracer and last._trace.repeats
         return not (known and reduce_all(last, axis=tuple(range(len(last.shape)))))
-    if ... not in spec:  # slices name nothing twice: one element of theirs is enough to look at
+    if ... not in spec:  # slices name no element twice, so one element of each slice is enough
         lengths = iter(shape)
         shape = tuple([1 if type(e) is tuple else n for e in spec if e is not None for n in (next(lengths),)])
         spec = tuple([(0, 1, 1) if type(e) is tuple else e for e in spec])
@@ -386,7 +386,7 @@ def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
 
 
 def _names_once(index: Any, shape: Shape) -> bool:
-    """Whether arrays and slices are known to name no element twice; quicker than ``names_twice``, and never wrong."""
+    """Whether arrays and slices certainly name no element twice; faster than ``names_twice``, False when unsure."""
     entries = index if type(index) is tuple else (index,)
     arrays = [e for e in entries if type(e) is ndarray]
     if len(entries) > len(shape) or any(type(e) is not ndarray and type(e) is not slice for e in entries):
@@ -396,18 +396,18 @@ def _names_once(index: Any, shape: Shape) -> bool:
     lengths = tuple([n for e, n in zip(entries, shape, strict=False) if type(e) is ndarray])
     try:
         size = np.broadcast(*arrays).size
-        if prod(lengths) > 100 * size + 1_000:  # few of very many
+        if prod(lengths) > 100 * size + 1_000:  # few elements of a large array
             places = np.ravel_multi_index(tuple([a.astype(np.intp) for a in arrays]), lengths, mode="wrap")
             return np.unique(places).size == size
         named = np.zeros(lengths, bool)
         named[tuple(arrays)] = True
-    except (IndexError, ValueError):  # what does not fit NumPy refuses where it is asked to write
+    except (IndexError, ValueError):  # the write itself raises NumPy's error for an index that does not fit
         return False
     return bool(np.count_nonzero(named) == size)
 
 
 def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Shape) -> Array:
-    """``write`` where elements may be named more than once."""
+    """Do ``write`` with an index that may name elements more than once."""
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
     last = winners(_places(spec, arrays, shape), size=prod(shape))
     zero = dtype.type(0)
@@ -418,10 +418,10 @@ def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Sh
 
 
 def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
-    """The short way of the commonest writes: no copy where nobody else holds the memory.
+    """Do the most common writes on a fast path, without a copy if nothing else refers to the memory.
 
     Returns:
-        False where it has done nothing, because the write is of another kind.
+        Whether the write was done; False for writes that need the general path.
     """
     buffer, one = x._trace is CONSTANTS, type(index) is int
     if not (one or is_concrete(index)) or not can_overwrite(x._val if buffer else x, index, y):
@@ -444,10 +444,10 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
 
 
 def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
-    """The operator ``x += y`` for the operation ``x + y``: ``x`` and all that shares its memory have a new value.
+    """Return the operator ``x += y`` for the operation ``x + y``: ``x`` and its views get a new value.
 
-    A number has no memory: there the name gets a new value, as in Python. So it does for an argument that is an array
-    of JAX, which nobody can write to.
+    A number has no memory: the operator returns a new value, to which Python binds the name. An argument that is an
+    immutable array of JAX is treated in the same way.
     """
 
     def method(x: Any, y: Any) -> Any:
@@ -462,7 +462,7 @@ def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any
             refuse_writing(x)
         result = operation(x, y)
         if type(result) is not Tracer and not backend.is_value(result):
-            return result  # of the kind of y, which knows what to do with an array
+            return result  # an object of the library of ``y``, whose operator took the array
         shape, dtype = backend.shape_of(result), backend.dtype_of(result)
         if shape != x.shape:
             raise ValueError(

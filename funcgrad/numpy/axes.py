@@ -1,4 +1,4 @@
-"""Sorting out arguments of axes and shapes: what NumPy accepts in, non-negative numbers and full tuples out."""
+"""Normalization of the axis and shape arguments that NumPy accepts to non-negative numbers and full tuples."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from funcgrad.typing import Axes, Shape
 
 
 def one_axis(axis: Any, rank: int) -> int:
-    """``axis`` as a number from 0 to ``rank - 1``.
+    """Return ``axis`` as a number from 0 to ``rank - 1``.
 
     Raises:
-        numpy.exceptions.AxisError: out of range.
+        numpy.exceptions.AxisError: ``axis`` is out of range.
     """
     number = operator.index(axis)
     if not -rank <= number < rank:
@@ -24,7 +24,7 @@ def one_axis(axis: Any, rank: int) -> int:
 
 
 def takes_all(axis: Any, rank: int) -> bool:
-    """Whether ``axis`` means all elements: it is None, or 0 or -1 of a number, which many functions of NumPy take.
+    """Whether ``axis`` means all elements: None, or, for a number, 0 or -1, which many functions of NumPy take.
 
     Example:
         >>> takes_all(-1, 0), takes_all(-1, 1)
@@ -34,13 +34,13 @@ def takes_all(axis: Any, rank: int) -> bool:
 
 
 def some_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[int, ...]:
-    """``axis`` (one, several, or None for all) as a tuple of different non-negative numbers.
+    """Return ``axis`` (one, several, or None for all) as a tuple of different non-negative numbers.
 
-    With ``of_numbers`` 0 and -1 are axes of a number, see ``takes_all``.
+    With ``of_numbers``, 0 and -1 are valid axes of a number, see ``takes_all``.
 
     Raises:
-        numpy.exceptions.AxisError: out of range.
-        ValueError: an axis named twice.
+        numpy.exceptions.AxisError: an axis is out of range.
+        ValueError: an axis is named twice.
     """
     if axis is None:
         return (0,) if rank == 1 else tuple(range(rank))
@@ -56,17 +56,17 @@ def some_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[int, 
 
 
 def all_axes(rank: int) -> tuple[int, ...]:
-    """Every axis of an array of ``rank``."""
+    """Return all axes of an array of ``rank``."""
     return (0,) if rank == 1 else tuple(range(rank))
 
 
 def kept(shape: Shape, axes: tuple[int, ...]) -> Shape:
-    """``shape`` with length 1 along ``axes``: what ``keepdims=True`` leaves."""
+    """Return ``shape`` with length 1 along ``axes``, as ``keepdims=True`` leaves it."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
 def as_shape(shape: Any) -> Shape:
-    """A length or a sequence of lengths as a tuple.
+    """Return a length or a sequence of lengths as a tuple.
 
     Example:
         >>> as_shape(3), as_shape([2, 3])
@@ -81,7 +81,7 @@ def as_shape(shape: Any) -> Shape:
 
 
 def completed(shape: Any, have: Shape) -> Shape:
-    """``shape`` for the elements of an array of shape ``have``, with a length of -1 worked out.
+    """Return ``shape`` for the elements of an array of shape ``have``, with a length of -1 computed.
 
     Raises:
         ValueError: the elements do not fill ``shape``, or two lengths are negative.

@@ -1,7 +1,7 @@
-"""Choosing between values: extrema of two, limits, conditions, replacements.
+"""Choices between values: extrema of two arguments, limits, conditions, replacements.
 
-A derivative goes where the value came from. Where two candidates tie, ``maximum``, ``minimum`` and
-``clip`` share it half and half, ``fmax`` and ``fmin`` give it to the second, as JAX does.
+A derivative flows to the argument that the value came from. At a tie, ``maximum``, ``minimum`` and ``clip`` give half
+of the derivative to each candidate; ``fmax`` and ``fmin`` give all of it to the second, as JAX does.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def clip(
     a_max: ArrayLike | None = None,
     **options: Any,
 ) -> Array:
-    """``a`` held between two limits: ``minimum(maximum(a, min), max)``. A limit of None does not limit.
+    """Clip ``a`` to two limits: ``minimum(maximum(a, min), max)``. A limit of None does not limit.
 
-    The limits have derivatives too: at a limit ``a`` and the limit share it half and half, beyond it the
-    limit has all of it. ``a_min`` and ``a_max`` are older names of the limits. Options are those of a ufunc.
+    The limits have derivatives too: at a limit, ``a`` and the limit get half of the derivative each; beyond the limit,
+    the limit gets all of it. ``a_min`` and ``a_max`` are older names of the limits. Options are those of a ufunc.
 
     Raises:
         ValueError: a limit is given by both of its names.
@@ -84,13 +84,13 @@ def clip(
     limit = max if min is None else min
     if type(limit) is int and dtype_of(a := as_value(a)).kind in "iu":
         bounds = np.iinfo(dtype_of(a))
-        if not bounds.min <= limit <= bounds.max:  # as a limit it is fine, as an element it is not
+        if not bounds.min <= limit <= bounds.max:  # valid as a limit, but the dtype of ``a`` cannot hold it
             limit = bounds.min if limit < bounds.min else bounds.max
     return prim.minimum(a, limit) if min is None else prim.maximum(a, limit)
 
 
 def _clipped(a: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Array:
-    """``clip`` with the options of a ufunc."""
+    """Compute ``clip`` with the options of a ufunc."""
     if type(out) is tuple and len(out) == 1:
         (out,) = out
     if is_plain(a, low, high, out, options.get("where")):
@@ -101,13 +101,13 @@ def _clipped(a: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> 
 
 
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Array:
-    """``x`` where the condition holds, ``y`` elsewhere; without them the positions where it holds.
+    """Return ``x`` where ``condition`` holds, ``y`` elsewhere; without both, the positions where it holds.
 
-    The derivative goes exactly where the value came from. That alone does not keep an infinite derivative
-    out of the branch that is not chosen: ``where(x > 0, sqrt(x), 0)`` has the gradient NaN at 0.
+    The derivative flows only to the argument that the value came from. This does not remove an infinite derivative
+    of the branch that is not chosen: ``where(x > 0, sqrt(x), 0)`` has the gradient NaN at 0.
 
     Raises:
-        ValueError: only one of ``x`` and ``y``.
+        ValueError: only one of ``x`` and ``y`` is given.
 
     Example:
         >>> fnp.where([True, False], [1.0, 2.0], 0.0)
@@ -123,11 +123,11 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
 
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
-    """For each element the choice of the first condition that holds, ``default`` where none does.
+    """Return for each element the choice of the first condition that holds, or ``default`` where no condition holds.
 
     Raises:
-        ValueError: no condition, or not as many choices as conditions.
-        TypeError: a condition that is not of boolean dtype.
+        ValueError: there is no condition, or the numbers of choices and conditions differ.
+        TypeError: the dtype of a condition is not boolean.
 
     Example:
         >>> x = np.arange(4.0)
@@ -146,7 +146,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
                 f"select: conditions must be boolean, got dtype {dtype_of(condition)}. Compare with something."
             )
     default = as_value(default)
-    python = (int, float, complex)  # numbers of these types adapt to the dtype of the others
+    python = (int, float, complex)  # Python numbers adapt to the dtype of the other choices
     dtype = np.result_type(*[v if type(v) in python else dtype_of(v) for v in (*choices, default)])
     chosen = astype(default, dtype)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
@@ -161,9 +161,10 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Array:
-    """``x`` with NaN and the infinities replaced; without ``posinf``, ``neginf`` by the largest finite numbers.
+    """Replace NaN and the infinities in ``x``.
 
-    The derivative is 1 where ``x`` is finite and 0 elsewhere. ``copy=False`` changes ``x`` in place.
+    The defaults of ``posinf`` and ``neginf`` are the largest and smallest finite numbers. The derivative is 1 where
+    ``x`` is finite and 0 elsewhere. ``copy=False`` changes ``x`` in place.
 
     Example:
         >>> fnp.nan_to_num([1.0, float("nan"), float("inf")], posinf=9.0)

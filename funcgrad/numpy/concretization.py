@@ -1,8 +1,8 @@
-"""Where Python or NumPy asks a tracer for a plain value: what is answered, what is refused, and how it prints.
+"""Requests of Python or NumPy for a plain value of a tracer: answers, refusals, and printing.
 
-Truth values and integer indices cut no derivative, so a tracer gives them wherever it stands for one
-value. A number or an ndarray would silently leave the derivative behind: refused, with the user's line.
-Inside ``no_grad`` an older tracer is a constant, and answers.
+Truth values and integer indices cut no derivative, so a tracer gives them whenever it represents one value.
+A number or an ndarray would silently lose the derivative: the tracer refuses it with an error that names the
+user's line. Inside ``no_grad`` an older tracer is a constant and returns its value.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def refuse(x: Tracer, asked: str) -> NoReturn:
-    """Refuse to turn ``x`` into a plain value, which ``asked`` names."""
+    """Raise the error for the conversion of ``x`` to a plain value; ``asked`` names the conversion."""
     kind = type(x._trace).__name__.removesuffix("Trace").lower()
     batch = _batch_below(x)
     lost = "derivative" if batch is None else "batch"
@@ -52,35 +52,35 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     try:
         raise error
     finally:
-        del error  # it holds this frame
+        del error  # the error refers to this frame: a reference cycle
 
 
 def note_constant(error: ReadOnlyError) -> None:
-    """Note that a constant was written to, in code that was built anew: the function may go on after that."""
+    """Note that rebuilt code wrote to a constant, because the function may catch the error and go on."""
     if run_here() is not None:
         error.of_constant = True
         refused[threading.get_ident()] = str(error)
 
 
 class Elsewhere(str):
-    """What was refused in a thread that works for a transform which another one runs."""
+    """Message of a refusal in a worker thread of a transform that another thread runs."""
 
     __slots__ = ()
 
 
 def forgive() -> None:
-    """Forget what was refused in this thread: what was refused is computed in another way."""
+    """Forget the refusal in this thread, because the caller computes the result in another way."""
     refused.pop(threading.get_ident(), None)
 
 
 def _thread_of(x: Tracer) -> int:
-    """The thread that runs the transform which ``x`` belongs to."""
+    """Return the id of the thread that runs the transform of ``x``."""
     here, owner = threading.get_ident(), x._trace.thread
     return owner if owner not in (0, here) and not inside() else here
 
 
 def other_thread() -> str:
-    """What to say of a traced value in a thread that does not know that it works for a transform."""
+    """Return the remark for a traced value in a thread that is not known to work for a transform."""
     if inside():
         return ""
     return (
@@ -91,7 +91,7 @@ def other_thread() -> str:
 
 
 def _batch_below(x: Any) -> BatchTrace | None:
-    """The innermost ``vmap`` among the traces of ``x``."""
+    """Return the trace of the innermost ``vmap`` of ``x``, or None."""
     while isinstance(x, Tracer):
         if isinstance(x._trace, BatchTrace):
             return x._trace
@@ -100,12 +100,12 @@ def _batch_below(x: Any) -> BatchTrace | None:
 
 
 def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
-    """The array or number that ``x`` stands for in the end.
+    """Return the plain array or number at the bottom of the tracers of ``x``.
 
     Args:
         x: a tracer.
-        asked: what asks, for messages.
-        steers: whether the run goes on by it, so that graphs must remember it; what only prints it does not.
+        asked: the conversion that requests the value, for messages.
+        steers: whether the control flow depends on the value, so that graphs must remember it; False for printing.
 
     Raises:
         ConcretizationError: the examples of a ``vmap`` have different values.
@@ -119,7 +119,7 @@ def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
 
 
 def _of_all_examples(x: Tracer) -> Any:
-    """The value of all examples of the ``vmap``s behind ``x``, a value of a graph perhaps; None where they differ."""
+    """Return the value that all examples of the ``vmap``s of ``x`` share, or None if the examples differ."""
     whole, hidden = bottom(x), sum([trace.hidden for trace in traces_of([x])])
     if backend.is_stand_in(whole):
         return None
@@ -128,7 +128,7 @@ def _of_all_examples(x: Tracer) -> Any:
 
 
 def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:
-    """The error where one value is ``asked`` of a traced value that has another in each example of a ``vmap``."""
+    """Return the error for a request for one value from a traced value that differs between examples of a ``vmap``."""
     ways = [
         "Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's where(condition, a, b), "
         "logical_and, minimum, ...",
@@ -145,10 +145,10 @@ def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:
 
 
 def constant(x: Any) -> Any:
-    """``x`` without the tracers that an enclosing ``no_grad`` makes constants of; the array of a buffer."""
+    """Strip the tracers that an enclosing ``no_grad`` makes constant from ``x``; return the array of a buffer."""
     if is_buffer(x):
         return x._val
-    if type(x) is Tracer and x._trace.repeats:  # the recording remembers the answer, and asks again
+    if type(x) is Tracer and x._trace.repeats:  # the recording remembers the answer and checks it in later runs
         return steer(x, x._val)
     if blocks.here() is not None:
         floor = blocks.current().floor
@@ -163,10 +163,10 @@ def _check_open(x: Tracer) -> None:
 
 
 def _bool(x: Tracer) -> bool:
-    """The truth value of one element; it steers Python's control flow and carries no derivative."""
+    """Return the truth value of one element; it steers Python's control flow and carries no derivative."""
     _check_open(x)
     if x.dtype.kind != "b" and _batch_below(x) is not None:
-        x = operator.ne(x, 0)  # which examples with different numbers may share
+        x = operator.ne(x, 0)  # examples with different numbers may share this truth value
     x = shared(x)
     try:
         answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))
@@ -177,7 +177,7 @@ def _bool(x: Tracer) -> bool:
 
 
 def _index(x: Tracer) -> int:
-    """The integer, for Python's indexing and ``range``."""
+    """Return the integer for Python's indexing and ``range``."""
     _check_open(x)
     if x.dtype.kind not in "iu":
         raise ConcretizationError(
@@ -198,7 +198,7 @@ def _index(x: Tracer) -> int:
 
 
 def _note(asked: str, x: Tracer, error: TypeError) -> None:
-    """Remember that ``x`` has no one value for what is ``asked``: who catches the error goes on in another way."""
+    """Remember that ``x`` has no single value for ``asked``: code that catches the error may take another path."""
     if isinstance(error, ConcretizationError):
         noted(error)
     elif backend.is_stand_in(bottom(x)):
@@ -206,12 +206,12 @@ def _note(asked: str, x: Tracer, error: TypeError) -> None:
 
 
 def _int(x: Tracer) -> int:
-    """``int(x)``: of an integer itself, which has no derivative."""
+    """Compute ``int(x)``; an integer has no derivative, so its own value is returned."""
     return _index(x) if x.dtype.kind in "iu" and not x.shape else _PLAIN_INT(x)
 
 
 def _whole(x: Tracer) -> Any:
-    """The integer that all examples of a ``vmap`` share, which shows as it does outside; None for other values."""
+    """Return the integer that all examples of a ``vmap`` share, which prints as it does outside; otherwise None."""
     if x.shape or x.dtype.kind not in "biu" or _batch_below(x) is None:
         return None
     one = shared(x)
@@ -219,9 +219,9 @@ def _whole(x: Tracer) -> Any:
 
 
 def _format(x: Tracer, spec: str) -> str:
-    """``spec`` applied to the value, for printing; without a ``spec`` the tracer itself shows.
+    """Format the value by ``spec``, for printing; without a ``spec``, print the tracer itself.
 
-    Of a number in a ``vmap`` the numbers of all examples show, as an array does.
+    A number in a ``vmap`` prints as the array of the numbers of all examples.
     """
     if (whole := _whole(x)) is not None:
         return format(whole, spec)
@@ -242,24 +242,24 @@ def _format(x: Tracer, spec: str) -> str:
 
 
 def _remembered(x: Tracer, text: str, spec: str) -> str:
-    """``text``, which shows ``x``: one that knows that, unless ``x`` is a constant."""
+    """Return ``text``, which shows ``x``, as a string that remembers ``x``, unless ``x`` is a constant."""
     if is_buffer(x) or not _is_followed(x if x._trace.repeats else constant(x)):
         return text
     if (run := run_here()) is not None:
-        run.shows(x, text)  # the number itself may be asked for
+        run.shows(x, text)  # the program may read the number from the text
     else:
         refused.setdefault(_thread_of(x), "")
     return Shown.of(text, x, has_all_digits(spec))
 
 
 def check_text(values: Any) -> None:
-    """See that no number is read from texts that show traced numbers of a run of code that was built anew.
+    """Check that no number is parsed from a text that shows a traced number of a run of rebuilt code.
 
     Args:
-        values: texts, and lists and tuples of them; anything else passes.
+        values: texts, and lists and tuples of texts; anything else passes.
 
     Raises:
-        ConversionError: one shows a traced number, or a part of one.
+        ConversionError: a text shows a traced number, or a part of one.
     """
     run = run_here()
     if run is None or not run.texts:
@@ -274,11 +274,11 @@ def check_text(values: Any) -> None:
                 refuse_text(str(values))
 
 
-_TELLING = 3  # so many characters of a text tell that they are of it
+_TELLING = 3  # smallest length at which a piece of a text counts as a part of it
 
 
 def _is_followed(x: Any) -> bool:
-    """Whether a derivative of ``x`` is asked for, or it stands for other values too, in a batch or in later runs."""
+    """Whether ``x`` has a derivative, or represents further values: those of a batch or of later runs."""
     while isinstance(x, Tracer):
         if x._trace.differentiates or x._trace.repeats or isinstance(x._trace, BatchTrace):
             return True
@@ -296,7 +296,7 @@ def _repr(x: Tracer) -> str:
 
 
 def _described(x: Tracer) -> str:
-    """Kind, level, shape, dtype and value; the value of a nested tracer shows in the same way."""
+    """Describe kind, level, shape, dtype and value of ``x``; describe a nested tracer in the same way."""
     value = x._val
     if is_buffer(x):
         return repr(value)
@@ -314,7 +314,7 @@ def _hash(x: Tracer) -> NoReturn:
         "call the function without its cache (f.__wrapped__), or cache functions of settings only; use strings or "
         "positions as keys; to look a number up in a table, use funcgrad.numpy's searchsorted, take or where."
     )
-    raise error if x.shape else noted(error)  # arrays of NumPy's have no hash either
+    raise error if x.shape else noted(error)  # NumPy's arrays have no hash either
 
 
 def _pickle(x: Tracer, protocol: Any) -> Any:
@@ -327,19 +327,19 @@ def _pickle(x: Tracer, protocol: Any) -> Any:
 
 
 def _copied(x: Tracer) -> Tracer:
-    """What ``copy`` makes of a tracer: a write to one is not seen in the other."""
+    """Copy a tracer so that a write to the tracer or to its copy does not show in the other."""
     return buffer(np.array(x._val)) if is_buffer(x) else twin(x)
 
 
 def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that converts a constant and refuses everything else."""
+    """Return a method that converts a constant and refuses everything else."""
 
     def method(x: Tracer, *args: Any, **kwargs: Any) -> Any:
         if not x._trace.as_numpy:
             return convert(constant_array(x, asked), *args, **kwargs)
         try:
             return convert(x._val, *args, **kwargs)
-        except TypeError as error:  # JAX does not know the value yet
+        except TypeError as error:  # the value is abstract in JAX
             _note(asked, x, error)
             raise
 
@@ -350,10 +350,10 @@ _PLAIN_INT = _plain("int(x)", int)
 
 
 def constant_array(x: Tracer, asked: str) -> Any:
-    """The array that ``x``, a constant, stands for; refused where it is traced.
+    """Return the array of the constant ``x``; refuse a traced value.
 
     Raises:
-        ConcretizationError: a derivative would be lost by what is ``asked``.
+        ConversionError: the conversion ``asked`` would lose a derivative.
     """
     _check_open(x)
     value = constant(x)
@@ -363,7 +363,7 @@ def constant_array(x: Tracer, asked: str) -> Any:
 
 
 def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """As an ndarray; without a copy it can only be read, for tapes and callers may hold its memory."""
+    """Return an ndarray; without a copy it is read-only, because tapes and callers may refer to its memory."""
     made = np.array(value, dtype, copy=copy)
     if made is value:
         made = made.view()
@@ -372,7 +372,7 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
 
 
 class _Keeping(threading.local):
-    """The run of this thread of code that was built anew, ``open`` or not; None before the first."""
+    """Latest run of rebuilt code in this thread, ``open`` or not; None before the first run."""
 
     run: Any = None
 
@@ -381,26 +381,26 @@ keeping = _Keeping()
 
 
 def run_here() -> Any:
-    """The run of rebuilt code that is open in this thread, or None: numbers that it takes out stay traced."""
+    """Return the open run of rebuilt code in this thread, or None; numbers that such a run takes out stay traced."""
     run = keeping.run
     return run if run is not None and run.open else None
 
 
 def _stays(x: Any) -> bool:
-    """Whether a number that code takes out of ``x`` stays traced: in code that was built anew, but for constants."""
+    """Whether a number that code takes out of ``x`` stays traced: yes in rebuilt code, unless ``x`` is a constant."""
     return run_here() is not None and (x._trace.as_numpy or isinstance(constant(x), Tracer))
 
 
 def as_number(x: Any) -> Any:
-    """A traced array of one element as a number, which is what ``isinstance`` and ``type`` take it for, too."""
+    """Return a traced array of one element as a number; ``isinstance`` and ``type`` see a number, too."""
     x = x.reshape(()) if x.shape else x
     return x[()] if issubclass(x.__class__, np.ndarray) else x
 
 
 def as_python(x: Any) -> Any:
-    """A traced number of NumPy's as one of Python's, whose operators raise errors: another object for the same value.
+    """Return a new tracer that acts as a Python number, whose operators raise errors, for a traced NumPy number.
 
-    Of many examples, and in recordings, which compute with NumPy's numbers, it stays what it is.
+    Values of batches and of recordings, which compute with NumPy's numbers, are returned unchanged.
     """
     value, trace = x._val, x._trace
     if trace.hidden or trace.repeats:
@@ -411,18 +411,18 @@ def as_python(x: Any) -> Any:
         found = as_python(value) if type(value) is Tracer else _plain_number(value)
         if found is value:
             return x
-    made = Tracer()  # no twin, which threads wait for: nobody writes to a number
+    made = Tracer()  # ``twin`` would take a lock, which a number does not need: it is never written to
     made._val, made._trace, made.link, made.form = found, trace, x.link, None
     return made
 
 
 def _plain_number(value: Any) -> Any:
-    """A complex number as Python's. One of single precision has a record in single precision."""
+    """Return a complex128 as a Python complex; complex64 stays, because its record is in single precision."""
     return value.item() if type(value) is np.complex128 else value
 
 
 def _item(x: Any, *args: Any) -> Any:
-    """One element as a number: of a traced array a traced one, for code that was built anew."""
+    """Return one element as a number; in rebuilt code, an element of a traced array stays traced."""
     if not _stays(x):
         return _of_ndarray("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
@@ -431,7 +431,7 @@ def _item(x: Any, *args: Any) -> Any:
 
 
 def _list(x: Any) -> Any:
-    """Nested lists of the elements, as ``_item`` has them."""
+    """Return nested lists of the elements; each element is converted as in ``_item``."""
     if not _stays(x):
         return _of_ndarray("tolist")(x)
     return [_list(row) for row in x] if x.ndim else as_python(as_number(x))
@@ -442,7 +442,7 @@ def _of_ndarray(name: str) -> Callable[..., Any]:
 
 
 class _OfNumbers:
-    """A method that numbers have, and arrays have not: ``hasattr(x, "hex")`` tells them apart."""
+    """Descriptor of a method that only numbers have, so that ``hasattr(x, "hex")`` tells numbers from arrays."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -454,7 +454,7 @@ class _OfNumbers:
         return self if x is None else MethodType(self.method, x)
 
 
-#: What ``methods.install`` puts on tracers.
+#: Methods that ``methods.install`` sets on tracers.
 CONCRETIZATION: dict[str, Any] = {
     "__bool__": _bool,
     "__index__": _index,

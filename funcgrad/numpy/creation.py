@@ -1,4 +1,4 @@
-"""Making arrays: from values, filled, and like others."""
+"""Creation of arrays: from values, filled, and with the shape and dtype of other arrays."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ __all__ = [
 ]  # fmt: skip
 
 _NUMBERS = frozenset((bool, int, float, complex))
-#: What is made an array of most often. What NumPy makes of it is right, and need not be asked for.
+#: Most common types of arguments. NumPy converts them correctly, so no further check is needed.
 _COMMON = _NUMBERS | {np.ndarray, np.float64}
 
 
 def new(made: Array) -> Array:
-    """An array that was made just now: inside a transformed function it must take traced values when written to."""
+    """Wrap a new array in a buffer inside a transformed function, so that traced values can be written to it."""
     if type(made) is np.ndarray and made.dtype.kind in "OV":
-        return made  # objects can be traced values, which are no numbers to an array; records have fields
+        return made  # an object array can hold tracers already; records have fields
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
     return buffer(made) if writable and inside() else made
 
 
 def as_value(a: ArrayLike) -> Array:
-    """``a`` as something a primitive takes: lists become arrays, everything else passes.
+    """Convert ``a`` to a value that a primitive takes: lists and tables become arrays, values pass unchanged.
 
     Example:
         >>> as_value([1, 2])
@@ -53,7 +53,7 @@ def as_value(a: ArrayLike) -> Array:
         return a.taken()
     if _is_foreign(a):
         return _stacked(a)
-    if hasattr(a, "tocsr"):  # SciPy's: NumPy would make an array of it that holds the matrix as a Python object
+    if hasattr(a, "tocsr"):  # NumPy would wrap a sparse matrix of SciPy in an array as one Python object
         what, remedy = backend.refusal(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
     if backend.is_table(a):
@@ -65,10 +65,10 @@ def as_value(a: ArrayLike) -> Array:
 
 
 def _retold(error: ValueError, x: Any) -> Any:
-    """``x``, of which NumPy made no array, with the arrays that its objects say by ``__array__`` they are: traced ones.
+    """Replace each object in ``x`` whose ``__array__`` returns a traced value, which NumPy refuses, by that value.
 
     Raises:
-        ValueError: the ``error``, where it was another.
+        ValueError: ``error`` itself, if it has another cause.
     """
     if backend.NO_ARRAY not in str(error):
         raise error
@@ -76,14 +76,14 @@ def _retold(error: ValueError, x: Any) -> Any:
 
 
 def _told(x: Any) -> Any:
-    """The arrays that objects say they are, in nested lists too."""
+    """Return ``x.__array__()`` if ``x`` has that method, else ``x``; do this for the items of nested lists."""
     if is_listed(x):
         return [_told(item) for item in x]
     return x.__array__() if hasattr(type(x), "__array__") and not isinstance(x, (np.ndarray, Tracer)) else x
 
 
 def _without_labels(x: Any) -> Any:
-    """The values of a table; anything else as it is."""
+    """Return the values of a table; return anything else unchanged."""
     if type(x) in _COMMON or type(x) is list:
         return x
     is_known = is_listed(x) or namespace_of(x) is not None or isinstance(x, Tracer)
@@ -98,13 +98,13 @@ def _is_foreign(x: Any) -> bool:
     if kind is Tracer:
         return True
     if kind is list or is_listed(x):
-        # most lists are long and of numbers only: that is seen fast
+        # most lists are long and hold only numbers: the first test decides fast
         return not set(map(type, x)) <= _NUMBERS and any(_is_foreign(item) for item in x)
     return isinstance(x, (Tracer, Proxy)) or namespace_of(x) not in (None, np)
 
 
 def _stacked(items: Any) -> Array:
-    """A nested list that holds tracers, as one array."""
+    """Convert a nested list that holds tracers to one array."""
     parts = [
         item if not is_listed(item) else _stacked(item) if _is_foreign(item) else np.asarray(item) for item in items
     ]
@@ -112,7 +112,7 @@ def _stacked(items: Any) -> Array:
 
 
 def _of_objects(items: Any) -> np.ndarray | None:
-    """A nested list of tracers and of what is no number, as an array of objects; None where all are arrays."""
+    """Convert a nested list of tracers and other objects to an object array; None if all entries are numeric."""
     marks: dict[int, tuple[Any, Any]] = {}
 
     def marked(x: Any) -> Any:
@@ -134,7 +134,7 @@ def _of_objects(items: Any) -> np.ndarray | None:
 
 
 def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
-    """A tracer or an array of another library in ``dtype``; the latter cannot be written to, and is not copied."""
+    """Convert a tracer or an array of another library to ``dtype``; the latter is immutable and never copied."""
     if dtype is None or np.dtype(dtype) == a.dtype:
         return _duplicate(a, "K") if copy else a
     if copy is False:
@@ -145,13 +145,13 @@ def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
 def asarray(
     a: ArrayLike, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
-    """``a`` as an array: lists and tuples of numbers, arrays and traced values are stacked.
+    """Convert ``a`` to an array; lists and tuples of numbers, arrays and traced values are stacked.
 
-    The derivative flows to every entry. A traced value and a JAX array stay what they are, unless ``dtype``,
-    ``order`` or ``copy`` ask for something else.
+    The derivative flows to every entry. A traced value or a JAX array is returned as it is, unless ``dtype``,
+    ``order`` or ``copy`` require another array.
 
     Raises:
-        ValueError: entries of different shapes; a copy is needed and ``copy=False``.
+        ValueError: the entries have different shapes; or a copy is needed and ``copy=False``.
 
     Example:
         >>> fnp.asarray([[1, 2], [3, 4]], dtype=float)
@@ -193,18 +193,18 @@ def array(
     subok: bool = False,
     ndmin: int = 0,
 ) -> Array:
-    """A new array from a number, an array, or nested lists of them; traced entries are stacked.
+    """Make a new array from a number, an array, or nested lists of both; traced entries are stacked.
 
     Args:
-        object: what it is made of.
-        dtype: the dtype; by default that of NumPy's promotion of all entries.
-        copy: whether an array is copied, so that a write to one is not seen in the other.
-        order: the order of the axes in memory, on which views of it depend.
-        subok: as NumPy; subclasses are not supported in derivatives.
-        ndmin: axes of length 1 are put in front up to this number of axes.
+        object: the number, array or nested lists.
+        dtype: the dtype; by default the dtype to which NumPy promotes all entries.
+        copy: whether an array is copied, so that a write to the array or its copy does not show in the other.
+        order: the order of the axes in memory, which decides what can be a view of the array.
+        subok: as in NumPy; subclasses are not supported in derivatives.
+        ndmin: the smallest number of axes; leading axes of length 1 are added.
 
     Raises:
-        ValueError: entries of different shapes; a copy is needed and ``copy=False``.
+        ValueError: the entries have different shapes; or a copy is needed and ``copy=False``.
 
     Example:
         >>> grad(lambda x: fnp.sum(fnp.array([[x, 1.0], [2.0, x * x]])))(3.0)
@@ -222,7 +222,7 @@ def array(
         if dtype is not None and made.dtype.kind in "fc":
             check_text(object)
         return made if made is object else new(made)
-    copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # also as array libraries say it
+    copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # NumPy's _CopyMode too
     made = asarray(object, dtype, copy=None if copy else copy)
     missing = ndmin - len(made.shape)
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
@@ -234,7 +234,7 @@ def array(
 def asanyarray(
     a: ArrayLike, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> Array:
-    """``asarray``, except that subclasses of ndarray pass through.
+    """Convert ``a`` to an array, as ``asarray`` does, but pass subclasses of ndarray through.
 
     Example:
         >>> fnp.asanyarray((1, 2))
@@ -249,7 +249,7 @@ def asanyarray(
 
 
 def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
-    """``a`` as an array of at least one axis, in C order where it is NumPy's.
+    """Return ``a`` as an array of at least one axis; a NumPy array or traced value is in C order in memory.
 
     Example:
         >>> fnp.ascontiguousarray(2.0)
@@ -259,7 +259,7 @@ def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
 
 
 def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
-    """``a`` as an array of at least one axis, in Fortran order where it is NumPy's.
+    """Return ``a`` as an array of at least one axis; a NumPy array or traced value is in Fortran order in memory.
 
     Example:
         >>> fnp.asfortranarray([[1, 2]]).flags.f_contiguous
@@ -269,7 +269,7 @@ def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
 
 
 def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
-    """A copy: a write to one is not seen in the other.
+    """Copy ``a``; a write to the copy does not show in ``a``, nor a write to ``a`` in the copy.
 
     Example:
         >>> fnp.copy([1.0, 2.0])
@@ -279,15 +279,15 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
 
 
 def _copied(x: Tracer) -> Array:
-    """Another object that can be written to."""
-    with changing:  # no other thread makes it traced meanwhile
+    """Return a copy of a tracer that can be written to."""
+    with changing:  # so that no other thread makes ``x`` traced at the same time
         value = x._val if is_buffer(x) else None
         made = twin(x) if value is None else buffer(value.copy("K") if type(value) is np.ndarray else value)
     return made
 
 
 def _duplicate(a: Array, order: str) -> Array:
-    """A copy of a tracer, with the axes in this order in memory; an array of another library as it is."""
+    """Copy a tracer, with its axes in memory in ``order``; arrays of other libraries are not copied."""
     if not isinstance(a, Tracer):
         return new(a)
     return as_array(_arranged_copy(a, order))
@@ -299,13 +299,13 @@ def _arranged_copy(a: Tracer, order: str) -> Array:
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """``x`` in another dtype.
+    """Convert ``x`` to another dtype.
 
-    The cotangent comes back in the dtype of ``x``. A change to integers or booleans is a step function:
-    its derivative is zero. A change from complex to real takes the real part.
+    The cotangent is converted back to the dtype of ``x``. A conversion to integers or booleans is a step function:
+    its derivative is zero. A conversion from complex to real takes the real part.
 
     Raises:
-        TypeError: not a dtype.
+        TypeError: ``dtype`` is not a dtype of numbers.
 
     Example:
         >>> fnp.astype(np.array([1.5, -2.5]), int)
@@ -316,7 +316,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     if issubclass(type(x), np.generic):
         return x.astype(dtype)
     x, to = as_value(x), np.dtype(dtype)
-    if is_buffer(x) and x.dtype.kind in "SU":  # texts, which may show traced numbers
+    if is_buffer(x) and x.dtype.kind in "SU":  # such texts may show traced numbers
         texts = np.char.decode(x._val) if x.dtype.kind == "S" else x._val
         check_text(texts.ravel().tolist())
         return new(x._val.astype(to))
@@ -330,7 +330,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 def _cast(x: Any, to: Any) -> Array:
-    """``x`` in another dtype than its own."""
+    """Convert ``x`` to a dtype that differs from its own."""
     if to.kind in "biu":
         return prim.cast(x, to=to)
     if to.kind not in "fcV":
@@ -344,7 +344,7 @@ def _cast(x: Any, to: Any) -> Array:
 
 
 def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
-    """Zeros of ``shape``, float64 by default.
+    """Make an array of zeros of ``shape``, float64 by default.
 
     Example:
         >>> fnp.zeros((1, 2))
@@ -354,7 +354,7 @@ def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
 
 
 def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
-    """Ones of ``shape``, float64 by default.
+    """Make an array of ones of ``shape``, float64 by default.
 
     Example:
         >>> fnp.ones(2)
@@ -364,7 +364,7 @@ def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None)
 
 
 def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
-    """An array of ``shape`` with arbitrary contents, float64 by default.
+    """Make an array of ``shape`` with arbitrary contents, float64 by default.
 
     Example:
         >>> fnp.empty((2, 3)).shape
@@ -374,7 +374,7 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
-    """``fill_value``, a number or an array that broadcasts, all over ``shape``.
+    """Make an array of ``shape`` filled with ``fill_value``, a number or an array that broadcasts to ``shape``.
 
     The derivative flows to a traced ``fill_value``.
 
@@ -394,7 +394,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
 
 
 def _with_memory(made: Tracer, order: Any) -> Any:
-    """``made`` in this order, and an array where it is a number."""
+    """Return ``made`` with its axes in memory in ``order``; a number becomes an array."""
     if is_number(made):
         return as_array(twin(made))
     return in_order(made, order) if order in ("C", "F") else made
@@ -406,7 +406,7 @@ def _like(a: Array, dtype: Any, shape: Any) -> tuple[Shape, Any]:
 
 
 def _filled(a: ArrayLike, value: Any, dtype: Any, order: Any, shape: Any) -> Array:
-    """``value`` all over the shape of ``a``, in the order of its axes in memory."""
+    """Fill an array of the shape of ``a`` with ``value``, with the axes in memory as in ``a``."""
     a = asarray(a)
     to, dtype = _like(a, dtype, shape)
     if library_of(a) is np and len(to) > 1 and isinstance(a, Tracer):
@@ -417,7 +417,7 @@ def _filled(a: ArrayLike, value: Any, dtype: Any, order: Any, shape: Any) -> Arr
 def zeros_like(
     a: ArrayLike, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """Zeros of the shape, dtype and library of ``a``: a constant, also where ``a`` is traced.
+    """Make zeros of the shape, dtype and library of ``a``; they are constants even if ``a`` is traced.
 
     Example:
         >>> fnp.zeros_like(np.ones(2, np.float32))
@@ -431,7 +431,7 @@ def zeros_like(
 def ones_like(
     a: ArrayLike, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """Ones of the shape, dtype and library of ``a``: a constant, also where ``a`` is traced.
+    """Make ones of the shape, dtype and library of ``a``; they are constants even if ``a`` is traced.
 
     Example:
         >>> fnp.ones_like([[1, 2]])
@@ -452,7 +452,7 @@ def empty_like(
     *,
     device: Any = None,
 ) -> Array:
-    """An array of the shape, dtype and library of ``prototype`` with arbitrary contents.
+    """Make an array of the shape, dtype and library of ``prototype`` with arbitrary contents.
 
     Example:
         >>> fnp.empty_like(np.ones((2, 3)), shape=4).shape
@@ -473,10 +473,10 @@ def full_like(
     *,
     device: Any = None,
 ) -> Array:
-    """``fill_value`` all over the shape of ``a``, in its dtype.
+    """Make an array of the shape and dtype of ``a`` filled with ``fill_value``.
 
-    The derivative flows to a traced ``fill_value``, none to ``a``. Where the dtype is an integer's, the
-    value is rounded and its derivative is zero.
+    The derivative flows to a traced ``fill_value`` but not to ``a``. If the dtype is an integer dtype, the
+    value is truncated and its derivative is zero.
 
     Raises:
         ValueError: ``fill_value`` does not broadcast to the shape.

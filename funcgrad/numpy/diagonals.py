@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices, and matrices made of rules."""
+"""Diagonals and triangles of matrices, and matrices that are built from a rule."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = [
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The diagonals of the matrices that ``axis1`` and ``axis2`` span, along a new last axis.
+    """Return the diagonals of the matrices that ``axis1`` and ``axis2`` span, along a new last axis.
 
     Args:
         a: an array of at least two axes.
-        offset: how far above the main diagonal; negative below it.
+        offset: the distance of the diagonal above the main diagonal; negative below it.
         axis1: the axis of the rows.
         axis2: the axis of the columns.
 
     Raises:
-        ValueError: fewer than two axes, or one axis twice.
+        ValueError: ``a`` has fewer than two axes, or ``axis1`` and ``axis2`` are the same axis.
 
     Example:
         >>> fnp.diagonal([[1, 2], [3, 4]])
@@ -54,14 +54,14 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """The diagonal of a matrix; of a vector, the matrix of zeros that has it as diagonal.
+    """Return the diagonal of a matrix, or the matrix that has a vector as its diagonal and is zero elsewhere.
 
     Args:
         v: a matrix or a vector.
-        k: how far above the main diagonal; negative below it.
+        k: the distance of the diagonal above the main diagonal; negative below it.
 
     Raises:
-        ValueError: neither one nor two axes.
+        ValueError: ``v`` has neither one nor two axes.
 
     Example:
         >>> fnp.diag([1, 2])
@@ -83,7 +83,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix of zeros that has all elements of ``v``, as one long row, on its diagonal ``k``.
+    """Return the matrix that has the elements of the flattened ``v`` on its diagonal ``k`` and is zero elsewhere.
 
     Example:
         >>> fnp.diagflat([[1], [2]])
@@ -95,7 +95,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 
 
 def _matrices(m: Array) -> Array:
-    """``m``; a vector, as NumPy has it, as the matrix of which it is every row."""
+    """Return ``m``, or, for a vector, the square matrix whose rows all are that vector, as in NumPy."""
     shape = backend.shape_of(m)
     if not shape:
         raise TypeError("an array of at least one axis is needed, got a number")
@@ -103,7 +103,7 @@ def _matrices(m: Array) -> Array:
 
 
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """``m`` with zeros above the diagonal ``k`` of its last two axes.
+    """Return ``m`` with zeros above the diagonal ``k`` of its last two axes.
 
     Example:
         >>> fnp.tril([[1, 2], [3, 4]])
@@ -115,7 +115,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """``m`` with zeros below the diagonal ``k`` of its last two axes.
+    """Return ``m`` with zeros below the diagonal ``k`` of its last two axes.
 
     Example:
         >>> fnp.triu([[1, 2], [3, 4]])
@@ -127,7 +127,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
 
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
-    """The powers of the elements of a vector, one row for each.
+    """Return the matrix of powers of the elements of a vector, one row for each element.
 
     Args:
         x: a vector.
@@ -135,7 +135,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         increasing: whether the powers grow to the right, from 0 to ``N - 1``.
 
     Raises:
-        ValueError: not a vector.
+        ValueError: ``x`` is not a vector.
 
     Example:
         >>> fnp.vander([1.0, 2.0], 3)
@@ -153,7 +153,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any = "C", *, device: Any = None) -> Array:
-    """The matrix with ones on its diagonal ``k`` and zeros elsewhere.
+    """Make the matrix with ones on its diagonal ``k`` and zeros elsewhere.
 
     Example:
         >>> fnp.eye(2)
@@ -164,7 +164,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any
 
 
 def identity(n: int, dtype: Any = None) -> Array:
-    """The square matrix with ones on its main diagonal.
+    """Make the square matrix with ones on its main diagonal and zeros elsewhere.
 
     Example:
         >>> fnp.identity(2, int)
@@ -175,7 +175,7 @@ def identity(n: int, dtype: Any = None) -> Array:
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Array:
-    """The matrix with ones on and below its diagonal ``k``.
+    """Make the matrix with ones on and below its diagonal ``k`` and zeros elsewhere.
 
     Example:
         >>> fnp.tri(2)
@@ -186,7 +186,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Array:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of the lower triangle of a matrix.
+    """Return the row and column indices of the lower triangle of a matrix.
 
     Example:
         >>> fnp.tril_indices(2)
@@ -196,7 +196,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[np.ndarray, 
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of the upper triangle of a matrix.
+    """Return the row and column indices of the upper triangle of a matrix.
 
     Example:
         >>> fnp.triu_indices(2)
@@ -213,7 +213,7 @@ def _matrix_shape(name: str, arr: Array) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Array, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of the lower triangle of ``arr``.
+    """Return the row and column indices of the lower triangle of ``arr``.
 
     Example:
         >>> fnp.tril_indices_from(np.eye(2))
@@ -224,7 +224,7 @@ def tril_indices_from(arr: Array, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def triu_indices_from(arr: Array, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of the upper triangle of ``arr``.
+    """Return the row and column indices of the upper triangle of ``arr``.
 
     Example:
         >>> fnp.triu_indices_from(np.eye(2))
@@ -235,7 +235,7 @@ def triu_indices_from(arr: Array, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[np.ndarray, ...]:
-    """The positions on the main diagonal of an array of ``ndim`` axes of length ``n``.
+    """Return the indices of the main diagonal of an array of ``ndim`` axes of length ``n``.
 
     Example:
         >>> fnp.diag_indices(2)
@@ -245,10 +245,10 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[np.ndarray, ...]:
 
 
 def diag_indices_from(arr: Array) -> tuple[np.ndarray, ...]:
-    """The positions on the main diagonal of ``arr``, whose axes have one length.
+    """Return the indices of the main diagonal of ``arr``, whose axes must all have the same length.
 
     Raises:
-        ValueError: fewer than two axes, or different lengths.
+        ValueError: ``arr`` has fewer than two axes, or axes of different lengths.
 
     Example:
         >>> fnp.diag_indices_from(np.eye(2))

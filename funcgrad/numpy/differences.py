@@ -26,7 +26,7 @@ from funcgrad.typing import Array, ArrayLike, Axes, Scalar, Shape
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid", "unwrap"]
 
-_ABSENT: Any = np._NoValue  # as NumPy marks an argument that None would be a value of
+_ABSENT: Any = np._NoValue  # NumPy's mark of a missing argument for which None is a valid value
 
 
 def _part(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
@@ -34,7 +34,7 @@ def _part(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
 
 
 def _column(x: Array, axis: int, rank: int) -> Array:
-    """``x``, of one axis, along ``axis`` of so many."""
+    """Reshape a vector so that its elements are along ``axis`` of ``rank`` axes."""
     (n,) = backend.shape_of(x)
     return reshape(x, to=tuple([n if i == axis else 1 for i in range(rank)]))
 
@@ -44,17 +44,17 @@ def _steps(x: Array, axis: int) -> Array:
 
 
 def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike = _ABSENT, append: ArrayLike = _ABSENT) -> Array:
-    """The differences of neighbours along ``axis``, taken ``n`` times.
+    """Compute the differences of neighbours along ``axis``, ``n`` times.
 
     Args:
         a: an array.
-        n: how many times; 0 returns ``a``.
+        n: the number of times; 0 returns ``a``.
         axis: the axis.
-        prepend: a number or an array that is put before ``a`` first.
-        append: the same behind it.
+        prepend: a number or an array to put before ``a``, before the differences are taken.
+        append: a number or an array to put after ``a``, before the differences are taken.
 
     Raises:
-        ValueError: no axis; a negative ``n``.
+        ValueError: ``a`` has no axis, or ``n`` is negative.
         numpy.exceptions.AxisError: ``axis`` is out of range.
 
     Example:
@@ -88,15 +88,15 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike = _ABSENT,
 
 
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """The differences of neighbours in the flattened ``ary``.
+    """Compute the differences of neighbours in the flattened ``ary``.
 
     Args:
         ary: an array.
-        to_end: what to put behind the differences.
-        to_begin: what to put before them.
+        to_end: numbers to put after the differences.
+        to_begin: numbers to put before the differences.
 
     Raises:
-        TypeError: ``to_end`` or ``to_begin`` do not fit the dtype of ``ary``.
+        TypeError: the dtype of ``to_end`` or ``to_begin`` does not fit the dtype of ``ary``.
 
     Example:
         >>> fnp.ediff1d([[1, 2], [4, 8]], to_end=-1)
@@ -124,24 +124,24 @@ def _flat(x: Array) -> Array:
 
 
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: int = 1) -> Any:
-    """The gradient of samples on a grid: central differences inside, one-sided ones at the edges.
+    """Compute the gradient of samples on a grid, by central differences inside and one-sided ones at the edges.
 
-    Inside the error is of second order also where the spacing varies. The derivative flows to the samples
-    and to the spacings.
+    Inside, the error is of second order even if the spacing varies. The derivative flows to the samples and to
+    the spacings.
 
     Args:
         f: the samples.
-        varargs: the spacings: nothing for 1, one number for all axes, or for each axis a number or the
+        varargs: the spacings: none for a spacing of 1, one number for all axes, or for each axis a number or the
             coordinates of its grid points.
         axis: one axis or several, by default all.
         edge_order: the order of the error at the edges, 1 or 2.
 
     Returns:
-        The derivative along the axis; a tuple of them when there is not exactly one.
+        The derivative along the axis; a tuple of derivatives unless there is exactly one axis.
 
     Raises:
         ValueError: too few samples; coordinates of the wrong length or shape; an unknown ``edge_order``.
-        TypeError: the number of spacings does not fit.
+        TypeError: the number of spacings does not fit the number of axes.
 
     Example:
         >>> fnp.gradient([1.0, 2.0, 4.0, 7.0, 11.0])
@@ -168,7 +168,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
 
 
 def _spacings(given: Sequence[Array], shape: Shape, axes: tuple[int, ...]) -> Sequence[Array]:
-    """For each axis a number, or the distances of its grid points along that axis."""
+    """Return for each axis the spacing: a number, or the distances of its grid points along that axis."""
     if not given:
         return [1.0] * len(axes)
     if len(given) == 1 and not backend.shape_of(given[0]):
@@ -193,7 +193,7 @@ def _spacing(h: Array, shape: Shape, axis: int) -> Array:
 
 
 def _gradient_along(f: Array, h: Array, axis: int, edge_order: int) -> Array:
-    """The derivative along one axis, ``h`` being the distance of all grid points, or their distances."""
+    """Compute the derivative along one axis; ``h`` is the one spacing, or the distances of neighbouring points."""
     uniform = not backend.shape_of(h)
 
     def samples(*places: int) -> list[Array]:
@@ -228,25 +228,25 @@ def _weighted(weights: tuple[Array, ...], samples: list[Array]) -> Array:
 
 
 def _central(p: Array, q: Array) -> tuple[Array, Array, Array]:
-    """The derivative at a point with neighbours at the distances p and q: the weights of the three samples.
+    """Return the weights of three samples for the derivative at the middle one, ``p`` and ``q`` from its neighbours.
 
-    It is exact for parabolas, as is the one below.
+    These weights, and those of ``_one_sided``, are exact for parabolas.
     """
     return -q / (p * (p + q)), (q - p) / (p * q), p / (q * (p + q))
 
 
 def _one_sided(q: Array, p: Array) -> tuple[Array, Array, Array]:
-    """The same at the last of three points, q behind the second, which is p behind the first."""
+    """Return the weights for the derivative at the last of three points, at distances ``p``, then ``q``."""
     return q / (p * (p + q)), -(q + p) / (p * q), (2.0 * q + p) / (q * (p + q))
 
 
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """The integral of the samples ``y`` along ``axis`` by the trapezoidal rule.
+    """Compute the integral of the samples ``y`` along ``axis`` by the trapezoidal rule.
 
     Args:
         y: the samples.
-        x: where they were taken: along the axis, or for each of ``y``. The derivative flows to it too.
-        dx: their distance, when there is no ``x``.
+        x: the sample points, along the axis or for each element of ``y``. The derivative flows to ``x`` too.
+        dx: the distance of the sample points if ``x`` is not given.
         axis: the axis.
 
     Raises:
@@ -270,20 +270,20 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, *, period: Scalar = 2 * math.pi) -> Array:
-    """The phases ``p`` with whole periods added so that no step along ``axis`` exceeds half a period.
+    """Add whole periods to the phases ``p`` so that no step along ``axis`` exceeds half a period.
 
-    How many periods are added is constant between the jumps, so the derivative in ``p`` is the identity;
-    that in ``period`` is the number of periods added.
+    The number of periods added is constant between the jumps. The derivative in ``p`` is therefore the identity;
+    the derivative in ``period`` is the number of periods added.
 
     Args:
         p: phases, real numbers.
-        discont: the step from which on periods are added, by default (and at least) half a period.
+        discont: the smallest step at which periods are added, by default (and at least) half a period.
         axis: the axis.
         period: the length of a period.
 
     Raises:
-        ValueError: no axis.
-        TypeError: complex numbers.
+        ValueError: ``p`` has no axis.
+        TypeError: ``p`` is complex.
 
     Example:
         >>> fnp.unwrap([0, 2, 5, 7, 10], period=4)

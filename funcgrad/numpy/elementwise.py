@@ -1,7 +1,7 @@
 """Elementwise functions: arithmetic, powers, exponentials, angles, rounding, bits, comparisons, logic.
 
-Arguments broadcast against each other and promote as NumPy's do. With ``dtype`` the computation is done
-in that dtype. The derivative of ``|x|`` at 0 is 1, as JAX has it.
+Arguments broadcast and promote as in NumPy. ``dtype`` sets the dtype of the computation. The derivative of ``|x|``
+at 0 is 1, as in JAX.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ conjugate = conj
 
 @ufunc(np.float_power)
 def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``power``, computed in double precision at least. Integers may have negative powers.
+    """Compute ``power`` in double precision at least. Integers may have negative powers.
 
     Example:
         >>> fnp.float_power([1, 2], -2)
@@ -134,16 +134,16 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x1, x2 = as_value(x1), as_value(x2)
     if library_of(x1) is np and library_of(x2) is np:
-        wide = np.result_type(np.result_type(dtype_of(x1), np.float64), dtype_of(x2))  # all three: not with bfloat16
+        wide = np.result_type(np.result_type(dtype_of(x1), np.float64), dtype_of(x2))  # in one call bfloat16 fails
         x1, x2 = astype(x1, wide), astype(x2, wide)
     return arithmetic.float_power(x1, x2)
 
 
 @ufunc(np.sign)
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1 by the sign of ``x``; of complex numbers ``x / abs(x)``.
+    """Return -1, 0 or 1 by the sign of ``x``; for complex numbers return ``x / abs(x)``.
 
-    The derivative for real numbers is 0 everywhere. For complex numbers it is not, except at 0.
+    The derivative for real numbers is 0 everywhere. For complex numbers the derivative is 0 only at 0.
 
     Example:
         >>> fnp.sign([-2.0, 0.0, 3.0])
@@ -156,7 +156,7 @@ def sign(x: ArrayLike, /) -> Array:
 
 @ufunc(np.divmod)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """``(floor_divide(x1, x2), remainder(x1, x2))``.
+    """Compute ``(floor_divide(x1, x2), remainder(x1, x2))``.
 
     Example:
         >>> fnp.divmod(7.0, 3.0)
@@ -168,12 +168,12 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
 
 @ufunc(np.modf)
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
-    """The fractional and the integral part, both with the sign of ``x``.
+    """Return the fractional and the integral part, both with the sign of ``x``.
 
-    The derivative of the first is 1, at whole numbers too; of the second 0.
+    The derivative of the fractional part is 1, at whole numbers too; the derivative of the integral part is 0.
 
     Raises:
-        TypeError: complex numbers.
+        TypeError: ``x`` is complex.
 
     Example:
         >>> fnp.modf([1.5, -0.25])
@@ -184,10 +184,10 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
 
 @ufunc(np.frexp)
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """The mantissa, from 0.5 to 1 in size, and the exponent of 2, an integer, which has no derivative.
+    """Return the mantissa, of magnitude 0.5 to 1, and the exponent of 2, an integer without a derivative.
 
     Raises:
-        TypeError: complex numbers.
+        TypeError: ``x`` is complex.
 
     Example:
         >>> fnp.frexp([6.0, -0.5])
@@ -197,7 +197,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 
 def real(val: ArrayLike) -> Array:
-    """The real part.
+    """Return the real part.
 
     Example:
         >>> fnp.real([1 + 2j, 3.0])
@@ -208,7 +208,7 @@ def real(val: ArrayLike) -> Array:
 
 
 def imag(val: ArrayLike) -> Array:
-    """The imaginary part; of real numbers 0.
+    """Return the imaginary part, which is 0 for real numbers.
 
     Example:
         >>> fnp.imag([1 + 2j, 3.0])
@@ -218,13 +218,13 @@ def imag(val: ArrayLike) -> Array:
     made = imaginary_part(val)
     if dtype_of(val).kind == "c" or (isinstance(val, Tracer) and is_number(val)):
         return made
-    return locked(made)  # as the zeros are that NumPy gives for an array
+    return locked(made)  # the zeros that NumPy returns for a real array are read-only too
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The argument of complex numbers in radians, or in degrees with ``deg=True``.
+    """Return the argument of complex numbers in radians, or in degrees with ``deg=True``.
 
-    The derivative at 0 is NaN; for real numbers, where the angle is 0 or pi, it is 0.
+    The derivative at 0 is NaN. For real numbers, whose angle is 0 or pi, the derivative is 0.
 
     Example:
         >>> fnp.angle([1.0, 1j], deg=True)
@@ -311,7 +311,7 @@ degrees = table.unary(np.degrees, elementwise.degrees, "Radians as degrees.", "f
 
 
 def sinc(x: ArrayLike) -> Array:
-    """``sin(pi x) / (pi x)``, and 1 at 0. The derivatives at 0 are exact, to any order.
+    """Compute ``sin(pi x) / (pi x)``, which is 1 at 0. The derivatives at 0 are exact, to any order.
 
     Example:
         >>> fnp.sinc([0.0, 0.5])
@@ -361,7 +361,7 @@ lcm = table.binary(np.lcm, comparison.lcm, "The least common multiple of integer
 
 
 def fix(x: ArrayLike, out: Any = None) -> Array:
-    """The nearest whole number towards 0.
+    """Round to the nearest whole number towards 0.
 
     Example:
         >>> fnp.fix([1.5, -1.5])
@@ -371,7 +371,7 @@ def fix(x: ArrayLike, out: Any = None) -> Array:
 
 
 def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
-    """``a`` rounded to so many decimals, of two to the even one; negative ``decimals`` round to tens, hundreds.
+    """Round ``a`` to ``decimals``, ties to even; negative ``decimals`` round to tens, hundreds, and so on.
 
     Example:
         >>> fnp.round([0.125, 12.5], 2), fnp.round(12.5, -1)
@@ -416,7 +416,7 @@ signbit = table.unary(np.signbit, comparison.signbit, "Where the sign bit is set
 
 
 def isneginf(x: ArrayLike, out: Any = None) -> Array:
-    """Where ``x`` is minus infinity.
+    """Return where ``x`` is minus infinity.
 
     Example:
         >>> fnp.isneginf([1.0, -float("inf")])
@@ -426,7 +426,7 @@ def isneginf(x: ArrayLike, out: Any = None) -> Array:
 
 
 def isposinf(x: ArrayLike, out: Any = None) -> Array:
-    """Where ``x`` is plus infinity.
+    """Return where ``x`` is plus infinity.
 
     Example:
         >>> fnp.isposinf([1.0, -float("inf")])
@@ -436,7 +436,7 @@ def isposinf(x: ArrayLike, out: Any = None) -> Array:
 
 
 def isreal(x: ArrayLike) -> Array:
-    """Where the imaginary part is 0.
+    """Return where the imaginary part is 0.
 
     Example:
         >>> fnp.isreal([1.0, 1j])
@@ -446,7 +446,7 @@ def isreal(x: ArrayLike) -> Array:
 
 
 def iscomplex(x: ArrayLike) -> Array:
-    """Where the imaginary part is not 0.
+    """Return where the imaginary part is not 0.
 
     Example:
         >>> fnp.iscomplex([1.0, 1j])
@@ -456,7 +456,7 @@ def iscomplex(x: ArrayLike) -> Array:
 
 
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
-    """Where ``abs(a - b) <= atol + rtol * abs(b)``, with ``equal_nan`` also where both are NaN.
+    """Return where ``abs(a - b) <= atol + rtol * abs(b)`` holds, with ``equal_nan`` also where both are NaN.
 
     Example:
         >>> fnp.isclose([1.0, 1.1], 1.0000001)
@@ -465,7 +465,7 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08
     if is_plain(rtol, atol):
         return comparison.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
     a, b = as_value(a), as_value(b)
-    with np.errstate(invalid="ignore"):  # of what is infinite
+    with np.errstate(invalid="ignore"):  # differences of infinities are invalid
         near = comparison.less_equal(arithmetic.absolute(a - b), atol + rtol * arithmetic.absolute(b))
     near = comparison.logical_or(comparison.logical_and(near, comparison.isfinite(b)), comparison.equal(a, b))
     missing = comparison.logical_and(comparison.isnan(a), comparison.isnan(b))
@@ -473,13 +473,13 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08
 
 
 def _everywhere(x: Array) -> Any:
-    """Whether every element is true: a Python bool, unless a vmap or JAX holds the answer back."""
+    """Return whether every element is true, as a Python bool, unless the answer is a batch or abstract in JAX."""
     answer = reduce_all(x, axis=all_axes(len(shape_of(x))))
     return bool(answer) if type(answer) is np.bool_ else answer
 
 
 def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether ``isclose`` everywhere.
+    """Return whether ``isclose`` holds everywhere.
 
     Example:
         >>> fnp.allclose([1.0, 1.1], 1.0000001)
@@ -489,7 +489,7 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-0
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
-    """Whether two arrays have the same shape and equal elements, with ``equal_nan`` NaN being equal to NaN.
+    """Return whether two arrays have the same shape and equal elements; with ``equal_nan``, NaN equals NaN.
 
     Example:
         >>> fnp.array_equal([1.0, 2.0], [1.0, 2.0])

@@ -1,4 +1,4 @@
-"""Public functions as rows of a table: arguments, one line, and an example of what it gives."""
+"""Helpers that define public functions as rows of a table: arguments, a line of text, an example and its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: How the names that examples use come into them, but for those that all examples know: see ``conftest.py``.
+#: Import lines for names in examples; names that all examples know are in ``conftest.py``.
 IMPORTS = {
     "fft": "from funcgrad.scipy import fft",
     "jvp": "from funcgrad import jvp",
@@ -21,7 +21,7 @@ IMPORTS = {
 
 
 def documented(text: str, example: str, shows: str) -> str:
-    r"""A docstring: ``text``, then a section with ``example``, an expression, and with what that ``shows``.
+    r"""Return a docstring: ``text``, then a section with the expression ``example`` and its result ``shows``.
 
     Example:
         >>> documented("The sum.", "np.add(1, 2)", "3").split("\n")[2:]
@@ -33,7 +33,7 @@ def documented(text: str, example: str, shows: str) -> str:
 
 
 def named(fun: F, module: str, name: str, doc: str) -> F:
-    """``fun`` as the function ``name`` of ``module``, with ``doc`` for its documentation.
+    """Make ``fun`` the function ``name`` of ``module``, with ``doc`` as its docstring.
 
     Example:
         >>> fun = named(lambda x: x, "here", "same", "What is given.")
@@ -45,7 +45,7 @@ def named(fun: F, module: str, name: str, doc: str) -> F:
 
 
 def like(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Let a function that passes its arguments on have those of ``model``, for readers, editors and type checkers.
+    """Give a function that passes its arguments on the signature of ``model``, for editors and type checkers.
 
     Example:
         >>> def scaled(x, factor=2.0):
@@ -64,9 +64,9 @@ def like(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
 
 
 def rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
-    """What makes the functions ``template(name, ...)`` of a table, from a row for each.
+    """Return the function that makes from each row of a table a function that calls ``template(name, ...)``.
 
-    A row has the name, what there is to say, an example, what that shows, and defaults other than the template's.
+    A row holds the name, the text, an example, the result of the example, and defaults that differ from the template.
 
     Example:
         >>> @rows
@@ -82,7 +82,7 @@ def rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P
 
     def row(name: str, text: str, example: str, shows: str, **defaults: Any) -> Callable[P, R]:
         own = [p.replace(default=defaults.get(p.name, p.default)) for p in parameters]
-        code = given.__code__.replace(co_name=name, co_qualname=name)  # the name that errors say
+        code = given.__code__.replace(co_name=name, co_qualname=name)  # the name in error messages
         fixed = tuple([p.default for p in own if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY])
         compute = FunctionType(code, given.__globals__, name, fixed, given.__closure__)
         compute.__kwdefaults__ = given.__kwdefaults__
@@ -99,9 +99,9 @@ def rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P
 
 
 def stub(module: str, call: str, doc: str) -> Any:
-    """A function of ``module`` that does nothing, with the name and the arguments of ``call``: ``"sici(x)"``.
+    """Make a function of ``module`` that does nothing, with the name and arguments of ``call``, as ``"sici(x)"``.
 
-    Behind an arrow stands what it returns where that is not one array.
+    An arrow in ``call`` precedes the type of the result, unless the result is one array.
 
     Example:
         >>> from inspect import signature

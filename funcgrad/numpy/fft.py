@@ -1,8 +1,8 @@
-"""Discrete Fourier transforms, as ``numpy.fft`` has them.
+"""Discrete Fourier transforms, with the interface of ``numpy.fft``.
 
-All are linear. The derivative costs what the transform costs: the transpose of a fast Fourier transform
-is one more. ``norm`` says which direction is scaled: "backward" divides the inverse transforms by n,
-"forward" the others, "ortho" all of them by the square root of n.
+All transforms are linear. A derivative costs as much as the transform, because the transpose of a fast Fourier
+transform is another one. ``norm`` chooses which direction is scaled: "backward" divides the inverse transforms
+by n, "forward" divides the forward transforms by n, "ortho" divides both by the square root of n.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
 
 
 def _norm(norm: str | None) -> str:
-    """``norm`` by its full name."""
+    """Check ``norm``, and return "backward" for None."""
     if norm is None:
         return "backward"
     if norm not in prim.NORMS:
@@ -46,7 +46,7 @@ def _norm(norm: str | None) -> str:
 
 
 def _along(operation: Callable[..., Array], a: Array, n: Any, axis: int, norm: str | None) -> Array:
-    """One transform along one axis; without ``n`` of as many entries as there are, or were before ``rfft``."""
+    """Transform along one axis; ``n`` defaults to the length of the axis, or for ``irfft`` to that before ``rfft``."""
     shape = backend.shape_of(a)
     along = one_axis(axis, len(shape))
     if n is None:
@@ -58,9 +58,9 @@ def _along(operation: Callable[..., Array], a: Array, n: Any, axis: int, norm: s
 
 
 def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[tuple[int, Any]]:
-    """The axes to transform, each with its number of entries.
+    """Return the axes to transform, each with its number of entries.
 
-    ``of_reals`` names a transform to or from real numbers, whose last axis is another.
+    ``of_reals`` names a transform to or from real numbers: it needs an axis, and "irfftn" has its own default length.
     """
     lengths = None if s is None else list(s)
     if axes is None:
@@ -86,23 +86,23 @@ def _deprecated(message: str) -> None:
 
 
 class AlongOne(Protocol):
-    """A transform along one axis."""
+    """Type of a transform along one axis."""
 
     def __call__(self, a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
-        """Compute it."""
+        """Compute the transform."""
 
 
 class AlongSeveral(Protocol):
-    """A transform along several axes."""
+    """Type of a transform along several axes."""
 
     def __call__(self, a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: Any = None) -> Array:
-        """Compute it."""
+        """Compute the transform."""
 
 
 def _computed(name: str, traced: Callable[..., Array], a: ArrayLike, *options: Any) -> Array:
-    """The transform of NumPy's arrays by NumPy, of others by ``traced``."""
+    """Compute the transform, of NumPy's arrays by NumPy and of other arrays by ``traced``."""
     a = as_value(a)
-    # of no entries NumPy 2.4 makes arbitrary real numbers
+    # NumPy 2.4 returns arbitrary real numbers for an empty array
     numpys = is_numpys(a) and not (name in _TO_REALS and np.size(a) == 0)
     return getattr(np.fft, name)(a, *options) if numpys else traced(a, *options)
 
@@ -237,17 +237,17 @@ def _count(n: Any) -> int:
 
 
 def fftfreq(n: int, d: Scalar = 1.0, device: Any = None, *, dtype: Any = None) -> Array:
-    """The frequencies that ``fft`` of ``n`` samples has, in its order; the derivative flows to ``d``.
+    """Return the frequencies of the entries of ``fft`` of ``n`` samples; the derivative flows to ``d``.
 
     Args:
         n: the number of samples.
         d: the distance between samples.
-        device: as NumPy.
+        device: as in NumPy.
         dtype: a real floating dtype, by default float64.
 
     Raises:
         ValueError: ``n`` is not an integer.
-        TypeError: ``dtype`` is not one of real floating numbers.
+        TypeError: ``dtype`` is not a real floating dtype.
 
     Example:
         >>> fnp.fft.fftfreq(4, 0.5)
@@ -260,7 +260,7 @@ def fftfreq(n: int, d: Scalar = 1.0, device: Any = None, *, dtype: Any = None) -
 
 
 def rfftfreq(n: int, d: Scalar = 1.0, device: Any = None, *, dtype: Any = None) -> Array:
-    """The frequencies that ``rfft`` of ``n`` samples has; arguments as for ``fftfreq``.
+    """Return the frequencies of the entries of ``rfft`` of ``n`` samples; arguments as for ``fftfreq``.
 
     Example:
         >>> fnp.fft.rfftfreq(4, 0.5)
@@ -290,7 +290,7 @@ def _shifted(x: ArrayLike, axes: Axes, sign: int) -> Array:
 
 
 def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
-    """``x`` rolled by half its length, so that frequency 0 stands in the middle.
+    """Roll ``x`` by half its length, so that frequency 0 is in the middle.
 
     Args:
         x: an array.
@@ -304,7 +304,7 @@ def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
 
 
 def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
-    """The inverse of ``fftshift``, from which it differs when a length is odd; arguments as there.
+    """Invert ``fftshift``; the two differ if a length is odd; arguments as for ``fftshift``.
 
     Example:
         >>> fnp.fft.ifftshift([-1, 0, 1])

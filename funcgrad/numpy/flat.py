@@ -1,4 +1,4 @@
-"""``x.flat``: the elements of an array one after the other, to read and to write, as NumPy's ``flatiter`` has them."""
+"""``x.flat``: an iterator over the elements of an array, for reading and writing, like NumPy's ``flatiter``."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _operator(operation: Callable[[Any, Any], Any]) -> Callable[[Flat, Any], Any
 
 
 class Flat(Proxy):
-    """The elements of ``x`` in C order. A tracer's ``flat``.
+    """Iterator over the elements of ``x`` in C order; the attribute ``flat`` of a tracer.
 
-    It is an iterator. What it reads is a copy; writing to it writes to ``x``. NumPy's functions take it for the array
-    of all elements.
+    Reading returns copies; writing to the iterator writes to ``x``. NumPy's functions treat the iterator as the
+    flattened array.
     """
 
     __slots__ = ("_base", "_next")
@@ -45,7 +45,7 @@ class Flat(Proxy):
 
     @property
     def base(self) -> Tracer:
-        """The array."""
+        """The array whose elements are iterated over."""
         return self._base
 
     @property
@@ -63,7 +63,7 @@ class Flat(Proxy):
         return (rest, *found[::-1]) if self._base.shape else ()
 
     def whole(self) -> Array:
-        """A copy of all elements in one row."""
+        """Return a flattened copy of the array."""
         return copy(ravel(self._base))
 
     copy = whole
@@ -82,7 +82,7 @@ class Flat(Proxy):
         return getitem(self._base, index)
 
     def _number(self, key: Any) -> int | None:
-        """The position that ``key`` names from 0, None where it may name several."""
+        """Return the non-negative position that ``key`` names, or None if ``key`` may name several."""
         if type(key) is tuple:
             if len(key) > 1:
                 raise IndexError(
@@ -97,7 +97,7 @@ class Flat(Proxy):
         return int(key) % n
 
     def __getitem__(self, key: Any) -> Array:
-        self._next = 0  # as NumPy's does
+        self._next = 0  # NumPy's flatiter is reset too
         number = self._number(key)
         if number is None:
             found = getitem(ravel(self._base), _as_key(key))
@@ -128,7 +128,7 @@ class Flat(Proxy):
         write_places(self._base, np.arange(len(self))[key], value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.whole(), dtype)  # refused where anything is traced
+        return np.asarray(self.whole(), dtype)  # raises if an element is traced
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return getattr(ufunc, method)(*_unwrapped(inputs), **kwargs)
@@ -165,7 +165,7 @@ def _unwrapped(args: Any) -> Any:
 
 
 def write_flat(x: Tracer, values: Any) -> None:
-    """``x.flat = values``: again from the start where they do not suffice."""
+    """Do ``x.flat = values``; repeat ``values`` from the start if they are too few."""
     if not x.shape:
         set_item(x, (), values)
         return

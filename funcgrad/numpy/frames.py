@@ -1,4 +1,4 @@
-"""Tables and columns of pandas with traced values: products, windows, containers. Imported when pandas has been."""
+"""Tables and columns of pandas with traced values: products, windows, pytrees. Imported only after pandas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
 
 pd: Any = import_module("pandas")
 
-#: Where a table says what stands in the place of its numbers, which is none of them.
+#: Key in ``attrs`` under which a table keeps leaves that are not arrays.
 _LEAF = "⟨leaf⟩"
 
 
@@ -27,10 +27,10 @@ _LEAF = "⟨leaf⟩"
 
 
 class _Table:
-    """What a table has that traced values are in, or beside: products, and its values as an array."""
+    """Mixin for tables that hold traced values or are combined with them: matrix products."""
 
     def dot(self, other: Any) -> Any:
-        """The matrix product, with pandas' labels."""
+        """Compute the matrix product, with pandas' labels."""
         left, right = _aligned(self, other)
         if not (_holds_traced(left) or _holds_traced(right)):
             return super().dot(other)  # type: ignore[misc]
@@ -54,7 +54,7 @@ class _Table:
 
 
 def _beside(name: str) -> Callable[..., Any]:
-    """A method that computes with an array by an operator: a traced one gets the labels of the table's axis first."""
+    """Return the arithmetic method ``name``, which gives a traced array the labels of the table's axis first."""
 
     def method(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(other, Tracer) and fnp.ndim(other):
@@ -74,10 +74,10 @@ for _method in ["multiply", "subtract", "divide", "lt", "le", "gt", "ge", "eq", 
 
 
 class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
-    """A series that traced values are in, or beside."""
+    """Series that holds traced values or is combined with them."""
 
     def rolling(self, window: Any, min_periods: Any = None, **kwargs: Any) -> Any:
-        """The windows of so many numbers."""
+        """Return the windows of ``window`` numbers."""
         if not _holds_traced(self):
             return super().rolling(window, min_periods, **kwargs)
         if not isinstance(window, int) or min_periods not in (None, window) or any(kwargs.values()):
@@ -93,19 +93,19 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
 
 
 class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
-    """A frame that traced values are in, or beside."""
+    """Frame that holds traced values or is combined with them."""
 
     _constructor = property(lambda self: TracedFrame)
     _constructor_sliced = property(lambda self: TracedSeries)
     values = property(lambda self: values(self))
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """The values as one array, which is traced where columns are."""
+        """Return the values as one array, which is traced if a column is."""
         return values(self) if _holds_traced(self) else super().to_numpy(*args, **kwargs)
 
 
 class _Windows:
-    """The windows of a traced series, with the reductions that pandas has of them."""
+    """Windows of a traced series, with pandas' reductions."""
 
     def __init__(self, series: Any, window: int) -> None:
         self.series, self.window = series, window
@@ -131,7 +131,7 @@ _WINDOWED: dict[str, Callable[..., Any]] = {
 
 
 def open_to_traced(table: Any) -> Any:
-    """A table of pandas as one whose products take traced values."""
+    """Convert a table of pandas to one whose products take traced values."""
     if isinstance(table, _Table) or type(table) not in (pd.Series, pd.DataFrame):
         return table
     return (TracedSeries if table.ndim == 1 else TracedFrame)(table)
@@ -144,7 +144,7 @@ def _holds_traced(x: Any) -> bool:
 
 
 def values(x: Any) -> Any:
-    """The values of a table, or of an array, without labels."""
+    """Return the values of a table or an array, without labels."""
     if isinstance(x, pd.DataFrame):
         if not _holds_traced(x):
             return pd.DataFrame(x).to_numpy()
@@ -154,7 +154,7 @@ def values(x: Any) -> Any:
 
 
 def labelled(found: Any, *ends: Any) -> Any:
-    """A traced array as a series or a frame with these labels along its axes; a number as it is."""
+    """Convert a traced array to a series or a frame with these labels along its axes; return a number unchanged."""
     if not ends:
         return found
     made = of_traced(found)
@@ -166,10 +166,10 @@ def labelled(found: Any, *ends: Any) -> Any:
 
 
 def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
-    """Both factors of a product in the same order of labels.
+    """Return both factors of a product with their labels in the same order.
 
     Raises:
-        ValueError: they have others.
+        ValueError: the factors have different labels.
     """
     if not isinstance(right, (pd.Series, pd.DataFrame)):
         return left, right
@@ -185,14 +185,14 @@ def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _numbers(series: Any) -> Any:
-    """What is the leaf of a series."""
+    """Return the leaf of a series."""
     if _LEAF in series.attrs:
         return series.attrs[_LEAF]
     return series.array.held._val if isinstance(series.array, TracedColumn) else series.to_numpy()
 
 
 def _series(leaf: Any, index: Any, name: Any) -> Any:
-    """The series with this leaf."""
+    """Return the series with this leaf."""
     if isinstance(leaf, Tracer):
         return TracedSeries(TracedColumn(leaf), index, name=name)
     if hasattr(leaf, "ndim"):
@@ -240,18 +240,18 @@ def _to_frame(static: Any, leaves: Any) -> Any:
 
 
 def join() -> None:
-    """Let tables of pandas be containers."""
+    """Register tables of pandas as pytrees."""
     for series, frame in ((pd.Series, pd.DataFrame), (TracedSeries, TracedFrame)):
         tree.register_pytree_node(series, _of_series, _to_series)
         tree.register_pytree_node(frame, _of_frame, _to_frame)
 
 
 def of_traced(x: Any) -> Any:
-    """A traced array as what pandas makes a column, or a table, of."""
+    """Convert a traced array to a column, or an array of two axes to a table."""
     return TracedColumn(x) if x.ndim == 1 else TracedFrame({i: TracedColumn(x[:, i]) for i in range(x.shape[1])})
 
 
-#: What a reduction of pandas is called in NumPy, and which arguments it passes on.
+#: Reductions of pandas by name: functions of an array of numbers and of pandas' options.
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
     **{name: lambda x, name=name, **kwargs: getattr(fnp, name)(x) for name in ("sum", "mean", "prod", "min", "max")},
     "median": lambda x, **kwargs: fnp.median(x),
@@ -261,7 +261,7 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "skew": lambda x, **kwargs: _moment(x, 3) * np.sqrt(len(x) * (len(x) - 1)) / (len(x) - 2),
     "kurt": lambda x, **kwargs: _excess(_moment(x, 4), len(x)),
 }
-#: What sums up the rows so far, and what stands for a number that is missing.
+#: Cumulative functions of pandas by name, each with the neutral number that replaces a missing number.
 _ACCUMULATIONS: dict[str, tuple[Callable[[Any], Any], float]] = {
     "cumsum": (fnp.cumsum, 0.0),
     "cumprod": (fnp.cumprod, 1.0),
@@ -276,12 +276,12 @@ def _moment(x: Any, order: int) -> Any:
 
 
 def _excess(moment: Any, n: int) -> Any:
-    """The kurtosis that pandas gives, from the fourth standardized moment of ``n`` numbers."""
+    """Compute pandas' kurtosis from the fourth standardized moment of ``n`` numbers."""
     return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * moment - 3 * (n - 1))
 
 
 class TracedDtype(pd.api.extensions.ExtensionDtype):  # type: ignore[misc]
-    """The type of a column of traced numbers."""
+    """Dtype of a column of traced numbers."""
 
     name, kind, type = "traced", "f", np.float64
     na_value = np.nan
@@ -289,12 +289,12 @@ class TracedDtype(pd.api.extensions.ExtensionDtype):  # type: ignore[misc]
 
     @classmethod
     def construct_array_type(cls) -> Any:
-        """The class of such columns."""
+        """Return the class of such columns."""
         return TracedColumn
 
 
 class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
-    """A column of traced numbers, as pandas asks for: see ``pandas.api.extensions.ExtensionArray``.
+    """Column of traced numbers, with pandas' interface ``pandas.api.extensions.ExtensionArray``.
 
     Args:
         value: a traced array with one axis.
@@ -320,7 +320,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         return len(self.held)
 
     def __getattr__(self, name: str) -> Any:
-        """Methods of arrays, for programs that ask a series for its values."""
+        """Look up a method of arrays, for programs that use the values of a series."""
         if name.startswith("_") or name == "held":
             raise AttributeError(name)
         return getattr(self.held._val, name)
@@ -335,11 +335,11 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         self.held = Held(made)
 
     def isna(self) -> Any:
-        """Where numbers are missing: where they are not numbers."""
+        """Return where numbers are missing, that is, NaN."""
         return _shared_truth(fnp.isnan(self.held._val))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
-        """The numbers at some places; at -1 a number to fill in."""
+        """Return the numbers at ``indices``; with ``allow_fill``, -1 yields ``fill_value``, by default NaN."""
         indices = np.asarray(indices)
         found = self.held._val[indices]
         if allow_fill and (indices < 0).any():
@@ -347,7 +347,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         return TracedColumn(found)
 
     def copy(self) -> Any:
-        """Another column of the same numbers."""
+        """Return another column of the same numbers."""
         return TracedColumn(self.held)
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
@@ -367,9 +367,9 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
     ) -> Any:
-        """A reduction of the numbers of each group."""
+        """Reduce the numbers of each group."""
         if how not in _REDUCTIONS:
-            raise NotImplementedError(how)  # pandas goes on with the groups one by one
+            raise NotImplementedError(how)  # then pandas computes the groups one by one
         return TracedColumn(
             fnp.stack([TracedColumn(self.held._val[ids == i])._reduce(how, **kwargs) for i in range(ngroups)])
         )
@@ -382,11 +382,11 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         return np.asarray(concrete(self.held._val, "series.argsort()"))
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
-        """The traced array."""
+        """Return the traced array."""
         return self.held._val
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """The column in another precision; as objects its numbers, each traced."""
+        """Convert the column to another precision, or to an object array of its numbers, each traced."""
         if isinstance(dtype, TracedDtype):
             return self.copy() if copy else self
         if np.dtype(dtype) == object:
@@ -405,10 +405,10 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
 
 
 def _shared_truth(x: Any) -> Any:
-    """Truth values as an ndarray; in a ``vmap`` those that all examples share.
+    """Return truth values as an ndarray, False for abstract ones; all examples of a ``vmap`` must share them.
 
     Raises:
-        ConcretizationError: they differ between examples.
+        ConcretizationError: the truth values differ between examples.
     """
     bottom = x
     while isinstance(bottom, Tracer):
@@ -432,7 +432,7 @@ def _column(found: Any) -> Any:
 
 
 def _without_missing(apply: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """``apply(*args)``; numbers that are missing, which pandas leaves out, take no part in derivatives."""
+    """Compute ``apply(*args)``; missing numbers, which pandas leaves out, get no derivative."""
     found = apply(*args, **kwargs)
     if not isinstance(found, Tracer) or found.dtype.kind not in "fc":
         return found

@@ -1,6 +1,6 @@
-"""Functions that take functions: along axes, in pieces, element by element; iterators over elements.
+"""Functions that apply functions along axes, in pieces or element by element; iterators over elements.
 
-The functions they take are run as they are, so they may branch and loop as they like, and they may hold traced values.
+The given functions run as ordinary Python, so they may branch and loop, and they may hold traced values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "frompyfunc", 
 
 
 def _gathered(results: Sequence[Array], loop: Shape, dtype: Any) -> Array:
-    """Results of calls, one for each place of ``loop``, as one array of shape (*loop, *their own)."""
+    """Join the results of calls, one for each index of ``loop``, to one array of shape (*loop, *shape of a result)."""
     if any(backend.namespace_of(r) is not np for r in results):
         made = stack(*[converted(r, dtype) for r in results], axis=0)
         return reshape(made, to=(*loop, *backend.shape_of(results[0])))
@@ -46,10 +46,10 @@ def _gathered(results: Sequence[Array], loop: Shape, dtype: Any) -> Array:
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """``func1d`` of every vector along ``axis``; what it returns takes the place of that axis.
+    """Apply ``func1d`` to every vector along ``axis``; the axes of its result replace that axis.
 
-    The derivative flows to ``arr``, to further arguments, and to what ``func1d`` holds. As in NumPy the dtype is that
-    of the first result.
+    The derivative flows to ``arr``, to further arguments, and to traced values that ``func1d`` holds. The dtype is
+    that of the first result, as in NumPy.
 
     Args:
         func1d: a function of an array of one axis, and of the further arguments.
@@ -59,7 +59,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
         **kwargs: further arguments.
 
     Raises:
-        ValueError: there is no vector, or results of different shapes.
+        ValueError: there is no vector, or the results have different shapes.
 
     Example:
         >>> fnp.apply_along_axis(lambda v: v[0] * v[-1], 1, [[1.0, 2.0], [3.0, 4.0]])
@@ -78,10 +78,10 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: Any) -> Array:
-    """``func(a, axis)`` for one axis after the other; an axis that it takes away stays with length 1.
+    """Apply ``func(a, axis)`` for one axis after the other; an axis that ``func`` removes stays with length 1.
 
     Raises:
-        ValueError: ``func`` returns neither as many axes nor one fewer.
+        ValueError: the result of ``func`` has neither as many axes as ``a`` nor one fewer.
 
     Example:
         >>> fnp.apply_over_axes(fnp.sum, [[1.0, 2.0], [3.0, 4.0]], (0, 1))
@@ -104,7 +104,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: Any) ->
 
 
 def _conditions(condlist: Any, rank: int, functions: int) -> list[Array]:
-    """The conditions of ``piecewise`` as arrays, with the one that holds where no other does."""
+    """Return the conditions of ``piecewise`` as arrays, with the default condition if there is one more function."""
     single = not hasattr(condlist, "__len__") or (hasattr(condlist, "shape") and not condlist.shape)
     if single or (rank and not isinstance(condlist[0], (list, np.ndarray)) and not getattr(condlist[0], "shape", ())):
         condlist = [condlist]
@@ -121,7 +121,7 @@ def _conditions(condlist: Any, rank: int, functions: int) -> list[Array]:
 
 
 def _known(condition: Array) -> Any:
-    """A condition as an ndarray; None where it differs between the examples of a ``vmap``, or JAX traces it."""
+    """Return a condition as an ndarray, or None if it differs between examples of a ``vmap`` or JAX traces it."""
     try:
         return np.asarray(condition)
     except TypeError:
@@ -130,23 +130,22 @@ def _known(condition: Array) -> Any:
 
 
 def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    """For each element what the last condition that holds there demands: a function of it, or a number.
+    """Evaluate for each element the function or number that belongs to the last condition that holds there.
 
-    A function is called with the elements that it is for, so that no other can spoil the derivative: there is no NaN
-    from a branch that is not taken. Only where a condition is not known (in a ``vmap`` over it, under ``jax.jit``)
-    is it called with as many elements as ``x`` has, ones in place of those that it is not for. The derivative flows
-    to ``x``, to numbers in ``funclist``, to further arguments and to what the functions hold. As in NumPy the dtype
-    is that of ``x``.
+    Each function is called with its own elements only, so a branch that is not taken cannot make the derivative NaN.
+    If a condition is not known (in a ``vmap`` over it, under ``jax.jit``), its function is called with as many
+    elements as ``x`` has, with ones in place of other functions' elements. The derivative flows to ``x``, to numbers
+    in ``funclist``, to further arguments and to traced values that the functions hold. The dtype is that of ``x``.
 
     Args:
         x: the elements.
         condlist: boolean arrays of the shape of ``x``.
-        funclist: a function or number for each condition; one more for where none holds, else it is 0 there.
+        funclist: a function or number for each condition; one more is the default where none holds, else 0.
         *args: further arguments of the functions.
         **kw: further arguments of the functions.
 
     Raises:
-        ValueError: the wrong number of functions.
+        ValueError: the number of functions is wrong.
         InputError: ``x`` are integers and a result is traced, which would lose its derivative.
 
     Example:
@@ -183,7 +182,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
 
 
 def _core_axes(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """The names of the axes of each argument and result."""
+    """Return the names of the axes of each argument and of each result."""
     ins, outs = (
         [tuple(filter(None, term.split(","))) for term in re.findall(r"\(([^)]*)\)", side)]
         for side in "".join(signature.split()).split("->")
@@ -192,11 +191,11 @@ def _core_axes(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, .
 
 
 class _Traced(Exception):  # noqa: N818  (a signal, not an error)
-    """A function of plain values returned a traced one, which it held."""
+    """Signal that a function of plain values returned a traced value, which it held."""
 
 
 class _Guarded:
-    """A function, but where it returns a traced value it raises ``_Traced`` instead of handing it to NumPy."""
+    """Wrapper of a function that raises ``_Traced`` instead of returning a traced value to NumPy."""
 
     def __init__(self, pyfunc: Callable[..., Any]) -> None:
         self.pyfunc = pyfunc
@@ -209,24 +208,24 @@ class _Guarded:
 
 
 class vectorize:  # noqa: N801  (NumPy's name)
-    """A function of numbers as a function of arrays, called element by element, with broadcasting.
+    """Version for arrays of a function of numbers, which is called element by element, with broadcasting.
 
-    It is for functions that cannot be given arrays: those that branch on their argument, for example. Of plain values
-    the result is NumPy's. With traced arguments, or where the function holds traced values, the same loop runs over
-    their elements: slow, but all derivatives flow. A function that can be given arrays is better called with one, or
-    through ``vmap``.
+    Use ``vectorize`` for functions that cannot take arrays, such as functions that branch on their argument. For plain
+    values the result is NumPy's. If arguments are traced, or the function holds traced values, the same loop runs
+    over their elements: this is slow, but all derivatives flow. If a function can take arrays, call it with an array
+    or use ``vmap`` instead.
 
     Args:
-        pyfunc: the function; left out where this is a decorator with arguments.
+        pyfunc: the function; left out if ``vectorize`` is used as a decorator with arguments.
         otypes: the dtypes of the results, as a string of type codes or a list; by default those of the first call.
         doc: a docstring.
         excluded: positions and names of arguments that are passed on whole.
-        cache: whether the first call, which tells the dtypes, is not repeated; traced ones never are.
+        cache: whether to reuse the result of the first call, which tells the dtypes; always for traced values.
         signature: such as "(m,n),(n)->(m)", for a function of arrays with these axes; further axes are looped over.
 
     Raises:
-        TypeError: not a function, or not as many arguments as the signature names.
-        ValueError: shapes that do not fit each other or the signature; no element, and no ``otypes``.
+        TypeError: ``pyfunc`` is not callable, or the signature names another number of arguments.
+        ValueError: shapes do not fit each other or the signature; or there is no element and no ``otypes``.
 
     Example:
         >>> @fnp.vectorize
@@ -247,7 +246,7 @@ class vectorize:  # noqa: N801  (NumPy's name)
     ) -> None:
         self.pyfunc = pyfunc
         self._options = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
-        callee = _Guarded(pyfunc) if callable(pyfunc) else pyfunc  # what is neither, NumPy refuses
+        callee = _Guarded(pyfunc) if callable(pyfunc) else pyfunc  # NumPy refuses what is not callable
         self._plain: Any = np.vectorize(callee, **self._options)
         self.otypes = self._plain.otypes
         self.excluded: set[Any] = self._plain.excluded
@@ -258,7 +257,7 @@ class vectorize:  # noqa: N801  (NumPy's name)
             self.__name__ = pyfunc.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results for every element of the arguments."""
+        """Compute the results for every element of the arguments."""
         if not callable(self.pyfunc):
             return type(self)(*args, **{**self._options, **kwargs})
         if is_plain(args, tuple(kwargs.values())):
@@ -279,7 +278,7 @@ class vectorize:  # noqa: N801  (NumPy's name)
         return self._looped(call, list(looped.values()))
 
     def _looped(self, call: Callable[[Iterable[Any]], Any], values: list[Array]) -> Any:
-        """``call`` for each place of the loop, and the results as arrays."""
+        """Run ``call`` for each index of the loop; return the results as arrays."""
         ins, outs = ([()] * len(values), None) if self.signature is None else _core_axes(self.signature)
         sizes: dict[str, int] = {}
         loop, elements = _elements(values, ins, sizes)
@@ -311,7 +310,7 @@ class vectorize:  # noqa: N801  (NumPy's name)
 def _elements(
     values: list[Array], ins: Sequence[tuple[str, ...]], sizes: dict[str, int]
 ) -> tuple[Shape, Iterator[list[Any]]]:
-    """The shape of the loop, and the arguments of each call; ``sizes`` learns the lengths of the named axes."""
+    """Return the shape of the loop and the arguments of each call; add the lengths of named axes to ``sizes``."""
     if len(values) != len(ins):
         raise TypeError(f"wrong number of positional arguments: expected {len(ins)!r}, got {len(values)!r}")
     outer = []
@@ -331,10 +330,10 @@ def _elements(
 
 
 def _agree(sizes: dict[str, int], names: tuple[str, ...], shape: Shape) -> None:
-    """Note the lengths of named axes.
+    """Add the lengths of named axes to ``sizes``.
 
     Raises:
-        ValueError: an axis has another length elsewhere.
+        ValueError: ``sizes`` has another length for an axis.
     """
     for name, n in zip(names, shape, strict=True):
         if sizes.setdefault(name, n) != n:
@@ -353,9 +352,9 @@ def _check_results(rows: list[tuple[Array, ...]], outs: Sequence[tuple[str, ...]
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) -> np.ufunc:
-    """NumPy's ufunc of a Python function, for plain values: its results are arrays of Python objects.
+    """Make a NumPy ufunc from a Python function, for plain values; its results are arrays of Python objects.
 
-    Traced values are refused when it is called; ``vectorize`` takes them.
+    The ufunc refuses traced values; ``vectorize`` takes them.
 
     Example:
         >>> fnp.frompyfunc(lambda x: x + 1, 1, 1)([1, 2])
@@ -368,9 +367,9 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) 
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
 ) -> Any:
-    """``function`` of the positions of all elements of an array of ``shape``, one array of them for each axis.
+    """Call ``function`` with the positions of all elements of an array of ``shape``, one array for each axis.
 
-    The derivative flows to further arguments and to what ``function`` holds.
+    The derivative flows to further arguments and to traced values that ``function`` holds.
 
     Example:
         >>> fnp.fromfunction(lambda i, j: i + 10 * j, (2, 2))
@@ -387,22 +386,22 @@ _UNSUPPORTED = {"op_axes": None, "itershape": None, "buffersize": 0}
 
 
 def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: str = "K", **kwargs: Any) -> Any:
-    """An iterator over the elements of one array, or of several that broadcast; NumPy's own for NumPy arrays.
+    """Iterate over the elements of one array, or of several that broadcast; NumPy's iterator for NumPy arrays.
 
-    Elements of traced values carry the derivative, and can be written to, as ``element[...] = y``, where ``op_flags``
-    say so. They come in C order, unless ``order`` is "F": a traced value has no order in memory.
+    Elements of traced values carry the derivative. They can be written to, as ``element[...] = y``, if ``op_flags``
+    allow it. The elements come in C order, unless ``order`` is "F", whatever the order in memory is.
 
     Args:
         op: an array, or a list of arrays; None for an array that the iterator makes.
-        flags: of traced values "multi_index", "c_index", "f_index", "zerosize_ok" and "refs_ok".
-        op_flags: of traced values "readonly", "writeonly", "readwrite" and "allocate".
+        flags: for traced values "multi_index", "c_index", "f_index", "zerosize_ok" and "refs_ok".
+        op_flags: for traced values "readonly", "writeonly", "readwrite" and "allocate".
         *args: see NumPy; not for traced values.
         order: "C" or "F".
         **kwargs: see NumPy; not for traced values.
 
     Raises:
-        InputError: a traced value and something that needs its memory.
-        ValueError: nothing to iterate over, and "zerosize_ok" is not among the flags.
+        InputError: an option that traced values do not support.
+        ValueError: there is nothing to iterate over, and "zerosize_ok" is not among the flags.
 
     Example:
         >>> grad(lambda x: sum(a * b for a, b in fnp.nditer([x, 2.0])))(np.ones(3))
@@ -440,14 +439,14 @@ def _refuse(what: str) -> NoReturn:
 
 
 class Elements:
-    """The iterator: what ``numpy.nditer`` offers to those who go from element to element.
+    """Iterator for traced values, with the part of ``numpy.nditer`` that goes from element to element.
 
     Args:
-        operands: the arrays; None for one that is to be made.
-        flags: those of the iterator.
+        operands: the arrays; None for an array that the iterator makes.
+        flags: the flags of the iterator.
         order: "C" or "F".
-        written: which of them are to be written to.
-        dtypes: their dtypes, where they are not to keep their own; None for all that do.
+        written: for each operand, whether it is written to.
+        dtypes: the dtypes of the operands, with None for an operand that keeps its dtype; None if all keep theirs.
     """
 
     def __init__(self, operands: Any, flags: frozenset[str], order: str, written: Any = (), dtypes: Any = None) -> None:
@@ -483,7 +482,7 @@ class Elements:
         self._begun = 1
         return self.value
 
-    _begun = 0  # whether __next__ has given the element where the iterator stands
+    _begun = 0  # whether __next__ has returned the current element
 
     def __enter__(self) -> Elements:
         return self
@@ -503,14 +502,14 @@ class Elements:
         self[number][...] = value
 
     def close(self) -> None:
-        """Nothing is left to be written back."""
+        """Do nothing: every write is already done."""
 
     def reset(self) -> None:
         """Go back to the first element."""
         self.iterindex, self._begun = 0, 0
 
     def iternext(self) -> bool:
-        """Go to the next element; whether there is one."""
+        """Go to the next element; return whether there is one."""
         self.iterindex += 1
         return not self.finished
 
@@ -521,20 +520,20 @@ class Elements:
 
     @property
     def value(self) -> Any:
-        """The element where the iterator stands; of several arrays a tuple."""
+        """The current element; a tuple of elements if there are several arrays."""
         here = tuple([self[number] for number in range(self.nop)])
         return here[0] if self.nop == 1 else here
 
     @property
     def multi_index(self) -> tuple[int, ...]:
-        """The position of the element."""
+        """The position of the current element along each axis."""
         if "multi_index" not in self._flags:
             raise ValueError("Iterator is not tracking a multi-index")
         return self._position()
 
     @property
     def index(self) -> int:
-        """The position in the flattened array, in C or in F order."""
+        """The position of the current element in the flattened array, in C or in F order."""
         orders = [flag[0].upper() for flag in ("c_index", "f_index") if flag in self._flags]
         if not orders:
             raise ValueError("Iterator does not have an index")
@@ -545,7 +544,7 @@ class Elements:
 
 
 class Broadcast(Elements):
-    """What ``numpy.broadcast`` gives: the elements of arrays that broadcast, side by side."""
+    """Iterator like ``numpy.broadcast``: tuples of the elements of arrays that broadcast."""
 
     def __init__(self, *operands: Any) -> None:
         super().__init__(operands, frozenset(("zerosize_ok",)), "C")

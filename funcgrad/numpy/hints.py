@@ -1,6 +1,7 @@
-"""For messages: the user's line, and what to call instead where a function of NumPy, SciPy or Python refuses a tracer.
+"""Hints for error messages: the user's line, and what to call instead of a function that refuses a tracer.
 
-What Python runs is seen on the stack. What is written in C leaves no trace there, so the user's expression is read.
+Functions of NumPy, SciPy and Python that are written in Python are found on the stack. Functions written in C leave no
+frame there, so the user's expression is parsed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 from funcgrad.core import Tracer
 from funcgrad.errors import FuncgradError
 
-#: Functions of SciPy whose work one of another name does here, by the module.
+#: Functions of SciPy, by module, with the name of the function of funcgrad that replaces them.
 _ALIASES = {
     "scipy.optimize": {
         **dict.fromkeys(("bracket", "brent", "fminbound", "golden"), "minimize_scalar"),
@@ -43,11 +44,11 @@ _ALIASES = {
     },
     "scipy.sparse.linalg": {"minres": "cg", "spilu": "splu"},
 }
-#: What array-api-compat says of a traced array beside its truth values.
+#: Text of array-api-compat's error for a traced array together with truth values of NumPy.
 _MIXED = "Multiple namespaces for array inputs"
-#: Methods of SciPy's sparse matrices that multiply by an array on the right; ``*`` is one of older classes.
+#: Methods of SciPy's sparse matrices that multiply by an array on the right; ``*`` does so in older classes.
 _PRODUCTS = ("__matmul__", "__mul__", "dot")
-#: Of random numbers what makes them a function of their parameters.
+#: Formulas that make random numbers, by the name of the method, a function of their parameters.
 _OF_STANDARD = {
     "normal": "mu + sigma * rng.normal(size=...)",
     "standard_normal": "mu + sigma * rng.normal(size=...)",
@@ -64,14 +65,14 @@ _OF_STANDARD = {
     "permuted": "x[rng.permutation(len(x))]",
     "shuffle": "x[rng.permutation(len(x))]",
 }
-#: What to take for arrays of the classes in these modules of NumPy.
+#: Hints for arrays of the classes in these modules of NumPy.
 _CLASSES = {
     "numpy.ma.": " Use an array beside its mask: where(mask, fill, x), and sum(x, where=~mask) for reductions.",
     "numpy._core.records": " Use a dictionary of arrays, one for each field; transforms take it as it is.",
     "numpy._core.defchararray": " Texts have no derivative: make them of what the transformed function returns.",
     "numpy._core.memmap": " Write to the file what the transformed function returns.",
 }
-#: Functions of the module ``math`` that have other names in NumPy, or are SciPy's.
+#: Functions of the module ``math`` that have other names in NumPy, or that SciPy has.
 _OF_MATH = {
     "dist": "numpy.linalg.norm",
     "erf": "scipy.special.erf",
@@ -83,7 +84,7 @@ _OF_MATH = {
 
 
 def counterpart() -> str:
-    """What to call instead, where a function stands between the user's line and here that takes plain values only."""
+    """Return the hint for the function between the user's line and here that takes plain values only, or ""."""
     frame: FrameType | None = sys._getframe(1)
     frames = []
     while frame is not None and not is_users(frame):
@@ -93,11 +94,11 @@ def counterpart() -> str:
 
 
 def remedies(asked: str, batch: int | None) -> list[str]:
-    """What to do where a plain value is ``asked`` of a traced one: first what suits this case, then other ways.
+    """Return hints for a request for a plain value from a traced value: the best for this case first, then others.
 
     Args:
-        asked: what asks, such as ``float(x)``.
-        batch: the number of examples of a ``vmap`` that the value stands for, or None.
+        asked: the request, such as ``float(x)``.
+        batch: the number of examples of a ``vmap`` that the value represents, or None.
     """
     alone = f"There is one value for each of the {batch} examples of a vmap: leave them together."
     constant = "If a constant is meant, use stop_gradient(x)." if batch is None else alone
@@ -121,7 +122,7 @@ _WRITING = "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not 
 #: Functions of NumPy that write to an array.
 _WRITERS = ("copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
 _PRINTING = "To hand a value out of the function, use has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x)."
-#: By what asks, where nothing else is known about the place.
+#: Hints by request, used if nothing else is known about the call.
 _BY_WHAT_ASKS = {
     name: f"Use x itself in place of {name}; if a constant is meant, use stop_gradient(x)."
     for name in ("float(x)", "complex(x)", "x.item()", "x.tolist()")
@@ -129,7 +130,7 @@ _BY_WHAT_ASKS = {
 
 
 def _of_class() -> str:
-    """What to do where a class derived from NumPy's arrays makes one of its own."""
+    """Return the hint for the constructor of a class derived from ``numpy.ndarray``."""
     frame = user_frame()
     if frame is None or frame.f_code.co_name != "__new__" or not frame.f_code.co_argcount:
         return ""
@@ -140,12 +141,12 @@ def _of_class() -> str:
     return f"{cls.__name__} is derived from numpy.ndarray, and such arrays hold plain values only: use {plain}."
 
 
-#: Where packages have what they make such arrays of.
+#: Plain arrays of packages that hold the data of their derived arrays.
 _PLAIN = {"control.iosys.NamedSignal": "response.y, response.x and response.u for outputs, states and inputs"}
 
 
 def _of_library() -> str:
-    """What to do where a package that is neither the user's nor NumPy's nor SciPy's asks."""
+    """Return the hint for a request of a package that is neither the user's nor NumPy's nor SciPy's."""
     frame: FrameType | None = sys._getframe(1)
     asking = ""
     while frame is not None and (is_installed(frame) or not is_users(frame)):
@@ -168,7 +169,7 @@ def _takes_plain_values(name: str) -> str:
 
 
 def _of_statement() -> str:
-    """What to do where an element of NumPy's array is written or looked up."""
+    """Return the hint for a write to, or a lookup of, an element of a NumPy array."""
     frame = user_frame()
     if frame is None:
         return ""
@@ -178,27 +179,27 @@ def _of_statement() -> str:
     }.get(dis.opname[frame.f_code.co_code[frame.f_lasti]], "")
 
 
-#: What Python says of a call that is wrong, whatever the values are.
+#: Texts of Python's errors for calls that are wrong for all values.
 _OF_CALLS = ("unexpected keyword argument", "object is not callable")
 
 
 def explain(error: Exception) -> None:
-    """Add to an error of another library, where a traced value caused it, a note of what to call instead.
+    """Add a note of what to call instead to an error of another library, if a traced value caused the error.
 
     Args:
-        error: what a function raised that was being transformed.
+        error: the error that the transformed function raised.
     """
     said = (*getattr(error, "__notes__", []), "" if _MIXED in str(error) else str(error))
     if isinstance(error, FuncgradError) or any("funcgrad" in text for text in said):
         return
     if isinstance(error, TypeError) and any(text in str(error) for text in _OF_CALLS):
         return
-    with suppress(Exception):  # whatever the frames hold, the error itself must reach the user
+    with suppress(Exception):  # a failure here must not hide the error from the user
         if hint := _of_error(error):
             error.add_note(f"Traced values cannot be passed here{user_line(error)}.{hint}")
 
 
-#: What to call instead where Python's own modules say that they write plain values only.
+#: Hints by the text of the errors with which Python's modules refuse to serialize or hash traced values.
 _OF_BYTES = {
     "JSON serializable": (
         " json takes plain values only: pass stop_gradient(x) of a number, stop_gradient(x).tolist() of an array."
@@ -213,7 +214,7 @@ def _of_bytes(error: Exception, user: FrameType) -> str:
 
 
 def _of_error(error: Exception) -> str:
-    """What to call instead of what raised ``error``, where a traced value was passed to it."""
+    """Return what to call instead of the function that raised ``error`` for a traced value, or ""."""
     frames: list[FrameType] = []
     every: list[FrameType] = []
     user, instruction = None, 0
@@ -230,7 +231,7 @@ def _of_error(error: Exception) -> str:
             " Truth values, positions and constants are NumPy's beside a traced array. Run what is written for any "
             "array library with funcgrad.interop.from_array_api(f), with all its arrays as arguments."
         )
-    if "__jax_array__" in str(error):  # what JAX says of an object that makes itself an array of JAX's
+    if "__jax_array__" in str(error):  # JAX's error for an object that defines ``__jax_array__``
         return (
             " JAX takes no traced values, and no arrays that a transformed function has made. Use funcgrad.numpy's "
             "functions; make one of NumPy's of a function of JAX's: funcgrad.interop.from_jax(f); pass constants as "
@@ -239,16 +240,16 @@ def _of_error(error: Exception) -> str:
     if user is not None and (hint := _of_bytes(error, user)):
         return hint
     if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
-        # A routine in C has gone on after a refusal, so the next thing that Python did in it has failed.
+        # A routine in C has ignored a refusal, so its next call of Python has failed.
         return _of_frames(every)
     if frames:
         if frames[0].f_globals.get("__name__", "").startswith("funcgrad."):
-            return ""  # what it says is about its own arguments
+            return ""  # the error is about the arguments of a function of funcgrad
         return _of_frames(frames) if any(_has_tracer(frame.f_locals) for frame in frames) else ""
     if user is None or isinstance(error, AttributeError):
         return ""
     node = expression(user, instruction)
-    if node is not None and "Tracer" in str(error):  # what raises itself is a statement
+    if node is not None and "Tracer" in str(error):  # a ``raise`` statement of the user is not an expression
         return _of_expression(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
     if isinstance(node, ast.Call) and any(isinstance(looked_up(arg, user), Tracer) for arg in node.args):
         return _of_expression(node, user)
@@ -264,14 +265,14 @@ def _has_tracer(names: Any, depth: int = 2) -> bool:
 
 
 def _of_frames(frames: Sequence[FrameType]) -> str:
-    """What to call instead of the first function in ``frames`` that has a counterpart: the one the user called."""
+    """Return what to call instead of the outermost function in ``frames`` that has a counterpart, or ""."""
     ours = ""
     for frame in frames:
         module = frame.f_globals.get("__name__", "")
         ours = ours or (module.split(".")[2] if module.startswith("funcgrad.scipy.") else "")
         if module.startswith("scipy."):
             if ours == "optimize":
-                return ""  # what the function holds is no matter there: it does what only plain values do
+                return ""  # the function needs plain values, so traced values that it holds are not the cause
             if ours:
                 return " What the function holds of traced values it must be given in args."
             if hint := _of_scipy(frame, module):
@@ -289,7 +290,7 @@ def _of_frames(frames: Sequence[FrameType]) -> str:
 
 def _of_scipy(called: FrameType, module: str) -> str:
     wrapped = called.f_locals.get("f")
-    if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's over batches, of its function or ours
+    if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's loop over batches of a function ``f``
         module = wrapped.__module__ if wrapped.__module__.startswith("scipy.") else module
     if called.f_code.co_name == "rvs":
         return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
@@ -311,7 +312,7 @@ def _of_scipy(called: FrameType, module: str) -> str:
 
 
 def _home(module: str) -> tuple[str, Any]:
-    """The public module of SciPy that ``module`` belongs to, as far as funcgrad has it, and what that holds here."""
+    """Return the public SciPy module of ``module`` and the names in funcgrad's version of it, if there is one."""
     found: tuple[str, Any] = module, ()
     parts = [part for part in module.split(".") if not part.startswith("_")]
     for length in range(2, min(len(parts), 3) + 1):
@@ -327,7 +328,7 @@ def _instead(home: str, name: str) -> str:
 
 
 def _of_numpy(frame: FrameType) -> str:
-    """What to take for an object of NumPy's whose method runs in ``frame``."""
+    """Return the hint for a NumPy object whose method runs in ``frame``."""
     owner = frame.f_locals.get("self")
     for name in ("r_", "c_", "vectorize"):
         theirs = getattr(np, name)
@@ -345,7 +346,7 @@ def _of_numpy(frame: FrameType) -> str:
 
 
 def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
-    """What to take for the function that ``frame`` calls in ``node``, where it is one of NumPy's or of Python's."""
+    """Return the hint for the function of NumPy, SciPy or Python that ``frame`` calls in ``node``, or ""."""
     if isinstance(node, ast.BinOp):
         return " To print it, write f'{x:.3f}'." if isinstance(node.op, ast.Mod) else ""
     if not isinstance(node, ast.Call):
@@ -369,7 +370,7 @@ def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
 
 
 def _of_numpys(name: str, called: Any) -> str:
-    """What to call instead of a function or a class of NumPy's."""
+    """Return what to call instead of a function or a class of NumPy."""
     ours = getattr(import_module("funcgrad.numpy"), name, None)
     if isinstance(called, type) and issubclass(called, np.generic):
         return f" Leave numpy.{name} out: a traced value is used as it is, or converted by x.astype(numpy.{name})."
@@ -379,14 +380,14 @@ def _of_numpys(name: str, called: Any) -> str:
 
 
 def _of_method(function: ast.expr, frame: FrameType) -> str:
-    """What to call instead of a method of an array of NumPy's, or of what SciPy has factored."""
+    """Return what to call instead of a method of a NumPy array or of SciPy's factors."""
     if isinstance(function, ast.Attribute) and function.attr == "dot":
         return " Write a @ x (not a.dot(x)): an array of NumPy's does not know traced values."
     return _of_factors(function, frame)
 
 
 def _of_factors(function: ast.expr, frame: FrameType) -> str:
-    """A method of what SciPy's functions for sparse systems give, which is written in C."""
+    """Return the hint for a method of SciPy's factors of a sparse matrix, which are written in C."""
     if not isinstance(function, ast.Attribute):
         return ""
     owner = looked_up(function.value, frame)
@@ -409,21 +410,21 @@ def _of_random(name: str) -> str:
 
 
 def of_math(name: str) -> str:
-    """The name in funcgrad of a function of ``math``, after ``funcgrad.``; nothing where there is none."""
+    """Return the name, after ``funcgrad.``, of the counterpart of a function of ``math``, or ""."""
     return _OF_MATH.get(name) or (f"numpy.{name}" if name in import_module("funcgrad.numpy").__all__ else "")
 
 
-#: Packages that stand between the user's line and here.
+#: Packages whose frames may lie between the user's line and this module.
 _BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "optree"))
-#: Where Python keeps its own modules, and folders that hold packages which somebody has installed.
+#: Paths of Python's standard library; then names of folders that hold installed packages.
 _STANDARD = (sysconfig.get_path("stdlib"), "<frozen ")
 _INSTALLED = ("site-packages", "dist-packages")
-#: What an expression stands for that cannot be told without running code of the user's.
+#: Value of an expression that cannot be known without running the user's code.
 UNKNOWN: Any = object()
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame of the stack that is the user's."""
+    """Return the innermost frame of the stack that is the user's, or None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame):
         frame = frame.f_back
@@ -431,23 +432,23 @@ def user_frame() -> FrameType | None:
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether no library that stands between the user and funcgrad has the code of ``frame``."""
+    """Whether the code of ``frame`` belongs to none of the packages in ``_BETWEEN``."""
     return frame.f_globals.get("__name__", "").partition(".")[0] not in _BETWEEN
 
 
 def is_installed(frame: FrameType) -> bool:
-    """Whether the code of ``frame`` is Python's or a package's that was installed, such as pandas."""
+    """Whether the code of ``frame`` belongs to Python or to an installed package, such as pandas."""
     path = frame.f_code.co_filename
     return path.startswith(_STANDARD) or path.endswith(".pyx") or any(folder in path for folder in _INSTALLED)
 
 
 def user_line(error: BaseException | None = None) -> str:
-    """The innermost line of the stack that is the user's: ``, at path:number `source```, or nothing.
+    """Return the innermost user's line of the stack as ``, at path:number `source```, or "" if there is none.
 
-    A line of an installed package is named where there is no other.
+    A line of an installed package is used if there is no other line.
 
     Args:
-        error: an error that was caught; then the innermost line of the user's that it went through.
+        error: an error that was caught; its traceback then has precedence over the stack.
     """
     frame, number = _innermost(error, own=True)
     if frame is None:
@@ -456,17 +457,17 @@ def user_line(error: BaseException | None = None) -> str:
 
 
 def library_line() -> str:
-    """The line of an installed package, such as pandas, that stands between the user's line and here; or nothing."""
+    """Return the line of an installed package, such as pandas, between the user's line and here, or ""."""
     inner, number = _innermost(None, own=False)
     return _written(inner, number) if inner is not None and is_installed(inner) else ""
 
 
 def _innermost(error: BaseException | None, *, own: bool) -> tuple[FrameType | None, int]:
-    """The innermost frame of the user's, and its line: of the stack, or of those that ``error`` went through.
+    """Return the user's innermost frame and its line number, from the traceback of ``error`` or from the stack.
 
     Args:
         error: an error that was caught, or None.
-        own: whether packages that were installed do not count.
+        own: whether to skip installed packages.
     """
     frame = user_frame()
     while own and frame is not None and (is_installed(frame) or not is_users(frame)):
@@ -479,18 +480,18 @@ def _innermost(error: BaseException | None, *, own: bool) -> tuple[FrameType | N
 
 
 def _written(frame: FrameType, number: int) -> str:
-    """A line as messages name it."""
+    """Return a line of code in the form used in messages."""
     path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()
     return f"{path}:{number}" + (f" `{source}`" if source else "")
 
 
 def expression(frame: FrameType, instruction: int | None = None) -> ast.expr | None:
-    """What ``frame`` is computing, as Python parses it; None where its source cannot be read.
+    """Return the parsed expression that ``frame`` is computing, or None if its source cannot be read.
 
     Args:
         frame: a frame that runs or has raised an error.
-        instruction: where in its code, by default where it is.
+        instruction: the index of the instruction in its code, by default the current one.
     """
     at = frame.f_lasti if instruction is None else instruction
     places = list(frame.f_code.co_positions())
@@ -503,12 +504,12 @@ def expression(frame: FrameType, instruction: int | None = None) -> ast.expr | N
     lines[0] = lines[0][start:]
     try:
         return ast.parse(b"(" + b"".join(lines) + b"\n)", mode="eval").body
-    except (SyntaxError, ValueError):  # the file has changed since it was read
+    except (SyntaxError, ValueError):  # the file has changed since it was imported
         return None
 
 
 def looked_up(node: ast.expr, frame: FrameType) -> Any:
-    """What a name, or a name in a module, stands for in ``frame``; ``UNKNOWN`` else. No code of the user's is run."""
+    """Return the value of a name or module attribute in ``frame``, or ``UNKNOWN``; run no code of the user."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
@@ -525,5 +526,5 @@ def looked_up(node: ast.expr, frame: FrameType) -> Any:
 
 
 def _sources() -> tuple[type, ...]:
-    """NumPy's classes of random numbers; none where ``numpy.random``, which takes long to load, is not loaded."""
+    """Return NumPy's classes of random generators; none unless ``numpy.random``, slow to load, is loaded."""
     return (np.random.Generator, np.random.RandomState) if "numpy.random" in sys.modules else ()

@@ -1,4 +1,4 @@
-"""Reading parts of arrays: by indices, by masks, along an axis."""
+"""Functions that read parts of arrays: by indices, by masks, along an axis."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _is_numpy(*values: Any) -> bool:
 
 
 def _is_outside(x: Any, n: int) -> bool:
-    """Whether any of these integers is no position along an axis of length ``n``."""
+    """Whether any of the integers ``x`` is not a position along an axis of length ``n``."""
     return anywhere(lambda i: (i < 0) | (i >= n), x)
 
 
 def _as_indices(indices: ArrayLike) -> Array:
-    """``indices`` as a value; an empty list is one of integers."""
+    """Convert ``indices`` to a value; an empty list becomes an array of integers."""
     given = as_value(indices)
     if isinstance(indices, (list, tuple)) and 0 in given.shape:
         return astype(given, int)
@@ -56,7 +56,7 @@ def _as_indices(indices: ArrayLike) -> Array:
 
 
 def _as_positions(name: str, given: Array) -> Array:
-    """``given`` as integers: booleans count, floats do not."""
+    """Convert ``given`` to integers: accept booleans, refuse floats."""
     kind = backend.dtype_of(given).kind
     if kind not in "iub":
         raise InputError(
@@ -67,7 +67,7 @@ def _as_positions(name: str, given: Array) -> Array:
 
 
 def _bounded(name: str, indices: Array, n: int, mode: Mode) -> Array:
-    """``indices`` into ``n`` elements by ``mode``, so that reading at them is allowed."""
+    """Bring ``indices`` into the range of ``n`` elements by ``mode``; "raise" leaves them to the read."""
     if mode == "raise":
         return indices
     if mode == "wrap":
@@ -78,20 +78,20 @@ def _bounded(name: str, indices: Array, n: int, mode: Mode) -> Array:
 
 
 def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, mode: Mode = "raise") -> Array:
-    """The elements of ``a`` at ``indices`` along ``axis``, by default of the flattened array.
+    """Return the elements of ``a`` at ``indices`` along ``axis``, by default of the flattened array.
 
     Args:
         a: an array.
-        indices: integers of any shape, which stands in the result where ``axis`` stood.
+        indices: integers of any shape; this shape replaces ``axis`` in the result.
         axis: the axis to read along.
         out: an array for the result.
-        mode: what to do outside ``-n`` to ``n - 1``: "raise", "wrap" around, or "clip" (negative ones to 0).
+        mode: treatment of indices outside ``-n`` to ``n - 1``: "raise", "wrap" around, or "clip" (negative to 0).
 
     Raises:
-        IndexError: out of range in mode "raise".
+        IndexError: an index is out of range in mode "raise".
         TypeError: ``indices`` are not integers.
 
-    The derivative of an element that is read several times is the sum of its shares.
+    The cotangent of an element that is read several times is the sum of the cotangents of all reads.
 
     Example:
         >>> fnp.take([10.0, 20.0, 30.0], [2, 0, 0])
@@ -108,27 +108,27 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
         a, axis = ravel(a), 0
     axis = one_axis(axis, len(a.shape))
     indices = _bounded("take", _as_positions("take", indices), max(a.shape[axis], 1), mode)
-    if 0 in a.shape[:axis]:  # nothing is read, wherever it is: NumPy looks at no index
+    if 0 in a.shape[:axis]:  # nothing is read, so NumPy does not check the indices
         return copy(reshape(a, (*a.shape[:axis], *backend.shape_of(indices), *a.shape[axis + 1 :])))
     found = getitem(a, (*(slice(None),) * axis, indices))
     if not isinstance(found, Tracer):
         return found
     if backend.shape_of(indices):
-        return in_order(found, "C")  # an index would leave the axes in another order in memory
+        return in_order(found, "C")  # indexing alone would leave the axes in another order in memory
     return copy(found) if backend.shape_of(found) else as_number(found)
 
 
 def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Array:
-    """The elements of ``arr`` at ``indices`` along ``axis``, row by row: as ``argsort`` and ``argmax`` give them.
+    """Return the elements of ``arr`` at ``indices`` along ``axis``, row by row, as for results of ``argsort``.
 
     Args:
         arr: an array.
-        indices: integers with as many axes; the axes besides ``axis`` broadcast.
+        indices: integers with as many axes as ``arr``; all axes other than ``axis`` broadcast.
         axis: the axis to read along; None reads the flattened array.
 
     Raises:
-        IndexError: out of range, or not integers.
-        ValueError: another number of axes.
+        IndexError: an index is out of range or not an integer.
+        ValueError: ``indices`` has another number of axes.
 
     Example:
         >>> fnp.take_along_axis([[10.0, 20.0], [30.0, 40.0]], [[1], [0]], axis=1)
@@ -148,16 +148,16 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Arra
     if len(shape) != len(backend.shape_of(arr)):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     if type(indices) is np.ndarray:
-        indices = indices.copy()  # the tape keeps it, and the program may change it before the pullback
+        indices = indices.copy()  # the tape keeps the indices, and the program may change them before the pullback
     return prim.take_along_axis(arr, indices, axis=one_axis(axis, len(shape)))
 
 
 def nonzero(a: ArrayLike) -> tuple[Array, ...]:
-    """Where ``a`` is not zero, as one array of positions per axis. A constant for derivatives.
+    """Return where ``a`` is not zero, as one array of positions per axis. The result is a constant for derivatives.
 
     Raises:
         ConcretizationError: ``a`` differs between the examples of a ``vmap``.
-        ValueError: no axis.
+        ValueError: ``a`` has no axis.
 
     Example:
         >>> fnp.nonzero([0.0, 3.0, 4.0])
@@ -168,7 +168,7 @@ def nonzero(a: ArrayLike) -> tuple[Array, ...]:
 
 
 def flatnonzero(a: ArrayLike) -> Array:
-    """Where the flattened ``a`` is not zero. A constant for derivatives.
+    """Return where the flattened ``a`` is not zero. The result is a constant for derivatives.
 
     Raises:
         ConcretizationError: ``a`` differs between the examples of a ``vmap``.
@@ -181,7 +181,7 @@ def flatnonzero(a: ArrayLike) -> Array:
 
 
 def argwhere(a: ArrayLike) -> Array:
-    """Where ``a`` is not zero, one row of positions per element. A constant for derivatives.
+    """Return where ``a`` is not zero, one row of positions per element. The result is a constant for derivatives.
 
     Raises:
         ConcretizationError: ``a`` differs between the examples of a ``vmap``.
@@ -197,17 +197,17 @@ def argwhere(a: ArrayLike) -> Array:
 
 
 def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: Any = None) -> Array:
-    """The slices of ``a`` along ``axis`` for which ``condition`` is true.
+    """Return the slices of ``a`` along ``axis`` for which ``condition`` is true.
 
     Args:
-        condition: booleans with one axis; when there are fewer of them than slices, the rest is left out.
+        condition: booleans with one axis; slices beyond its length are left out.
         a: an array.
         axis: the axis to choose along; None chooses from the flattened array.
         out: an array for the result.
 
     Raises:
         ConcretizationError: ``condition`` differs between the examples of a ``vmap``; use ``where``.
-        IndexError: true beyond the end.
+        IndexError: ``condition`` is true beyond the end of the axis.
         ValueError: ``condition`` has several axes.
 
     Example:
@@ -223,11 +223,11 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: Any = N
 
 
 def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
-    """The elements of ``arr`` for which ``condition`` is true, in one axis.
+    """Return the elements of ``arr`` for which ``condition`` is true, along one axis.
 
     Raises:
         ConcretizationError: ``condition`` differs between the examples of a ``vmap``; use ``where``.
-        IndexError: true beyond the end.
+        IndexError: ``condition`` is true beyond the end of ``arr``.
 
     Example:
         >>> fnp.extract([[True, False], [False, True]], [[1.0, 2.0], [3.0, 4.0]])
@@ -237,22 +237,22 @@ def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
 
 
 def _plain(name: str, condition: ArrayLike) -> np.ndarray:
-    """``condition`` as an ndarray; what it selects decides a shape."""
+    """Return ``condition`` as an ndarray, because the shape of the result depends on it."""
     condition = as_value(condition)
     return np.asarray(concrete(condition, f"{name}: condition") if isinstance(condition, Tracer) else condition)
 
 
 def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, mode: Mode = "raise") -> Array:
-    """At each place the element of the choice that ``a`` names there; all broadcast against each other.
+    """Return at each position the element of the choice that ``a`` names there; all arrays broadcast.
 
     Args:
         a: integers.
-        choices: arrays to choose from, or one array of them along its first axis.
+        choices: arrays to choose from, or one array with the choices along its first axis.
         out: an array for the result.
-        mode: what to do with numbers outside 0 to n - 1: "raise", "wrap" around, or "clip".
+        mode: treatment of numbers outside 0 to n - 1: "raise", "wrap" around, or "clip".
 
     Raises:
-        ValueError: a number outside in mode "raise".
+        ValueError: a number is out of range in mode "raise".
         TypeError: ``a`` are not integers.
 
     Example:
@@ -276,16 +276,16 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, 
 
 
 def unravel_index(indices: ArrayLike, shape: Any, order: Order = "C") -> tuple[Array, ...]:
-    """The positions along each axis of the elements that have these positions in the flattened array.
+    """Convert positions in the flattened array to positions along each axis.
 
     Args:
         indices: integers.
         shape: the shape of the array.
-        order: "C" for the last axis counting fastest, "F" for the first.
+        order: "C" if the last axis varies fastest, "F" if the first does.
 
     Raises:
-        ValueError: out of range.
-        TypeError: not integers.
+        ValueError: a position is out of range.
+        TypeError: ``indices`` are not integers.
 
     Example:
         >>> fnp.unravel_index([0, 5], (2, 3))
@@ -307,7 +307,7 @@ def unravel_index(indices: ArrayLike, shape: Any, order: Order = "C") -> tuple[A
 
 
 def _by_speed(shape: Shape, order: Order) -> Sequence[int]:
-    """The lengths of the axes, the one that counts fastest first."""
+    """Return the lengths of the axes, the fastest varying axis first."""
     if order not in ("C", "F"):
         raise ValueError(f"only 'C' or 'F' order is permitted, got {order!r}")
     return shape if order == "F" else shape[::-1]
@@ -316,16 +316,16 @@ def _by_speed(shape: Shape, order: Order) -> Sequence[int]:
 def ravel_multi_index(
     multi_index: Sequence[ArrayLike], dims: Any, mode: Mode | tuple[Mode, ...] = "raise", order: Order = "C"
 ) -> Array:
-    """The positions in the flattened array of the elements that have these positions along each axis.
+    """Convert positions along each axis to positions in the flattened array.
 
     Args:
-        multi_index: for each axis an array of integers; they broadcast.
+        multi_index: for each axis an array of integers; these arrays broadcast.
         dims: the shape of the array.
-        mode: what to do out of range, for all axes or for each: "raise", "wrap" around, or "clip".
-        order: "C" for the last axis counting fastest, "F" for the first.
+        mode: treatment of positions out of range, for all axes or for each: "raise", "wrap" around, or "clip".
+        order: "C" if the last axis varies fastest, "F" if the first does.
 
     Raises:
-        ValueError: out of range in mode "raise".
+        ValueError: a position is out of range in mode "raise".
 
     Example:
         >>> fnp.ravel_multi_index(([0, 1], [0, 2]), (2, 3))
@@ -350,13 +350,13 @@ def ravel_multi_index(
 
 
 def ix_(*args: ArrayLike) -> tuple[np.ndarray, ...]:
-    """Positions or masks along each axis as an index that reads all their combinations.
+    """Make from positions or masks along each axis an index that reads all their combinations.
 
-    Floating numbers, which are no positions, keep their derivative: they are the axes of an open grid.
+    Floating arguments, which are not positions, become the axes of an open grid and keep their derivative.
 
     Raises:
-        ConcretizationError: traced positions or masks that differ between the examples of a ``vmap``.
-        ValueError: an argument that has not one axis.
+        ConcretizationError: traced positions or masks differ between the examples of a ``vmap``.
+        ValueError: an argument does not have exactly one axis.
 
     Example:
         >>> np.arange(6).reshape(2, 3)[fnp.ix_([0, 1], [2, 0])]

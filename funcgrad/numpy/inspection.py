@@ -1,6 +1,6 @@
-"""What NumPy tells of arrays, dtypes and numbers, how it prints them, and arrays from other sources.
+"""Functions that inspect and print arrays, dtypes and numbers, or convert arrays from other sources.
 
-Most of it is NumPy's own; what looks at an array takes a traced one, too. None of it has a derivative,
+Most functions are NumPy's; those that inspect an array take a traced array, too. The results have no derivative,
 except for functions that return their argument: ``real_if_close``, ``asarray_chkfinite``, ``require``,
 ``from_dlpack``, ``fromiter``.
 """
@@ -55,18 +55,18 @@ __all__ = [
     "set_printoptions", "setbufsize", "seterr", "seterrcall", "shares_memory", "typename", "unpackbits",
 ]  # fmt: skip
 
-numpy: Any = np  # its annotations have no room for values of any kind
+numpy: Any = np  # NumPy's annotations do not allow traced values
 
 # ---- dtypes ------------------------------------------------------------------------------------------------
 
 
 def _kind(x: Any) -> Any:
-    """``x``, or of a traced value an array of its dtype that takes no memory."""
+    """Return ``x``, or for a traced value an empty array of its dtype."""
     return np.empty(0, x.dtype) if isinstance(x, Tracer) else x
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Whether the dtype ``from_``, or that of an array, can be converted to the dtype ``to``.
+    """Return whether the dtype ``from_``, or the dtype of an array ``from_``, can be converted to the dtype ``to``.
 
     Example:
         >>> fnp.can_cast(np.float32, np.float64), fnp.can_cast(np.ones(2), np.float32)
@@ -76,7 +76,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
 
 
 def common_type(*arrays: Array) -> Any:
-    """The floating type that holds the numbers of all ``arrays``.
+    """Return the floating type that can hold the numbers of all ``arrays``.
 
     Example:
         >>> fnp.common_type(np.ones(2, np.float32), np.ones(2, int))
@@ -86,10 +86,10 @@ def common_type(*arrays: Array) -> Any:
 
 
 def min_scalar_type(a: ArrayLike, /) -> np.dtype[Any]:
-    """The smallest dtype that can hold the number ``a``; of an array its dtype.
+    """Return the smallest dtype that can hold the number ``a``, or the dtype of an array ``a``.
 
     Raises:
-        ConcretizationError: a number that differs between the examples of a ``vmap``.
+        ConcretizationError: the number differs between the examples of a ``vmap``.
 
     Example:
         >>> fnp.min_scalar_type(300)
@@ -101,7 +101,7 @@ def min_scalar_type(a: ArrayLike, /) -> np.dtype[Any]:
 
 
 def isnat(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Any:
-    """Where dates are missing. Traced values are numbers: they are refused, as NumPy refuses numbers.
+    """Return where dates are missing. Traced values are numbers, which are refused as in NumPy.
 
     Raises:
         TypeError: ``x`` are not dates or differences of dates.
@@ -117,7 +117,7 @@ def isnat(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def isfortran(a: Array) -> bool:
-    """Whether an array lies in memory in Fortran order and not in C order. A traced value has no order.
+    """Return whether an array has Fortran order and not C order in memory; False for a traced value.
 
     Example:
         >>> fnp.isfortran(np.ones((2, 3)).T)
@@ -127,7 +127,7 @@ def isfortran(a: Array) -> bool:
 
 
 def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
-    """Whether two arrays, or the arrays that traced values stand for, have an element in common in memory.
+    """Return whether two arrays, or the arrays that traced values represent, have an element in common in memory.
 
     Example:
         >>> x = np.ones(4)
@@ -139,7 +139,7 @@ def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
 
 
 def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
-    """Whether the memory of two arrays overlaps, so that they might have an element in common.
+    """Return whether the memory of two arrays overlaps, so that they might have an element in common.
 
     Example:
         >>> x = np.ones(4)
@@ -154,10 +154,10 @@ def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
 
 
 def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
-    """The elements of an array as NumPy prints them, with NumPy's options; of a traced value those it stands for.
+    """Format the elements of an array, or the values of a traced array, as NumPy does, with NumPy's options.
 
     Raises:
-        ConcretizationError: a value that differs between the examples of a ``vmap``.
+        ConcretizationError: a value differs between the examples of a ``vmap``.
 
     Example:
         >>> fnp.array2string(np.array([1.0, 2.5]), precision=1)
@@ -171,7 +171,7 @@ def _value(name: str, x: Any) -> Any:
 
 
 def array_repr(arr: Array, *args: Any, **kwargs: Any) -> str:
-    """``repr(arr)``, with NumPy's options; a traced value says that it is one, and shows its value.
+    """Return ``repr(arr)``, with NumPy's options; for a traced value the text says so and shows the value.
 
     Example:
         >>> fnp.array_repr(np.array([1.0, 2.5]))
@@ -181,7 +181,7 @@ def array_repr(arr: Array, *args: Any, **kwargs: Any) -> str:
 
 
 def array_str(a: Array, *args: Any, **kwargs: Any) -> str:
-    """``str(a)``, with NumPy's options; a traced value says that it is one, and shows its value.
+    """Return ``str(a)``, with NumPy's options; for a traced value the text says so and shows the value.
 
     Example:
         >>> fnp.array_str(np.array([1.0, 2.5]))
@@ -191,7 +191,7 @@ def array_str(a: Array, *args: Any, **kwargs: Any) -> str:
 
 
 def format_float_positional(x: Any, *args: Any, **kwargs: Any) -> str:
-    """A number without an exponent, with NumPy's options.
+    """Format a number without an exponent, with NumPy's options.
 
     Example:
         >>> fnp.format_float_positional(1e-3)
@@ -201,7 +201,7 @@ def format_float_positional(x: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def format_float_scientific(x: Any, *args: Any, **kwargs: Any) -> str:
-    """A number with an exponent, with NumPy's options.
+    """Format a number with an exponent, with NumPy's options.
 
     Example:
         >>> fnp.format_float_scientific(0.001)
@@ -214,7 +214,7 @@ def format_float_scientific(x: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
-    """Whether two arrays have equal elements once they are broadcast against each other.
+    """Return whether two arrays have equal elements after broadcasting.
 
     Example:
         >>> fnp.array_equiv([1, 2], [[1, 2], [1, 2]])
@@ -231,11 +231,11 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
 
 
 def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
-    """The real part of ``a`` when all imaginary parts are close to zero, else ``a`` as it is.
+    """Return the real part of ``a`` if all imaginary parts are close to zero, else ``a`` itself.
 
     Args:
         a: an array.
-        tol: how close: in units of the dtype's rounding when it is larger than 1, else as it is.
+        tol: the tolerance: in units of the dtype's machine epsilon if larger than 1, else absolute.
 
     Raises:
         ConcretizationError: the examples of a ``vmap`` do not agree.
@@ -256,10 +256,10 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
 
 
 def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Array:
-    """``asarray``, after a look that there is no NaN and no infinity; inside ``jax.jit`` there is no look.
+    """Convert ``a`` to an array and check that it holds no NaN and no infinity; ``jax.jit`` skips the check.
 
     Raises:
-        ValueError: there is one.
+        ValueError: there is a NaN or an infinity.
 
     Example:
         >>> fnp.asarray_chkfinite([1, 2], dtype=float)
@@ -274,12 +274,12 @@ def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Arr
 
 
 def require(a: ArrayLike, dtype: Any = None, requirements: Any = None) -> Array:
-    """``a`` as an array of this dtype and, if it is NumPy's, as its memory is required to be.
+    """Return ``a`` as an array of ``dtype``; the memory of a NumPy array or traced value meets ``requirements``.
 
     Args:
         a: an array.
-        dtype: the dtype, by default its own.
-        requirements: NumPy's letters.
+        dtype: the dtype, by default that of ``a``.
+        requirements: flags as in NumPy, such as "C" or "W".
 
     Example:
         >>> fnp.require(np.ones((2, 3)).T, requirements="C").flags.c_contiguous
@@ -301,15 +301,15 @@ def require(a: ArrayLike, dtype: Any = None, requirements: Any = None) -> Array:
 
 
 def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: Any = "big") -> Array:
-    """Eight truth values along ``axis`` as the bits of one number. No derivative passes.
+    """Pack every eight truth values along ``axis`` into the bits of one number. The derivative is zero.
 
     Args:
-        a: integers or booleans; what is not zero is true.
+        a: integers or booleans; every number other than zero is true.
         axis: the axis; None flattens first.
-        bitorder: "big" for the first one as the highest bit, "little" for the lowest.
+        bitorder: "big" if the first value is the highest bit, "little" if the first value is the lowest bit.
 
     Raises:
-        TypeError: other numbers.
+        TypeError: ``a`` holds other numbers.
 
     Example:
         >>> fnp.packbits([1, 0, 1, 0, 0, 0, 0, 0])
@@ -320,16 +320,16 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: Any = "big") ->
 
 
 def unpackbits(a: ArrayLike, /, axis: int | None = None, count: int | None = None, bitorder: Any = "big") -> Array:
-    """The bits of numbers along ``axis``. No derivative passes.
+    """Unpack numbers into their bits along ``axis``. The derivative is zero.
 
     Args:
         a: numbers of dtype uint8.
         axis: the axis; None flattens first.
-        count: how many bits; negative for how many to leave out at the end.
-        bitorder: "big" for the highest bit first, "little" for the lowest.
+        count: the number of bits to return; if negative, the number of bits to leave out at the end.
+        bitorder: "big" for the highest bit first, "little" for the lowest bit first.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: ``a`` has another dtype.
 
     Example:
         >>> fnp.unpackbits(np.array([160], np.uint8), count=3)
@@ -348,7 +348,7 @@ def _along(a: ArrayLike, axis: int | None) -> tuple[Array, int]:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library as NumPy's, without a copy where that can be; a traced value as it is.
+    """Convert an array of another library to NumPy, without a copy if possible; pass a traced value through.
 
     Example:
         >>> fnp.from_dlpack(np.ones(2))
@@ -360,15 +360,15 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
-    """The numbers that ``iter`` gives, along one axis; the derivative passes to traced ones.
+    """Make an array with one axis from the numbers that ``iter`` yields; the derivative flows to traced numbers.
 
     Args:
-        iter: it is asked for its elements once.
+        iter: an iterable, which is iterated over once.
         dtype: the dtype.
-        count: how many to take; -1 for all.
+        count: the number of elements to take; -1 for all.
 
     Raises:
-        ValueError: fewer than ``count``.
+        ValueError: ``iter`` yields fewer than ``count`` numbers.
 
     Example:
         >>> fnp.fromiter((n * n for n in range(4)), dtype=float)

@@ -1,4 +1,4 @@
-"""Putting arrays together, and taking them apart."""
+"""Functions that join arrays and split arrays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ARRAYS = _NUMPYS | {Tracer}
 
 
 def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
-    """The arrays to join, and whether all of them are NumPy's own."""
+    """Return the arrays to join, and whether all of them are NumPy's."""
     if type(arrays) is not list and type(arrays) is not tuple:
         if namespace_of(arrays) is np:
             return arrays, True
@@ -49,7 +49,7 @@ def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
             )
         return unstack(arrays), False
     kinds = set(map(type, arrays))
-    if kinds <= _ARRAYS:  # the common case, seen at once
+    if kinds <= _ARRAYS:  # fast path for the common case
         return arrays, kinds <= _NUMPYS
     for a in arrays:
         if namespace_of(a) is not np:
@@ -86,18 +86,18 @@ def concatenate(
     dtype: Any = None,
     casting: Any = "same_kind",
 ) -> Array:
-    """The arrays one behind the other along ``axis``.
+    """Join arrays one after the other along ``axis``.
 
     Args:
         arrays: arrays of the same shape, except along ``axis``.
-        axis: the axis; None joins all elements into one long row.
+        axis: the axis; None joins the flattened arrays.
         out: an array for the result.
         dtype: the dtype of the result, by default that of NumPy's promotion.
-        casting: which conversions ``dtype`` may ask for.
+        casting: the conversions that are allowed for ``dtype``.
 
     Raises:
-        TypeError: both ``out`` and ``dtype``.
-        ValueError: no arrays, arrays without axes, or shapes that do not go together.
+        TypeError: both ``out`` and ``dtype`` are given.
+        ValueError: there are no arrays, an array has no axes, or the shapes do not fit each other.
 
     Example:
         >>> fnp.concatenate([[1, 2], [3.0]])
@@ -127,18 +127,18 @@ def stack(
     dtype: Any = None,
     casting: Any = "same_kind",
 ) -> Array:
-    """The arrays, all of one shape, one behind the other along a new axis.
+    """Join arrays of the same shape along a new axis.
 
     Args:
         arrays: arrays of the same shape.
-        axis: where the new axis stands in the result.
+        axis: the position of the new axis in the result.
         out: an array for the result.
         dtype: the dtype of the result, by default that of NumPy's promotion.
-        casting: which conversions ``dtype`` may ask for.
+        casting: the conversions that are allowed for ``dtype``.
 
     Raises:
-        TypeError: both ``out`` and ``dtype``.
-        ValueError: no arrays, or different shapes.
+        TypeError: both ``out`` and ``dtype`` are given.
+        ValueError: there are no arrays, or their shapes differ.
 
     Example:
         >>> fnp.stack([[1, 2], [3, 4]], axis=1)
@@ -156,7 +156,7 @@ def stack(
 
 
 def vstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
-    """The arrays one below the other: joined along the first axis, vectors as rows.
+    """Join arrays along the first axis; vectors become rows.
 
     Example:
         >>> fnp.vstack([[1, 2], [3, 4]])
@@ -170,7 +170,7 @@ def vstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any 
 
 
 def hstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
-    """The arrays side by side: joined along the second axis, vectors along the only one.
+    """Join arrays along the second axis, or vectors along their only axis.
 
     Example:
         >>> fnp.hstack([[1, 2], [3, 4]])
@@ -184,7 +184,7 @@ def hstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any 
 
 
 def dstack(tup: Sequence[ArrayLike] | Array) -> Array:
-    """The arrays one behind the other: joined along the third axis.
+    """Join arrays along the third axis.
 
     Example:
         >>> fnp.dstack([[1, 2], [3, 4]])
@@ -196,7 +196,7 @@ def dstack(tup: Sequence[ArrayLike] | Array) -> Array:
 
 
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
-    """The arrays side by side, vectors as columns.
+    """Join arrays along the second axis; vectors become columns.
 
     Example:
         >>> fnp.column_stack([[1, 2], [3, 4]])
@@ -210,23 +210,23 @@ def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
-    """``values`` behind ``arr`` along ``axis``; None joins all elements into one long row.
+    """Append ``values`` to ``arr`` along ``axis``; None joins the flattened arrays.
 
     Example:
         >>> fnp.append([[1, 2]], 3)
         array([1, 2, 3])
     """
     if axis is None:
-        arr, values = ravel(arr), ravel(values)  # as arrays, so that a number is not weak
+        arr, values = ravel(arr), ravel(values)  # as arrays, so that a number promotes as an array does
     return concatenate((arr, values), axis or 0)
 
 
 def block(arrays: Any) -> Array:
-    """One array from nested lists of blocks: the innermost lists along the last axis, the next along the one before.
+    """Join nested lists of blocks: the innermost lists along the last axis, outer lists along the axes before.
 
     Raises:
-        ValueError: lists of different depth, empty lists, or shapes that do not go together.
-        TypeError: a tuple in place of a list.
+        ValueError: a list is empty, the depths of the lists differ, or the shapes do not fit each other.
+        TypeError: there is a tuple in place of a list.
 
     Example:
         >>> fnp.block([[np.ones((1, 1)), np.zeros((1, 2))]])
@@ -257,7 +257,7 @@ def _gather_leaves(arrays: Any, depth: int, found: list[tuple[int, Any]]) -> Non
 
 
 def _blocked(arrays: Any, depth: int, rank: int) -> Array:
-    """Blocks nested ``depth`` lists deep, joined along the last ``depth`` of ``rank`` axes."""
+    """Join blocks nested ``depth`` lists deep along the last ``depth`` of ``rank`` axes."""
     if depth:
         return concatenate([_blocked(a, depth - 1, rank) for a in arrays], rank - depth)
     a = as_value(arrays)
@@ -266,7 +266,7 @@ def _blocked(arrays: Any, depth: int, rank: int) -> Array:
 
 
 def _bounds(cuts: Any, n: int) -> list[tuple[int, int]]:
-    """Where the pieces begin and end; each cut means what it means in a slice."""
+    """Return the start and end of each piece; a cut is interpreted as a bound of a slice."""
     if not hasattr(cuts, "__len__"):
         count = operator.index(cuts)
         if count <= 0:
@@ -279,15 +279,15 @@ def _bounds(cuts: Any, n: int) -> list[tuple[int, int]]:
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """The pieces of ``ary`` along ``axis``, of lengths that differ by at most one.
+    """Split ``ary`` along ``axis``; a number of pieces gives lengths that differ by at most one.
 
     Args:
         ary: an array.
-        indices_or_sections: how many pieces, or the positions where to cut.
+        indices_or_sections: the number of pieces, or the positions of the cuts.
         axis: the axis.
 
     Raises:
-        ValueError: no pieces.
+        ValueError: the number of pieces is not positive.
 
     Example:
         >>> fnp.array_split([1, 2, 3], 2)
@@ -307,7 +307,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 
 def _reads_sooner(x: Array) -> bool:
-    """Whether reading its parts one by one takes less than one operation with as many results."""
+    """Whether reading the parts one by one is faster than one operation with as many results."""
     return type(x) is Tracer and x._trace.counter is not None and stands_for_array(x._val)
 
 
@@ -317,7 +317,7 @@ def _read(x: Array, axis: int, places: Sequence[Any]) -> list[Array]:
 
 
 def _as_views(x: Array, parts: tuple[Array, ...], axis: int, places: Sequence[Any]) -> tuple[Array, ...]:
-    """``parts`` of ``x``, noted as views, which they are in NumPy; ``places`` says where they stand along ``axis``."""
+    """Register ``parts`` as views of ``x``, as in NumPy; ``places`` holds their indices along ``axis``."""
     if isinstance(x, Tracer):
         before = (slice(None),) * axis
         for part, place in zip(parts, places, strict=True):
@@ -327,15 +327,15 @@ def _as_views(x: Array, parts: tuple[Array, ...], axis: int, places: Sequence[An
 
 
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """The pieces of ``ary`` along ``axis``, all of one length where a number of pieces is given.
+    """Split ``ary`` along ``axis``; a number of pieces gives pieces of equal length.
 
     Args:
         ary: an array.
-        indices_or_sections: how many pieces, or the positions where to cut.
+        indices_or_sections: the number of pieces, or the positions of the cuts.
         axis: the axis.
 
     Raises:
-        ValueError: no pieces, or the axis cannot be divided evenly.
+        ValueError: the number of pieces is not positive, or does not divide the length of the axis.
 
     Example:
         >>> fnp.split([1, 2, 3, 4], 2)
@@ -350,10 +350,10 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """The pieces of ``ary`` along its first axis.
+    """Split ``ary`` along its first axis.
 
     Raises:
-        ValueError: fewer than two axes, or the axis cannot be divided evenly.
+        ValueError: ``ary`` has fewer than two axes, or the axis cannot be divided evenly.
 
     Example:
         >>> fnp.vsplit([[1, 2], [3, 4]], 2)
@@ -363,10 +363,10 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """The pieces of ``ary`` along its second axis, of a vector along its only one.
+    """Split ``ary`` along its second axis, or a vector along its only axis.
 
     Raises:
-        ValueError: no axis, or the axis cannot be divided evenly.
+        ValueError: ``ary`` has no axis, or the axis cannot be divided evenly.
 
     Example:
         >>> fnp.hsplit([1, 2, 3, 4], [1])
@@ -377,10 +377,10 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """The pieces of ``ary`` along its third axis.
+    """Split ``ary`` along its third axis.
 
     Raises:
-        ValueError: fewer than three axes, or the axis cannot be divided evenly.
+        ValueError: ``ary`` has fewer than three axes, or the axis cannot be divided evenly.
 
     Example:
         >>> fnp.dsplit([[[1, 2]]], 2)
@@ -397,10 +397,10 @@ def _split_last(name: str, least: int, axis: int, ary: ArrayLike, indices_or_sec
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The arrays that stand one behind the other along ``axis``.
+    """Split ``x`` along ``axis`` into the arrays whose ``stack`` is ``x``.
 
     Raises:
-        ValueError: no axis.
+        ValueError: ``x`` has no axis.
 
     Example:
         >>> fnp.unstack([[1, 2], [3, 4]])

@@ -1,7 +1,7 @@
-"""Elementwise operations of traced values and tables of pandas and xarray: tables of the same kind, as NumPy's give.
+"""Elementwise operations of traced values with tables of pandas and xarray, with tables as results.
 
-A traced array beside a table takes the table's labels, and the library computes: it aligns, names and broadcasts as it
-does with plain arrays.
+A traced array that is combined with a table gets the table's labels. Then the library computes: it aligns, names and
+broadcasts as it does with plain arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from funcgrad.primitives.products import matmul
 
 
 def install() -> None:
-    """Let operations of one or two arrays ask here where a table is among them."""
+    """Make ufuncs with one result, and ``matmul``, call this module if a table is among their arguments."""
     for ufunc, own in UFUNCS.items():
         primitive = getattr(vars(own)["compute"], "primitive", None)
         if primitive is not None and ufunc.signature is None and ufunc.nout == 1:
@@ -39,7 +39,7 @@ def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _beside(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
-    """A ufunc of a table and arrays beside it; NotImplemented where their shapes do not fit the table's."""
+    """Apply a ufunc to a table and arrays; NotImplemented if the shape of a traced array does not fit the table."""
     join_loaded()
     given = []
     for x in args:
@@ -52,7 +52,7 @@ def _beside(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
 
 
 def _by_columns(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
-    """A ufunc of a frame, which pandas would make an array of, and of another with the same labels or a number."""
+    """Apply a ufunc column by column to frames with the same labels and numbers, where pandas would make an array."""
     if not all(x is table or not hasattr(x, "shape") or hasattr(x, "columns") for x in given):
         return ufunc(*given)
     same = all(x.axes[0].equals(table.index) and x.columns.equals(table.columns) for x in given if hasattr(x, "axes"))
@@ -75,7 +75,7 @@ def _fits(shape: tuple[int, ...], table: Any) -> bool:
 
 
 def _labelled(x: Tracer, table: Any) -> Any:
-    """A traced array with the labels of a table."""
+    """Give a traced array the labels of a table."""
     if hasattr(table, "dims"):
         return Held(x)
     made = _frames().labelled(broadcast_to(x, table.shape), *table.axes)
@@ -83,7 +83,7 @@ def _labelled(x: Tracer, table: Any) -> Any:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """``a @ b``, where pandas knows labels of the product."""
+    """Compute ``a @ b`` if pandas gives the product labels, else return NotImplemented."""
     if not any(isinstance(x, _frames().pd.DataFrame) for x in (a, b) if hasattr(x, "iloc")):
         return NotImplemented
     if isinstance(a, Tracer):

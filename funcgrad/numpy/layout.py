@@ -1,7 +1,7 @@
-"""The order of an array's axes in memory, on which depends what NumPy makes as a view.
+"""Order of an array's axes in memory, which decides which results of NumPy are views.
 
-``x.T * 2`` lies in memory as ``x.T`` does, so ``(x.T * 2).T.reshape(-1)`` is a view and ``(x.T * 2).reshape(-1)`` is
-none. A traced array lies in memory as NumPy's would, also after a write. Arrays of other libraries count as in C order.
+``x.T * 2`` has the memory layout of ``x.T``, so ``(x.T * 2).T.reshape(-1)`` is a view and ``(x.T * 2).reshape(-1)`` is
+not. A traced array is laid out as NumPy's would be, also after a write. Arrays of other libraries count as in C order.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from funcgrad.views import axes_in_memory, layout
 
 
 def in_order(x: Tracer, order: str) -> Any:
-    """``x`` with its axes in "C", "F" or, for as they are, "K" order: ``x`` itself where it is, else a copy.
+    """Return ``x`` with its axes in memory in "C", "F", "A" or "K" order: ``x`` itself if in order, else a copy.
 
-    It is a copy also where "K" would have left gaps between the elements.
+    "K" keeps the order of the axes, but copies an ``x`` that is neither C- nor F-contiguous.
     """
     like = layout(x)
     flags = like.flags
@@ -32,7 +32,7 @@ def in_order(x: Tracer, order: str) -> Any:
 
 
 def as_before(x: Tracer, new: Any) -> Any:
-    """``new``, which takes the place of ``x``, with its axes in memory as those of ``x``."""
+    """Return ``new``, which replaces ``x``, with the memory order of the axes of ``x``."""
     if len(x.shape) < 2 or not isinstance(new, Tracer):
         return new
     like, made = layout(x), layout(new)
