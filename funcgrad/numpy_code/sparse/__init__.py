@@ -1,1 +1,1 @@
-"""SciPy's sparse matrices in code that was built anew: constants, and matrices that are made of traced values."""
+"""SciPy's sparse matrices in rebuilt code: constant matrices, and matrices of traced values."""

@@ -1,4 +1,4 @@
-"""Sparse matrices by places and values: of arrays, diagonals and blocks, and ``coo_array`` with its order."""
+"""Sparse matrices from coordinates and values: arrays, diagonals, blocks, and ``coo_array`` with its order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from funcgrad.numpy_code.conversions import is_traced
 
 
 def every_element(x: Any) -> Any:
-    """The values and places of all elements of a traced array: one that is zero now may have a derivative."""
+    """Return values and coordinates of all elements of a traced array: an element that is 0 may have a derivative."""
     if not is_traced(x) and not isinstance(x, list):
         return x
     x = fnp.atleast_2d(x)
@@ -21,7 +21,7 @@ def every_element(x: Any) -> Any:
 
 
 def of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
-    """Values and places of the elements of diagonals, each of which stands in ``data`` where its columns are."""
+    """Return values and coordinates of diagonals: ``data`` has a diagonal in each row, aligned by column."""
     data, offsets = fnp.atleast_2d(data), np.atleast_1d(np.asarray(offsets))
     columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
     rows = columns - offsets[:, None]
@@ -30,7 +30,7 @@ def of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
 
 
 def of_blocks(shape: Any, data: Any, places: Any) -> Any:
-    """Values and places of the elements of blocks, as ``bsr_matrix`` has them."""
+    """Return values and coordinates of the elements of blocks, stored as in ``bsr_matrix``."""
     (indices, indptr), (_, m, n) = places, data.shape
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[:, None, None] * m + np.arange(m)[:, None]
     columns = np.asarray(indices)[:, None, None] * n + np.arange(n)
@@ -38,11 +38,11 @@ def of_blocks(shape: Any, data: Any, places: Any) -> Any:
 
 
 def changes() -> Any:
-    """What writes to sparse matrices, which is loaded when it is wanted."""
+    """Return the module for writes to sparse matrices, which is imported at the first call."""
     return import_module("funcgrad.scipy.sparse.changes")
 
 
-# What matrices have that are made of places and values: these stand in the order in which they were given.
+# Members of matrices made of coordinates and values, which keep the order in which they were given.
 
 
 def _in_order(self: Any) -> Any:
@@ -66,7 +66,7 @@ def _as_given(self: Any) -> tuple[Any, Any]:
 
 
 def _diagonal_set(self: Any, values: Any, k: int = 0) -> None:
-    """``coo_array.setdiag``: what stands on the diagonal is taken away, and what is written comes last."""
+    """Compute ``coo_array.setdiag``: drop the elements on the diagonal, and append the written ones."""
     rows, columns, values = self.diagonal_of(values, k)
     if not len(rows):
         return
@@ -78,7 +78,7 @@ def _diagonal_set(self: Any, values: Any, k: int = 0) -> None:
 
 
 def _sum_given(self: Any) -> None:
-    """``coo_array.sum_duplicates``: in the order of places that SciPy gives them."""
+    """Compute ``coo_array.sum_duplicates``, with the order of coordinates that SciPy produces."""
     theirs = type(self).theirs((np.ones(self.nnz), self.coords), shape=self.shape)
     theirs.sum_duplicates()
     if theirs.nnz < self.nnz or not np.array_equal(theirs.row, self.row) or not np.array_equal(theirs.col, self.col):

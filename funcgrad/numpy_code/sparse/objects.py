@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices in code that was built anew: constants, and matrices that are made of traced values."""
+"""SciPy's sparse matrices in rebuilt code: constant matrices, and matrices of traced values."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from funcgrad.writable import LENT, buffer, is_buffer, own, root_of
 
 
 class Constant:
-    """A constant sparse matrix, whose products with traced values and matrices of these are funcgrad's.
+    """Constant sparse matrix whose products with traced values and with matrices of traced values are funcgrad's.
 
-    All else is SciPy's. One that the program has made becomes a matrix of traced values as soon as one is written to
-    it, or to the array of its values.
+    All other methods are SciPy's. A matrix that the program has made becomes a matrix of traced values as soon as a
+    traced value is written to it, or to the array of its values.
 
     Args:
         matrix: SciPy's object.
-        held: the buffer that stands for the array of its values, if there is one.
-        is_own: whether the program has made it, so that it may change.
+        held: the buffer that replaces the array of its values, if there is one.
+        is_own: whether the program has made the matrix, so that it may change.
     """
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
@@ -50,7 +50,7 @@ class Constant:
 
     @staticmethod
     def type_of(x: Any) -> Any:
-        """What ``type(x)`` is in code that was built anew."""
+        """Return what ``type(x)`` is in rebuilt code."""
         theirs: Any = type(x.matrix)
         return made_of(theirs)
 
@@ -110,20 +110,20 @@ class Constant:
         return fnp.matmul(other, _lent(self)) if is_traced(other) else _plain(other) @ _beside(self, other)
 
     def dot(self, other: Any) -> Any:
-        """The product of matrices, or with a number."""
+        """Return the matrix product, or the product with a number."""
         return self * other if is_number(other) else self @ other
 
     def multiply(self, other: Any) -> Any:
-        """The product element by element."""
+        """Return the elementwise product."""
         return _beside(self, other).multiply(_plain(other))
 
 
-#: What of SciPy's changes a matrix where it stands.
+#: Methods of SciPy's matrices that change the matrix in place.
 _CHANGES = frozenset(("eliminate_zeros", "prune", "resize", "set_shape", "setdiag", "sort_indices", "sum_duplicates"))
 
 
 def _held(x: Constant) -> Any:
-    """The buffer that stands for the array of the values."""
+    """Return the buffer that replaces the array of the values."""
     if x.held is None:
         vars(x)["held"] = made = buffer(x.matrix.data)
         made.link = LENT
@@ -131,7 +131,7 @@ def _held(x: Constant) -> Any:
 
 
 def _now(x: Constant) -> Any:
-    """What ``x`` is now, after what was written to the array of its values: one of traced values, or a constant."""
+    """Return ``x`` with the writes to the array of its values applied: a matrix of traced values, or a constant."""
     held = x.held
     if held is not None:
         if not is_buffer(held):
@@ -142,29 +142,29 @@ def _now(x: Constant) -> Any:
 
 
 def _lent(x: Constant) -> Any:
-    """SciPy's matrix, of which somebody may hold the values: the next write is to a copy."""
+    """Return SciPy's matrix for code that may keep its values: the next write goes to a copy."""
     if x.is_own:
         root_of(_held(x)).link = LENT
     return x.matrix
 
 
 def _beside(x: Constant, other: Any) -> Any:
-    """The matrix as one of funcgrad's where ``other`` is or holds traced values, else as SciPy's."""
+    """Return the matrix as funcgrad's if ``other`` is traced or has traced values, else as SciPy's."""
     return _followed(_lent(x)) if is_traced(other) or is_own(other) else x.matrix
 
 
 def _followed(matrix: Any) -> Any:
     home, name = sys.modules["scipy.sparse"], type(matrix).__name__
-    if name not in NAMES:  # formats to be filled one by one
+    if name not in NAMES:  # LIL and DOK, which are filled element by element
         name = f"csr_{name.partition('_')[2]}"
     return made_of(getattr(home, name)).holding(matrix)
 
 
 def _become(x: Constant, values: Any = None) -> Any:
-    """Let the object ``x`` be a matrix of traced ``values`` at the same places.
+    """Turn the object ``x`` into a matrix of traced ``values`` with the same coordinates.
 
     Raises:
-        InputError: the program has not made it: others would not see what is written.
+        InputError: the program has not made the matrix, so that other references would not see the write.
     """
     if not x.is_own:
         raise InputError(
@@ -185,13 +185,13 @@ def _become(x: Constant, values: Any = None) -> Any:
     )
     made = kind((values, *([places] if form == "coo" else places)), shape=matrix.shape, traced=True)
     vars(x).clear()
-    object.__dict__["__class__"].__set__(x, type(made))  # the object stays, whoever has it under whatever name
+    object.__dict__["__class__"].__set__(x, type(made))  # the same object, for every reference to it
     vars(x).update(vars(made))
     return x
 
 
 def _change(x: Constant, name: str, *args: Any, **kwargs: Any) -> Any:
-    """Let SciPy change the matrix of ``x``, and nobody who has its values from before."""
+    """Let SciPy change the matrix of ``x``, without a change of arrays that hold its earlier values."""
     if x.is_own and isinstance(getattr(x.matrix, "data", None), np.ndarray):
         own(root_of(_held(x)))
         x.matrix.data = x.held._val
@@ -221,24 +221,24 @@ def holds_values(x: Any) -> bool:
 
 
 def plain_matrix(x: Any) -> Any:
-    """SciPy's matrix for one of constants; anything else as it is."""
+    """Return SciPy's matrix for a matrix of constants; any other value unchanged."""
     x = _plain(x)
     return x.plain("a function of SciPy's") if is_own(x) and (is_plain(x.values) or is_buffer(x.values)) else x
 
 
 def standing_for(x: Any) -> Any:
-    """What compiled code gives, its sparse matrices as those that take traced values."""
+    """Return a result of compiled code with sparse matrices that take traced values."""
     if type(x) is tuple:
         return tuple(map(standing_for, x))
     return _constant(x) if type(x).__module__.startswith("scipy.sparse") else x
 
 
 def _constant(x: Any, source: Constant | None = None) -> Any:
-    """A matrix that one of SciPy's methods gives as one whose products take traced values; anything else as it is.
+    """Return a matrix that a SciPy method returned as one that takes traced values; any other value unchanged.
 
     Args:
-        x: what it gives.
-        source: whose method that was: the values may lie in the same memory.
+        x: the result of the method.
+        source: the matrix whose method it was; ``x`` may share memory with its values.
     """
     if type(x) is np.matrix:
         return Matrix(new(np.asarray(x)))
@@ -269,13 +269,13 @@ def _method(x: Constant, name: str, plain: Callable[..., Any]) -> Callable[..., 
 
 
 class Filled:
-    """A sparse matrix that a program fills, ``lil_matrix`` or ``dok_matrix``: with traced values, too.
+    """Sparse matrix that a program fills, ``lil_matrix`` or ``dok_matrix``, also with traced values.
 
     Args:
-        matrix: SciPy's object, with the constants.
+        matrix: SciPy's object, which holds the constants.
 
     Attributes:
-        written: by row and column the traced values.
+        written: the traced values, by row and column.
     """
 
     __array_ufunc__ = None
@@ -290,7 +290,7 @@ class Filled:
 
     @staticmethod
     def type_of(x: Any) -> Any:
-        """What ``type(x)`` is in code that was built anew."""
+        """Return what ``type(x)`` is in rebuilt code."""
         theirs: Any = type(x.matrix)
         return made_of(theirs)
 
@@ -319,7 +319,7 @@ class Filled:
         return fnp.stack(found).reshape(rows.shape) if rows.shape else found[0]
 
     def finished(self) -> Any:
-        """The matrix in compressed rows."""
+        """Return the matrix in compressed rows (CSR)."""
         if not self.written:
             return Constant(self.matrix.tocsr(), is_own=True)
         rest = self.matrix.tocoo()
@@ -331,7 +331,7 @@ class Filled:
         return made_of(getattr(sys.modules["scipy.sparse"], kind))((data, places), self.matrix.shape)
 
     def _numbers(self) -> list[int]:
-        """Numbers of the places with traced values."""
+        """Return the flat indices of the elements with traced values."""
         return [row * self.matrix.shape[1] + column for row, column in self.written]
 
     def setdiag(self, values: Any, k: int = 0) -> None:
@@ -340,26 +340,26 @@ class Filled:
         self[rows, columns] = values
 
     def get(self, key: Any, default: Any = 0.0) -> Any:
-        """The element at a place, of ``dok_matrix``; ``default`` where there is none."""
+        """Return the element at ``key``, or ``default`` if there is none, as ``dok_matrix.get`` does."""
         return self.written[key] if key in self.written else self.matrix.get(key, default)
 
     def items(self) -> list[tuple[tuple[int, int], Any]]:
-        """The places and their elements, of ``dok_matrix``."""
+        """Return the coordinates and their elements, as ``dok_matrix.items`` does."""
         return [(place, self.written.get(place, value)) for place, value in self.matrix.items()]
 
     def keys(self) -> Any:
-        """The places, of ``dok_matrix``."""
+        """Return the coordinates, as ``dok_matrix.keys`` does."""
         return self.matrix.keys()
 
     def values(self) -> list[Any]:
-        """The elements, of ``dok_matrix``."""
+        """Return the elements, as ``dok_matrix.values`` does."""
         return [value for _, value in self.items()]
 
     def __len__(self) -> int:
         return len(self.matrix)
 
     def copy(self) -> Filled:
-        """Another matrix of the same values, to be filled as well."""
+        """Return a copy, which can be filled further."""
         made = Filled(self.matrix.copy())
         made.written = dict(self.written)
         return made
@@ -385,21 +385,21 @@ for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "
 
 
 def _operator(name: str, right: bool = False) -> Callable[..., Any]:
-    """An operator that SciPy's object has, and those of funcgrad's beside one of these."""
+    """Return an operator of ``Constant``: SciPy's, or funcgrad's if the other operand is funcgrad's matrix."""
     function = getattr(operator, name)
 
     def applied(self: Constant, *others: Any) -> Any:
         given = [_plain(x) for x in others]
         mine = _followed(_lent(self)) if any(map(is_own, given)) else self.matrix
         if name in ("add", "sub") and is_traced(given[0]):
-            mine = mine.toarray()  # the sum with an array is one
+            mine = mine.toarray()  # the sum with an array is an array
         return _constant(function(*given, mine) if right else function(mine, *given), self)
 
     return applied
 
 
 def _unless_traced(name: str) -> Callable[..., Any]:
-    """A method of ``Constant``; that of traced values where they have been written to its values meanwhile."""
+    """Return a method of ``Constant`` that runs the method for traced values once these were written to the matrix."""
     plain = getattr(Constant, name)
 
     @functools.wraps(plain)
@@ -421,9 +421,9 @@ for _name in [name for name in vars(Constant) if callable(vars(Constant)[name])]
 
 @functools.cache
 def made_of(theirs: type) -> Any:
-    """The class that stands for a class of SciPy's sparse matrices, whose matrices may have traced values.
+    """Return the class that replaces a SciPy sparse class, and whose matrices may have traced values.
 
-    Of the older classes, ``csr_matrix`` and the like, ``*`` is the product of matrices, and ``**`` the power of one.
+    In the older classes, such as ``csr_matrix``, ``*`` is the matrix product and ``**`` the matrix power.
     """
     base, form = class_of_ours("SparseArray"), theirs.__name__[:3]
     make = class_of_ours(f"{form}_array" if form in ("csc", "coo") else "csr_array")
@@ -448,12 +448,12 @@ def made_of(theirs: type) -> Any:
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
             found = _filled(theirs, found) if as_given else _in_format(theirs, form, found)
             if form == "coo" and isinstance(plain, tuple):
-                found.given = fnp.asarray(plain[0])  # what is written to it later, the matrix has as well
+                found.given = fnp.asarray(plain[0])  # later writes to this array change the matrix as well
             found = found if dtype is None else found.astype(dtype, copy=False)
             return found.copy() if copy else found
 
         def holding(cls, matrix: Any) -> Any:
-            """A matrix of this class with the values of one of SciPy's."""
+            """Return a matrix of this class with the values of a SciPy matrix."""
             return _in_format(theirs, form, make(matrix))
 
     methods = {**_methods(theirs, base, form), "theirs": theirs}
@@ -470,7 +470,7 @@ def made_of(theirs: type) -> Any:
 
 
 def _of_constants(theirs: type, plain: Any, shape: Any, dtype: Any, copy: bool, **rest: Any) -> Any:
-    """A matrix of constants: what is written later to the array of its values, it has as well."""
+    """Return a matrix of constants that sees later writes to the array of its values."""
     if theirs.__name__ in FILLED:
         return Filled(theirs(plain, shape, dtype, copy))
     given: Any = plain[0] if isinstance(plain, tuple) and is_buffer(plain[0]) else None
@@ -484,14 +484,14 @@ def _of_constants(theirs: type, plain: Any, shape: Any, dtype: Any, copy: bool, 
 
 
 def _filled(theirs: type, found: Any) -> Any:
-    """The matrix ``found`` as one of the class that stands for ``theirs``."""
+    """Return the matrix ``found`` as one of the class that replaces ``theirs``."""
     made: Any = object.__new__(made_of(theirs))
     made.__init__(found.values, found.structure, found.transposed)
     return made
 
 
 def _in_format(theirs: type, wanted: str, found: Any) -> Any:
-    """A matrix of the class for ``theirs`` in the format ``wanted``; only from places and values SciPy adds some up."""
+    """Return ``found`` in the format ``wanted``. As in SciPy, only conversions from COO add up duplicates."""
     given = found.given if wanted == "coo" and hasattr(found, "given") else None
     found = class_of_ours("SparseArray")(found.values, found.structure, found.transposed)
     if wanted in ("csc", "csr"):
@@ -502,12 +502,12 @@ def _in_format(theirs: type, wanted: str, found: Any) -> Any:
     name = f"{wanted}_{theirs.__name__.partition('_')[2]}"
     made = _filled(theirs if name == theirs.__name__ else getattr(sys.modules["scipy.sparse"], name), found)
     if given is not None:
-        made.given = given  # values that others see as well
+        made.given = given  # values that other references share
     return made
 
 
 def _of(theirs: type, found: Any) -> Any:
-    """What a method of the class for ``theirs`` gives: in columns where SciPy's is, as a transpose."""
+    """Return the result of a method of the class that replaces ``theirs``; a transpose may change CSR to CSC."""
     if type(found) is not class_of_ours("SparseArray"):
         return found
     form = theirs.__name__[:3]
@@ -520,7 +520,7 @@ def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
         sums_up = name in ("__abs__", "power", *_elementwise())
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if sums_up:  # SciPy's methods do that where the values stand
+            if sums_up:  # SciPy's methods do so in place
                 self.sum_duplicates()
             found = plain(self, *map(arrays_of, args), **kwargs)
             like = _liked(name, (self, *args), kwargs) if is_own(found) else None
@@ -560,7 +560,7 @@ def _turned(theirs: type, form: str, wanted: str) -> Callable[..., Any]:
 
 
 def _shared(theirs: type, base: Any, form: str) -> dict[str, Any]:
-    """Methods that give a matrix whose values lie in the same memory, or in their own, as SciPy's do."""
+    """Return the methods whose results share memory with the matrix, or do not, as SciPy's do."""
 
     def formatted(self: Any, format: str | None, copy: bool = False) -> Any:
         return getattr(self, f"to{format or form}")(copy=copy)
@@ -609,7 +609,7 @@ def _missing(self: Any, name: str) -> Any:
 
 
 def _comparison(name: str) -> Callable[..., Any]:
-    """A comparison of the elements: SciPy's matrix of answers, by which the run goes on."""
+    """Return a comparison of the elements: it returns SciPy's matrix of booleans, which Python may branch on."""
     function = getattr(operator, name)
 
     def compare(self: Any, other: Any) -> Any:
@@ -620,12 +620,12 @@ def _comparison(name: str) -> Callable[..., Any]:
 
 
 def _asked(name: str) -> Callable[..., Any]:
-    """A method whose answer is no number of the matrix, by which the run goes on."""
+    """Return a method whose result is an index, not an element, which Python may use."""
     return lambda self, *args, **kwargs: getattr(self.plain(name), name)(*args, **kwargs)
 
 
 def _converted(wanted: str) -> Callable[..., Any]:
-    """To a format without a class of its own for traced values: one that is filled, or whose values are an array."""
+    """Return a conversion to a format without a class for traced values: filled (DOK, LIL), or to BSR or DIA."""
 
     def convert(self: Any, *args: Any, copy: bool = False) -> Any:
         theirs: Any = type(self).theirs
@@ -666,7 +666,7 @@ def _elementwise() -> tuple[str, ...]:
 
 
 def _of_other_form(theirs: type) -> property:
-    """The values of a format that has them in an array of several axes: here they stand row by row."""
+    """Return a ``data`` that raises: this format keeps values in an array of several axes, here they are row by row."""
     name = theirs.__name__
 
     def refuse(_: Any) -> Any:
@@ -677,22 +677,22 @@ def _of_other_form(theirs: type) -> property:
 
 @functools.cache
 def _numbers() -> Any:
-    """What draws values that stand for traced ones: no two are the same, so that no sum of theirs is zero.
+    """Return the generator of the numbers that replace traced values: all differ, so that no sum of them is zero.
 
-    ``numpy.random`` is loaded when they are first wanted.
+    ``numpy.random`` is imported at the first call.
     """
     return np.random.default_rng(0)
 
 
 def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
-    """``change`` of what is in nested lists and tuples; of an array of objects, too."""
+    """Apply ``change`` to the leaves of nested lists and tuples, and of an object array."""
     if type(x) is np.ndarray and x.dtype == object:
         x = x.tolist()
     return type(x)(_mapped(change, part) for part in x) if type(x) in (list, tuple) else change(x)
 
 
 def _stand_in(x: Any) -> Any:
-    """What SciPy takes for ``x``: a constant as it is, and ones in place of traced values."""
+    """Return what SciPy gets in place of ``x``: constants unchanged, random numbers for traced values."""
     x = _plain(x)
     if is_buffer(x):
         return x._val
@@ -708,7 +708,7 @@ def _stand_in(x: Any) -> Any:
 
 
 def _liked(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What SciPy's method gives of matrices whose values stand where those of ``args`` do; None where it gives none."""
+    """Return the result of SciPy's method for the stand-ins of ``args``; None if it is not a sparse matrix."""
     owner, *given = _mapped(_stand_in, args)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
@@ -719,7 +719,7 @@ def _liked(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _arranged(like: Any, found: Any) -> Any:
-    """``found`` in the class, the format and the order of SciPy's matrix ``like``, where that has the same places."""
+    """Return ``found`` in the class, format and order of SciPy's matrix ``like`` if their coordinates agree."""
     form, places = like.format, like.tocoo()
     if form not in ("coo", "csc", "csr") or like.ndim != 2 or like.nnz == 0:
         return _in_format(type(like), form, found)
@@ -735,7 +735,7 @@ def _arranged(like: Any, found: Any) -> Any:
 
 @functools.cache
 def standing(ours: Callable[..., Any], theirs: Any) -> Any:
-    """A function of ``scipy.sparse`` that makes matrices: of the class and format that SciPy gives."""
+    """Return a function of ``scipy.sparse`` that makes matrices of the class and format that SciPy's makes."""
 
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:

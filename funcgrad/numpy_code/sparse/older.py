@@ -1,4 +1,4 @@
-"""What differs in SciPy's older classes, ``csr_matrix`` and the like: products, powers, and ``numpy.matrix``."""
+"""Differences of SciPy's older sparse classes, such as ``csr_matrix``: products, powers and ``numpy.matrix``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from funcgrad.numpy_code.sparse.recognition import is_number, is_own
 
 
 def of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
-    """What the operators of the older classes are, and which of their methods give a ``numpy.matrix``."""
+    """Return the operators of the older classes, and their methods that return a ``numpy.matrix``."""
     multiply, product, turned, item = [
         methods[name] for name in ("multiply", "__matmul__", "__rmatmul__", "__getitem__")
     ]
@@ -41,7 +41,7 @@ def of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
         return total
 
     def row_or_item(self: Any, key: Any) -> Any:
-        """A row or a column stays a matrix."""
+        """Return an element, or a part; a row or a column stays a matrix."""
         whole = (key, slice(None)) if isinstance(key, (int, np.integer)) else key
         if isinstance(whole, tuple) and len(whole) == 2 and any(isinstance(k, slice) for k in whole):
             key = tuple(slice(k, k + 1 or None) if isinstance(k, (int, np.integer)) else k for k in whole)
@@ -71,5 +71,5 @@ def of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
 
 
 def _dense_matrix(found: Any) -> Any:
-    """The sum of an older matrix and an array as a ``numpy.matrix``."""
+    """Return the sum of an older matrix and an array as a ``numpy.matrix``."""
     return matrix(found) if isinstance(found, Tracer) and found.shape else found

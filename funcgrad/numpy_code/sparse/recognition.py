@@ -1,4 +1,4 @@
-"""Which classes and objects are sparse matrices: SciPy's, and funcgrad's that stand for them."""
+"""Predicates for sparse matrices and their classes: SciPy's, and funcgrad's replacements."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ import sys
 from importlib import import_module
 from typing import Any
 
-#: Where these classes are defined; the first of them is there before ``scipy.sparse`` is loaded.
+#: Modules that define the common base classes. The first is loaded before ``scipy.sparse``.
 _HOMES = ("scipy._lib._sparse", "scipy.sparse")
-#: What they have in common.
+#: Names of the common base classes.
 _FAMILIES = frozenset(("SparseABC", "_spbase", "sparray", "spmatrix"))
 
-#: Classes that a program fills element by element.
+#: Names of the classes that a program fills element by element.
 FILLED = frozenset(f"{form}_{kind}" for form in ("dok", "lil") for kind in ("array", "matrix"))
-#: Classes that have their values in an array.
+#: Names of the classes that keep their values in an array.
 NAMES = frozenset(f"{form}_{kind}" for form in ("bsr", "coo", "csc", "csr", "dia") for kind in ("array", "matrix"))
 
 
 def class_of_ours(name: str) -> Any:
-    """A class of ``funcgrad.scipy.sparse``, which is loaded when it is wanted."""
+    """Return a class of ``funcgrad.scipy.sparse``, which is imported at the first call."""
     return getattr(import_module("funcgrad.scipy.sparse"), name)
 
 
 def is_own(x: Any) -> bool:
-    """Whether ``x`` is a sparse matrix of funcgrad's."""
+    """Whether ``x`` is a sparse matrix of funcgrad."""
     home = sys.modules.get("funcgrad.scipy.sparse")
     return home is not None and issubclass(type(x), home.SparseArray)
 
 
 def is_scipys(x: Any) -> bool:
-    """Whether ``x`` is a sparse matrix of SciPy's."""
+    """Whether ``x`` is a sparse matrix of SciPy."""
     return any(base.__name__ == "_spbase" for base in type(x).__mro__)
 
 
 def is_number(x: Any) -> bool:
-    """Whether a product with ``x`` is one of each element."""
+    """Whether ``x`` is a number, so that a product with ``x`` scales each element."""
     return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
 
 
 def kind_of(x: Any) -> type:
-    """The class of SciPy's that one of funcgrad's matrices stands for."""
+    """Return the SciPy class that the class of funcgrad's matrix ``x`` replaces."""
     kind: type = getattr(type(x), "theirs", None) or sys.modules["scipy.sparse"].csr_array
     return kind
 
 
 @functools.cache
 def family_of(theirs: type) -> Any:
-    """What stands for a class that SciPy's sparse classes have in common: funcgrad's matrices are of it as well."""
+    """Return the replacement for a common base class of SciPy's sparse classes: funcgrad's matrices are instances."""
 
     class Family(type):
         def __instancecheck__(cls, x: Any) -> bool:
@@ -60,11 +60,11 @@ def family_of(theirs: type) -> Any:
 
 
 def is_sparse_family(cls: type) -> bool:
-    """Whether ``cls`` is what classes of SciPy's sparse matrices have in common, as ``scipy.sparse.issparse`` asks."""
+    """Whether ``cls`` is a common base class of SciPy's sparse classes, as ``scipy.sparse.issparse`` checks."""
     return cls.__name__ in _FAMILIES and cls.__module__.startswith(_HOMES)
 
 
 def is_sparse_class(cls: type) -> bool:
-    """Whether ``cls`` is one of SciPy's classes of sparse matrices."""
+    """Whether ``cls`` is a SciPy class of sparse matrices."""
     home = sys.modules.get("scipy.sparse")
     return home is not None and cls.__name__ in NAMES | FILLED and getattr(home, cls.__name__, None) is cls
