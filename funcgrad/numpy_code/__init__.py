@@ -1,4 +1,4 @@
-"""Functions written for NumPy, SciPy and ``math``, run as they stand with funcgrad's functions in place of these."""
+"""Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
 from funcgrad.numpy_code.foreign_arrays import run_anywhere
 from funcgrad.numpy_code.running import (

@@ -1,8 +1,8 @@
-"""Code in which calls of some names look for other names: ``float(x)`` for ``⟨float⟩(x)``.
+"""Code in which calls of some names look up other names: ``⟨float⟩(x)`` in place of ``float(x)``.
 
 A class such as ``float`` is a function where it is called, and a class everywhere else: ``isinstance(x, float)``,
-``dtype=float``. Python's compiler tells them apart: a global name that is called right away is loaded with a flag.
-Only the names of these instructions are changed, so that lines, positions and everything else stay what they are.
+``dtype=float``. Python's compiler marks the difference: it loads a global name that is called at once with a flag.
+Only the names in these instructions are changed, so that lines, positions and everything else stay the same.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from weakref import ref
 from funcgrad.numpy_code.conversions import filled
 
 _GLOBAL, _NAME, _ATTRIBUTE = [dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR")]
-#: Loads a method, before Python 3.12; no instruction afterwards.
+#: Opcode that loads a method, before Python 3.12; -1 in later versions.
 _METHOD = dis.opmap["LOAD_METHOD"] if sys.version_info < (3, 12) else -1
-#: The instructions that load an attribute. Of modules Python's compiler knows that no method is meant: then the module
-#: is loaded with the flag, or a method is loaded.
+#: Opcodes that load an attribute. Python's compiler knows that an attribute of a module is not a method: it loads
+#: the module with the flag, or it loads a method.
 _ATTRIBUTES = (_ATTRIBUTE, _METHOD)
 _NAMING = (_GLOBAL, _NAME, *_ATTRIBUTES)
-#: Pushes the flag of a name in code made of a text, and where that stands from the name.
+#: Opcode that pushes the flag of a name in code compiled from a text, and its offset from the name.
 _PUSHED, _FLAG_BESIDE = dis.opmap["PUSH_NULL"], -1 if sys.version_info < (3, 13) else 1
-#: Calls ``super`` and asks what it gives for an attribute at once, since Python 3.12.
+#: Opcode, since Python 3.12, that calls ``super`` and loads an attribute of the result at once.
 _SUPER = dis.opmap.get("LOAD_SUPER_ATTR", -1)
-#: The instructions with which a call of something without arguments begins.
+#: Opcodes with which a call without arguments begins.
 _CALLS = (dis.opmap.get("PRECALL", -1), dis.opmap["CALL"])
-#: How far the number of a name is shifted in an instruction that has a flag, too.
+#: Number of bits by which the index of a name is shifted in an instruction that also has a flag.
 _SHIFTS = {_GLOBAL: 1, _ATTRIBUTE: int(sys.version_info >= (3, 12))}
-#: What is no instruction of its own.
+#: Opcodes that are not instructions of their own.
 _BETWEEN = (dis.opmap["CACHE"], dis.EXTENDED_ARG)
 
 
-#: An instruction: where it stands, which it is, its argument, and the name that it loads.
+#: An instruction: its offset, opcode and argument, and the name that it loads.
 _Step = tuple[int, int, int, str]
 
 
 class Known(ref[Any]):
-    """A weak reference that holds what is known of its object. One object each: the collector looks at all of them."""
+    """Weak reference that also holds what is known of its object: fewer objects for the garbage collector to visit."""
 
     __slots__ = ("found", "number")
 
@@ -50,7 +50,7 @@ class Known(ref[Any]):
 
 
 class ByIdentity:
-    """What is known of objects as long as they live, told apart as objects and not by all that they hold."""
+    """What is known of objects as long as they live, keyed by identity, not by equality."""
 
     def __init__(self) -> None:
         known: dict[int, Known] = {}
@@ -58,14 +58,14 @@ class ByIdentity:
         self.forget: Callable[[Known], Any] = lambda dead: known.pop(dead.number, None)
 
     def get(self, value: Any) -> Any:
-        """What was put for ``value``, or None."""
+        """Return what was stored for ``value``, or None."""
         known = self.known.get(id(value))
         if known is None or known() is not value:
             return None
         return value if known.found is _ITSELF else known.found
 
     def put(self, value: Any, found: Any) -> None:
-        """Know ``found`` of ``value``, which may be the object itself."""
+        """Store ``found`` for ``value``; ``found`` may be ``value`` itself."""
         known = Known(value, self.forget)
         known.number, known.found = id(value), _ITSELF if found is value else found
         self.known[known.number] = known
@@ -76,22 +76,22 @@ _KNOWN = ByIdentity()
 
 
 def called(name: str) -> str:
-    """The name that stands for ``name`` where it is called."""
+    """Return the name that replaces ``name`` in calls."""
     return f"⟨{name}⟩"
 
 
 def written(name: str) -> str:
-    """The name that stands in the code for ``name`` of ``called``; nothing where it is another name."""
+    """Return the name in the source for a name made by ``called``; "" for another name."""
     return name[1:-1] if name[0] == "⟨" else ""
 
 
 def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
-    """``code``, and the code of the functions inside, with other names where some are called.
+    """Return ``code``, and the code of the functions inside, with other names in some calls.
 
     Args:
         code: a function's code.
-        is_called: ``is_called(owner, name)``: whether the call of a global name is meant, ``owner`` being empty,
-            or that of an attribute of the global name ``owner``; ``name`` being empty, whether it may be that of any.
+        is_called: ``is_called("", name)`` tells whether calls of a global name are replaced, ``is_called(owner, name)``
+            those of an attribute of the global name ``owner``, ``is_called(owner, "")`` those of any of its attributes.
     """
     made: CodeType | None = _KNOWN.get(code)
     if made is None:
@@ -113,7 +113,7 @@ def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
 
 
 def _steps(raw: bytearray, names: list[str]) -> list[_Step]:
-    """The instructions of a code. ``dis`` tells the same with positions and texts, and takes ten times as long."""
+    """Return the instructions of a code. ``dis`` returns them with positions and texts, but takes ten times as long."""
     steps, high = [], 0
     for offset in range(0, len(raw), 2):
         op, arg = raw[offset], raw[offset + 1] | high
@@ -124,14 +124,14 @@ def _steps(raw: bytearray, names: list[str]) -> list[_Step]:
 
 
 def _may_change(code: CodeType, is_called: Callable[[str, str], bool]) -> bool:
-    """Whether a name of the code may be meant where it is called: in most code none is."""
+    """Whether a call of any name in the code may be replaced; in most code none is."""
     names = code.co_names
     owners = ["", *[name for name in names if is_called(name, "")]]
     return any(is_called(owner, name) for owner in owners for name in names)
 
 
 def _constant(value: Any, is_called: Callable[[str, str], bool]) -> Any:
-    """A constant of a code: the code of a function inside, or a text, which may be filled by ``%`` somewhere else."""
+    """Return a constant of a code: the changed code of an inner function, or a text that ``%`` may fill elsewhere."""
     if isinstance(value, CodeType):
         return _changed(value, is_called)
     if type(value) is not tuple:
@@ -141,13 +141,13 @@ def _constant(value: Any, is_called: Callable[[str, str], bool]) -> Any:
 
 
 def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool]) -> bool:
-    """Whether the instruction at this place loads a name that is called right away, and is meant."""
+    """Whether the instruction at index ``at`` loads a name that is called at once and whose call is replaced."""
     _, op, arg, name = steps[at]
     if name == "super":
         return op == _GLOBAL and _has_class(steps, at) and is_called("", name)
     if op == _GLOBAL:
         return bool(arg & 1) and is_called("", name)
-    if op == _NAME:  # in code made of a text, where the flag is an instruction of its own
+    if op == _NAME:  # in code compiled from a text, where the flag is an instruction of its own
         beside = at + _FLAG_BESIDE
         return 0 <= beside < len(steps) and steps[beside][1] == _PUSHED and is_called("", name)
     _, before, flagged, owner = steps[at - 1]
@@ -161,7 +161,7 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
 
 
 def _has_class(steps: list[_Step], at: int) -> bool:
-    """Whether ``super``, loaded at this place, is called with a class: without one it looks for it in its caller."""
+    """Whether ``super``, loaded at index ``at``, is called with a class: without one it inspects its caller's frame."""
     if steps[at][2] & 1 and steps[at + 1][1] in _CALLS:
         return steps[at + 1][2] > 0
     op, arg = next(((op, arg) for _, op, arg, _ in steps[at:] if op == _SUPER or op in _CALLS), (0, 0))
@@ -169,12 +169,12 @@ def _has_class(steps: list[_Step], at: int) -> bool:
 
 
 def _rename(raw: bytearray, names: list[str], offset: int, name: str, shift: int) -> None:
-    """Let the instruction at ``offset`` load ``name``, if its place in the table of names can be written there."""
+    """Let the instruction at ``offset`` load ``name``, if its index in the table of names fits there."""
     place = names.index(name) if name in names else len(names)
     arg = place << shift | (raw[offset + 1] & 1 if shift else 0)
     wide = offset >= 2 and raw[offset - 2] == dis.EXTENDED_ARG
     if arg > (0xFFFF if wide else 0xFF):
-        return  # a function with more than a hundred global names: the call stays what it is, and may be refused
+        return  # more than a hundred global names: the call stays unchanged, and may be refused
     if name not in names:
         names.append(name)
     raw[offset + 1] = arg & 0xFF

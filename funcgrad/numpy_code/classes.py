@@ -1,4 +1,4 @@
-"""Classes built anew: derived from the user's, with methods that were built anew, and objects seen through them."""
+"""Rebuilt classes, derived from the user's classes with rebuilt methods, and objects viewed through them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from funcgrad.numpy_code.conversions import filled
 from funcgrad.numpy_code.names import module_behind
 from funcgrad.numpy_code.runs import Latest
 
-#: Where an object says what it is looked at instead of.
+#: Attribute under which a view keeps the object that it replaces.
 _SOURCE = "⟨source⟩"
-#: Where a class says what built it anew.
+#: Attribute under which a rebuilt class keeps the translator that built it.
 _TRANSLATE = "⟨translate⟩"
-#: Where it says what it and those above it were built from.
+#: Attribute under which a rebuilt class keeps the members that it and its bases were built from.
 _STAMPS = "⟨stamps⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
 def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
-    """A class derived from ``cls`` whose methods are built anew; ``cls`` itself where it cannot be.
+    """Return a class derived from ``cls`` with rebuilt methods; ``cls`` itself if that is not possible.
 
     Args:
-        cls: a class of the user's.
+        cls: a user's class.
         translate: see ``translation.Translator``.
-        is_known: whether a class stays as it is.
+        is_known: whether a class is used unchanged.
     """
     found: type | None = translate.classes.get(cls)
     if found is not None:
@@ -44,10 +44,10 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
         forget(cls, translate)
     if "__original__" in vars(cls) or not _may_differ(cls):
         return cls
-    with _MAKING:  # other threads wait until it is there
+    with _MAKING:  # other threads wait until the class is there
         found = translate.classes.get(cls) or translate.begun.get(cls)
         if found is None:
-            translate.begun[cls] = cls  # its methods may refer to it: they find what it became when they are called
+            translate.begun[cls] = cls  # its methods may refer to it; they get the rebuilt class at their calls
             try:
                 found = translate.classes[cls] = _made(cls, translate, is_known)
                 if is_named(cls) and found is not cls:
@@ -57,10 +57,10 @@ def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> typ
     return found
 
 
-#: Held while a class is built anew.
+#: Lock that is held while a class is rebuilt.
 _MAKING = RLock()
 
-#: The attributes of a class, what takes from them those that were built anew, and what that found then.
+#: Attributes of a class, a getter for those that were rebuilt, and the values that the getter returned then.
 _Stamp = tuple[Any, Callable[[Any], Any], Any]
 
 
@@ -71,23 +71,23 @@ def _stamp(cls: type, members: dict[str, Any]) -> list[_Stamp]:
 
 
 def may_change(made: Any) -> bool:
-    """Whether ``made`` is a class that was built from one with methods or properties."""
+    """Whether ``made`` is a class that was rebuilt from one with methods or properties."""
     return isinstance(made, type) and bool(vars(made).get(_STAMPS))
 
 
 def fits(made: type) -> bool:
-    """Whether the class that ``made`` was built from, and those above, have the same methods and properties still."""
+    """Whether the class that ``made`` was built from, and its bases, still have the same methods and properties."""
     try:
         for members, get, found in vars(made).get(_STAMPS, ()):
             if get(members) != found:
                 return False
-    except KeyError:  # one is gone
+    except KeyError:  # a member is gone
         return False
     return True
 
 
 def forget(cls: type, translate: Any) -> None:
-    """Build ``cls`` anew, and what it derives from, when they are asked for."""
+    """Drop the rebuilt ``cls`` and its bases, so that the next request rebuilds them."""
     for kind in cls.__mro__:
         translate.classes.pop(kind, None)
         translate.objects.pop(kind, None)
@@ -101,16 +101,16 @@ def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
     members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
     if is_named(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
-        return cls  # without methods of the program's own
+        return cls  # no methods of the program
     if is_lenient:
         members |= {name: _Constant(cls, name, translate) for name in _constants(cls, members, translate)}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    if "__hash__" in vars(cls):  # else a class that defines ``__eq__`` has none
+    if "__hash__" in vars(cls):  # otherwise a class that defines ``__eq__`` would have no hash
         names["__hash__"] = vars(cls)["__hash__"]
     try:
         kind = _kind(type(cls))
         others = [b for b in bases if b not in cls.__mro__]
-        has_place = cls.__dictoffset__ or (is_named(cls) and others)  # of tuples only one base may add it
+        has_place = cls.__dictoffset__ or (is_named(cls) and others)  # only one of several tuple bases may add it
         first = cls if has_place else kind(cls.__name__, (cls,), {"__module__": cls.__module__, "__original__": cls})
         made = _derived(
             kind,
@@ -118,7 +118,7 @@ def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
             (first, *others),
             {**names, **members, **_hooks(cls, members, translate), "__original__": cls, _TRANSLATE: translate},
         )
-    except Exception:  # the class lets nobody derive from it
+    except Exception:  # the class does not allow subclasses
         return cls
     above = [stamp for base in bases if not is_known(base) for stamp in vars(base).get(_STAMPS, ())]
     type.__setattr__(made, _STAMPS, (*_stamp(cls, members), *above))
@@ -126,13 +126,13 @@ def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
 
 
 class _Nobody:
-    """What a class is derived from at first that nobody is to be told of."""
+    """First base of a rebuilt class, so that no ``__init_subclass__`` of the program's classes is called."""
 
 
 def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]) -> type:
-    """The class with these bases. Their ``__init_subclass__``, which may note it, is not called where that can be."""
+    """Return the class with these bases, if possible without calling ``__init_subclass__``, which may register it."""
     if hasattr(cls.__init_subclass__, "__func__"):
-        with suppress(TypeError):  # of classes whose objects lie in memory in another way
+        with suppress(TypeError):  # raised if the objects have another memory layout
             made: type = kind(cls.__name__, (_Nobody,), names)
             made.__bases__ = bases
             return made
@@ -141,7 +141,7 @@ def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]
 
 
 def _may_differ(cls: type) -> bool:
-    """Whether a class may have another in its place: others know these by their very class, or they hold C's data."""
+    """Whether a class may be replaced: not if others compare the class itself, or its objects hold data of C code."""
     if is_named(cls):
         return True
     if isinstance(cls, EnumMeta) or issubclass(cls, BaseException) or tree.is_container(cls):
@@ -149,17 +149,17 @@ def _may_differ(cls: type) -> bool:
     return all(base in _OPEN or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
 
 
-#: Classes of Python's own whose objects hold nothing but what a program puts into them.
+#: Classes of Python whose objects hold nothing except what a program puts into them.
 _HOLDING = (OrderedDict, defaultdict, dict, deque, list, tuple)
 _OPEN = (object, *_HOLDING)
 
 
 def is_named(cls: type) -> bool:
-    """Whether a class is one of named tuples."""
+    """Whether a class is a named tuple class."""
     return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")
 
 
-#: What Python itself writes into a class of named tuples.
+#: Members that Python itself adds to a named tuple class.
 _OF_NAMED = frozenset(
     (
         "__new__",
@@ -175,19 +175,19 @@ _OF_NAMED = frozenset(
 )
 
 
-#: Classes of named tuples that were built anew.
+#: Named tuple classes that were rebuilt.
 _NAMED: set[type] = set()
 
 
 def named(value: Any, translate: Any, is_known: Callable[[type], bool]) -> Any:
-    """A named tuple of the class that is built anew, whose members are translated; itself where nothing is."""
+    """Return a named tuple of the rebuilt class with translated members; ``value`` itself if nothing changes."""
     cls, members = class_of(type(value), translate, is_known), list(value)
     found = [translate(x)[0] for x in members]
     return value if cls is type(value) and all(map(operator.is_, found, members)) else tuple.__new__(cls, found)
 
 
 def originals(out: Any) -> Any:
-    """``out`` with named tuples of their original classes, in lists and dictionaries too; itself without any."""
+    """Return ``out`` with named tuples of their original classes, also inside lists and dictionaries."""
     kind = type(out)
     if not _NAMED:
         return out
@@ -207,7 +207,7 @@ _KINDS: dict[type, type] = {}
 
 
 def _kind(kind: Any) -> Any:
-    """The class of the class: one for which objects of the original are objects of the class built anew, too."""
+    """Return the rebuilt metaclass, for which instances of the original class are instances of the rebuilt class."""
     found = _KINDS.get(kind)
     if found is None:
         namespace = {
@@ -217,26 +217,26 @@ def _kind(kind: Any) -> Any:
                 else kind.__instancecheck__(cls, x)
             ),
             "__subclasscheck__": lambda cls, x: (
-                cls.__dict__["__original__"] in type.mro(x)  # an abstract class asks the classes that derive from it
+                cls.__dict__["__original__"] in type.mro(x)  # an abstract class asks its subclasses
                 if "__original__" in cls.__dict__
                 else kind.__subclasscheck__(cls, x)
             ),
             "__subclasses__": lambda cls: _subclasses(cls, kind),
         }
-        above = [_kind(base) for base in kind.__bases__ if base is not object]  # as bases of the class may have
+        above = [_kind(base) for base in kind.__bases__ if base is not object]  # metaclasses that the bases may have
         found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
 
 
 def _subclasses(cls: Any, kind: Any) -> list[type]:
-    """What stands for the classes that a program derived from the original of ``cls``."""
+    """Return the replacements for the classes that a program derived from the original of ``cls``."""
     source, translate = cls.__dict__.get("__original__", cls), cls.__dict__.get(_TRANSLATE)
     found = kind.__subclasses__(source)
     return found if translate is None else [translate(c)[0] for c in found if "__original__" not in vars(c)]
 
 
 class _Later:
-    """A method that is built anew when it is first asked for: programs use few of the methods of their classes."""
+    """Method that is rebuilt at its first lookup: programs use few of the methods of their classes."""
 
     __slots__ = ("member", "name", "owner", "translate")
 
@@ -249,7 +249,7 @@ class _Later:
         self.owner, self.name = owner, name
 
     def built(self) -> Any:
-        """What takes its place in the class from now on."""
+        """Rebuild the member, put it into the class in place of this object, and return it."""
         built = _member(self.member, self.translate)
         if self.owner is not None and vars(self.owner).get(self.name) is self:
             type.__setattr__(self.owner, self.name, built)
@@ -264,7 +264,7 @@ class _Later:
 
 
 def _constants(cls: type, members: dict[str, Any], translate: Any) -> list[str]:
-    """The names of what a class has that is no method, and for which something else may stand: arrays, tables."""
+    """Return the names of a class's attributes that are not methods and may need a replacement: arrays, tables."""
     return [
         name
         for name, value in vars(cls).items()
@@ -280,7 +280,7 @@ _NOT_CONSTANT = frozenset(("_abc_impl", "_fields", "_field_defaults"))
 
 
 class _Constant:
-    """What a class has that is no method, as it is when it is asked for: an array, a table of functions, an object."""
+    """Class attribute that is not a method, translated at each lookup: an array, a table of functions, an object."""
 
     __slots__ = ("name", "owner", "translate")
 
@@ -293,7 +293,7 @@ class _Constant:
             raise AttributeError(f"type object {self.owner.__name__!r} has no attribute {self.name!r}")
         found, always = self.translate(value)
         if not always and type(value) is not np.ndarray:
-            self.translate.memo().setdefault(id(value), (value, found))  # a table is gone through once in a run
+            self.translate.memo().setdefault(id(value), (value, found))  # a table is translated once per run
         return found
 
 
@@ -301,17 +301,17 @@ _GONE: Any = object()
 
 
 class _LaterMethod(_Later):
-    """A function."""
+    """Function, static or plain, that is rebuilt at its first lookup."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it, for who takes it from the dictionary of the class."""
+        """Call the rebuilt function, for code that takes it from the dictionary of the class."""
         return self.built()(*args, **kwargs)
 
 
 class _LaterProperty(_Later):
-    """A property, which goes before what an object has itself under its name."""
+    """Property, which takes precedence over an attribute of the object with the same name."""
 
     __slots__ = ()
 
@@ -322,12 +322,12 @@ class _LaterProperty(_Later):
         self.built().__delete__(obj)
 
 
-#: What stands at first for a member of a class.
+#: Placeholders for members of a class until their first lookup, by the type of the member.
 _LATER = {FunctionType: _LaterMethod, staticmethod: _LaterMethod, classmethod: _Later, property: _LaterProperty}
 
 
 def _is_lenient(kind: Any) -> bool:
-    """Whether it does not matter to a class of classes what their members are: it makes them as Python does."""
+    """Whether a metaclass accepts any members: it makes classes as ``type`` does."""
     return kind.__new__ in (type.__new__, ABCMeta.__new__) and kind.__init__ is type.__init__
 
 
@@ -337,7 +337,7 @@ def _later(member: Any, translate: Any) -> Any:
 
 
 def _member(member: Any, translate: Any) -> Any:
-    """A member of a class, built anew if it is a method in any form."""
+    """Return a member of a class, rebuilt if it is a method of any kind."""
     if type(member) is FunctionType:
         return translate(member)[0]
     if type(member) in (staticmethod, classmethod):
@@ -369,7 +369,7 @@ def _cached_property(member: cached_property[Any], translate: Any) -> Any:
 
 
 def _dict(obj: Any) -> Any:
-    """The attributes that ``obj`` has itself, whatever its class makes of ``__dict__``; None where it has no place."""
+    """Return the attribute dictionary of ``obj``, even if its class redefines ``__dict__``; None if it has none."""
     kind = type(obj)
     known = _DICTS.get(kind)
     if known is None:
@@ -381,7 +381,7 @@ _DICTS = Latest()
 
 
 def _dict_of(kind: type) -> tuple[Any, Any]:
-    """What gets the attributes that objects of a class have themselves, and what sets them."""
+    """Return the getter and the setter of the attribute dictionary of a class's objects."""
     for cls in kind.__mro__:
         found = vars(cls).get("__dict__")
         if found is not None and type(found) is not property:
@@ -390,7 +390,7 @@ def _dict_of(kind: type) -> tuple[Any, Any]:
 
 
 def _raw(source: Any, name: str) -> tuple[bool, Any]:
-    """Whether ``source`` has an attribute of its own of this name, and what it is."""
+    """Return whether ``source`` itself has an attribute of this name, and its value."""
     own = _dict(source)
     if own is not None and name in own:
         return True, own[name]
@@ -404,7 +404,7 @@ def _raw(source: Any, name: str) -> tuple[bool, Any]:
 
 
 def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]:
-    """What lets objects be looked at through a class: attributes are fetched when they are asked for."""
+    """Return the methods that let a class view objects: attributes are fetched when they are looked up."""
     theirs = getattr(cls, "__getattr__", None)
     delattr_of: Any = cls.__delattr__
     if theirs is not None:
@@ -417,7 +417,7 @@ def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]
             given = _dict(source)
             if given is not None and name in given:
                 if type(given[name]) is np.ndarray and translate.lasts:
-                    translate.read.add(name)  # from now on it is there when the run begins
+                    translate.read.add(name)  # from now on, the view has the attribute from the beginning of a run
                 own[name] = value = translate(given[name])[0]
                 return value
             has, value = _raw(source, name)
@@ -452,7 +452,7 @@ def _put(obj: Any, name: str, value: Any) -> None:
 
 
 def _fetch_all(obj: Any, translate: Any) -> None:
-    """Let ``obj`` have everything that it is looked at instead of has, and forget about that."""
+    """Fetch all attributes of the object that ``obj`` is a view of, and forget that object."""
     own = _dict(obj)
     source = None if own is None else own.pop(_SOURCE, None)
     if source is None:
@@ -471,9 +471,9 @@ def _slots(cls: type) -> list[str]:
 
 
 def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
-    """What looks at objects of the class ``kind`` through ``cls``, which is built anew from it.
+    """Return a function that views objects of ``kind`` through ``cls``, the class that was rebuilt from ``kind``.
 
-    What is written to what it makes the object itself does not have.
+    Writes to a view do not change the object.
     """
     made, of, let_have = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
     held = next((base for base in _HOLDING if issubclass(kind, base)), None)
@@ -488,22 +488,22 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
     def seen(obj: Any) -> Any:
         try:
-            for members, get, found in stamps:  # as ``fits`` does, without a call
+            for members, get, found in stamps:  # same check as ``fits``, without a call
                 if get(members) != found:
                     return renewed(obj)
         except KeyError:
             return renewed(obj)
         view: Any = made()
         given = of(obj) or {}
-        own = dict.copy(given)  # whatever class of dictionaries the program has chosen
+        own = dict.copy(given)  # whatever subclass of dict the program uses
         for name, value in given.items():
             sort = type(value)
             if sort in kept:
                 continue
             if sort is np.ndarray and name in read and value.dtype.kind in "fciu":
                 own[name] = readable(value)
-            elif hasattr(cls, name):  # where the class has something of that name
-                translate.memo().setdefault(id(obj), (obj, view))  # for what refers to it, as a method of its own
+            elif hasattr(cls, name):  # else lookups would find the class attribute, not call ``__getattr__``
+                translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself, as by methods
                 own[name] = translate(value)[0]
             elif sort is not np.ndarray or value.dtype.kind != "b":
                 del own[name]
@@ -515,7 +515,7 @@ def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
 
 
 def _filled(cls: type, held: Any, of: Any, let_have: Any, translate: Any, obj: Any) -> Any:
-    """A list, tuple or dictionary of a program's own class with the members of ``obj`` and its attributes."""
+    """Return a list, tuple or dictionary of a user's class with the members and attributes of ``obj``, translated."""
     view: Any
     if held is tuple:
         view = tuple.__new__(cls, [translate(x)[0] for x in tuple.__iter__(obj)])
@@ -536,17 +536,17 @@ def _filled(cls: type, held: Any, of: Any, let_have: Any, translate: Any, obj: A
 
 
 def is_seen(obj: Any) -> bool:
-    """Whether ``obj`` is of a class that was built anew."""
+    """Whether the class of ``obj`` was rebuilt."""
     return "__original__" in vars(type(obj)) and isinstance(vars(type(obj))["__original__"], type)
 
 
 def source_of(obj: Any) -> Any:
-    """What ``obj`` is looked at instead of; itself where it is no such view."""
+    """Return the object that ``obj`` is a view of; ``obj`` itself if it is not a view."""
     return (_dict(obj) or {}).get(_SOURCE, obj)
 
 
 def original(obj: Any) -> Any:
-    """``obj`` as one of its original class: what it is looked at instead of, where nothing was written to it."""
+    """Return ``obj`` as an object of its original class: the viewed object if nothing was written to the view."""
     own = _dict(obj)
     source = own.get(_SOURCE)
     if source is not None and all(name == _SOURCE or _is_same(own[name], _raw(source, name)[1]) for name in own):
@@ -555,15 +555,15 @@ def original(obj: Any) -> Any:
     for name, value in own.items():
         if is_seen(value):
             own[name] = original(value)
-        elif isinstance(value, ModuleType):  # such as the namespace of its arrays, which SciPy compares
+        elif isinstance(value, ModuleType):  # such as an array namespace, which SciPy compares
             own[name] = module_behind(value) or value
-    with suppress(TypeError):  # of classes with slots only, which have no place for what this one has
+    with suppress(TypeError):  # a class with slots only has no room for the ``__dict__`` of its view
         obj.__class__ = vars(type(obj))["__original__"]
     return obj
 
 
 def _is_same(value: Any, given: Any) -> bool:
-    """Whether ``value`` is what was ``given``, or stands for it."""
+    """Whether ``value`` is ``given`` or its replacement. True for every callable ``given``."""
     if value is given or (isinstance(value, ModuleType) and module_behind(value) is given):
         return True
     return callable(given) or (is_seen(value) and _dict(value).get(_SOURCE) is given)

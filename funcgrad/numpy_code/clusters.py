@@ -1,4 +1,4 @@
-"""What ``scipy.cluster`` has compiled: who belongs to whom is a constant, distances and means have derivatives."""
+"""Compiled functions of ``scipy.cluster``: memberships are constants, distances and means have derivatives."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from funcgrad.numpy.concretization import concrete
 __all__ = ["CLUSTERS"]
 
 _VQ, _HIERARCHY = "scipy.cluster._vq", "scipy.cluster._hierarchy"
-#: Where they stand since SciPy 1.18.
+#: Modules of these functions since SciPy 1.18.
 _MOVED = {_VQ: "scipy.cluster.vq._vq", _HIERARCHY: "scipy.cluster.hierarchy._hierarchy"}
 _PYTHON, _ONCE = "scipy.cluster.hierarchy", "_check_hierarchy_uses_cluster_more_than_once"
 
 
 def _theirs(module: str, name: str, *args: Any) -> Any:
-    """What SciPy's function finds of the values as they are."""
+    """Call SciPy's function with the plain values."""
     given = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
     return getattr(_home(module), name)(*given)
 
 
 @cache
 def _home(module: str) -> Any:
-    """The module of compiled functions, wherever it stands."""
+    """Return the module of compiled functions under its old or new name."""
     try:
         return import_module(module)
     except ModuleNotFoundError:
@@ -37,7 +37,7 @@ def _home(module: str) -> Any:
 
 
 def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
-    """The nearest of the codes for each observation, and its distance."""
+    """Return the nearest code for each observation, and the distance to it."""
     codes, _ = _theirs(_VQ, "vq", obs, code_book)
     nearest = code_book[codes]
     if obs.ndim == 1:
@@ -46,7 +46,7 @@ def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
 
 
 def _means(obs: Any, labels: Any, nc: int) -> tuple[Any, Any]:
-    """The mean of each cluster, and whether it has members."""
+    """Return the mean of each cluster, and whether the cluster has members."""
     labels = np.asarray(labels)
     count = np.bincount(labels, minlength=nc)
     total = fnp.zeros((nc, *obs.shape[1:]), obs.dtype)
@@ -54,9 +54,9 @@ def _means(obs: Any, labels: Any, nc: int) -> tuple[Any, Any]:
     return total / np.maximum(count, 1).reshape(-1, *(1,) * (obs.ndim - 1)), count > 0
 
 
-#: The distance of a third cluster from two that are joined, by SciPy's numbers of the methods: Lance and Williams, "A
-#: general theory of classificatory sorting strategies", 1967. ``p`` and ``q`` are its distances from the two, ``d``
-#: theirs from each other; ``i``, ``j`` and ``k`` the sizes.
+#: Distance of a third cluster from two that are joined, by SciPy's number of the method: Lance and Williams, "A
+#: general theory of classificatory sorting strategies", 1967. ``p`` and ``q`` are its distances from the two, ``d`` is
+#: the distance between the two; ``i``, ``j`` and ``k`` are the sizes.
 _JOINED: tuple[Callable[..., Any], ...] = (
     lambda p, q, d, i, j, k: fnp.minimum(p, q),
     lambda p, q, d, i, j, k: fnp.maximum(p, q),
@@ -69,7 +69,7 @@ _JOINED: tuple[Callable[..., Any], ...] = (
 
 
 def _linkage(name: str, dists: Any, n: int, method: int = 0) -> Any:
-    """The joins, in SciPy's order, with the distances at which they happen."""
+    """Return the joins, in SciPy's order, with the distances at which they happen."""
     found = _theirs(_HIERARCHY, name, dists, n, *([] if name == "mst_single_linkage" else [method]))
     table = fnp.zeros((n, n), dists.dtype)
     table[np.triu_indices(n, 1)] = dists
@@ -89,7 +89,7 @@ def _linkage(name: str, dists: Any, n: int, method: int = 0) -> Any:
 
 
 def _below(Z: Any) -> np.ndarray:
-    """Which joins each join is made of, itself among them."""
+    """Return which joins each join consists of, including itself."""
     joins = np.asarray(concrete(Z, "linkage"))[:, :2].astype(int)
     n = len(joins) + 1
     below = np.eye(n - 1, dtype=bool)
@@ -100,7 +100,7 @@ def _below(Z: Any) -> np.ndarray:
 
 
 def _cophenetic(Z: Any, zz: Any, n: int) -> None:
-    """Of each pair of observations the distance at which they are joined first."""
+    """Write for each pair of observations the distance at which they are first joined."""
     parts: list[np.ndarray] = [np.array([i]) for i in range(n)]
     first = np.zeros((n, n), int)
     for t, (a, b) in enumerate(np.asarray(concrete(Z, "cophenet"))[:, :2].astype(int)):
@@ -110,13 +110,13 @@ def _cophenetic(Z: Any, zz: Any, n: int) -> None:
 
 
 def _largest(values: Any, Z: Any, out: Any) -> None:
-    """The largest value of a join and those that it is made of."""
+    """Write the largest value of each join and the joins that it consists of."""
     plain = np.asarray(concrete(values, "linkage") if isinstance(values, Tracer) else values)
     out[...] = values[np.where(_below(Z), plain, -np.inf).argmax(1)]
 
 
 def _inconsistent(Z: Any, R: Any, n: int, d: int) -> None:
-    """Mean and deviation of the distances of the joins up to ``d`` deep, their number, and how far the last is off."""
+    """Write mean, deviation and number of the distances of joins up to ``d`` deep, and each join's inconsistency."""
     joins = np.asarray(concrete(Z, "inconsistent"))[:, :2].astype(int)
     within = np.eye(n - 1, dtype=bool)
     near = within.copy()
@@ -137,7 +137,7 @@ def _inconsistent(Z: Any, R: Any, n: int, d: int) -> None:
 
 
 def _labels(name: str, *args: Any) -> Any:
-    """What numbers clusters: a constant, which is written to integer arrays among the arguments."""
+    """Number clusters by SciPy's function: write the constant numbers to integer arrays among the arguments."""
     plain = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
     found = getattr(_home(_HIERARCHY), name)(*plain)
     for given, now in zip(args, plain, strict=True):
@@ -171,7 +171,7 @@ _COMPILED: dict[tuple[str, str], Callable[..., Any]] = {
 }
 
 CLUSTERS: dict[tuple[str, str], Callable[..., Any]] = {
-    # SciPy 1.15 asks in Python whether numbers of clusters are members of a set
+    # SciPy 1.15 checks in Python whether cluster numbers are members of a set
     (_PYTHON, _ONCE): partial(_theirs, _PYTHON, _ONCE),
     **_COMPILED,
     **{(_MOVED[module], name): ours for (module, name), ours in _COMPILED.items()},

@@ -1,4 +1,4 @@
-"""Compiled functions, which take plain values only: of constants they are called, of traced values refused."""
+"""Compiled functions, which take plain values only: called with constants, refused for traced values."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from funcgrad.numpy_code.sparse.objects import holds_values, plain_matrix, stand
 from funcgrad.running import refused
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
-#: The types of functions that Cython, f2py, Numba and others make.
+#: Names of the types of functions that Cython, f2py, Numba and others make.
 _TYPES = frozenset(("cython_function_or_method", "fortran", "fused_cython_function", "CPUDispatcher"))
 
 
 def is_compiled(value: Any, is_known: Callable[[Any], bool]) -> bool:
-    """Whether ``value`` is a function that no Python code of a library that is not known stands for."""
+    """Whether ``value`` is a compiled function; for builtins, neither a tracer's method nor known to ``is_known``."""
     if type(value) is BuiltinFunctionType:
         return not isinstance(value.__self__, Tracer) and not is_known(value)
     return type(value).__name__ in _TYPES
 
 
 def in_python(fun: Any) -> Any:
-    """The same function in Python, where its package has it in a module of the same name with ``_python``; else None.
+    """Return the function of the same name from the module with the suffix ``_python``; else None.
 
-    Packages with compiled loops have them for those who cannot compile, and for their tests.
+    Packages with compiled loops have such modules for users who cannot compile, and for their tests.
     """
     home = getattr(fun, "__module__", None)
     name = f"{home}_python"
@@ -47,11 +47,11 @@ def in_python(fun: Any) -> Any:
 
 
 def compiled(fun: Any, twin: Any = None) -> Any:
-    """``fun``, which is called with plain values: constants are handed over as such, traced values refused.
+    """Return ``fun`` such that it is called with plain values: it unwraps constants and refuses traced values.
 
     Args:
         fun: a compiled function.
-        twin: what takes traced values in its place.
+        twin: a replacement that takes traced values.
     """
     ours = kernel(fun) or twin
     if ours is not None and is_public(fun, homes_of(fun)):
@@ -70,7 +70,7 @@ def compiled(fun: Any, twin: Any = None) -> Any:
 
 
 class _Object:
-    """An object of a class written in C that compiled code gave: its methods take plain values."""
+    """Object of a class written in C that compiled code returned: its methods take plain values."""
 
     def __init__(self, made: Any) -> None:
         self.made = made
@@ -85,9 +85,9 @@ def _given(x: Any) -> Any:
 
 
 def _plain(x: Any) -> Any:
-    """The array of a buffer, which may be written to; and so in lists and tuples.
+    """Return the array of a buffer, which may be written to, also inside lists and tuples.
 
-    A list that holds no buffer is handed over itself: compiled code may put its members in another order.
+    A list without buffers is passed itself: compiled code may reorder its members.
     """
     if is_buffer(x):
         if getattr(x, "alias", None) is not READ_ONLY:
@@ -100,7 +100,7 @@ def _plain(x: Any) -> Any:
 
 
 def refuse(fun: Any, args: list[Any]) -> NoReturn:
-    """Say that compiled code lets no derivative through, and where."""
+    """Raise an error that says where compiled code would lose the derivative."""
     name = f"{getattr(fun, '__module__', None) or type(fun).__module__}.{getattr(fun, '__name__', type(fun).__name__)}"
     found: Any = next((x for x in args if is_traced(x)), args)
     shown = describe(found) if is_traced(found) else "matrix or list with one"
@@ -109,7 +109,7 @@ def refuse(fun: Any, args: list[Any]) -> NoReturn:
         f"{shown}{user_line()}. Give the function a derivative of its own with funcgrad.custom_vjp or custom_jvp, or "
         "use funcgrad's functions instead."
     )
-    error.compiled = not (is_traced(found) and found.dtype.kind in "biu")  # such may be known of one example
+    error.compiled = not (is_traced(found) and found.dtype.kind in "biu")  # an integer may be known in one example
     refused[get_ident()] = str(error)
     try:
         raise error

@@ -1,4 +1,4 @@
-"""``float``, ``int``, ``complex`` and ``type`` as functions that take traced values, for code that was built anew."""
+"""``float``, ``int``, ``complex`` and ``type`` as functions that take traced values, for rebuilt code."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from funcgrad.writable import CONSTANTS, Proxy, bottom
 
 
 def is_traced(x: Any) -> bool:
-    """Whether ``x`` is a traced value: no buffer, which holds constants."""
+    """Whether ``x`` is a traced value; a buffer, which holds constants, is not."""
     return issubclass(type(x), Tracer) and x._trace is not CONSTANTS
 
 
-#: Containers that are gone through: values of dictionaries among them.
+#: Containers whose members are checked, views of dictionary values among them.
 _HOLDING: tuple[type, ...] = (list, tuple, deque, set, frozenset, type({}.values()), type(OrderedDict().values()))
 
 
@@ -43,12 +43,12 @@ def holds_traced(values: Any) -> bool:
     )
 
 
-#: Of the examples of a ``vmap``, and of tracers of tracers, there is more to be asked.
+#: Types of values on the fast path; batches and nested tracers need more checks.
 _DOUBLES = frozenset((float, np.float64))
 
 
 def as_float(*args: Any) -> Any:
-    """``float(x)``: of a traced number the number, in double precision."""
+    """Return ``float(x)``; for a traced number, the traced number in double precision."""
     x: Any = args[0] if len(args) == 1 else None
     if issubclass(type(x), Tracer) and type(x._val) in _DOUBLES:
         return as_python(x)
@@ -65,7 +65,7 @@ def as_float(*args: Any) -> Any:
 
 
 def told_by(x: Any, name: str) -> Any:
-    """The traced number that an object of the program's has for ``float`` or ``complex``; else the object."""
+    """Return the traced number that a user's object returns for ``float`` or ``complex``; else the object."""
     if issubclass(type(x), Proxy):
         return x.whole()
     method = getattr(type(x), name, None)
@@ -76,7 +76,7 @@ def told_by(x: Any, name: str) -> Any:
 
 
 def as_complex(*args: Any) -> Any:
-    """``complex(x)`` and ``complex(re, im)``."""
+    """Return ``complex(x)`` or ``complex(re, im)``, with traced numbers too."""
     if len(args) == 1:
         args = (told_by(args[0], "__complex__"),)
     if len(args) == 1 and type(args[0]) is Shown:
@@ -88,39 +88,39 @@ def as_complex(*args: Any) -> Any:
 
 
 def whole(x: Any) -> Any:
-    """A traced number without a fraction as an integer of Python's; that of many examples stays traced.
+    """Return a traced number without a fraction as a Python integer; a batch of them stays traced.
 
-    It is a constant wherever it has a derivative, and Python may go on by it: as an index, or a number of steps.
+    The integer is constant wherever it has a derivative, so Python may use it as an index or a number of steps.
     """
     one = shared(x)
     try:
         return steer(one, int(concrete(one, "int(x)", steers=False)))
-    except TypeError:  # of several examples, or of a value that JAX knows later
+    except TypeError:  # x has several examples, or is abstract in JAX
         return fnp.astype(x, np.int64)
 
 
 def as_int(*args: Any) -> Any:
-    """``int(x)``."""
+    """Return ``int(x)``."""
     return whole(args[0]) if len(args) == 1 and is_traced(args[0]) else int(*args)
 
 
 def type_of(*args: Any) -> Any:
-    """``type(x)``: of a traced value the type of what it stands for."""
+    """Return ``type(x)``; for a traced value, the type of the value behind it."""
     if len(args) != 1 or not issubclass(type(args[0]), Tracer):
         found = type(*args)
         return found.type_of(args[0]) if hasattr(found, "type_of") and len(args) == 1 else found
     x = args[0]
-    if is_stand_in(bottom(x)):  # what is compiled for JAX was written for NumPy
+    if is_stand_in(bottom(x)):  # code compiled for JAX was written for NumPy
         return np.ndarray if x.shape else x.dtype.type
     return x.__class__
 
 
 class Text(str):
-    """A text of a program that may be filled with traced numbers, ``"%.3f" % x``: it shows their values."""
+    """Format string such as ``"%.3f"`` that may be filled with traced numbers: the result shows their values."""
 
     __slots__ = ()
 
-    def __str__(self) -> str:  # ``logging`` asks for it before it fills the text
+    def __str__(self) -> str:  # ``logging`` calls it before it fills the text
         return self
 
     def __mod__(self, values: Any) -> str:
@@ -139,7 +139,7 @@ class Text(str):
 
 
 def _of_examples(text: str, values: Any) -> str:
-    """``text % values`` of the first examples of a ``vmap``, where these differ."""
+    """Return ``text % values`` for the first examples of a ``vmap`` whose values differ."""
     parts = values if type(values) is tuple else (values,)
     rows = [np.ravel(bottom(x)).tolist() if is_traced(x) and not is_stand_in(bottom(x)) else [x] for x in parts]
     count = max(map(len, rows))
@@ -148,7 +148,7 @@ def _of_examples(text: str, values: Any) -> str:
 
 
 def filled(value: Any) -> Any:
-    """A text that may be filled by ``%`` as one that takes traced numbers; any other value as it is."""
+    """Return a text that contains ``%`` as a ``Text``, which takes traced numbers; any other value unchanged."""
     return Text(value) if type(value) is str and "%" in value else value
 
 
@@ -161,7 +161,7 @@ def _shown(x: Any) -> Any:
 
 
 def values_behind(x: Any) -> Any:
-    """Plain values for traced ones, in lists, tuples and dictionaries too, where no derivative is wanted."""
+    """Return plain values for traced ones, also in lists, tuples and dictionaries, where no derivative is needed."""
     if issubclass(type(x), Tracer):
         return concrete(x, "numpy.testing", steers=False)
     if type(x) is dict:
@@ -170,7 +170,7 @@ def values_behind(x: Any) -> Any:
 
 
 def scalar(kind: type) -> Any:
-    """``np.float64(x)`` and the like as functions."""
+    """Return a function for a scalar class such as ``np.float64``."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and type(args[0]) is Shown and not kwargs:
@@ -180,7 +180,7 @@ def scalar(kind: type) -> Any:
             return kind(*args, **kwargs)
         found = fnp.asarray(args[0])
         if issubclass(kind, np.integer) and not found.shape:
-            found = whole(found)  # Python goes on by it
+            found = whole(found)  # Python may use it as an index
             return found if is_traced(found) else kind(found)
         return fnp.astype(found, kind) if found.shape else as_number(fnp.astype(found, kind))
 
@@ -188,9 +188,9 @@ def scalar(kind: type) -> Any:
 
 
 def writable(made: Any, *given: Any) -> Any:
-    """Arrays of numbers that NumPy has just made, as arrays that traced values can be written to.
+    """Return arrays of numbers that NumPy has just made as arrays that traced values can be written to.
 
-    What lies in the memory of an array that was ``given`` stays as it is: the other one would not see the write.
+    An array that shares memory with a ``given`` one is returned unchanged: the given one would not see the write.
     """
     if type(made) is np.ndarray:
         shared = made.dtype.kind not in "fcbiu" or (made.base is not None and any(_in_memory(made, x) for x in given))
@@ -199,19 +199,19 @@ def writable(made: Any, *given: Any) -> Any:
 
 
 def _in_memory(made: Any, x: Any) -> bool:
-    """Whether an array lies in the memory of another one, or of one in a list or tuple."""
+    """Whether an array shares memory with another one, or with one in a list or tuple."""
     if type(x) in (tuple, list):
         return any(_in_memory(made, part) for part in x)
     return isinstance(x, np.ndarray) and np.may_share_memory(made, x)
 
 
-#: Those of ufuncs that make arrays.
+#: Methods of ufuncs that make arrays.
 _METHODS = {"accumulate", "outer", "reduce", "reduceat"}
 
 
 @cache
 def making(fun: Any) -> Any:
-    """``fun``, whose arrays traced values can be written to."""
+    """Return ``fun`` such that traced values can be written to the arrays in its results."""
 
     @wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
@@ -223,17 +223,17 @@ def making(fun: Any) -> Any:
 
 
 def mapped(fun: Any, *rest: Any) -> Any:
-    """``map(fun, ...)``, whose function may be one of these."""
+    """Return ``map(fun, ...)`` with ``float``, ``int`` and ``complex`` replaced."""
     return map(CONVERSIONS.get(fun, fun) if fun in (float, int, complex) else fun, *rest)
 
 
 def has_attribute(x: Any, name: str, /) -> bool:
-    """``hasattr``: a traced number has what a number has, and no ``shape`` where it is one of Python's."""
+    """Return ``hasattr(x, name)``; a traced Python number has the attributes of a number, so no ``shape``."""
     return hasattr(x, name) and (type(x) is not Tracer or is_stand_in(bottom(x)) or hasattr(x.__class__, name))
 
 
 class _Abstract(type):
-    """A class of the same name as one of ``collections.abc`` for which a traced number is what a number is."""
+    """Metaclass of replacements for classes of ``collections.abc`` that treat a traced number as a number."""
 
     real: Any
 
@@ -244,21 +244,21 @@ class _Abstract(type):
         return issubclass(kind, cls.real)
 
 
-#: What stands for classes that ask whether there is a method: all traced values have those of arrays.
+#: Replacements for abstract classes that check for a method: every traced value has the methods of arrays.
 ABSTRACT: dict[Any, Any] = {
     cls: _Abstract(cls.__name__, (), {"real": cls}) for cls in (abc.Collection, abc.Container, abc.Iterable, abc.Sized)
 }
 
 
 def super_of(cls: Any, *rest: Any) -> Any:
-    """``super(cls, x)``: what comes after the program's own class.
+    """Return ``super(cls, x)``, which continues after the user's class.
 
-    Of a class that was built anew that is next, and its methods would run twice.
+    Otherwise ``super`` of a rebuilt class would find the user's class next, and its methods would run twice.
     """
     return super(vars(cls).get("__original__", cls) if isinstance(cls, type) else cls, *rest)
 
 
-#: What stands for a class or function where it is called; for ``super`` where it is called with a class.
+#: Replacements for classes and functions in calls; for ``super``, in calls with a class.
 CONVERSIONS: dict[Any, Any] = {
     float: as_float, int: as_int, complex: as_complex, type: type_of, map: mapped, hasattr: has_attribute,
     super: super_of,

@@ -1,7 +1,7 @@
-"""Parts of SciPy's distributions whose code has no derivative as it is written, though what they compute has one.
+"""Parts of SciPy's distributions whose code as written has no derivative, though their results have one.
 
-Quantiles are scaled bounds where they lie outside, infinite ones too; a choice between two formulas computes both, and
-one of them is undefined: a zero times an infinity or a NaN.
+SciPy's quantiles scale the bounds of the support, even infinite ones, and a choice between two formulas computes
+both, of which one is undefined: the derivative becomes zero times an infinity or a NaN.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _special() -> Any:
 
 
 def _quantile(name: str) -> Callable[..., Any]:
-    """``rv_continuous.ppf`` or ``isf``: the standard distribution's, scaled and moved."""
+    """Compute ``rv_continuous.ppf`` or ``isf``: the quantile of the standard distribution, scaled and shifted."""
 
     def quantile(self: Any, q: Any, *args: Any, **kwds: Any) -> Any:
         parameters, loc, scale = self._parse_args(*args, **kwds)
         q, loc, scale, *shapes = fnp.broadcast_arrays(q, loc, scale, *parameters)
         shape = q.shape
-        q, loc, scale, *shapes = map(fnp.ravel, (q, loc, scale, *shapes))  # some go through them, some write to them
+        q, loc, scale, *shapes = map(fnp.ravel, (q, loc, scale, *shapes))  # some ``_ppf`` iterate over or write to them
         low, high = self._get_support(*shapes)
         low, high = (high, low) if name == "isf" else (low, high)
         x = getattr(self, f"_{name}")(fnp.where(fnp.logical_and(q > 0, q < 1), q, 0.5), *shapes)
@@ -45,7 +45,7 @@ def _quantile(name: str) -> Callable[..., Any]:
 
 
 def _whole_quantile(self: Any, q: Any, *shapes: Any) -> Any:
-    """``rv_generic._ppf``, which searches: of distributions of counts for whole numbers, which are constants."""
+    """Compute ``rv_generic._ppf``, a search: for discrete distributions it finds integers, which are constants."""
     if not hasattr(self, "_logpmf"):
         return self._ppfvec(q, *shapes)
     given = [concrete(x, "ppf") if isinstance(x, Tracer) else x for x in (q, *shapes)]
@@ -53,7 +53,7 @@ def _whole_quantile(self: Any, q: Any, *shapes: Any) -> Any:
 
 
 def _harmonic(first: Any, last: Any, a: Any) -> Any:
-    """The sum of ``k**-a`` of whole numbers from ``first`` to ``last``."""
+    """Return the sum of ``k**-a`` for integers from ``first`` to ``last``."""
     first, last, a = fnp.broadcast_arrays(first, last, a)
     k = np.arange(1.0, 1.0 + np.max(concrete(last, "zipfian") if isinstance(last, Tracer) else last, initial=0))
     inside = (k >= fnp.asarray(first)[..., None]) & (k <= fnp.asarray(last)[..., None])
@@ -61,7 +61,7 @@ def _harmonic(first: Any, last: Any, a: Any) -> Any:
 
 
 def _two_sided(below: Callable[[Any, Any], Any], above: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """A function that has one formula for negative ``x`` and another for positive."""
+    """Return a function that has one formula for negative ``x`` and another for positive ``x``."""
 
     def chosen(self: Any, x: Any, a: Any) -> Any:
         size = fnp.abs(x)
@@ -71,7 +71,7 @@ def _two_sided(below: Callable[[Any, Any], Any], above: Callable[[Any, Any], Any
 
 
 def _gamma_quantile(q: Any, a: Any, upper: bool) -> Any:
-    """The quantile of the double gamma distribution: that of one side, or its negative."""
+    """Compute the quantile of the double gamma distribution: that of one side, or its negative."""
     inverse = _special().gammainccinv
     is_high = q > 0.5 if not upper else q < 0.5
     tail = fnp.where(q > 0.5, 1 - q, q)
@@ -80,7 +80,7 @@ def _gamma_quantile(q: Any, a: Any, upper: bool) -> Any:
 
 
 def _log1mexp(x: Any) -> Any:
-    """``log(1 - exp(x))`` of negative ``x``."""
+    """Compute ``log(1 - exp(x))`` for negative ``x``."""
     near = x > -math.log(2)
     return fnp.where(near, fnp.log(-fnp.expm1(fnp.where(near, x, -0.5))), fnp.log1p(-fnp.exp(fnp.where(near, -1.0, x))))
 
@@ -91,12 +91,12 @@ def _cosine_cdf(x: Any) -> Any:
 
 
 def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
-    """``a - mean``; elements that are NaN, which SciPy leaves out later on, do not count in derivatives."""
+    """Compute ``a - mean``. NaNs in ``a``, which SciPy omits later, do not contribute to derivatives."""
     return fnp.where(fnp.isnan(a), np.nan, a - mean)
 
 
 def _own(module: str, name: str, **settings: Any) -> Callable[..., Any]:
-    """A function of ``funcgrad.scipy`` with these settings."""
+    """Return a function of ``funcgrad.scipy`` with these settings."""
     return lambda *args: getattr(import_module(f"funcgrad.scipy.{module}"), name)(*args, **settings)
 
 
@@ -105,7 +105,7 @@ def _distributed(name: str, **settings: Any) -> Callable[..., Any]:
 
 
 def _landau(name: str, **settings: Any) -> Callable[..., Any]:
-    """A function of the Landau distribution; SciPy calls it of the standard one."""
+    """Return a function of the Landau distribution, which SciPy calls for the standard one."""
     fun = _distributed(f"landau_{name}", **settings)
     return lambda x, loc, scale: fun(x)
 
@@ -115,7 +115,7 @@ def _noncentral(name: str) -> Callable[..., Any]:
 
 
 def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
-    """SciPy's formula, which divides by the noncentrality; where that vanishes Poisson's weights of the first terms."""
+    """Compute SciPy's formula, which divides by the noncentrality; near 0, the first terms of the Poisson mixture."""
     special, order, near = _special(), 0.5 * df - 1, nc < 1e-300
     away, m = fnp.where(near, 1.0, nc), 0.5 * fnp.where(near, nc, 0.0)
     bessel = special.ive(order, fnp.sqrt(x * away))
@@ -130,17 +130,17 @@ def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
 
 
 def _quotient(z: Any) -> Any:
-    """``log(1 + z) / z``, 1 at 0."""
+    """Compute ``log(1 + z) / z``, which is 1 at 0."""
     return import_module("funcgrad.scipy.special.operations.convex").log1p_quotient(z, order=0)
 
 
 def _kappa4_exponent(x: Any, k: Any) -> Any:
-    """``(1 - k * x)**(1 / k)``, for vanishing ``k`` as well."""
+    """Compute ``(1 - k * x)**(1 / k)``, also for vanishing ``k``."""
     return fnp.exp(-x * _quotient(-k * x))
 
 
 def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
-    """SciPy's formula for all shapes at once: of one that vanishes SciPy's does not depend on it."""
+    """Compute the log density by one formula for all shapes: SciPy's for a vanishing shape does not depend on it."""
     y = _kappa4_exponent(x, k)
     return -(1 - k) * x * _quotient(-k * x) - (1 - h) * y * _quotient(-h * y)
 
@@ -151,12 +151,12 @@ def _kappa4_logcdf(self: Any, x: Any, h: Any, k: Any) -> Any:
 
 
 def _kappa4_pdf(self: Any, x: Any, h: Any, k: Any) -> Any:
-    """The density, a constant at the ends, which move with the shapes: 0, infinite, or in between for one shape."""
+    """Compute the density. At the ends, which move with the shapes, it is a constant: 0, infinite or finite."""
     near = 1 - 4e-16
     far = k * x >= near
     y = _kappa4_exponent(fnp.where(far, 0.0, x), k)
     end = fnp.logical_or(far, h * y >= near)
-    power = fnp.where(far, fnp.where(k > 0, 1 - k, 1 - h * k), 1 - h)  # the density's, of the distance from the end
+    power = fnp.where(far, fnp.where(k > 0, 1 - k, 1 - h * k), 1 - h)  # exponent of the distance from the end
     below = fnp.logical_and(far & (k < 0), power == 0)
     below = fnp.where(below, h, -1.0)
     constant = fnp.where(power > 0, 0.0, fnp.where(power < 0, np.inf, (-below) ** (1 / below - 1)))
@@ -165,7 +165,7 @@ def _kappa4_pdf(self: Any, x: Any, h: Any, k: Any) -> Any:
 
 
 def _kappa4_entropy(h: Any, k: Any) -> Any:
-    """The integral of ``-logpdf(ppf(q))`` over q, whose limits depend on no shape: DLMF 5.9.12 and 5.11.2."""
+    """Compute the integral of ``-logpdf(ppf(q))`` over q, with constant limits: DLMF 5.9.12 and 5.11.2."""
     near, size = fnp.abs(h) < 0.03, fnp.abs(h)
     away = fnp.where(near, 1.0, size)
     sum_of_logs = fnp.log(away) + _special().digamma(1 / away + 1) + fnp.where(h < 0, h, 0.0)
@@ -176,9 +176,9 @@ def _kappa4_entropy(h: Any, k: Any) -> Any:
 
 
 def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
-    """``rv_continuous._entropy``, an integral over the support, around which kappa4 has a formula.
+    """Wrap ``rv_continuous._entropy``, an integral over the support, with a formula for kappa4.
 
-    Of a density in pieces SciPy's integrand, which closes over the shapes, goes on by another branch at each place.
+    If SciPy's integrand, a closure, branches at points of a piecewise density, ``quad`` gets the shapes as ``args``.
     """
 
     def entropy(self: Any, *shapes: Any) -> Any:
@@ -199,9 +199,9 @@ def _kappa4_ppf(self: Any, q: Any, h: Any, k: Any) -> Any:
 
 
 def _pearson3(near: Callable[..., Any], above: Callable[..., Any], below: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of Pearson's distribution: that of a gamma distribution, of positive and negative skewness.
+    """Return a function of Pearson's distribution, from the gamma distribution for both signs of the skewness.
 
-    A small skewness SciPy takes for none; here it is Edgeworth's series, to the second power of it.
+    SciPy treats a small skewness as zero. Here, Edgeworth's series is used, up to the second power of the skewness.
     """
 
     def call(self: Any, x: Any, skew: Any) -> Any:
@@ -217,7 +217,7 @@ def _pearson3(near: Callable[..., Any], above: Callable[..., Any], below: Callab
 
 
 def _stats(name: str, function: str) -> Callable[..., Any]:
-    """A function of a distribution of ``funcgrad.scipy.stats``, of an argument and one shape or none."""
+    """Return a function of a distribution of ``funcgrad.scipy.stats``, with an argument and at most one shape."""
 
     def call(x: Any, *shapes: Any) -> Any:
         return getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(x, *shapes[:1])
@@ -230,7 +230,7 @@ def _pearson3_logpdf(t: Any, alpha: Any, beta: Any) -> Any:
 
 
 def _pearson3_ppf(self: Any, q: Any, skew: Any) -> Any:
-    """Near the normal distribution it is the series of Cornish and Fisher."""
+    """Compute the quantile; near the normal distribution, by the series of Cornish and Fisher."""
     small = fnp.abs(skew) < 0.000016
     beta = 2 / fnp.where(small, 1.0, skew)
     found = _special().gammaincinv(beta * beta, fnp.where(beta < 0, 1 - q, q)) / beta - beta
@@ -245,14 +245,14 @@ def _near_normal_logpdf(z: Any, s: Any) -> Any:
 
 
 def _near_normal_cdf(z: Any, s: Any) -> Any:
-    """Of the mirror image, that of the opposite skewness, it is what is left of 1."""
+    """Compute the series of the cdf. With ``-z`` and ``-s``, the mirror image, it is the survival function."""
     z2 = z * z
     waves = s * (z2 - 1) / 6 + s * s * z * ((z2 - 3) / 16 + (z2 * (z2 - 10) + 15) / 72)
     return _stats("norm", "cdf")(z) - _stats("norm", "pdf")(z) * waves
 
 
 def _method(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the argument and the shapes as a method of the distribution."""
+    """Return a function of the argument and the shapes as a method of the distribution."""
     return lambda self, *args: fun(*args)
 
 
@@ -280,7 +280,7 @@ def _genhyperbolic_logpdf(x: Any, p: Any, a: Any, b: Any) -> Any:
 
 
 def _probability(density: Callable[..., Any], low: Any, high: Any, middle: Any) -> Any:
-    """The integral of a density, in two parts where the middle of the distribution, which may be narrow, is inside."""
+    """Integrate a density; if ``middle``, where it may have a narrow peak, is inside, in two parts."""
     quad, ends = import_module("funcgrad.scipy.integrate").quad, [low, high]
     if low < middle < high:
         ends.insert(1, middle)
@@ -288,7 +288,7 @@ def _probability(density: Callable[..., Any], low: Any, high: Any, middle: Any) 
 
 
 def _integrated(middle: Callable[..., Any], start: float, upper: bool) -> Callable[..., Any]:
-    """The probability below, or above, of a distribution that begins at ``start``, by its density."""
+    """Return the probability below or above ``x`` as an integral of the density, which begins at ``start``."""
 
     def probability(self: Any, x: Any, *shapes: Any) -> Any:
         def one(x: Any, *shapes: Any) -> Any:
@@ -310,7 +310,7 @@ def _genhyperbolic_mean(p: Any, a: Any, b: Any) -> Any:
 
 
 def _skellam_pmf(self: Any, x: Any, mu1: Any, mu2: Any) -> Any:
-    """Of the one density that SciPy chooses: the other has no derivative at some counts, and it had a part in it."""
+    """Compute the mass from the one density that SciPy chooses: the other has no derivative at some counts."""
     below = fnp.less(x, 0)
     near, far = fnp.where(below, mu2, mu1), fnp.where(below, mu1, mu2)
     return 2 * _noncentral("ncx2_density")(2 * near, 2 * (1 + fnp.abs(x)), 2 * far)
@@ -324,15 +324,15 @@ def _skellam_cdf(self: Any, x: Any, mu1: Any, mu2: Any) -> Any:
 
 
 def _counted(name: str, function: str) -> Callable[..., Any]:
-    """A function of a distribution of counts of ``funcgrad.scipy.stats``."""
+    """Return a function of a discrete distribution of ``funcgrad.scipy.stats``."""
     return lambda *args: getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(*args)
 
 
 def _below_both(low: Any, high: Any, means: Any, covar: Any, *options: Any) -> tuple[Any, int]:
-    """``_mvn.mvnun`` of SciPy 1.15: the probability between bounds of one or two normal variables, and no error.
+    """Compute ``_mvn.mvnun`` of SciPy 1.15: the probability between bounds of one or two normal variables.
 
     Raises:
-        ConversionError: of more variables, whose integral SciPy samples.
+        ConversionError: there are more variables, whose integral SciPy samples.
     """
     if len(low) > 2:
         raise ConversionError(
@@ -344,9 +344,9 @@ def _below_both(low: Any, high: Any, means: Any, covar: Any, *options: Any) -> t
 
 
 def _between(low: Any, high: Any, covar: Any) -> Any:
-    """The probability between bounds of one or two normal variables of mean zero.
+    """Return the probability between bounds of one or two normal variables of mean zero.
 
-    Infinite bounds are not divided by a deviation, whose derivative would be a zero times an infinity.
+    Infinite bounds are not divided by a deviation: the derivative would be zero times an infinity.
     """
     covar = fnp.asarray(covar)
     deviations = fnp.sqrt(fnp.diagonal(covar))
@@ -360,7 +360,7 @@ def _between(low: Any, high: Any, covar: Any) -> Any:
 
 
 def integral_of_normals(built: Callable[..., Any]) -> Callable[..., Any]:
-    """``_qauto``, around which the probabilities of one or two variables are those of ``_between``."""
+    """Wrap ``_qauto``: the probabilities of one or two variables come from ``_between``."""
 
     def integral(func: Any, covar: Any, low: Any, high: Any, *args: Any, **kwds: Any) -> Any:
         if len(covar) <= 2:
@@ -436,7 +436,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "pearson3_gen._sf"): _pearson3(
         lambda z, s: _near_normal_cdf(-z, -s), _stats("gamma", "sf"), _stats("gamma", "cdf")
     ),
-    # where it is central SciPy computes what does not depend on the noncentrality
+    # for noncentrality 0, SciPy computes a formula without the noncentrality
     (_DISTRIBUTIONS, "ncx2_gen._pdf"): _method(_noncentral("ncx2_density")),
     (_DISTRIBUTIONS, "ncx2_gen._cdf"): _method(_noncentral("chndtr")),
     (_DISTRIBUTIONS, "ncx2_gen._sf"): _method(_noncentral("ncx2_sf")),

@@ -1,7 +1,7 @@
 """Functions that compute each element from the same elements of their arguments, called with whole batches.
 
-Such code may choose by a mask, ``y[x > 0] = ...``, or go on by ``if np.any(...)``, which no single example of a
-``vmap`` can where examples differ. As its elements know nothing of each other, the batch is another axis to it.
+Such code may select by a mask, ``y[x > 0] = ...``, or branch on ``np.any(...)``, which fails in a ``vmap`` whose
+examples differ. Its elements are independent, so the batch can be passed as another axis.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.runs import leave, of_thread
 from funcgrad.reverse import backward, pull_for_all, record
 
-#: Of arrays of one shape arrays of that shape.
+#: Function of arrays of one shape that returns arrays of that shape.
 Fun = Callable[..., Sequence[Any]]
 
 
@@ -35,12 +35,12 @@ def _array(x: Any) -> Any:
 
 
 def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """``fun``, which broadcasts its arguments and computes each element by itself; of batches it gets the whole.
+    """Return ``fun``, which broadcasts its arguments and computes elementwise, such that it gets whole batches.
 
     Args:
-        fun: its arguments are arrays and numbers, also in tuples, and what is none, which is handed over as it is.
-        is_fixed: ``is_fixed(result, *args, **kwargs)`` says of a result which elements are constants, though they may
-            have been computed from what is infinite: the others are computed once more without these.
+        fun: a function of arrays and numbers, also in tuples; other arguments are passed unchanged.
+        is_fixed: ``is_fixed(result, *args, **kwargs)`` tells which elements of a result are constants, even if they
+            were computed from infinities: the other elements are then computed again without these.
     """
 
     @wraps(fun)
@@ -60,22 +60,22 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
         except NotDifferentiableError as error:
             if isinstance(error, ConversionError):
                 raise
-            return fun(*args, **kwargs)  # it closes over a traced value: each example must do
+            return fun(*args, **kwargs)  # it closes over a traced value, so it gets the batch tracers
         return found if len(found) > 1 else found[0]
 
     return call
 
 
 def _fixed(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
-    """Which elements of a traced result are constants; None where there are none."""
+    """Return which elements of a traced result are constants; None if none are."""
     if is_fixed is None or type(found) is not Tracer or any(isinstance(t, GraphTrace) for t in traces_of([found])):
-        return None  # a recording is run for other values, for which others are
+        return None  # a recording runs for other values, with other constants
     fixed = is_fixed(found, *args, **kwargs)
     return fixed if bool(fnp.any(fixed)) else None
 
 
 def _of(fun: Callable[..., Any], is_fixed: Any, given: list[Any], spec: Any, places: list[int]) -> Fun:
-    """``fun`` as a function of the arrays that are ``given`` at these places."""
+    """Return ``fun`` as a function of the arrays at the indices ``places`` of ``given``."""
 
     def of_arrays(*arrays: Any) -> Sequence[Any]:
         whole = list(given)
@@ -92,7 +92,7 @@ def _of(fun: Callable[..., Any], is_fixed: Any, given: list[Any], spec: Any, pla
 
 
 def _without(fixed: Any, found: Any, of_arrays: Fun, arrays: Sequence[Any]) -> Any:
-    """What ``of_arrays`` has ``found`` of ``arrays``; elements that are ``fixed`` are constants."""
+    """Return ``found``, the result for ``arrays``, with ``fixed`` elements as constants and the others recomputed."""
     live, value = fnp.logical_not(fixed), concrete(found, "a probability")
     made = fnp.array(value)
     made[live] = of_arrays(*[fnp.asarray(x)[live] for x in arrays])[0]
@@ -100,7 +100,7 @@ def _without(fixed: Any, found: Any, of_arrays: Fun, arrays: Sequence[Any]) -> A
 
 
 def _in_run(fun: Fun) -> Fun:
-    """``fun``, code that was built anew, which pullbacks call when the run that it was met in is over."""
+    """Return rebuilt code ``fun`` such that it opens a run, because pullbacks call it after its own run."""
 
     def call(*arrays: Any) -> Sequence[Any]:
         with _open_run():
@@ -125,7 +125,7 @@ def _impl(xp: Any, *args: Any, fun: Fun) -> tuple[Any, ...]:
     outs = fun(*args)
     if any(isinstance(out, Tracer) and out._trace.differentiates for out in outs):
         raise_closure("vmap")
-    return tuple([out._val if isinstance(out, Tracer) else out for out in outs])  # of arrays that it made itself
+    return tuple([out._val if isinstance(out, Tracer) else out for out in outs])  # tracers of arrays that ``fun`` made
 
 
 def _reverse(args: Sequence[Any], traced: tuple[int, ...], params: dict[str, Any]) -> Any:
@@ -144,14 +144,14 @@ def _pull(ct: Any, fun: Fun, args: Any, traced: Any, live: Any, likes: Any) -> S
 
 
 def _is_nothing(ct: Any) -> bool:
-    """Whether a cotangent is 0 in all examples, and not to be differentiated: it may have come of what is infinite."""
+    """Whether a cotangent is 0 in all examples and not traced further: it may have been computed from infinities."""
     while isinstance(ct, Tracer) and isinstance(ct._trace, BatchTrace):
         ct = ct._val
     return type(ct) is not Tracer and not np.any(ct)
 
 
 def _pulled(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: Any) -> Sequence[Any]:
-    """Cotangents of the arguments at ``traced``, from the arguments and cotangents of the results that are ``live``."""
+    """Return cotangents of the arguments at ``traced``, from the arguments and the cotangents of ``live`` results."""
     args, cts = list(given[: len(given) - len(live)]), given[len(given) - len(live) :]
 
     def moving(*xs: Any) -> list[Any]:
@@ -174,7 +174,7 @@ def _forward(args: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any
 
 
 def _pushed(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
-    """The results and their tangents, from the arguments and the tangents of those that are ``moving``."""
+    """Return the results and their tangents, from the arguments and the tangents of the ``moving`` arguments."""
     args, tangents = list(given[: len(given) - len(moving)]), given[len(given) - len(moving) :]
     trace = ForwardTrace()
     try:
@@ -189,7 +189,7 @@ def _pushed(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
 
 
 def _batch(within: BatchTrace, args: Sequence[Any], batched: Sequence[bool], params: dict[str, Any]) -> Any:
-    """The batch is another axis of all arguments: where it was the last one, nothing stands in the way of ``fun``."""
+    """Make the batch another axis of all arguments; if it was the last batch, call ``fun`` directly."""
     whole = [x if b else to_batch(x, within.size) for x, b in zip(args, batched, strict=True)]
     fun = params["fun"]
     found = _call(*whole, fun=fun) if any(map(in_batch, whole)) else tuple(fun(*whole))
@@ -203,7 +203,7 @@ def _bound(*args: Any, fun: Fun) -> Any:
     return bind(_elementwise, args, {"fun": fun})
 
 
-#: ``_call(*arrays, fun)``: what ``fun`` gives of arrays of one shape.
+#: ``_call(*arrays, fun)``: the results of ``fun`` for arrays of one shape.
 _call: Any = finish(_bound, _elementwise)
 
 
@@ -212,7 +212,7 @@ def _methods(cls: str, names: str) -> list[tuple[str, str]]:
 
 
 def _equals(*values: float) -> Callable[..., Any]:
-    """Where a result is the first of ``values``, or the second and there is no density: it does not change there."""
+    """Return ``is_fixed`` for results that equal ``values[0]``, or ``values[-1]`` where the density is 0."""
 
     def is_fixed(found: Any, self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         fixed = found == values[0]
@@ -230,8 +230,8 @@ def _plain(x: Any) -> Any:
     return concrete(x, "a density") if isinstance(x, Tracer) else x
 
 
-#: Functions of SciPy that compute each element by itself, though its code looks at all of them, and which elements of
-#: what they give are constants.
+#: Functions of SciPy that compute elementwise, though their code inspects whole arrays, with a function that
+#: tells which elements of their results are constants, or None.
 ELEMENTWISE: dict[tuple[str, str], Callable[..., Any] | None] = {
     **dict.fromkeys([*_methods("rv_continuous", "pdf"), *_methods("rv_discrete", "pmf")], _equals(0.0)),
     **dict.fromkeys([*_methods("rv_continuous", "logpdf"), *_methods("rv_discrete", "logpmf")], _equals(-np.inf)),
@@ -245,7 +245,7 @@ ELEMENTWISE: dict[tuple[str, str], Callable[..., Any] | None] = {
             *_methods("rv_discrete", "ppf isf"),
             *_methods("rv_generic", "entropy"),
             ("scipy._lib.array_api_extra._lib._funcs", "apply_where"),
-            ("scipy._external.array_api_extra._lib._funcs", "apply_where"),  # where SciPy 1.18 keeps it
+            ("scipy._external.array_api_extra._lib._funcs", "apply_where"),  # the module in SciPy 1.18
             ("scipy._lib._util", "_lazywhere"),  # before SciPy 1.16
         ]
     ),

@@ -1,4 +1,4 @@
-"""Functions of SciPy that look at values, inside ``vmap``: they are run for one example after the other."""
+"""SciPy functions that look at values, run inside ``vmap`` for one example after the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Flat = Callable[..., list[Any]]
 
 
 def is_public(fun: Any, homes: Sequence[str]) -> bool:
-    """Whether ``fun`` is a function that SciPy shows to everybody, in one of the modules ``homes``."""
+    """Whether ``fun`` is a public function of SciPy, found in one of the modules ``homes``."""
     name, home = getattr(fun, "__name__", "_"), getattr(fun, "__module__", None)
     if name.startswith("_") or not isinstance(home, str) or not home.startswith("scipy."):
         return False
@@ -33,9 +33,9 @@ def is_public(fun: Any, homes: Sequence[str]) -> bool:
 
 
 def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """``fun``, but where it refuses the batch of a ``vmap`` it is called for one example after the other.
+    """Return ``fun`` such that, if it refuses the batch of a ``vmap``, it is called for each example in turn.
 
-    The results must have one shape, and ``fun`` must get by arguments what differs between the examples.
+    The results must have one shape, and everything that differs between the examples must be an argument of ``fun``.
     """
 
     @wraps(fun)
@@ -44,7 +44,7 @@ def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
             return fun(*args, **kwargs)
         except (ConcretizationError, NotDifferentiableError) as error:
             if any(kwargs.get(name) is not None for name in ("out", "output")):
-                raise  # what is written there is written for one example only
+                raise  # a write to it would be for one example only
             leaves, spec = tree.flatten((args, kwargs))
             traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
             if getattr(error, "compiled", False) or not any(map(in_batch, leaves)):
@@ -58,12 +58,12 @@ def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
                 raise error from None
             return results.whole(outs)
 
-    call.__module__ = __name__  # else it would be built anew
+    call.__module__ = __name__  # else it would be rebuilt
     return call
 
 
 class _Results:
-    """A call as a function of its traced leaves that gives the arrays of its result."""
+    """Call as a function of its traced leaves that returns the arrays in its result."""
 
     def __init__(self, fun: Callable[..., Any], leaves: list[Any], spec: Any, traced: list[int]) -> None:
         self.fun, self.leaves, self.spec, self.traced = fun, leaves, spec, traced
@@ -71,7 +71,7 @@ class _Results:
         self.out_spec: Any = None
 
     def flat(self, *values: Any) -> list[Any]:
-        """The arrays of the result."""
+        """Return the arrays in the result for these values of the traced leaves."""
         leaves = list(self.leaves)
         for i, value in zip(self.traced, values, strict=True):
             leaves[i] = value
@@ -90,21 +90,21 @@ class _Results:
         return [x for x, is_array in zip(found, arrays, strict=True) if is_array]
 
     def whole(self, outs: list[Any]) -> Any:
-        """The result with these arrays in it."""
+        """Return the result with these arrays in it."""
         given = iter(outs)
         filled = [next(given) if is_array else x for x, is_array in zip(self.rest, self.arrays, strict=True)]
         found = tree.unflatten(self.out_spec, filled)
         return self.kind(**found) if self._is_named() else found
 
     def _is_named(self) -> bool:
-        """Whether the result is of a class of SciPy's whose objects are dictionaries."""
+        """Whether the result is of a SciPy class derived from ``dict``."""
         return issubclass(self.kind, dict) and self.kind is not dict
 
 
 def _in_turn(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
-    """``flat(*leaves)``; where that is refused, of one example of the innermost ``vmap`` after the other.
+    """Return ``flat(*leaves)``; if it is refused, call ``flat`` for each example of the innermost ``vmap`` in turn.
 
-    A derivative that is taken inside of the ``vmap`` is that of each example.
+    A derivative that is taken inside of the ``vmap`` is taken for each example.
     """
     try:
         return flat(*leaves)
@@ -124,7 +124,7 @@ def _in_turn(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
 
 
 def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
-    """``flat`` of each example, where the innermost trace is a ``vmap``."""
+    """Call ``flat`` for each example of the innermost ``vmap`` among ``leaves``, and stack the results."""
     traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
     if not traces:
         return flat(*leaves)
@@ -140,7 +140,7 @@ def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
 
 
 def _is_inside(x: Any, within: BatchTrace) -> bool:
-    """Whether an example holds values of the ``vmap`` that it belongs to: a function it calls closes over them."""
+    """Whether an example's result has values of the whole ``vmap``, because a function in it closes over them."""
     return isinstance(x, Tracer) and x._trace.level >= within.level
 
 

@@ -1,4 +1,4 @@
-"""What ``scipy.linalg`` leaves to LAPACK beside the factors of ``funcgrad.scipy.linalg``, of one matrix."""
+"""Functions of ``scipy.linalg`` for one matrix that call LAPACK and are not in ``funcgrad.scipy.linalg``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funcgrad.optional import import_scipy
 
 
 def _theirs(name: str, *args: Any, **options: Any) -> Any:
-    """What SciPy's function finds of the numbers: places and powers of two, which do not change with them."""
+    """Call SciPy's function with plain values: pivots and powers of two, which do not change with the values."""
     return getattr(import_scipy(f"linalg.{name}", "scipy.linalg"), name)(*map(single, args), **options)
 
 
@@ -31,7 +31,7 @@ def _bandwidth(a: Any) -> tuple[int, int]:
 def _matrix_balance(
     A: Any, permute: bool = True, scale: bool = True, separate: bool = False, overwrite_a: bool = False
 ) -> tuple[Any, Any]:
-    """``scipy.linalg.matrix_balance``: the matrix of order and scale is a constant."""
+    """Compute ``scipy.linalg.matrix_balance``: the matrix of order and scale is a constant."""
     (balanced, by), (_, found) = [_theirs("matrix_balance", A, permute, scale, s) for s in (False, separate)]
     by = by.astype(balanced.real.dtype)
     back = np.where(by == 0, 0, 1 / np.where(by == 0, 1, by)).T
@@ -39,7 +39,7 @@ def _matrix_balance(
 
 
 def _rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
-    """``scipy.linalg.rq``: ``qr`` of the adjoint whose rows and columns run backwards."""
+    """Compute ``scipy.linalg.rq`` by ``qr`` of the adjoint with rows and columns reversed."""
     q, r = _ours("qr")(fnp.conj(fnp.asarray(a))[::-1, ::-1].T, mode="full" if mode == "r" else mode)
     r, q = [fnp.conj(m.T)[::-1, ::-1] for m in (r, q)]
     return r if mode == "r" else (r, q)
@@ -54,14 +54,14 @@ def _qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> Any:
-    """``scipy.linalg.qr_multiply``."""
+    """Compute ``scipy.linalg.qr_multiply``."""
     q, *rest = _ours("qr")(a, mode="economic", pivoting=pivoting)
     q = fnp.conj(q) if conjugate else q
     return (fnp.asarray(c) @ q if mode == "right" else q @ fnp.asarray(c), *rest)
 
 
 def _signm(A: Any, disp: Any = True) -> Any:
-    """``scipy.linalg.signm``: ``A`` over the root of its square."""
+    """Compute ``scipy.linalg.signm``: ``A`` divided by the root of its square."""
     found = fnp.linalg.solve(_ours("sqrtm")(A @ A), A)
     return found if disp in (True, np._NoValue) else (found, fnp.linalg.norm(found @ found - found, 1))
 
@@ -71,7 +71,7 @@ def _is_complex(x: Any) -> Any:
 
 
 def _funm(A: Any, func: Callable[..., Any], disp: bool = True) -> Any:
-    """``scipy.linalg.funm`` by eigenvalues, which must differ."""
+    """Compute ``scipy.linalg.funm`` by eigenvalues, which must be distinct."""
     values, vectors = fnp.linalg.eig(fnp.asarray(A) * 1.0)
     found = fnp.linalg.solve(vectors.T, (vectors * func(values * (1 + 0j))).T).T
     if A.dtype.kind != "c" and not anywhere(_is_complex, found):
@@ -99,7 +99,7 @@ def _null_space(
 def _ldl(
     A: Any, lower: bool = True, hermitian: bool = True, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """``scipy.linalg.ldl`` at constant pivots: blocks of one or two rows are taken off one after the other."""
+    """Compute ``scipy.linalg.ldl`` with constant pivots: eliminate blocks of one or two rows one after the other."""
     a = fnp.asarray(A) * 1.0
     _, inner, perm = _theirs("ldl", a, lower, hermitian)
     n, step = len(perm), 1 if lower else -1

@@ -1,7 +1,7 @@
-"""Code for NumPy on arrays of another library, JAX's say, which cannot be written to: here they can.
+"""NumPy code that gets arrays of another library, such as JAX, and writes to its results.
 
-What the code makes of them outside of every transform would be that library's too: ``part += y`` of a part of an array
-would leave the whole as it was, without a word. So the code runs in a run of its own, in which they are constants.
+Outside of every transform, the code's results would be immutable arrays of that library, too: ``part += y`` for a
+view would leave the base unchanged, without an error. So the code runs in a trace of its own: results are writable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from funcgrad.writable import constant, inside, is_buffer
 
 
 def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``fun(*args, **kwargs)``, built anew, for arrays of whatever library, inside of a transform or outside.
+    """Run ``fun(*args, **kwargs)`` rebuilt, for arrays of any library, inside or outside of a transform.
 
     Example:
         >>> import numpy as np

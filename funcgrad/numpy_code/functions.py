@@ -1,4 +1,4 @@
-"""Functions built anew from their code, with other global names and other variables that they close over."""
+"""Functions rebuilt from their code, with other global names and other closure variables."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = ["Built", "cached", "closed", "dispatching", "function", "still_fits",
 _EMPTY: Any = object()
 
 
-#: What nearly all functions set: one object for all of them, as the collector looks at each.
+#: The empty set, which most functions need: one object for all, because the garbage collector visits each.
 _NOTHING: frozenset[str] = frozenset()
 _VARIABLES = {"DEREF": ByIdentity(), "GLOBAL": ByIdentity()}
 
 
 def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
-    """The variables outside of a function that it sets itself, or a function inside it does.
+    """Return the variables outside of a function that it, or a function inside it, assigns to.
 
     Args:
         code: the function's code.
-        scope: "DEREF" for those that it closes over, declared ``nonlocal``; "GLOBAL" for those declared ``global``.
+        scope: "DEREF" for closure variables, declared ``nonlocal``; "GLOBAL" for those declared ``global``.
     """
     known: frozenset[str] | None = _VARIABLES[scope].get(code)
     if known is None:
@@ -47,26 +47,26 @@ def _set_in(code: CodeType, scope: str) -> frozenset[str]:
         return _NOTHING
     setting = {dis.opmap[f"STORE_{scope}"], dis.opmap[f"DELETE_{scope}"]}
     own: set[str] = set()
-    if not setting.isdisjoint(code.co_code[::2]):  # few do: to look at the instructions takes long
+    if not setting.isdisjoint(code.co_code[::2]):  # few do, and iterating over the instructions is slow
         own = {i.argval for i in dis.get_instructions(code) if i.opcode in setting}
     inner = [variables_set(const, scope=scope) for const in code.co_consts if type(const) is CodeType]
     every = frozenset(own.union(*inner)) or _NOTHING
     return every if scope == "GLOBAL" or every is _NOTHING else every.intersection(code.co_freevars)
 
 
-#: Variables that functions close over, with what they hold.
+#: Closure variables, with the values that they hold.
 _Cells = list[tuple[CellType, Any]]
-#: A function that was built anew, and what the variables held then that it and its parts close over.
+#: A rebuilt function, and the values of the closure variables of it and its parts at that time.
 Built = tuple[Callable[..., Any], _Cells]
 
 
 def still_fits(contents: _Cells) -> bool:
-    """Whether variables hold the same still."""
+    """Whether the variables still hold the same values."""
     try:
         for cell, value in contents:
             if cell.cell_contents is not value:
                 return False
-    except ValueError:  # a variable has no value any more
+    except ValueError:  # a variable no longer has a value
         return False
     return True
 
@@ -80,15 +80,15 @@ def _content(cell: CellType) -> Any:
 
 @dataclass(slots=True)
 class _Plan:
-    """What all functions of one code have in common that are built anew: those of a loop are made again and again.
+    """What all rebuilt functions with the same code share: a loop makes such functions again and again.
 
     Attributes:
-        code: the code of what stands for them, never theirs: that nothing holds it tells of a code that was replaced.
-        module: the module of the first of them.
-        free: the variables that they close over.
-        shared: those that stay the program's own, as the functions set them.
-        assigned: global names that they assign to.
-        sets: whether they set any of these.
+        code: the code of the rebuilt functions, not the original: a replaced original is freed, and sets ``doubtful``.
+        module: the module of the first function with this code.
+        free: names of the closure variables.
+        shared: those that stay the program's own, because the functions assign to them.
+        assigned: global names that the functions assign to.
+        sets: whether ``shared`` or ``assigned`` has names.
     """
 
     code: CodeType
@@ -113,12 +113,12 @@ def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
 
 
 def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
-    """``fun`` built anew from its code, and whether the same serves every run without being asked for again.
+    """Return ``fun`` rebuilt from its code, and whether the result is valid in every run without another check.
 
-    What ``fun`` closes over is looked at whenever it is asked for: another value may be there.
+    Closure variables are read at each request, because their values may have changed.
     """
     if names_behind(fun.__globals__) is not None:
-        return fun, True  # built anew already
+        return fun, True  # rebuilt already
     memo = translate.memo()
     if id(fun) in memo:
         found: FunctionType = memo[id(fun)][1]
@@ -126,14 +126,14 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     plan, names = _plan_of(fun, translate), globals_of(fun.__globals__, translate)
     if plan.assigned:
         names.let_assign(plan.assigned)
-        names = globals_of(fun.__globals__, translate)  # which sees to it that they are handed over
+        names = globals_of(fun.__globals__, translate)  # which also hands the assigned values over at the end
     cells, watched, changed = _cells(fun, plan)
     built = FunctionType(plan.code, names.fast, fun.__name__, None, cells)
-    memo[id(fun)] = fun, built  # before what it refers to, which may be itself
-    lasting = not plan.assigned  # the end of each run that it takes part in hands over what it assigned
+    memo[id(fun)] = fun, built  # before the values it refers to, which may be ``fun`` itself
+    lasting = not plan.assigned  # assigned values are handed over at the end of each run
     if changed or fun.__defaults__ or fun.__kwdefaults__:
         lasting = _fill(built, watched, changed, fun, translate) and lasting
-    built.__dict__ = fun.__dict__  # the same: the program may set attributes of ``fun`` later
+    built.__dict__ = fun.__dict__  # shared: the program may set attributes of ``fun`` later
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
     shown: Any = each_in_turn(built, f"{fun.__module__}.{fun.__name__}") if is_public(fun, homes_of(fun)) else built
@@ -149,10 +149,10 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
 
 
 def closed(fun: FunctionType, translate: Any) -> Built | None:
-    """``fun`` built anew at once where it is one of many of its code, and closes over what stands for itself.
+    """Return ``fun`` rebuilt at once if its code is known and its closure variables need no replacement, else None.
 
-    A loop makes such functions again and again, and each is run once. Nothing refers to what stands for it, so that it
-    is a code with variables and no more. None of others.
+    A loop makes such functions again and again, and runs each once. Nothing keeps the rebuilt function, so
+    it has the code and the closure variables only.
     """
     code = fun.__code__
     plan: _Plan | None = translate.plans.get(code)
@@ -171,10 +171,10 @@ def closed(fun: FunctionType, translate: Any) -> Built | None:
 
 
 def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells, _Cells]:
-    """Variables of its own for what stands for ``fun`` where other values may be in them.
+    """Make new closure variables for the rebuilt ``fun`` where the values may need a replacement.
 
     Returns:
-        The variables, those of ``fun`` with what they hold, and the new ones with what stands in them for the program.
+        The variables, those of ``fun`` with their values, and the new variables with the program's values.
     """
     cells: list[CellType] = []
     watched: _Cells = []
@@ -182,7 +182,7 @@ def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells
     for name, cell in zip(plan.free, fun.__closure__ or (), strict=True):
         new, value = cell, _content(cell)
         if value is not _EMPTY and name not in plan.shared:
-            watched.append((cell, value))  # plain numbers too: functions may come to stand there
+            watched.append((cell, value))  # plain numbers, too: a function may be assigned later
             if name != "__class__" and type(value) not in PLAIN:
                 new = CellType()
                 changed.append((new, value))
@@ -191,7 +191,7 @@ def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells
 
 
 def _fill(built: FunctionType, watched: _Cells, changed: _Cells, fun: FunctionType, translate: Any) -> bool:
-    """Give ``built`` variables and defaults, translated. Whether they last while what is ``watched`` stays."""
+    """Set the translated variables and defaults of ``built``. Return whether they last while ``watched`` stays."""
     lasting = True
 
     def of(value: Any) -> Any:
@@ -215,12 +215,12 @@ def _fill(built: FunctionType, watched: _Cells, changed: _Cells, fun: FunctionTy
 
 
 _dispatching: Any = functools.singledispatch(lambda x: x)
-#: The code that all functions of ``functools.singledispatch`` share.
+#: Code that all functions of ``functools.singledispatch`` share.
 _DISPATCHING = _dispatching.__code__
 
 
 def dispatching(fun: FunctionType, translate: Any) -> Callable[..., Any] | None:
-    """What stands for a function of ``functools.singledispatch``; None for another function."""
+    """Return the replacement for a function of ``functools.singledispatch``; None for another function."""
     if fun.__code__ is not _DISPATCHING:
         return None
     dispatch: Any = vars(fun)["dispatch"]
@@ -234,9 +234,9 @@ def dispatching(fun: FunctionType, translate: Any) -> Callable[..., Any] | None:
 
 
 def cached(fun: Any, translate: Any) -> tuple[Any, bool]:
-    """What stands for a function with a cache, of ``functools.lru_cache``: one with a cache for each run.
+    """Return the replacement for a function of ``functools.lru_cache``, with a cache that lasts for one run.
 
-    Traced values are told apart by what they are, not by their numbers.
+    Keys of traced values are their identities, not their numbers.
     """
     inner, _ = translate(fun.__wrapped__)
     results: dict[Any, Any] = {}

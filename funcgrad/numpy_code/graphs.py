@@ -1,7 +1,7 @@
-"""What ``scipy.sparse.csgraph`` has compiled, of graphs whose weights are traced.
+"""Compiled functions of ``scipy.sparse.csgraph`` for graphs whose weights are traced.
 
-Which edges are chosen depends on the weights as they are; lengths of paths, and trees, have derivatives in the weights
-of their edges.
+The choice of edges depends on the plain weights. Lengths of paths, and trees, have derivatives with respect to the
+weights of their edges.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["GRAPHS"]
 
 
 class _Weights:
-    """The weights of the edges of a graph, and SciPy's graph of the plain ones."""
+    """Weights of the edges of a graph, and SciPy's graph of the plain weights."""
 
     def __init__(self, name: str, graph: Any) -> None:
         self.is_dense = isinstance(graph, Tracer)
@@ -30,11 +30,11 @@ class _Weights:
             self.graph, self.plain = graph, np.ascontiguousarray(concrete(graph, name))
         else:
             self.graph, self.plain = graph.tocsr().summed(), graph.plain(name)
-            for part in ("indices", "indptr"):  # of another dtype SciPy 1.15 takes none
+            for part in ("indices", "indptr"):  # SciPy 1.15 accepts no other dtype
                 setattr(self.plain, part, np.int32(getattr(self.plain, part)))
 
     def of(self, rows: Any, columns: Any, directed: bool = True) -> Any:
-        """The weights of edges; of an edge that counts in both directions the smaller of the two."""
+        """Return the weights of edges; for an undirected edge, the smaller weight of both directions."""
         if not directed:
             ahead, back = (self._lengths(*pair) for pair in ((rows, columns), (columns, rows)))
             turned = back < ahead
@@ -50,7 +50,7 @@ class _Weights:
 
 
 def _paths(name: str, theirs: Any) -> Callable[..., Any]:
-    """The lengths of shortest paths: sums of weights along them."""
+    """Return a function for the lengths of shortest paths: sums of the weights along the paths."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(theirs).bind(*args, **kwargs).arguments
@@ -66,7 +66,7 @@ def _paths(name: str, theirs: Any) -> Callable[..., Any]:
 
 
 def _summed(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any:
-    """``lengths`` as sums over the edges of paths, which are followed back from their ends."""
+    """Return ``lengths`` as sums over the edges of the paths, which are followed back from their ends."""
     n = before.shape[-1]
     table = before.reshape(-1, n)
     sources, nodes = np.indices(table.shape).reshape(2, -1)
@@ -89,7 +89,7 @@ def _summed(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any
 
 
 def _tree(name: str, theirs: Any) -> Callable[..., Any]:
-    """A graph of some of the edges, with their weights."""
+    """Return a function for a graph of some of the edges, with their weights."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(theirs).bind(*args, **kwargs).arguments
@@ -103,7 +103,7 @@ def _tree(name: str, theirs: Any) -> Callable[..., Any]:
 
 
 def _rebuilt(name: str, theirs: Any) -> Callable[..., Any]:
-    """The lengths of paths that others found: ``construct_dist_matrix``."""
+    """Return a function for the lengths of given paths: ``construct_dist_matrix``."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(theirs).bind(*args, **kwargs).arguments
@@ -115,7 +115,7 @@ def _rebuilt(name: str, theirs: Any) -> Callable[..., Any]:
 
 
 def _several(name: str, theirs: Any) -> Callable[..., Any]:
-    """The lengths of several paths between two nodes: ``yen``."""
+    """Return a function for the lengths of several paths between two nodes: ``yen``."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(theirs).bind(*args, **kwargs).arguments
@@ -130,7 +130,7 @@ def _several(name: str, theirs: Any) -> Callable[..., Any]:
 
 
 def _from_dense(name: str, theirs: Any) -> Callable[..., Any]:
-    """The edges of a dense matrix as a sparse one."""
+    """Return a function that makes a sparse matrix from the edges of a dense one."""
 
     def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
         weights = _Weights(f"csgraph.{name}", graph)
@@ -143,7 +143,7 @@ def _from_dense(name: str, theirs: Any) -> Callable[..., Any]:
 
 
 def _to_dense(name: str, theirs: Any) -> Callable[..., Any]:
-    """The dense matrix, with another value where there is no edge."""
+    """Return a function that makes the dense matrix, with another value where there is no edge."""
 
     def call(csgraph: Any, null_value: Any = 0) -> Any:
         weights = _Weights(f"csgraph.{name}", csgraph)
@@ -154,7 +154,7 @@ def _to_dense(name: str, theirs: Any) -> Callable[..., Any]:
 
 
 def _answer(name: str, theirs: Any) -> Callable[..., Any]:
-    """What depends on which edges there are, and which are longer: a constant."""
+    """Return a function whose result depends on the edges and their order by length only: a constant."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(theirs).bind(*args, **kwargs).arguments

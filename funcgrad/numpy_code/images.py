@@ -1,4 +1,4 @@
-"""What ``scipy.ndimage`` has compiled: filters of Fourier transforms, filters and transforms by users' functions."""
+"""Compiled functions of ``scipy.ndimage``: Fourier filters, and filters and transforms with users' functions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from funcgrad.numpy_code.conversions import is_traced
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.norms import flat_root
 
-#: What NumPy's ``pad`` calls the borders that SciPy has numbers for.
+#: Names in NumPy's ``pad`` for the borders that SciPy numbers.
 _BORDERS = ("edge", "wrap", "symmetric", "reflect", "constant", "wrap", "constant")
 
 
 def _waves(shape: tuple[int, ...], n: int, axis: int) -> list[np.ndarray]:
-    """The frequencies along each axis; n is the length along ``axis`` of what had a real transform, or -1."""
+    """Return the frequencies along each axis; ``n`` is the length of the real-transformed ``axis``, or -1."""
     waves = []
     for i, length in enumerate(shape):
         wave = np.arange(length) / n if n >= 0 and i == axis else np.fft.fftfreq(length)
@@ -36,7 +36,7 @@ def _product(factors: list[Any]) -> Any:
 
 
 def _fourier_filter(input: Any, widths: Any, n: int, axis: int, output: Any, kind: int) -> None:
-    """The transform times that of a bell curve, of a box, or of an ellipsoid, which is SciPy's."""
+    """Multiply the transform by that of a Gaussian, a box or an ellipsoid; the ellipsoid is SciPy's."""
     input = fnp.asarray(input)
     waves = [w * wave for w, wave in zip(widths, _waves(input.shape, n, axis), strict=True)] if kind < 2 else []
     if kind == 0:
@@ -61,7 +61,7 @@ def _fourier_shift(input: Any, shifts: Any, n: int, axis: int, output: Any) -> N
 
 
 def _bordered(x: Any, lengths: Any, origins: Any, mode: int, cval: Any) -> Any:
-    """``x`` with what windows of these lengths see beyond its borders."""
+    """Return ``x`` extended by what windows of these lengths see beyond its borders."""
     before = [m // 2 + int(o) for m, o in zip(lengths, origins, strict=True)]
     widths = [(b, m - 1 - b) for m, b in zip(lengths, before, strict=True)]
     border = _BORDERS[mode] if x.size else "constant"
@@ -79,7 +79,7 @@ def _generic_filter(
     arguments: Any,
     keywords: Any,
 ) -> None:
-    """``function`` of the elements in each window."""
+    """Apply ``function`` to the elements in each window."""
     x, footprint = fnp.asarray(input), np.asarray(footprint)
     wide = _bordered(x, footprint.shape, origins, mode, cval)
     windows = [
@@ -100,7 +100,7 @@ def _generic_filter1d(
     arguments: Any,
     keywords: Any,
 ) -> None:
-    """``function`` writes what it makes of each line, and of what is beyond its borders, to a line of its own."""
+    """Call ``function`` with each line, extended beyond its borders, and a line to which it writes its result."""
     x = fnp.moveaxis(fnp.asarray(input), axis, -1)
     lengths, origins = [1] * (x.ndim - 1) + [size], [0] * (x.ndim - 1) + [origin]
 
@@ -124,7 +124,7 @@ def _geometric_transform(
     extra_arguments: Any = (),
     extra_keywords: Any = None,
 ) -> Any:
-    """``scipy.ndimage.geometric_transform``: the array read where ``mapping`` says for each place of the result."""
+    """Compute ``scipy.ndimage.geometric_transform``: read the array at ``mapping`` of each index of the result."""
     shape = fnp.shape(input) if output_shape is None else tuple(output_shape)
     at = [fnp.stack(list(mapping(i, *extra_arguments, **(extra_keywords or {})))) for i in np.ndindex(shape)]
     coordinates = fnp.reshape(fnp.stack(at, axis=1) * 1.0, (fnp.ndim(input), *shape))
@@ -143,7 +143,7 @@ def _generic_gradient_magnitude(
     *,
     axes: Any = None,
 ) -> Any:
-    """``scipy.ndimage.generic_gradient_magnitude``; where the gradient is 0 its length has the derivative 0."""
+    """Compute ``scipy.ndimage.generic_gradient_magnitude``; a zero gradient's length has the derivative 0."""
     support = import_scipy("ndimage.generic_gradient_magnitude", "scipy.ndimage._ni_support")
     x = fnp.asarray(input)
     axes = support._check_axes(axes, x.ndim)

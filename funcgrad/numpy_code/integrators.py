@@ -1,4 +1,4 @@
-"""The integrators of ``scipy.integrate.ode``, which are compiled: by the solvers of ``funcgrad.scipy.integrate``."""
+"""The compiled integrators of ``scipy.integrate.ode``, by the solvers of ``funcgrad.scipy.integrate``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from funcgrad.numpy.hints import user_line
 
 __all__ = ["INTEGRATORS"]
 
-#: The place of the number by which VODE and LSODA tell steps apart from whole ways, among what they are called with.
+#: Index, in the call arguments of VODE and LSODA, of the task number, and the task of reaching a given time.
 _TASK, _WHOLE_WAY = 2, 1
 
 
 def _check(integrator: Any) -> None:
-    """See that the way to a time is asked for, and not what the steps on it are: ours are others.
+    """Check that the solution at a time is requested, not single steps: funcgrad's steps differ from SciPy's.
 
     Raises:
-        InputError: one step is asked for, or a function of each.
+        InputError: a single step, or a callback for each step, is requested.
     """
     stepping = integrator.supports_step and integrator.call_args[_TASK] != _WHOLE_WAY
     if stepping or getattr(integrator, "solout", None) is not None:
@@ -30,7 +30,7 @@ def _check(integrator: Any) -> None:
 
 
 def _multistep(integrator: Any, f: Any, jac: Any, y0: Any, t0: Any, t1: Any, f_params: Any, jac_params: Any) -> Any:
-    """``run`` of VODE, ZVODE and LSODA."""
+    """Compute ``run`` of VODE, ZVODE and LSODA."""
     _check(integrator)
     integrate = import_module("funcgrad.scipy.integrate")
     times, options = fnp.stack([t0, t1]), {"rtol": integrator.rtol, "atol": integrator.atol}
@@ -38,7 +38,7 @@ def _multistep(integrator: Any, f: Any, jac: Any, y0: Any, t0: Any, t1: Any, f_p
 
 
 def _onestep(integrator: Any, f: Any, jac: Any, y0: Any, t0: Any, t1: Any, f_params: Any, jac_params: Any) -> Any:
-    """``run`` of the methods of Dormand and Prince."""
+    """Compute ``run`` of the methods of Dormand and Prince."""
     _check(integrator)
     integrate = import_module("funcgrad.scipy.integrate")
     method = "DOP853" if integrator.name == "dop853" else "RK45"
@@ -47,7 +47,7 @@ def _onestep(integrator: Any, f: Any, jac: Any, y0: Any, t0: Any, t1: Any, f_par
 
 
 def _plain(f: Any) -> Any:
-    """The right-hand side as arrays: these integrators take a number for an array of one."""
+    """Return the right-hand side with array results: these integrators accept a number for an array of one element."""
     return lambda t, y, *args: fnp.atleast_1d(fnp.asarray(f(t, y, *args)))
 
 

@@ -1,4 +1,4 @@
-"""SciPy's iterative solvers of sparse systems that ``funcgrad.scipy.sparse.linalg`` has not."""
+"""SciPy's iterative solvers of sparse systems that ``funcgrad.scipy.sparse.linalg`` does not have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ITERATIONS"]
 
 
 def _solved(name: str, *args: Any, **kwargs: Any) -> Any:
-    """``scipy.sparse.linalg.<name>``: the derivative solves the transposed system by the same iteration."""
+    """Run ``scipy.sparse.linalg.<name>``: its derivative solves the transposed system by the same iteration."""
     return import_module("funcgrad.scipy.sparse.linalg").iterated(name, *args, **kwargs)
 
 

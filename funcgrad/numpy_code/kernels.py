@@ -1,6 +1,6 @@
-"""What SciPy has compiled, with derivatives: its own Python code, built anew, calls these functions.
+"""SciPy's compiled functions with derivatives: SciPy's rebuilt Python code calls these functions.
 
-Each has the arguments of the compiled function, results that it writes to among them.
+Each has the signature of the compiled function, including output arguments that it writes to.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from funcgrad.writable import READ_ONLY
 
 
 class _At:
-    """``array_api_extra.at(x, idx).set(y)``: ``x`` with other values at some places."""
+    """Counterpart of ``array_api_extra.at(x, idx).set(y)``: ``x`` with other values at some indices."""
 
     def __init__(self, x: Any, idx: Any = None, /) -> None:
         self.x, self.idx = x, idx
@@ -57,7 +57,7 @@ def _updating(name: str) -> Callable[..., Any]:
         found = getattr(fnp.at(x)[self.idx], name)(y)
         stays = copy or not isinstance(x, Tracer) or not fnp.ndim(x) or getattr(x, "alias", None) is READ_ONLY
         if not stays:
-            self.x[...] = found  # in place, which is what SciPy sees of NumPy's arrays
+            self.x[...] = found  # in place, as SciPy does with NumPy's arrays
         return found if stays else self.x
 
     return update
@@ -70,7 +70,7 @@ for _name in ("set", "add", "subtract", "multiply", "divide", "power", "min", "m
 def _nquad(
     func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False
 ) -> tuple[Any, Any]:
-    """``scipy.integrate.nquad``: integrals inside of integrals, the last variable being that of the outermost."""
+    """Compute ``scipy.integrate.nquad``: nested integrals, the last variable being the outermost."""
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     quad = import_module("funcgrad.scipy.integrate").quad
 
@@ -89,20 +89,20 @@ def _nquad(
 
 
 def _namespace(*arrays: Any, **options: Any) -> Any:
-    """``array_namespace``, by which SciPy asks arrays for their functions: traced, NumPy's and JAX's are of one."""
+    """Return funcgrad's namespace for ``array_namespace``: traced, NumPy's and JAX's arrays share it."""
     return fnp
 
 
-#: Where SciPy asks whose a namespace is, before SciPy 1.18 and since.
+#: Modules in which SciPy checks to which library a namespace belongs, before SciPy 1.18 and since.
 _LIBRARIES = tuple([f"scipy.{home}.array_api_compat.common._helpers" for home in ("_lib", "_external")])
 
 
-#: Whether a call runs that SciPy refuses for arrays of other libraries, see ``_as_numpys``.
+#: Whether a call is running that SciPy refuses for arrays of other libraries, see ``_as_numpys``.
 _REFUSED: ContextVar[bool] = ContextVar("_REFUSED", default=False)
 
 
 def _is_numpys(xp: Any) -> bool:
-    """``is_numpy``, by which SciPy before 1.17 asks whether it may look after axes and missing values: it may."""
+    """Replace ``is_numpy``, with which SciPy before 1.17 checks whether it may handle axes and missing values."""
     asks = not hasattr(sys.modules.get("scipy.stats._axis_nan_policy"), "is_lazy_array")
     library = next(sys.modules[name] for name in _LIBRARIES if name in sys.modules)
     return ((asks or _REFUSED.get()) and xp is fnp) or bool(library.is_numpy_namespace(xp))
@@ -111,7 +111,7 @@ def _is_numpys(xp: Any) -> bool:
 def _interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
-    """``scipy.interpolate.interpn``."""
+    """Compute ``scipy.interpolate.interpn``."""
     if method == "splinef2d":
         return surface(points, values, xi, bounds_error, fill_value)
     table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
@@ -119,7 +119,7 @@ def _interpn(
 
 
 def _diric(x: Any, n: Any) -> Any:
-    """``scipy.special.diric``, as a quotient of two ``sinc``, which are smooth where SciPy's sines vanish."""
+    """Compute ``scipy.special.diric`` as a quotient of two ``sinc``, which are smooth where SciPy's sines vanish."""
     x, n = fnp.asarray(x), fnp.asarray(n)
     n = n + (x - x)
     x = (x + (n - n)) / (2 * np.pi)
@@ -130,7 +130,7 @@ def _diric(x: Any, n: Any) -> Any:
 
 
 def _chosen(module: str, name: str) -> Callable[..., Any]:
-    """A function whose answer is numbers of elements, which depend on the values as they are."""
+    """Return SciPy's function called with plain values: its integer results have no derivative."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [np.asarray(concrete(x, name), order="C") if isinstance(x, Tracer) else x for x in args]
@@ -140,7 +140,7 @@ def _chosen(module: str, name: str) -> Callable[..., Any]:
 
 
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
-    """``scipy.linalg.norm``, which calls BLAS and LAPACK for some."""
+    """Compute ``scipy.linalg.norm``, which calls BLAS and LAPACK for some norms."""
     return fnp.linalg.norm(fnp.asarray_chkfinite(a) if check_finite else a, ord, axis, keepdims)
 
 
@@ -152,14 +152,14 @@ def _solve_triangular(
     overwrite_b: bool = False,
     unit_diagonal: bool = False,
 ) -> Any:
-    """``scipy.sparse.linalg.spsolve_triangular``."""
+    """Compute ``scipy.sparse.linalg.spsolve_triangular``."""
     own, A = import_module("funcgrad.scipy.sparse"), getattr(A, "matrix", A)
     part = (own.tril if lower else own.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
     return own.linalg.spsolve(part + own.eye_array(A.shape[0]) if unit_diagonal else part, b)
 
 
 def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
-    """``scipy.sparse.permute_dims`` of matrices."""
+    """Compute ``scipy.sparse.permute_dims`` of a matrix."""
     order = (1, 0) if axes is None else tuple(operator.index(axis) % 2 for axis in axes)
     if sorted(order) != [0, 1]:
         raise ValueError("duplicate value in axis" if len(order) == 2 else "Incorrect number of axes")
@@ -167,7 +167,7 @@ def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
 
 
 def _dense(ab: Any, below: int, above: int, n: int) -> Any:
-    """The matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
+    """Return the matrix whose diagonals are the rows of ``ab``, as LAPACK stores them."""
     full = fnp.zeros((n, n), fnp.result_type(ab, 1.0))
     for j in range(-below, above + 1):
         length = n - abs(j)
@@ -177,12 +177,12 @@ def _dense(ab: Any, below: int, above: int, n: int) -> Any:
 
 
 def _gbsv(kl: int, ku: int, ab: Any, b: Any, **options: Any) -> tuple[Any, Any, Any, int]:
-    """LAPACK's ``gbsv``: a system with a banded matrix. The factors, which SciPy does not use, are not given."""
+    """Compute LAPACK's ``gbsv``: solve a banded system. The factors, which SciPy does not use, are None."""
     return None, None, fnp.linalg.solve(_dense(ab[kl:], kl, ku, ab.shape[1]), b), 0
 
 
 def _trsm(alpha: Any, a: Any, b: Any, side: int = 0, lower: int = 0, trans_a: int = 0, diag: int = 0, **_: Any) -> Any:
-    """BLAS's ``trsm``: a system with a triangular matrix, on the left or the right of what is asked for."""
+    """Compute BLAS's ``trsm``: solve a triangular system, with the matrix on the left or right of the unknown."""
     factor = fnp.tril(a) if lower else fnp.triu(a)
     factor = factor - fnp.diag(fnp.diag(a)) + np.eye(len(a)) if diag else factor
     factor = factor.T if bool(trans_a) != bool(side) else factor
@@ -191,17 +191,17 @@ def _trsm(alpha: Any, a: Any, b: Any, side: int = 0, lower: int = 0, trans_a: in
 
 
 def _symmetric(ab: Any, lower: int) -> Any:
-    """The symmetric or Hermitian matrix, of which ``ab`` holds one half."""
+    """Return the symmetric or Hermitian matrix of which ``ab`` holds one half."""
     k, n = ab.shape[0] - 1, ab.shape[1]
     half = _dense(ab, k, 0, n) if lower else _dense(ab, 0, k, n)
     return half + fnp.conj(half.T) - fnp.diag(fnp.diag(half))
 
 
 def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
-    """LAPACK's ``pbtrf``: the Cholesky factor of a banded matrix, its diagonals as rows."""
+    """Compute LAPACK's ``pbtrf``: the Cholesky factor of a banded matrix, with its diagonals as rows."""
     k, n = ab.shape[0] - 1, ab.shape[1]
     factor = fnp.linalg.cholesky(_symmetric(ab, lower))
-    out = fnp.array(ab * 1.0)  # in the corner, which nobody reads, LAPACK leaves what was there
+    out = fnp.array(ab * 1.0)  # LAPACK leaves the unused corner unchanged
     for j in range(k + 1):
         if lower:
             out[j, : n - j] = fnp.diagonal(factor, -j)
@@ -211,13 +211,13 @@ def _pbtrf(ab: Any, lower: int = 0, **options: Any) -> tuple[Any, int]:
 
 
 def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple[Any, Any, int]:
-    """LAPACK's ``sbevd`` and ``hbevd``: the eigenvalues of a symmetric or Hermitian banded matrix."""
+    """Compute LAPACK's ``sbevd`` and ``hbevd``: the eigenvalues of a symmetric or Hermitian banded matrix."""
     values, vectors = fnp.linalg.eigh(_symmetric(ab, lower))
     return values, vectors, 0
 
 
 def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
-    """``_hausdorff.directed_hausdorff``: the distance of two points, which are a constant."""
+    """Compute ``_hausdorff.directed_hausdorff``: the distance of two points, whose indices are constants."""
     find = import_scipy("spatial.distance.directed_hausdorff", "scipy.spatial._hausdorff").directed_hausdorff
     _, i, j = find(*[np.ascontiguousarray(single(x)) for x in (u, v)], *rest)
     apart = fnp.asarray(u)[i] - fnp.asarray(v)[j]
@@ -225,10 +225,10 @@ def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
 
 
 def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
-    """``_stats_pythran.siegelslopes``: the median over the points of the median slope to the other points.
+    """Compute ``_stats_pythran.siegelslopes``: the median over points of the median slope to the other points.
 
-    Pairs with the same ``x`` are left out before they are divided: a NaN in their place, as SciPy 1.18 has it, would
-    make the derivative NaN.
+    Pairs with the same ``x`` are masked before the division: dividing and then masking by NaN, as SciPy 1.18 does,
+    would make the derivative NaN.
     """
     y, x = fnp.asarray(y), fnp.asarray(x)
     run = x[:, None] - x
@@ -245,7 +245,7 @@ def _siegel(y: Any, x: Any, method: str) -> tuple[Any, Any]:
 
 
 def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options: Any) -> Any:
-    """``scipy.stats.siegelslopes`` of SciPy 1.18, of vectors."""
+    """Compute ``scipy.stats.siegelslopes`` of SciPy 1.18 for vectors."""
     y = fnp.asarray(y) * 1.0
     x = fnp.arange(float(len(y))) if x is None else fnp.asarray(x) * 1.0
     given = {name: value for name, value in options.items() if value not in (None, "propagate", False)}
@@ -258,7 +258,7 @@ def _siegelslopes(y: Any, x: Any = None, method: str = "hierarchical", **options
 
 
 def _polynomial(name: str) -> Callable[..., Any]:
-    """A polynomial as SciPy's object, which is called at traced points as it is."""
+    """Return a function that makes SciPy's polynomial object, which can be called at traced points unchanged."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(kwargs.values()):
@@ -294,7 +294,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy._lib._array_api", "array_namespace"): _namespace,
     **{(home, "is_numpy_namespace"): _is_numpys for home in _LIBRARIES},
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
-    ("scipy._external.array_api_extra._lib._at", "at"): _At,  # where SciPy 1.18 keeps it
+    ("scipy._external.array_api_extra._lib._at", "at"): _At,  # the module in SciPy 1.18
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
@@ -320,18 +320,18 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._stats", "_kendall_dis"): _chosen("scipy.stats._stats", "_kendall_dis"),
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
-    ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which SciPy has in Python since 1.18
+    ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which is Python code since SciPy 1.18
 }
 
 
 def kernel(fun: Any) -> Callable[..., Any] | None:
-    """What computes the same as ``fun``, a compiled function of SciPy, with derivatives; None where nothing does."""
+    """Return the function with derivatives that replaces ``fun``, a compiled function of SciPy, or None."""
     found: Callable[..., Any] | None = _OF_KERNELS.of(fun)
     return found
 
 
 def _omitting(built: Callable[..., Any]) -> Callable[..., Any]:
-    """``zmap``: an element that is NaN, and is left out, is not divided, as the deviation would get a NaN from it."""
+    """Wrap ``zmap``: omitted NaNs are not divided by the deviation, whose derivative would become NaN."""
 
     def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
         found = built(scores, compare, axis, ddof, nan_policy)
@@ -344,7 +344,7 @@ def _omitting(built: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
-    """``place_poles``, where one matrix of gains alone places the poles; of several SciPy stops at one on the way."""
+    """Wrap ``place_poles``: refuse inputs for which many gains place the poles, of which SciPy returns one."""
 
     def place_poles(A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
         inputs = np.asarray(concrete(B, "signal.place_poles") if isinstance(B, Tracer) else B)
@@ -360,7 +360,7 @@ def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_numpys(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], Callable[..., Any]]:
-    """What is put around a function that runs for arrays of NumPy's alone, by the argument ``name`` that has it so."""
+    """Return a wrapper for a function that needs NumPy arrays if its argument ``name`` satisfies ``is_refused``."""
 
     def around(built: Callable[..., Any]) -> Callable[..., Any]:
         parameters = inspect.signature(built)
@@ -383,7 +383,7 @@ def _as_numpys(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], 
 
 
 def _of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
-    """``expectile``: of a sample with a NaN it is NaN, which SciPy gets by a search that does not converge."""
+    """Wrap ``expectile``: a sample with a NaN gives NaN, which SciPy finds by a search that does not converge."""
 
     def expectile(a: Any, alpha: Any = 0.5, *, weights: Any = None) -> Any:
         total = fnp.sum(a)
@@ -393,7 +393,7 @@ def _of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _adaptive(built: Callable[..., Any]) -> Callable[..., Any]:
-    """``AAA``, which is made of constants: its weights are a direction that is determined up to rounding alone."""
+    """Wrap ``AAA``: refuse traced values, because its weights are a direction determined only up to rounding."""
 
     def init(self: Any, x: Any, y: Any, **options: Any) -> None:
         if holds_traced((x, y)):
@@ -406,7 +406,7 @@ def _adaptive(built: Callable[..., Any]) -> Callable[..., Any]:
     return init
 
 
-#: What is done around functions of SciPy's that were built anew.
+#: Wrappers of SciPy's rebuilt functions.
 _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _of_one_gain,
@@ -424,7 +424,7 @@ _AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
 }
 
 
-#: Modules of SciPy some of whose Python functions are here, too.
+#: Modules of SciPy with Python functions that are replaced or wrapped here.
 PYTHONS = frozenset(
     (
         "scipy._lib._array_api",
@@ -452,42 +452,42 @@ PYTHONS = frozenset(
 
 
 def around(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
-    """``built``, which stands for ``fun``, with what is done around it."""
+    """Return ``built``, the replacement for ``fun``, in its wrapper if there is one."""
     wrap = _OF_AROUND.of(fun)
     return built if wrap is None else wrap(built)
 
 
 class _Standing:
-    """A table by places in modules, asked by what stands there: of each module once, when it has been loaded."""
+    """Table keyed by module and name, with lookup by the object there. Each module is read once, after its import."""
 
     def __init__(self, table: dict[tuple[str, str], Any]) -> None:
         self._table = table
-        self._ahead = frozenset(module for module, _ in table)  # not loaded yet
-        self._known: dict[int, tuple[Any, Any]] = {}  # with what stands there, so that no other gets its number
+        self._ahead = frozenset(module for module, _ in table)  # not imported yet
+        self._known: dict[int, tuple[Any, Any]] = {}  # holds the objects, so that their ``id`` is not reused
 
     def of(self, fun: Any) -> Any:
-        """What the table has for the place where ``fun`` stands; None where it stands in none."""
+        """Return the entry for the module and name where ``fun`` is defined; None if there is no entry."""
         if loaded := [module for module in self._ahead if _is_loaded(module)]:
             for place, ours in self._table.items():
                 if place[0] in loaded and (standing := _stands(place)) is not None:
                     self._known.setdefault(id(standing), (standing, ours))
-            self._ahead = self._ahead.difference(loaded)  # last: other threads may ask
+            self._ahead = self._ahead.difference(loaded)  # last, because other threads may look up meanwhile
         found = self._known.get(id(fun))
         return None if found is None else found[1]
 
 
 def _is_loaded(module: str) -> bool:
-    """Whether a module is there, and its import has ended."""
+    """Whether a module has been imported completely."""
     found = sys.modules.get(module)
     return found is not None and not getattr(found.__spec__, "_initializing", False)
 
 
 def _stands(place: tuple[str, str]) -> Any:
-    """What stands in a module under a name, perhaps of a class; None where this SciPy has nothing there."""
+    """Return the object in a module under a name, or a class's member; None if this SciPy does not have it."""
     owner: Any = sys.modules[place[0]]
-    for part in place[1].split("."):  # a method of a class may be meant
+    for part in place[1].split("."):  # the name may be that of a method of a class
         owner = getattr(owner, part, None)
-    # of linear algebra the function that SciPy's own code calls for each matrix of a batch
+    # in linear algebra, the function that SciPy calls for each matrix of a batch
     return getattr(owner, "__wrapped__", owner) if place[0].startswith("scipy.linalg.") else owner
 
 

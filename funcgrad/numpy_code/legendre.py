@@ -1,6 +1,6 @@
-"""SciPy's Legendre functions that give derivatives as well, ``scipy.special.legendre_p`` and its like.
+"""SciPy's Legendre functions with derivatives in their results, such as ``scipy.special.legendre_p``.
 
-Degrees and orders are constants. Derivatives that SciPy gives with ``diff_n`` are those of forward mode here.
+Degrees and orders are constants. The derivatives that ``diff_n`` requests are computed in forward mode here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _associated(n: Any, m: Any, z: Any) -> Any:
 
 
 def _normalized(n: Any, m: Any, z: Any) -> Any:
-    """With the factor that SciPy's page gives: ``sqrt((2n + 1) (n - m)! / (2 (n + m)!))``."""
+    """Compute with the factor of SciPy's documentation: ``sqrt((2n + 1) (n - m)! / (2 (n + m)!))``."""
     theirs = import_scipy("special.assoc_legendre_p", "scipy.special")
     m_inside = np.where(abs(m) > n, 0, m)
     log_ratio = theirs.gammaln(n - m_inside + 1) - theirs.gammaln(n + m_inside + 1)
@@ -47,17 +47,17 @@ def _spherical(n: Any, m: Any, theta: Any) -> Any:
 
 
 def _inside(n: Any, m: Any, compute: Callable[[Any], Any]) -> Any:
-    """Zero where the order is larger than the degree."""
+    """Return ``compute(m)``, but zero where the order is larger than the degree."""
     return fnp.where(abs(m) > n, 0.0, compute(np.where(abs(m) > n, 0, m)))
 
 
 def _slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The derivative of a function of elements."""
+    """Return the derivative of an elementwise function."""
     return lambda z: import_module("funcgrad.transforms").jvp(f, (z,), (fnp.ones_like(z),))[1]
 
 
 def _found(name: str, function: Function, all_orders: bool, *args: Any, diff_n: int = 0, **options: Any) -> Any:
-    """What SciPy's function of this name gives, for one degree and order or for all up to these."""
+    """Compute SciPy's function of this name, for one degree and order or for all up to these."""
     *constants, z = args
     if holds_traced(constants) or options.get("branch_cut", 2) != 2 or fnp.iscomplexobj(z):
         raise ConversionError(
@@ -82,13 +82,13 @@ def _found(name: str, function: Function, all_orders: bool, *args: Any, diff_n: 
 
 
 def _dtype(name: str, constants: Any, *points: Any) -> Any:
-    """What SciPy's function gives of numbers like these, which differs from one to the other in single precision."""
+    """Return the dtype of SciPy's function for such numbers, which differs between functions in single precision."""
     theirs = getattr(import_scipy(f"special.{name}", "scipy.special"), name)
     return theirs(*constants, *[np.zeros((), x.dtype) for x in points]).dtype
 
 
 def _harmonics(n: int, m: int, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
-    """``scipy.special.sph_harm_y_all``, without derivatives."""
+    """Compute ``scipy.special.sph_harm_y_all`` without ``diff_n``."""
     if diff_n:
         raise ConversionError(
             f"special.sph_harm_y_all: traced angles go without diff_n, got {diff_n}. Differentiate the result."

@@ -1,4 +1,4 @@
-"""Which packages' functions are not built anew."""
+"""Packages whose functions are not rebuilt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from funcgrad.numpy_code.mathematics import MODULES
 
-#: Packages whose functions and classes stay as they are: they do not compute with NumPy, or mean what they do.
+#: Packages whose functions and classes stay unchanged: they do not compute with NumPy, or convert on purpose.
 KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
     "IPython",
     "PIL",

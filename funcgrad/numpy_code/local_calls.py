@@ -1,9 +1,9 @@
-"""Code in which calls of local variables ask what the variable holds: ``dtype(x)`` of a class of NumPy.
+"""Code in which calls of local variables, such as ``dtype(x)``, first check whether the variable holds a class.
 
-Which names are called can be seen in the code; that a local variable, or a place in a table, holds a class cannot. So
-the function is compiled once more from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
-``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``. Where there is no source, or another one by now, the code stays
-as it is.
+The code shows which names are called, but not whether a local variable or an entry of a table holds a class. So
+the function is compiled again from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
+``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``. If there is no source, or the source has changed, the code
+stays unchanged.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ for _feature in __future__.all_feature_names:
 
 
 def with_local_calls(code: CodeType) -> CodeType:
-    """``code`` compiled from its source, with other calls of local variables; itself where that cannot be done."""
+    """Return ``code`` compiled from its source with calls of local variables replaced, or ``code`` if that fails."""
     made: CodeType | None = _KNOWN.get(code)
     if made is None:
         try:
             made = _compiled(code) or code
-        except (OSError, SyntaxError, TypeError, ValueError, IndexError):  # no source, or not that of this code
+        except (OSError, SyntaxError, TypeError, ValueError, IndexError):  # no source, or the source of other code
             made = code
         _KNOWN.put(code, made)
     return made
 
 
 class _Calls(ast.NodeTransformer):
-    """Puts a function around variables and places in tables that are called, and one for the method ``x.__array__()``.
+    """Wrap variables and table entries that are called, and replace calls of ``x.__array__()``.
 
     Args:
         names: local variables.
@@ -49,7 +49,7 @@ class _Calls(ast.NodeTransformer):
         self.changed = False
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A call, and those inside it."""
+        """Change a call, and the calls inside it."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Subscript) or (isinstance(node.func, ast.Name) and node.func.id in self.names):
             asked = ast.Call(ast.Name(called("called"), ast.Load()), [node.func], [])
@@ -73,16 +73,16 @@ def _compiled(code: CodeType) -> CodeType | None:
     if not isinstance(function, ast.FunctionDef) or function.name != code.co_name:
         return None
     if any(name.startswith("_") and "__" in name[1:] and not name.endswith("__") for name in code.co_names):
-        return None  # names that belong to a class
+        return None  # private names, which depend on the class
     if _steps(_function(copy.deepcopy(function), code)) != _steps(code):
-        return None  # the file has changed since it was read
+        return None  # the file has changed since it was imported
     calls = _Calls(_variables(code))
     function = calls.visit(function)
     return _function(function, code) if calls.changed else None
 
 
 def _steps(code: CodeType) -> list[Any]:
-    """What the code does, step by step, whether or not the compiler knows that a name is a module's."""
+    """Return what the code does, step by step, in the same way whether a name is that of a module or not."""
     jumps = {*dis.hasjrel, *dis.hasjabs}
     found: list[Any] = []
     for step in dis.get_instructions(code):
@@ -97,7 +97,7 @@ def _steps(code: CodeType) -> list[Any]:
 
 
 def _function(function: ast.FunctionDef, code: CodeType) -> CodeType:
-    """The code of ``function``, which closes over what ``code`` closes over, at the lines of ``code``."""
+    """Return the code of ``function`` with the closure variables and the line numbers of ``code``."""
     first = min([function.lineno, *[d.lineno for d in function.decorator_list]])
     function.decorator_list, function.returns = [], None
     free = [ast.arg(name) for name in code.co_freevars]

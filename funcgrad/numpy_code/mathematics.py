@@ -1,4 +1,4 @@
-"""The functions of ``math``, ``cmath`` and ``statistics`` for traced numbers. Of plain ones they are Python's own."""
+"""Functions of ``math``, ``cmath`` and ``statistics`` for traced numbers; for plain ones, Python's functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funcgrad.writable import bottom
 
 
 def _special(name: str) -> Callable[..., Any]:
-    """A function of ``scipy.special``, for which SciPy is needed."""
+    """Return a function of ``scipy.special``, which needs SciPy."""
     return lambda x: getattr(import_module("funcgrad.scipy.special"), name)(x)
 
 
@@ -68,7 +68,7 @@ _SHARED = (
     "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod isfinite isinf "
     "isnan log10 log1p log2 nextafter pow radians sin sinh sqrt tan tanh"
 )
-#: Functions of one number, which is looked at faster.
+#: Functions of one number, which have a faster check of their argument.
 _UNARY = frozenset(_SHARED.split()) - {"atan2", "copysign", "fmod", "nextafter", "pow"} | {
     "erf",
     "erfc",
@@ -199,7 +199,7 @@ def _normal_quantile(p: Any, mu: Any, sigma: Any, /) -> Any:
 
 
 _STATISTICS: dict[str, Callable[..., Any]] = {
-    "_mean_stdev": lambda data: (_mean(data), fnp.sqrt(_spread(data, None, 1))),  # of NormalDist, like the next one
+    "_mean_stdev": lambda data: (_mean(data), fnp.sqrt(_spread(data, None, 1))),  # of NormalDist, like the next
     "_normal_dist_inv_cdf": _normal_quantile,
     "correlation": _correlation,
     "covariance": _covariance,
@@ -217,7 +217,7 @@ _STATISTICS: dict[str, Callable[..., Any]] = {
     "stdev": lambda data, xbar=None: fnp.sqrt(_spread(data, xbar, 1)),
     "variance": lambda data, xbar=None: _spread(data, xbar, 1),
 }
-#: What these modules have of traced numbers. They are loaded where they are used: ``statistics`` loads much.
+#: Functions for traced numbers, by module. The modules are imported at first use: ``statistics`` loads many others.
 MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 
 
@@ -227,7 +227,7 @@ _KNOWN = _NUMBERS | {Tracer}
 
 @cache
 def of_python(module: str, name: str) -> Any:
-    """The function ``name`` of ``math``, ``cmath`` or ``statistics``: of traced numbers too, if there is one.
+    """Return the function ``name`` of ``math``, ``cmath`` or ``statistics``, for traced numbers too if there is one.
 
     Example:
         >>> import math
@@ -248,11 +248,11 @@ def of_python(module: str, name: str) -> Any:
             if of_float is not None and type(number) is float and number is not x and x._trace.numbers is not None:
                 return of_float(x)  # computed once, by Python's function
             if type(number) in _NUMBERS:
-                found = plain(number)  # which raises what programs catch
+                found = plain(number)  # which raises the errors that programs catch
                 if number is x or type(made := ours(x)) is not Tracer:
                     return found
                 if not x._trace.repeats:  # a recording computes with NumPy's numbers
-                    made._val, made.form = found, None  # of a tracer that nobody else has
+                    made._val, made.form = found, None  # the tracer is new, so nothing else refers to it
                 return made
             if type(number := bottom(x)) in _NUMBERS:
                 plain(number)
@@ -274,28 +274,28 @@ def of_python(module: str, name: str) -> Any:
 
 
 def _of_python(found: Any) -> Any:
-    """Traced results as numbers of Python's."""
+    """Return traced results as Python numbers."""
     if type(found) is Tracer:
         return as_python(found)
     return tuple(map(_of_python, found)) if type(found) is tuple else found
 
 
 def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) -> Any:
-    """``ours(*args)``, where ``plain`` takes the numbers that these stand for: programs catch its errors.
+    """Return ``ours(*args)`` if ``plain`` accepts the numbers behind the arguments: programs catch its errors.
 
     Raises:
         ValueError: a number outside of the domain, as of a square root.
         OverflowError: the result is too large.
-        ConcretizationError: that is so in some examples of a ``vmap`` only.
+        ConcretizationError: these errors occur in some examples of a ``vmap`` only.
     """
     numbers = [bottom(x) for x in args]
     kinds = set(map(type, numbers))
     if kinds <= _NUMBERS:
         plain(*numbers)
         return ours(*args)
-    if not kinds <= _NUMBERS | {np.ndarray}:  # a value that is not known
+    if not kinds <= _NUMBERS | {np.ndarray}:  # an abstract value
         return ours(*args)
-    with np.errstate(all="ignore"):  # an error says it
+    with np.errstate(all="ignore"):  # ``plain`` raises the error
         found = ours(*args)
     parts = found if type(found) is tuple else (found,)
     _check_examples(plain, numbers, reduce(np.logical_and, [np.isfinite(bottom(part)) for part in parts]))
@@ -303,7 +303,7 @@ def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) ->
 
 
 def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: Any) -> None:
-    """The same for the examples of a ``vmap``: all take the branch that one takes."""
+    """Check the examples of a ``vmap`` in the same way: all must succeed, or all must fail."""
     if is_finite.all():
         return
     failed, error = 0, None
@@ -322,5 +322,5 @@ def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: An
 
 
 def _kept(x: Any) -> Any:
-    """``x``, where it can be gone through but once as a list, so that it can be looked at first."""
+    """Return an iterator ``x`` as a list, so that it can be inspected first; any other value unchanged."""
     return list(x) if hasattr(x, "__next__") else x

@@ -1,4 +1,4 @@
-"""``numpy.matrix`` with traced values, which older programs make, and older sparse matrices: ``A.sum(axis=1)``."""
+"""``numpy.matrix`` with traced values, as older programs and older sparse matrices (``A.sum(axis=1)``) make it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Matrix", "arrays_of", "made_matrix", "matrix", "multiply", "taking_m
 
 
 def matrix(x: Any) -> Any:
-    """An array of one or two axes as a matrix; a vector is a row."""
+    """Return an array of one or two axes as a matrix; a vector becomes a row."""
     if len(x.shape) > 2:
         raise ValueError("shape too large to be a matrix.")
     return Matrix(x.reshape(1, -1) if len(x.shape) < 2 else x)
 
 
 def made_matrix(data: Any, dtype: Any = None, copy: bool = True) -> Any:
-    """``numpy.matrix(data)`` and ``numpy.asmatrix(data)``, of texts too."""
+    """Return ``numpy.matrix(data)`` or ``numpy.asmatrix(data)``, also for a text."""
     data = np.asarray(np.matrix(data)) if isinstance(data, str) else arrays_of(data)
     if type(data) in (list, tuple):
         data = [arrays_of(row) for row in data]
@@ -39,14 +39,14 @@ def _as_matrix(x: Any) -> Any:
 
 @wraps(fnp.multiply)
 def multiply(*args: Any, **kwargs: Any) -> Any:
-    """``numpy.multiply``, which is element by element of matrices too."""
+    """Compute ``numpy.multiply``, which is elementwise for matrices, too."""
     found = fnp.multiply(*map(arrays_of, args), **kwargs)
     return _as_matrix(found) if any(type(x) is Matrix for x in args) else found
 
 
 @cache
 def taking_matrices(home: str, name: str, ours: Any) -> Any:
-    """``ours``, the function for one of NumPy's, so that it takes matrices where that is known; else as it is."""
+    """Return ``ours`` such that it takes matrices, if NumPy's rule for them is known; else ``ours`` unchanged."""
     if home == "numpy" and (name in _METHODS or name in _OF_ARRAYS):
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -65,20 +65,20 @@ def taking_matrices(home: str, name: str, ours: Any) -> Any:
             if not isinstance(found, tuple):
                 return _kept(found) if name == "dot" else _as_matrix(found)
             parts = map(_as_matrix, found)
-            return tuple(parts) if type(found) is tuple else type(found)(*parts)  # a named one
+            return tuple(parts) if type(found) is tuple else type(found)(*parts)  # a named tuple
 
     else:
         return ours
     return wraps(ours)(call)
 
 
-#: Functions that are for matrices their methods, and those that take a matrix for its array.
+#: Functions that call the method of a matrix, and functions that use the array of a matrix.
 _METHODS = {
     *("all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "reshape", "squeeze", "std"),
     *("sum", "transpose", "var"),
 }
 _OF_ARRAYS = frozenset(("diagonal", "ravel", "trace"))
-#: Functions that give matrices for matrices where they give arrays of two axes for arrays.
+#: Functions that return matrices for matrices where they return arrays of two axes for arrays.
 _OF_MATRICES = {
     "numpy": ("concatenate", "dot", "hstack", "kron", "vstack"),
     "numpy.linalg": (
@@ -89,7 +89,7 @@ _OF_MATRICES = {
 
 
 def _opened(x: Any) -> Any:
-    """``x``, or a list of arrays, with arrays in place of matrices; itself where there is none."""
+    """Return ``x``, or a list of arrays, with arrays in place of matrices; ``x`` itself if there are none."""
     if type(x) is Matrix:
         return x._val
     if type(x) in (list, tuple) and any(type(part) is Matrix for part in x):
@@ -98,9 +98,9 @@ def _opened(x: Any) -> Any:
 
 
 class Matrix(Proxy):
-    """A traced array of two axes that multiplies as a matrix and stays one, whatever is taken from it.
+    """Traced array of two axes that multiplies as a matrix and whose parts are matrices.
 
-    Functions of NumPy's take it for the array.
+    NumPy functions with a known rule for matrices use its array.
 
     Args:
         value: the array.
@@ -117,21 +117,21 @@ class Matrix(Proxy):
     type_of = staticmethod(lambda x: np.matrix)
 
     def whole(self) -> Any:
-        """The array."""
+        """Return the array."""
         return self._val
 
     def taken(self) -> Any:
-        """Refused: what functions of NumPy's make of matrices differs from what they make of arrays."""
+        """Refuse the matrix: NumPy functions without a known rule may differ for matrices and arrays."""
         raise _lost(self)
 
     def instead(self, name: str, args: tuple[Any, ...]) -> Any:
-        """The star of an array and a matrix is their product: see ``multiply`` for NumPy's function."""
+        """Return the matrix product for ``array * matrix``; see ``multiply`` for NumPy's function."""
         if name == "multiply" and args[0] is not self and not _is_number(args[0]):
             return matrix(_two_axes(args[0]) @ self._val)
         return None
 
     def wrap(self, ans: Any, name: str) -> Any:
-        """A matrix again. Of several results those with one axis are arrays, as singular values are."""
+        """Return ``ans`` as a matrix; in a tuple, results with one axis, such as singular values, stay arrays."""
         if type(ans) is tuple:
             return tuple(map(_as_matrix, ans))
         if len(getattr(ans, "shape", ())) not in (0, 2):
@@ -180,15 +180,15 @@ class Matrix(Proxy):
         return repr(self._val)
 
     def flatten(self, order: str = "C") -> Any:
-        """The elements as a row."""
+        """Return the elements as a row."""
         return matrix(self._val.flatten(order))
 
     def ravel(self, order: str = "C") -> Any:
-        """The elements as a row."""
+        """Return the elements as a row."""
         return matrix(self._val.ravel(order))
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
-        """The sum of the diagonal, as a matrix of one element."""
+        """Return the sum of the diagonal, as a matrix of one element."""
         return Matrix(self._val.trace(*args, **kwargs).reshape(1, 1))
 
     def __mul__(self, other: Any) -> Any:
@@ -208,7 +208,7 @@ class Matrix(Proxy):
 
 
 def _kept(x: Any) -> Any:
-    """What a method gives, whose results with axes are matrices."""
+    """Return the result of a method as a matrix if it has axes."""
     return matrix(x) if len(getattr(x, "shape", ())) > 0 else x
 
 
@@ -224,12 +224,12 @@ def _is_number(x: Any) -> bool:
 
 
 def arrays_of(x: Any) -> Any:
-    """``x`` with arrays in place of matrices."""
+    """Return ``x`` with arrays in place of matrices."""
     return x._val if type(x) is Matrix else tuple(map(arrays_of, x)) if type(x) is tuple else x
 
 
 def _two_axes(x: Any) -> Any:
-    """``numpy.asmatrix``, as the product of matrices takes what is no matrix."""
+    """Return ``numpy.asmatrix(x)`` as an array, as the matrix product does with operands that are not matrices."""
     x = fnp.asarray(arrays_of(x))
     return x.reshape(1, -1) if x.ndim < 2 else x
 

@@ -1,6 +1,6 @@
-"""SciPy's searches that only compare values: what they find moves with a parameter, though no step of theirs does.
+"""SciPy's searches that only compare values: their results depend on parameters, though their steps do not.
 
-What a search among many minima finds is differentiated as a minimum: see ``funcgrad.scipy.optimize.minimize``.
+The result of a search for a global minimum is differentiated as a minimum, see ``funcgrad.scipy.optimize.minimize``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def _own(name: str) -> Any:
 
 
 def _unpacked(args: Any) -> Any:
-    """Further arguments: these functions of SciPy unpack lists, too."""
+    """Return further arguments as a tuple: these SciPy functions unpack lists, too."""
     return tuple(args) if isinstance(args, list) else args
 
 
 def _search(module: str, name: str, method: str) -> Callable[..., Any]:
-    """The search that SciPy's older functions call, ``fmin_bfgs`` and the like, and ``minimize`` for that method."""
+    """Return the search behind older SciPy functions, such as ``fmin_bfgs``, and ``minimize`` for this method."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         theirs = inspect.signature(getattr(import_module(module), name))
@@ -42,24 +42,24 @@ def _search(module: str, name: str, method: str) -> Callable[..., Any]:
         given |= given.pop("unknown_options", {})
         fun, start = given.pop("func", None) or given.pop("fun"), given.pop("x0")
         further = _unpacked(given.pop("args", ()))
-        if type(fun).__name__ == "MemoizeJac":  # it remembers what it gave for plain values
+        if type(fun).__name__ == "MemoizeJac":  # its cache holds results for plain values
             fun, given["jac"] = fun.fun, True
         named = {key: value for key in _NAMED & given.keys() if (value := given.pop(key)) is not None}
         if not np.size(named.get("bounds", 0)):
             del named["bounds"]
         options = {key: value for key, value in given.items() if value is not theirs.parameters[key].default}
         found = _own("minimize")(fun, start, further, method=method, options=options, **named)
-        return type(found)({"hess_inv": None, "direc": None, **found})  # what has no derivative is not there
+        return type(found)({"hess_inv": None, "direc": None, **found})  # fields without derivatives are None
 
     return call
 
 
-#: What ``minimize`` takes by these names; the rest are options.
+#: Names of parameters of ``minimize``; other settings are options.
 _NAMED = {"bounds", "callback", "constraints", "hess", "hessp", "jac"}
 
 
 def _search_on_a_line(method: str) -> Callable[..., Any]:
-    """The same for ``brent``, ``fminbound`` and ``golden``."""
+    """Return the search behind ``brent``, ``fminbound`` and ``golden``."""
     where = "bounds" if method == "bounded" else "bracket"
 
     def call(func: Any, within: Any = None, args: Any = (), **options: Any) -> Any:
@@ -69,12 +69,12 @@ def _search_on_a_line(method: str) -> Callable[..., Any]:
 
 
 def _of_elements(name: str) -> Callable[..., Any]:
-    """The same for those of ``scipy.optimize.elementwise``."""
+    """Return a function of ``scipy.optimize.elementwise``."""
     return lambda *args, **kwargs: getattr(import_module("funcgrad.scipy.optimize.elementwise"), name)(*args, **kwargs)
 
 
 def _among_many(module: str, name: str) -> Callable[..., Any]:
-    """A search among many minima: SciPy's of plain values, whose answer is a minimum within the bounds."""
+    """Return a global search: SciPy's with plain values, whose result is a minimum within the bounds."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         theirs = getattr(import_module(module), name)
@@ -94,7 +94,7 @@ def _among_many(module: str, name: str) -> Callable[..., Any]:
         def search(fun: Any, x0: Any, bounds: Any, **ignored: Any) -> Any:
             try:
                 return theirs(fun, list(zip(*_ends(bounds), strict=True)), **({"x0": x0} if begins else {}), **options)
-            except RuntimeError as error:  # SciPy tells of what went wrong in a whole generation
+            except RuntimeError as error:  # raised by SciPy if a whole generation fails
                 if isinstance(error.__cause__, FuncgradError):
                     raise error.__cause__ from None
                 raise

@@ -1,4 +1,4 @@
-"""What stands in funcgrad for a name of NumPy, SciPy or Python's ``math``."""
+"""Replacements in funcgrad for names of NumPy, SciPy and Python's ``math``."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from funcgrad.numpy_code.sparse.objects import standing
 
 
 def is_mirrored(module: str) -> bool:
-    """Whether names of ``module`` have counterparts: it is of NumPy or SciPy, or ``math``."""
+    """Whether names of ``module`` have counterparts: a module of NumPy or SciPy, or ``math`` and its like."""
     return module.partition(".")[0] in ("numpy", "scipy") or module in MODULES
 
 
 @cache
 def _own(module: str) -> ModuleType | None:
-    """The module of funcgrad that mirrors ``module``."""
+    """Return the module of funcgrad that mirrors ``module``, or None."""
     if not is_mirrored(module) or module in MODULES or find_spec(f"funcgrad.{module.partition('.')[0]}") is None:
         return None
     try:
@@ -45,7 +45,7 @@ def _own(module: str) -> ModuleType | None:
 
 
 def counterpart(value: Any) -> Any:
-    """The function or class of funcgrad that has the public name of ``value`` of NumPy or SciPy, else ``value``.
+    """Return funcgrad's function or class with the public name of ``value`` in NumPy or SciPy, else ``value``.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -54,7 +54,7 @@ def counterpart(value: Any) -> Any:
     """
     if not _may_differ(value):
         return value
-    name = attribute(value, "__name__") or attribute(value, "name")  # a distribution of SciPy
+    name = attribute(value, "__name__") or attribute(value, "name")  # the latter is that of a SciPy distribution
     if not isinstance(name, str):
         return value
     for home in homes_of(value):
@@ -65,7 +65,7 @@ def counterpart(value: Any) -> Any:
 
 
 def _own_code(home: str) -> frozenset[str]:
-    """The names of funcgrad's module that stand for SciPy's own code."""
+    """Return the names of funcgrad's module that are SciPy's own code."""
     table = import_module("funcgrad.scipy.own_code").OWN_CODE if home.startswith("scipy.") else {}
     found: frozenset[str] = table.get(home.partition(".")[2], frozenset())
     return found
@@ -74,7 +74,7 @@ def _own_code(home: str) -> frozenset[str]:
 def _of_own(home: str, name: str, value: Any) -> Any:
     try:
         other = (_others() if "numpy.random" in sys.modules else _OTHERS).get(value)
-    except TypeError:  # it cannot be looked up
+    except TypeError:  # not hashable
         other = None
     if other is not None:
         return other
@@ -94,7 +94,7 @@ def _of_own(home: str, name: str, value: Any) -> Any:
     return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else taking_matrices(home, name, ours)
 
 
-#: Functions of NumPy that make arrays of what they are given, though no traced value is among it.
+#: Functions of NumPy that make arrays from their arguments, even if no argument is traced.
 _MAKING = frozenset(
     [
         "atleast_1d",
@@ -118,7 +118,7 @@ _READING = frozenset(("fromstring", "genfromtxt", "loadtxt"))
 
 @cache
 def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of ``scipy.ndimage`` that writes to an array ``output``, as SciPy's own code asks it to."""
+    """Return a function of ``scipy.ndimage`` that writes to an array ``output``, as SciPy's Python code requests."""
     parameters = inspect.signature(fun)
     if "output" not in parameters.parameters:
         return fun
@@ -138,43 +138,43 @@ def _with_output(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Elementwise:
-    """``numpy.frompyfunc``: a function of numbers that is called with each element."""
+    """Counterpart of ``numpy.frompyfunc``: calls a function of numbers with each element."""
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> None:
         self.nin, self.nout, self.identity = nin, nout, identity
         self._of_each = fnp.vectorize(func)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results of all elements."""
+        """Return the results of all elements."""
         return self._of_each(*args, **kwargs)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None) -> Any:
-        """What each element gives with the result of those before it."""
+        """Return the running results: ``self`` of the previous result and the next element."""
         rows = fnp.moveaxis(fnp.asarray(array), axis, 0)
         return fnp.moveaxis(fnp.stack(list(accumulate(rows, self))), 0, axis)
 
     def reduce(self, array: Any, axis: int = 0, dtype: Any = None) -> Any:
-        """The last of these."""
+        """Return the last running result."""
         return reduce(self, fnp.moveaxis(fnp.asarray(array), axis, 0))
 
     def outer(self, a: Any, b: Any, /) -> Any:
-        """The results of all pairs."""
+        """Return the results of all pairs."""
         a, b = fnp.asarray(a), fnp.asarray(b)
         return self(a.reshape(a.shape + (1,) * b.ndim), b)
 
 
 def _source(seed: Any = None) -> Any:
-    """``numpy.random.default_rng``."""
+    """Return the counterpart of ``numpy.random.default_rng(seed)``."""
     return seed if type(seed) is Random else Random(np.random.default_rng(seed))
 
 
 def _windows(x: Any, window_shape: Any, axis: Any = None, **kwargs: Any) -> Any:
-    """``numpy.lib.stride_tricks.sliding_window_view``, whose windows can only be read."""
+    """Return ``numpy.lib.stride_tricks.sliding_window_view`` with read-only windows."""
     return fnp.lib.stride_tricks.sliding_window_view(x, window_shape, axis)
 
 
 def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of ``numpy.ma``: of traced values NumPy's, and what is nowhere masked is an ordinary array."""
+    """Return a function of ``numpy.ma``: NumPy's if values are traced; results without masked elements are arrays."""
     ours = getattr(fnp, name, None)
 
     @wraps(fun)
@@ -193,7 +193,7 @@ def _without_mask(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of ``numpy.testing``, which gives nothing: it looks at the values of what is traced."""
+    """Return a function of ``numpy.testing``, which has no result, such that it checks the values behind tracers."""
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -204,14 +204,14 @@ def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def _of_masked(name: str, value: Any) -> Any:
-    """What stands for a function of ``numpy.ma``, or for its class of arrays."""
+    """Return the replacement for a function of ``numpy.ma``, or for its array class."""
     if name == "MaskedArray":
         return _class_like(value, _without_mask("array", np.ma.array))
     return _without_mask(name, value) if isinstance(value, FunctionType | MethodType) else value
 
 
 class _ClassLike(type):
-    """The class of what stands for a class of NumPy's where a function makes the objects."""
+    """Metaclass of the replacements for NumPy classes whose objects a function makes."""
 
     theirs: Any
     make: Any
@@ -233,7 +233,7 @@ def _sources(theirs: Any) -> Any:
     return _class_like(theirs, lambda *args, **kwargs: Random(theirs(*args, **kwargs)))
 
 
-#: What stands for functions of NumPy that funcgrad does not have.
+#: Replacements for functions of NumPy that are not in funcgrad's namespaces.
 _OTHERS: dict[Any, Any] = {
     np.asmatrix: made_matrix,
     np.matrix: _class_like(np.matrix, made_matrix),
@@ -246,7 +246,7 @@ _OTHERS: dict[Any, Any] = {
 
 @cache
 def _others() -> dict[Any, Any]:
-    """The same with those of ``numpy.random``, which is loaded already."""
+    """Return ``_OTHERS`` together with the entries for ``numpy.random``, which is imported already."""
     return {
         **_OTHERS,
         np.random.default_rng: _source,
@@ -256,12 +256,12 @@ def _others() -> dict[Any, Any]:
 
 
 def homes_of(value: Any) -> list[str]:
-    """The public modules that may hold ``value``."""
+    """Return the names of the public modules that may hold ``value``."""
     if isinstance(value, np.ufunc):
         return ["numpy", "scipy.special"]
     module = getattr(value, "__module__", None) or type(value).__module__
     if isinstance(module, str) and module[1:] in MODULES:
-        module = module[1:]  # Python's modules have what is compiled in another, ``_statistics``
+        module = module[1:]  # Python keeps the compiled part of a module in another one, ``_statistics``
     if not isinstance(module, str) or not is_mirrored(module):
         return []
     parts = [part for part in module.split(".") if not part.startswith("_")]
@@ -269,7 +269,7 @@ def homes_of(value: Any) -> list[str]:
 
 
 def when_called(value: Any) -> Any:
-    """What stands for ``value`` where it is called: a class may be a function there.
+    """Return the replacement for ``value`` in a call, where a function may replace a class.
 
     Example:
         >>> when_called(float)("1.5"), when_called(np.float32)(2), when_called(len) is len
@@ -277,26 +277,26 @@ def when_called(value: Any) -> Any:
     """
     if isinstance(value, type) and issubclass(value, np.number):
         return scalar(value)
-    if issubclass(type(value), Tracer):  # to look it up would ask for its hash, which is refused
+    if issubclass(type(value), Tracer):  # a lookup would request its hash, which is refused
         return value
     try:
         found = CONVERSIONS.get(value)
-    except TypeError:  # it cannot be looked up
+    except TypeError:  # not hashable
         return value
     return reader(value) if found is None else found
 
 
 class Names(ModuleType):
-    """A module whose names are funcgrad's, or what ``find`` makes of them.
+    """Module whose names are funcgrad's, or what ``find`` returns for them.
 
-    Python asks for a name that is not among its own by ``__getattr__``, a function of its own as a module may have: it
-    finds the others sooner than those of a class that has such a method.
+    Python looks up missing names with ``__getattr__``, here an entry of the module's dictionary, as any module may
+    have: lookups of present names are faster than in a class that defines ``__getattr__``.
 
     Args:
-        module: the module itself.
-        find: the translator: ``find(value)`` gives what stands for a value that funcgrad has no name for, and whether
-            it always does; ``find.called(fun)`` what stands for a function of funcgrad's.
-        names: the global names of a program's module, see ``scope.Globals``; None of NumPy's and SciPy's modules.
+        module: the original module.
+        find: the translator. ``find(value)`` returns the replacement for a value that funcgrad has no name for, and
+            whether it is valid in every run; ``find.called(fun)`` returns the replacement for a function of funcgrad.
+        names: the global names of a user's module, see ``scope.Globals``; None for modules of NumPy and SciPy.
     """
 
     def __init__(self, module: ModuleType, find: Any, names: Any = None) -> None:
@@ -315,17 +315,17 @@ class Names(ModuleType):
 
 
 def module_behind(names: ModuleType) -> ModuleType | None:
-    """The module that ``names`` stands for, if it is a ``Names``."""
+    """Return the module that ``names`` replaces if it is a ``Names``, else None."""
     asked = vars(names).get(_ASKED)
     return None if asked is None else asked.module
 
 
-#: Where a ``Names`` keeps what it asks: no name of a program's can be the same.
+#: Key under which a ``Names`` keeps its ``_Asked``. No name of a program can be equal to it.
 _ASKED = "⟨asked⟩"
 
 
 class _Asked(NamedTuple):
-    """What a ``Names`` asks for a name, and its ``own`` names, where it is found at once the next time."""
+    """Lookup of the names of a ``Names``. ``own`` is its dictionary, where Python finds a stored name the next time."""
 
     module: ModuleType
     find: Any
@@ -333,7 +333,7 @@ class _Asked(NamedTuple):
     own: dict[str, Any]
 
     def get(self, name: str) -> Any:
-        """What stands for a name of the module."""
+        """Return the replacement for a name of the module."""
         names, plain = self.names, written(name)
         if names is not None and name in names:
             found, always = names[name], names.keeps(name)
@@ -363,6 +363,6 @@ class _Asked(NamedTuple):
 
 
 def _may_differ(value: Any) -> bool:
-    """Whether another object may stand for ``value``: a function or class, but none of arrays and numbers."""
+    """Whether another object may replace ``value``: False for classes of arrays and numbers, except matrices."""
     is_of_arrays = isinstance(value, type) and issubclass(value, (np.generic, np.ndarray))
     return not is_of_arrays or value is np.matrix or value.__name__ == "MaskedArray"

@@ -1,4 +1,4 @@
-"""Objects of NumPy and SciPy that a program made outside, as funcgrad's objects with the same constants."""
+"""NumPy's and SciPy's objects that a program made outside, as funcgrad's objects with the same constants."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def _own(module: str, name: str) -> Any:
 
 
 def _frozen(value: Any, translate: Translate) -> Any:
-    """A distribution of SciPy with its parameters."""
+    """Rebuild a SciPy distribution with its parameters."""
     return translate(value.dist)[0](*value.args, **value.kwds)
 
 
 class Distribution:
-    """A distribution of SciPy: funcgrad's functions of it, and for those that it does not have SciPy's own code.
+    """SciPy distribution: funcgrad's functions, and SciPy's own code for those that funcgrad does not have.
 
     Args:
         ours: funcgrad's distribution.
-        theirs: SciPy's, looked at through its class built anew.
+        theirs: SciPy's distribution, viewed through its rebuilt class.
     """
 
     def __init__(self, ours: Any, theirs: Any) -> None:
@@ -43,12 +43,12 @@ class Distribution:
         return getattr(self.ours if self.ours.has(name) else self.theirs, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The distribution with these parameters."""
+        """Return the distribution with these parameters."""
         return _Frozen(self, args, kwargs)
 
 
 class _Frozen:
-    """A distribution with its parameters."""
+    """Distribution with its parameters."""
 
     def __init__(self, dist: Distribution, args: Any, kwargs: Any) -> None:
         self.ours, self.dist, self.args, self.kwds = dist.ours(*args, **kwargs), dist, args, kwargs
@@ -58,13 +58,13 @@ class _Frozen:
 
 
 def _table(value: Any, translate: Translate) -> Any:
-    """A table on a grid."""
+    """Rebuild a table on a grid."""
     make = _own("scipy.interpolate", "RegularGridInterpolator")
     return make(value.grid, value.values, value.method, value.bounds_error, value.fill_value)
 
 
 def _line(value: Any, translate: Translate) -> Any:
-    """A line through points, or steps, or a spline."""
+    """Rebuild an ``interp1d``: lines through points, steps or a spline."""
     kind = value._spline.k if value._kind == "spline" else value._kind
     fill = "extrapolate" if value._extrapolate else value.fill_value
     make = _own("scipy.interpolate", "interp1d")
@@ -72,7 +72,7 @@ def _line(value: Any, translate: Translate) -> Any:
 
 
 def _scattered(name: str) -> Callable[[Any, Translate], Any]:
-    """Values at scattered points, which the object has in its own scale."""
+    """Return a function that rebuilds an interpolator of scattered points, which holds its points rescaled."""
 
     def made(value: Any, translate: Translate) -> Any:
         values = value.values.reshape(len(value.values), *value.values_shape)
@@ -99,7 +99,7 @@ def _series(name: str) -> Callable[[Any, Translate], Any]:
     return lambda value, translate: _own("numpy.polynomial", name)(value.coef, value.domain, value.window)
 
 
-#: By the full name of the class.
+#: Functions that rebuild objects, by the full name of their class.
 MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "scipy.stats._distn_infrastructure.rv_continuous_frozen": _frozen,
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,

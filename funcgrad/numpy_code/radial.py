@@ -1,7 +1,7 @@
 """Radial basis functions of ``scipy.interpolate``, with derivatives where points coincide; see ``kernels``.
 
-SciPy's own code takes the root of the squared distance first, which has no derivative at zero, though most of the
-functions have one: they are functions of the squares here.
+SciPy's code first takes the root of the squared distance, which has no derivative at zero, though most of the
+functions have one. So they are functions of the squared distance here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _thin_plate_spline(s: Any) -> Any:
     return fnp.where(none, 0.0, 0.5 * s * fnp.log(fnp.where(none, 1.0, s)))
 
 
-#: By SciPy's name the function of the squared distance.
+#: Functions of the squared distance, by SciPy's names.
 _OF_SQUARES: dict[str, Callable[[Any], Any]] = {
     "linear": lambda s: -flat_root(s),
     "thin_plate_spline": _thin_plate_spline,
@@ -32,20 +32,20 @@ _OF_SQUARES: dict[str, Callable[[Any], Any]] = {
 
 
 def _matrix(kernel: str, x: Any, y: Any) -> Any:
-    """The function of the distances of all rows of ``x`` from all of ``y``."""
+    """Return the function of the distances of all rows of ``x`` from all rows of ``y``."""
     apart = fnp.asarray(x)[:, None, :] - y
     return _OF_SQUARES[kernel](fnp.sum(apart * apart, axis=-1))
 
 
 def _kernel_matrix(x: Any, kernel_func: Callable[..., Any], xp: Any) -> Any:
-    """``_rbfinterp_xp.kernel_matrix``."""
+    """Compute ``_rbfinterp_xp.kernel_matrix``."""
     return _matrix(kernel_func.__name__, x, x)
 
 
 def _coefficients(
     x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any, xp: Any = None
 ) -> Any:
-    """``_rbfinterp_xp._build_evaluation_coefficients``: by what the solution is multiplied at each of the points."""
+    """Compute ``_rbfinterp_xp._build_evaluation_coefficients``: the factors of the solution at each point."""
     monomials = fnp.prod(((x - shift) / scale)[:, None, :] ** powers, axis=-1)
     return fnp.concatenate([_matrix(kernel, x * epsilon, y * epsilon), monomials], axis=-1)
 
@@ -53,7 +53,7 @@ def _coefficients(
 def _solved(
     y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powers: Any, xp: Any = None
 ) -> tuple[Any, Any, Any]:
-    """``_build_and_solve_system``, all of which is compiled before SciPy 1.17, and for the nearest points still."""
+    """Compute ``_build_and_solve_system``, compiled before SciPy 1.17, and still for ``neighbors``."""
     shift, scale = (fnp.max(y, axis=0) + fnp.min(y, axis=0)) / 2, (fnp.max(y, axis=0) - fnp.min(y, axis=0)) / 2
     scale = fnp.where(scale == 0, 1.0, scale)
     of_points = _coefficients(y, y, kernel, epsilon, powers, shift, scale)
@@ -68,7 +68,7 @@ RADIAL: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._rbfinterp_xp", "_build_evaluation_coefficients"): _coefficients,
     ("scipy.interpolate._rbfinterp_np", "_build_and_solve_system"): _solved,
     ("scipy.interpolate._rbfinterp_np", "_build_evaluation_coefficients"): _coefficients,
-    # of SciPy before 1.17, whose functions know no libraries of arrays
+    # of SciPy before 1.17, whose functions do not support array libraries
     ("scipy.interpolate._rbfinterp", "_build_and_solve_system"): _solved,
     ("scipy.interpolate._rbfinterp_pythran", "_build_evaluation_coefficients"): _coefficients,
 }

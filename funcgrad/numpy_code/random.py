@@ -1,6 +1,6 @@
-"""Random numbers of NumPy whose parameters are traced: functions of random numbers that do not depend on them.
+"""NumPy's random numbers with traced parameters, as functions of random numbers without parameters.
 
-The stream is NumPy's own, so that values are those of the original program.
+The random stream is NumPy's, so the values are those of the original program.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from funcgrad.core import describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, making, writable
 
-#: What brings elements into another order.
+#: Methods that reorder elements.
 _ORDERING = frozenset(("permuted", "shuffle"))
 
 
 class Random:
-    """A source of random numbers of NumPy, ``Generator`` or ``RandomState``, seen by code that was built anew.
+    """NumPy source of random numbers, ``Generator`` or ``RandomState``, as rebuilt code sees it.
 
     Args:
-        source: NumPy's object, whose state it shares.
+        source: NumPy's object, whose state is shared.
     """
 
     def __init__(self, source: Any) -> None:
@@ -61,35 +61,35 @@ class Random:
         return self.source.__reduce_ex__(protocol)
 
     def choice(self, a: Any, *args: Any, **kwargs: Any) -> Any:
-        """Elements of ``a``."""
+        """Return random elements of ``a``."""
         if not holds_traced([a]):
             return writable(self.source.choice(a, *args, **kwargs))
         a = fnp.asarray(a)
         return fnp.take(a, self.source.choice(a.shape[0], *args, **kwargs), axis=kwargs.get("axis", 0))
 
     def permutation(self, x: Any, **kwargs: Any) -> Any:
-        """``x`` in another order."""
+        """Return ``x`` in random order."""
         if not holds_traced([x]):
             return writable(self.source.permutation(x, **kwargs))
         x = fnp.asarray(x)
         return fnp.take(x, self.source.permutation(x.shape[0]), axis=0)
 
     def shuffle(self, x: Any, **kwargs: Any) -> None:
-        """Put ``x`` into another order."""
+        """Reorder ``x`` in place."""
         if is_traced(x):
             x[...] = fnp.take(x, self.source.permutation(x.shape[0]), axis=0)
         else:
             self.source.shuffle(x, **kwargs)
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
-        """Numbers of the gamma distribution, whose ``scale`` may be traced."""
+        """Draw from the gamma distribution, whose ``scale`` may be traced."""
         if not holds_traced([scale]) or holds_traced([shape]):
             return self.__getattr__("gamma")(shape, scale, size)
         scale = _array(scale)
         return scale * self.source.standard_gamma(shape, _shape(size, shape, scale))
 
     def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
-        """Numbers of the triangular distribution: the inverse of its distribution function."""
+        """Draw from the triangular distribution by the inverse of its distribution function."""
         if not holds_traced([left, mode, right]):
             return writable(self.source.triangular(left, mode, right, size))
         left, mode, right = map(_array, (left, mode, right))
@@ -101,7 +101,7 @@ class Random:
     def multivariate_normal(
         self, mean: Any, cov: Any, size: Any = None, *args: Any, method: str = "svd", **kwargs: Any
     ) -> Any:
-        """Vectors of the normal distribution: NumPy's product of a factor of ``cov`` and of standard normal numbers."""
+        """Draw from the multivariate normal distribution: standard normal numbers times a factor of ``cov``."""
         if not holds_traced([mean, cov]):
             options = kwargs if method == "svd" else {**kwargs, "method": method}
             return writable(self.source.multivariate_normal(mean, cov, size, *args, **options))
@@ -112,10 +112,10 @@ class Random:
 
 
 def _factor(cov: Any, method: str, is_legacy: bool) -> Any:
-    """What NumPy multiplies standard normal numbers by from the right.
+    """Return the matrix by which NumPy multiplies standard normal numbers from the right.
 
-    A multiple of the identity has no vectors of its own. NumPy's are those of the identity, and stay so where it stays
-    a multiple, which is all that has a derivative there.
+    A multiple of the identity has no unique eigenvectors. NumPy's are those of the identity, and stay the same while
+    the matrix stays a multiple: only along such directions does the result have a derivative.
     """
     if method == "cholesky":
         return fnp.linalg.cholesky(cov).T
@@ -135,13 +135,13 @@ def _array(x: Any) -> Any:
 
 
 def _shape(size: Any, *parameters: Any) -> Any:
-    """The shape to ask NumPy for; None for one number."""
+    """Return the shape to request from NumPy; None for one number."""
     shape = np.broadcast_shapes(*[fnp.shape(p) for p in parameters]) if size is None else size
     return None if shape == () else shape
 
 
 def _moved(name: str, low: float, high: float, of: Any) -> Any:
-    """A distribution of two parameters: ``of`` them and of a number for the parameters ``low`` and ``high``."""
+    """Return a method for a distribution of two parameters: ``of`` them and a number drawn for ``low`` and ``high``."""
 
     def draw(self: Random, first: Any = low, second: Any = high, size: Any = None, **named: Any) -> Any:
         names = {"loc": 0, "scale": 1, "low": 0, "high": 1, "mean": 0, "sigma": 1}
@@ -158,7 +158,7 @@ def _moved(name: str, low: float, high: float, of: Any) -> Any:
 
 
 def _shaped(name: str, of: Any) -> Any:
-    """A distribution of the shape ``a``: ``of`` it and of a number for the shape 1."""
+    """Return a method for a distribution of the shape ``a``: ``of`` it and a number drawn for the shape 1."""
 
     def draw(self: Random, a: Any, size: Any = None) -> Any:
         plain = getattr(self.source, name)

@@ -1,7 +1,7 @@
-"""Numbers that are read from texts: where a text shows a traced number, the derivative would end there.
+"""Numbers read from texts: if a text shows a traced number, the derivative would be lost there.
 
-Python joins the parts of an f-string to an ordinary text, which does not know what it shows. So the numbers that a run
-shows are remembered with their texts, and what is read is compared with them.
+Python joins the parts of an f-string to an ordinary text, which does not know what it shows. So each run remembers
+the traced numbers that it shows and their texts, and compares what is read with them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from funcgrad.numpy.concretization import check_text, refuse
 from funcgrad.numpy.tables import table_of
 from funcgrad.numpy_code.libraries import KEPT
 
-#: Python's modules with functions and classes that read numbers from texts, and which these are.
+#: Functions and classes that read numbers from texts, by module of Python.
 MODULES = {
     "ast": frozenset(("literal_eval",)),
     "decimal": frozenset(("Decimal",)),
     "fractions": frozenset(("Fraction",)),
     "json": frozenset(("loads",)),
 }
-#: Libraries whose tables take traced values, and which classes these are.
+#: Classes of tables that take traced values, by library.
 TABLES = {"pandas": frozenset(("DataFrame", "Series")), "xarray": frozenset(("DataArray", "Dataset", "Variable"))}
-#: What is called, in a table, and how many entries of one are looked at.
+#: Types of callables that are searched in a table, and the largest number of entries that are searched.
 _CALLED, _MANY = (FunctionType, MethodType), 256
 _NAMES = frozenset.union(
     *MODULES.values(),
@@ -36,9 +36,9 @@ _NAMES = frozenset.union(
 
 
 def reader(value: Any) -> Any:
-    """A function or class that reads numbers from texts, as a function that refuses those of traced numbers.
+    """Return a function or class that reads numbers from texts such that it refuses texts of traced numbers.
 
-    A class of tables as one that takes traced arrays.
+    A class of tables becomes one that takes traced arrays; any other value is returned unchanged.
 
     Example:
         >>> from fractions import Fraction
@@ -55,7 +55,7 @@ def reader(value: Any) -> Any:
 
 
 def checked(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun`` of texts that show no traced number, and of no traced number itself."""
+    """Return ``fun`` such that it refuses traced numbers and texts that show them."""
 
     @wraps(fun, updated=())
     def read(*args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ def checked(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reads_texts(fun: Any) -> bool:
-    """Whether ``fun``, or a function that it calls by a name, has the name of a function that reads numbers from texts.
+    """Whether ``fun``, or a function that it refers to, uses the name of a function that reads numbers from texts.
 
     Example:
         >>> reads_texts(lambda text: float(text)), reads_texts(lambda text: text.upper())
@@ -92,7 +92,7 @@ def reads_texts(fun: Any) -> bool:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The functions and classes, and their code, that a function, a method or an object leads to."""
+    """Yield the functions, classes and codes that a function, a method or an object refers to."""
     if type(value) is FunctionType:
         yield value.__code__
         yield from _named(value)
@@ -108,7 +108,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _named(fun: FunctionType) -> Iterator[Any]:
-    """What the global names in the code of ``fun`` stand for, and names of modules among them."""
+    """Yield the values of the global names in the code of ``fun``, and of the modules' attributes with such names."""
     names = fun.__code__.co_names
     for name in names:
         value = fun.__globals__.get(name)
@@ -119,7 +119,7 @@ def _named(fun: FunctionType) -> Iterator[Any]:
 
 
 def _leading(values: Iterable[Any]) -> Iterator[Any]:
-    """Those of ``values`` that are of a program's own modules, and the functions in tables of them."""
+    """Yield the ``values`` that belong to user modules, and the functions of user modules in tables."""
     for value in values:
         if type(value) in (dict, list, tuple):
             entries = value.values() if type(value) is dict else value
@@ -129,7 +129,7 @@ def _leading(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """An attribute; None where there is none, whatever error a program's class raises that looks for it itself.
+    """Return an attribute; None if it is missing, or if the user's class raises any error in the lookup.
 
     Example:
         >>> attribute(3.0, "real"), attribute(3.0, "name")
@@ -153,6 +153,6 @@ def _is_set(cell: Any) -> bool:
 
 
 def _leads_on(value: Any) -> bool:
-    """Whether ``value`` is of a program's own modules, and not of a library that is known."""
+    """Whether ``value`` belongs to a user's module, not to a known library."""
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", type(value).__module__)
     return isinstance(home, str) and home.partition(".")[0] not in KEPT and not home.startswith(("numpy", "scipy"))

@@ -1,4 +1,4 @@
-"""Functions as they stand, run with funcgrad's functions in place of NumPy's, SciPy's and ``math``'s."""
+"""Run functions as they are written, with funcgrad's functions in place of those of NumPy, SciPy and ``math``."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _LEVELS = {
     READ: "with funcgrad's functions and arrays",
     WRITTEN: "with funcgrad's functions and arrays that can be written to",
 }
-#: What stands for whom, by level.
+#: The translators, by level.
 _TRANSLATORS = {level: Translator(level) for level in _LEVELS}
 
 
 class Rebuilt:
-    """``fun``, built anew from its code, to be called like ``fun``.
+    """``fun``, rebuilt from its code, to be called like ``fun``.
 
     Args:
-        fun: a function of the user's.
-        level: how far, see ``translation``.
+        fun: a user's function.
+        level: how much is rebuilt, see ``translation``.
     """
 
     __slots__ = ("_way", "fun", "level")
@@ -52,7 +52,7 @@ class Rebuilt:
         self.level = level
         self._way = _Way(fun, level)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - calls in it would cost a tenth
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - helper calls would cost a tenth
         """Run the function."""
         way, run, around = self._way, keeping.run or of_thread(), None
         translate, built, begins = way.translate, way.built, not run.open
@@ -65,7 +65,7 @@ class Rebuilt:
                 refresh(translate.watched)
             elif refused:
                 around = refused.pop(get_ident(), None)
-            if translate.lifts and not inside():  # nothing is traced, and arrays stay what they are
+            if translate.lifts and not inside():  # nothing is traced, and arrays need no replacement
                 translate, built = _TRANSLATORS[FUNCTIONS], None
             given = args
             for x in args:
@@ -92,7 +92,7 @@ class Rebuilt:
                     leave(run)
 
     def _current(self) -> _Way:
-        """The way to call the function; a new one, with all built anew, where a function was given another code."""
+        """Return the way to call the function; a new one, with everything rebuilt, if a function got new code."""
         level, translate = self.level, self._way.translate
         if _TRANSLATORS[level] is translate:
             if not translate.is_stale():
@@ -109,13 +109,13 @@ class Rebuilt:
 
 
 class _Way:
-    """How a function that was built anew is called. Attributes of this class Python finds sooner than a ``Rebuilt``'s.
+    """Way to call a rebuilt function. Python finds attributes of this class faster than those of a ``Rebuilt``.
 
     Attributes:
-        translate: what stands for whom.
-        function: the function; that of a method.
-        owner: the object whose method it is, if it is one.
-        built: what stands for the function in every run, while its variables stay; None where something else may.
+        translate: the translator.
+        function: the function; for a method, its function.
+        owner: the object of a method, else None.
+        built: the replacement, valid in every run while its closure variables stay; None if no such replacement exists.
     """
 
     __slots__ = ("built", "function", "owner", "translate")
@@ -128,7 +128,7 @@ class _Way:
             self.function, self.owner = fun.__func__, fun.__self__
 
     def found(self, translate: Translator) -> Built:
-        """What stands for the function now."""
+        """Return the current replacement for the function."""
         fun = self.function
         is_closure = type(fun) is FunctionType and fun.__closure__
         built = closed(fun, translate) if is_closure else None
@@ -146,13 +146,13 @@ class _Way:
 
 
 def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:
-    """See that a result is the function's own where it went on after a conversion had been refused.
+    """Check that a result is correct if the function went on after a conversion had been refused.
 
-    A function may take another way then, on which the derivative is kept: that gives what the function gives of plain
-    numbers. What is not traced, or another number, is none.
+    The function may have taken another branch that keeps the derivative: then it returns what it returns for plain
+    numbers. If nothing in the result is traced, or a number differs, the derivative is lost.
 
     Raises:
-        ConversionError: nothing of the result is traced, or it is not what plain numbers give.
+        ConversionError: nothing in the result is traced, or it differs from the result for plain numbers.
     """
     message = refused.get(get_ident())
     if not message:
@@ -166,11 +166,11 @@ def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> Non
             f"{message} The function went on after this had been refused, and returned another number than it does "
             "outside of the transform."
         )
-    refused.pop(get_ident(), None)  # the other way is as good
+    refused.pop(get_ident(), None)  # the other branch is as good
 
 
 def _is_own(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> bool:
-    """Whether ``fun`` of the plain numbers behind the arguments gives what is behind ``out``, for all that is known."""
+    """Whether ``fun`` of the plain numbers behind the arguments returns those behind ``out``; False if unknown."""
     leaves, spec = tree.flatten((args, kwargs))
     given, found = [_plain(leaf) for leaf in leaves], [_plain(leaf) for leaf in tree.flatten(out)[0]]
     if any(isinstance(x, Tracer) or backend.is_stand_in(x) for x in (*given, *found)):
@@ -190,7 +190,7 @@ def _is_own(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> bool:
 
 
 def _plain(x: Any) -> Any:
-    """What a traced value stands for; itself where it stands for many examples of a ``vmap``."""
+    """Return the plain value behind a tracer; ``x`` itself if it has the values of many examples of a ``vmap``."""
     bottom = x
     while isinstance(bottom, Tracer):
         if isinstance(bottom._trace, BatchTrace):
@@ -202,19 +202,19 @@ def _plain(x: Any) -> Any:
 def _is_near(x: Any, y: Any) -> bool:
     try:
         return bool(np.allclose(x, y, rtol=_NEAR, atol=0.0, equal_nan=True))
-    except TypeError:  # no numbers
+    except TypeError:  # not numbers
         return bool(x == y)
 
 
-#: Two ways to compute a number differ by less, relative to it.
+#: Relative tolerance within which two ways to compute a number agree.
 _NEAR = 1e-9
 
-#: Types of values that stand for themselves: arguments of a function that is built anew, and results.
+#: Types of arguments and results of a rebuilt function that need no replacement.
 _THEMSELVES = PLAIN | {Tracer}
 
 
 def _handed_back(out: Any) -> Any:
-    """A result as the original would give it: objects are of their original classes."""
+    """Return a result as the original function would: objects are of their original classes."""
     if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out
     out = originals(out)
@@ -225,15 +225,15 @@ def _handed_back(out: Any) -> Any:
 
 
 def _own_of(leaf: Any) -> Any:
-    """What the original would give for a part of the result; the array for what stands for one."""
+    """Return what the original function would return for a leaf of the result: the array for a proxy."""
     return original(leaf) if is_seen(leaf) else leaf.whole() if isinstance(leaf, Proxy) else leaf
 
 
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
-    """The block ``with as_written():``, also a decorator: transforms run functions once, as they are written.
+    """Block or decorator ``as_written()``: transforms run functions once, as they are written.
 
-    Elsewhere, if code of NumPy, SciPy or ``math`` would lose a derivative, a transform runs the function once more with
-    funcgrad's functions in their place. In this block it raises an error that says what to change.
+    Outside of the block, if code of NumPy, SciPy or ``math`` would lose a derivative, a transform runs the function
+    again with funcgrad's functions. In the block the transform raises an error that says what to change.
 
     Example:
         >>> import math
@@ -258,20 +258,20 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
 
 
 _OFF: ContextVar[bool] = ContextVar("as_written", default=False)
-#: Whether functions run as they are written here.
+#: Function that returns whether functions run as they are written in this context.
 is_as_written = _OFF.get
-#: How far the functions are built anew that converted something, by the number of their code.
+#: How much is rebuilt (the level) of each function that converted something, by its code.
 _KNOWN = ByIdentity()
-#: What is known of them: where there is nothing, nobody need ask whether a function is ``ready``.
+#: Entries of ``_KNOWN``, by the ``id`` of the code: while there are none, no caller needs to call ``ready``.
 built_before = _KNOWN.known
-#: The functions that were asked for last, by the number of their code.
+#: Rebuilt functions that ``ready`` returned last, by the ``id`` of their code.
 _LATEST: dict[int, Rebuilt] = {}
 _MANY = 64
-_DEPTH = 32  # of partials of partials; objects may have all attributes that they are asked for
+_DEPTH = 32  # limit for nested partials; an object may return something for every attribute
 
 
 def _code(fun: Any) -> Any:
-    """What tells a function from others though it is made anew in every round of a loop: its code."""
+    """Return the code of ``fun``, which identifies a function even if a loop defines it again in every round."""
     for _ in range(_DEPTH):
         if type(fun) is FunctionType:
             return fun.__code__
@@ -284,7 +284,7 @@ def _code(fun: Any) -> Any:
 
 
 def ready(fun: Any) -> Any:
-    """``fun``, as it is run: built anew if it has converted a traced value before, unless it sees to that itself."""
+    """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself."""
     if not built_before:
         return fun
     kind = type(fun)
@@ -310,11 +310,11 @@ def ready(fun: Any) -> Any:
 
 
 def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
-    """``work(fun)``; where code in it would lose a derivative ``work`` once more with ``fun`` built anew.
+    """Return ``work(fun)``; if code in it would lose a derivative, run ``work`` again with ``fun`` rebuilt.
 
     Args:
-        fun: a function of the user's.
-        work: what a transform does with it. It can be done twice: functions are pure.
+        fun: a user's function.
+        work: what a transform does with the function. It may run twice, because functions are pure.
     """
     given = ready(fun)
     around = set_aside() if refused else None
@@ -333,28 +333,28 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
 
 
 def set_aside() -> str | None:
-    """What was refused in this thread so far, which is the business of the function around the one that begins.
+    """Remove and return the refusal noted in this thread, which concerns the enclosing function, not the next one.
 
-    Where there is none, what an interrupt, or a run that was begun by hand, has left is forgotten.
+    A refusal that an interrupt, or a run begun by hand, left while no transform runs is dropped: None is returned.
     """
     message = refused.pop(get_ident(), None)
     return message if inside() else None
 
 
 def put_back(around: str | None) -> None:
-    """Say again what ``set_aside`` has given; what was refused since then has been seen, or an error has ended it."""
+    """Restore what ``set_aside`` returned. A refusal noted since then was handled, or an error ended the function."""
     left = refused.pop(get_ident(), None)
     if around is None and left == "" and inside():
-        around = ""  # the function around may read the text
+        around = ""  # the enclosing function may read the text
     if around is not None:
         refused[get_ident()] = around
 
 
 def check_refused(given: Any) -> None:
-    """Look whether ``given``, or a thread that it started, went on after a conversion had been refused.
+    """Check that neither ``given`` nor a thread that it started went on after a conversion had been refused.
 
     Raises:
-        ConversionError: it did, or it may read a number from a text that shows a traced one.
+        ConversionError: it did, or it may read a number from a text that shows a traced number.
     """
     message = refused.get(get_ident())
     if message:
@@ -364,9 +364,9 @@ def check_refused(given: Any) -> None:
 
 
 class Standing:
-    """``fun`` as a function that runs itself once more where it would lose a derivative, whoever calls it.
+    """``fun`` as a function that reruns itself rebuilt when it would lose a derivative, whoever calls it.
 
-    For functions that are called inside of others of funcgrad's, which are not built anew.
+    For functions that are called inside funcgrad's own functions, which are not rebuilt.
     """
 
     __slots__ = ("fun",)
@@ -387,7 +387,7 @@ class Standing:
 
 
 def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
-    """What ``work`` does with ``fun`` built anew, after it raised ``error`` of ``given``."""
+    """Run ``work`` with ``fun`` rebuilt, level by level, after it raised ``error`` with ``given``."""
     level = given.level if type(given) is Rebuilt else 0
     first, before = error, None
     try:
@@ -416,7 +416,7 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
 
 
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """``fun(*args, **kwargs)``, built anew at once; its constant arrays as well, where that is needed."""
+    """Run ``fun(*args, **kwargs)`` rebuilt from the start, and with its constant arrays replaced if that is needed."""
     given = ready(fun)
     given = given if type(given) is Rebuilt else Rebuilt(fun, FUNCTIONS)
     try:
@@ -438,17 +438,17 @@ def _remember(fun: Any, level: int) -> None:
 
 
 def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:
-    """Whether ``error`` came of a traced value where code takes plain values only.
+    """Whether ``error`` was raised because code that takes plain values only got a traced one.
 
-    C code that asks for a number raises another error where it gets none, with ours behind it.
+    C code that requests a number raises its own error when it gets none, with funcgrad's error as the context.
 
     Args:
-        error: what was raised.
-        before: an error that was handled already when it was raised.
+        error: the error raised.
+        before: an error that was already being handled when ``error`` was raised.
     """
     message = refused.get(get_ident())
     if message and message != str(error):
-        return True  # compiled code, and other threads, may have raised another error after it
+        return True  # compiled code and other threads may have raised another error after the refusal
     seen: BaseException | None = error
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError) or (isinstance(seen, ReadOnlyError) and seen.of_constant):
@@ -462,18 +462,18 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False
     asks_for_memory = "a traced value has no memory of its own" in text
-    of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # SciPy says so
-    is_sparse = "is a sparse matrix, got" in text  # an operator's right operand, see ``sparse.Constant``
+    of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # an error message of SciPy
+    is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.Constant``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
-    names_tracer = "Tracer" in text and not isinstance(error, FuncgradError)  # ours may show what they are about
+    names_tracer = "Tracer" in text and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     return names_tracer or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
 
 
-#: What JAX raises where code asks for the numbers of a value that is not known yet.
+#: Names of the errors that JAX raises where code requests the numbers of an abstract value.
 _ASKED = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}
 
 
 def _log(*message: Any) -> None:
-    """Say something to who listens to the logger ``funcgrad.numpy_code``: nobody does who has not imported logging."""
+    """Log a message to ``funcgrad.numpy_code``; without effect, and without an import, if ``logging`` is not loaded."""
     if "logging" in sys.modules:
         sys.modules["logging"].getLogger("funcgrad.numpy_code").info(*message)

@@ -1,8 +1,8 @@
-"""One run of functions that were built anew: what stands for whom while it lasts.
+"""One run of rebuilt functions, and the replacements that are valid while the run lasts.
 
-An object of the user's is looked at through another of a class that was built anew, and an array that traced values
-may be written to through a buffer. Both are new in every run, and the same whoever asks in one run: what the
-functions write to them is seen by all of them, and by nobody afterwards.
+A user's object is viewed through an object of a rebuilt class, and an array that traced values may be written to
+through a buffer. Every run makes new ones, and all functions of a run share them: what one function writes to
+them is visible to the others, and gone when the run has ended.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ import numpy as np
 from funcgrad.numpy.concretization import keeping
 
 _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
-#: Types of values that stand for themselves wherever they are.
+#: Types of values that never need a replacement.
 PLAIN = frozenset((*_PYTHONS, np.dtype, *[np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"]))
 
 
 class Latest(OrderedDict[Any, Any]):
-    """What was made of so many objects lately. It may hold the object itself, so that no weak reference would do."""
+    """Cache of the ``size`` latest entries. An entry may hold its key, so that weak references would not work."""
 
     size = 1024
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
         if len(self) > self.size:
-            with suppress(KeyError):  # another thread took it out
+            with suppress(KeyError):  # another thread removed it
                 self.popitem(last=False)
 
 
 class Few(Latest):
-    """Those that hold data of the program's."""
+    """Smaller cache, for entries that hold data of the program."""
 
     size = 64
 
 
 class Run:
-    """What stands for whom in one run.
+    """Replacements of values in one run.
 
     Attributes:
-        open: whether the functions run still.
-        memos: by the level, see ``translation``, and by the ``id`` of a value the value and what stands for it.
-        owner: the object whose method began the run, what it is looked at through and the level, before these are
-            among the memos: most runs ask for nothing else.
-        endings: what is to be done when the run ends.
-        texts: the traced numbers that texts were made of, with the texts.
-        used: whether anything may be among the memos, the endings or the texts.
+        open: whether the functions are still running.
+        memos: by level (see ``translation``) and by the ``id`` of a value, the value and its replacement.
+        owner: the object whose method began the run, its view and the level. They move to the memos when a memo is
+            first needed: most runs need none.
+        endings: functions to call when the run ends.
+        texts: the traced numbers from which texts were made, with the texts.
+        used: whether the memos, endings or texts may have entries.
     """
 
     __slots__ = ("__weakref__", "endings", "memos", "open", "owner", "texts", "used")
@@ -63,7 +63,7 @@ class Run:
         self.texts: list[Any] = []
 
     def memo(self, level: int) -> dict[int, tuple[Any, Any]]:
-        """What stands for whom on a level."""
+        """Return the replacements on a level, by ``id``."""
         memos, owner = self.memos, self.owner
         memo = memos.get(level)
         if memo is None:
@@ -75,23 +75,23 @@ class Run:
         return memo
 
     def shows(self, x: Any, text: str) -> None:
-        """Note that ``text`` was made of ``x``."""
+        """Note that ``text`` was made from ``x``."""
         self.used = True
         self.texts.append((x, text))
 
     def at_end(self, ending: Callable[[], None]) -> None:
-        """Have this done when the run ends, once."""
+        """Call ``ending`` when the run ends, once only."""
         self.used = True
         if ending not in self.endings:
             self.endings.append(ending)
 
 
-#: The runs of all threads: a thread that a function starts works for the run of that function, if there is but one.
+#: The runs of all threads. A thread that a function starts takes part in its run if only one run is open.
 _RUNS: list[ref[Run]] = []
 
 
 def current() -> Run:
-    """The run that asks; a new one where none is known, as in a generator that is used after its run."""
+    """Return the run of the caller; a new one if none is known, as in a generator that is used after its run."""
     run: Run | None = keeping.run
     if run is not None and run.open:
         return run
@@ -100,7 +100,7 @@ def current() -> Run:
 
 
 def of_thread() -> Run:
-    """The run of this thread, the same one time after time, which is ``open`` or not."""
+    """Return the run of this thread, always the same object, whether ``open`` or not."""
     run: Run | None = keeping.run
     if run is None:
         run = keeping.run = Run()
@@ -109,7 +109,7 @@ def of_thread() -> Run:
 
 
 def leave(run: Run) -> None:
-    """The end of a run that began here."""
+    """End a run that began here."""
     run.open, run.used, run.owner = False, False, None
     run.memos.clear()
     if run.endings or run.texts:

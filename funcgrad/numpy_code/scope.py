@@ -1,8 +1,8 @@
-"""The global names of functions that were built anew: those of their module, each translated when it is looked up.
+"""Global names of rebuilt functions: the names of their module, each translated at its first lookup.
 
-Python looks names up fastest in a plain dictionary. So functions that were built anew have one, which gets each name
-with what stands for it when the name is first asked for; a name that is not there Python looks for among the built-in
-names, where it finds an object that asks ``Globals``. When a run begins, names that were bound anew are taken out.
+Python looks names up fastest in a plain dictionary. So rebuilt functions have one as their globals. It gets each
+name, with its replacement, at the first lookup: Python looks a missing name up among the built-in names, where it
+finds a dictionary that calls ``Globals``. When a run begins, names that were rebound are removed.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from funcgrad.numpy_code.reading import MODULES, TABLES
 from funcgrad.numpy_code.runs import current
 
 _MISSING: Any = object()
-#: Where the dictionary of a function that was built anew says whose names it has.
+#: Key under which the globals of a rebuilt function keep their ``Globals``.
 _OWNER = "⟨names⟩"
-#: What is equal to nothing but itself, so that many are compared at once.
+#: Types whose objects are equal only to themselves, so that many can be compared at once.
 _SINGLE = frozenset((BuiltinFunctionType, FunctionType, ModuleType, np.ufunc, type))
 
 
 def _taking_traced(contains_nan: Any) -> Any:
-    """``_contains_nan``, which lets other arrays than NumPy's through."""
+    """Return ``_contains_nan`` such that it accepts arrays that are not NumPy's."""
     knows = "xp_omit_okay" in contains_nan.__code__.co_varnames
     return partial(contains_nan, xp_omit_okay=True) if knows else contains_nan
 
 
-#: What stands for names in a module alone. What decorates the functions of ``scipy.stats`` handles ``nan_policy``, and
-#: an ``axis`` that they do not know, of NumPy's arrays only; the functions themselves ask whether theirs are. An
-#: operator keeps the namespace of its arrays since SciPy 1.18: for None it takes NumPy's, which it has outside as well.
+#: Replacements that hold in one module only. The decorator of the functions of ``scipy.stats`` handles
+#: ``nan_policy``, and an ``axis`` that a function lacks, for NumPy arrays only; the functions check arrays themselves.
+#: Since SciPy 1.18 an operator keeps the namespace of its arrays: None means NumPy's, as outside of a run.
 _THERE: dict[str, dict[str, Callable[[Any], Any]]] = {
     "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _taking_traced},
     "scipy.sparse.linalg._interface": {"array_namespace": lambda _: lambda *arrays, **options: None},
@@ -49,7 +49,7 @@ _THERE: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 
 class _Rest(dict[str, Any]):
-    """What Python takes for the built-in names: it asks for what is not among the names that are known."""
+    """Built-in names as Python sees them: lookups of missing names go to ``Globals``."""
 
     __slots__ = ("names",)
 
@@ -60,18 +60,18 @@ class _Rest(dict[str, Any]):
 
 
 class Globals(dict[str, Any]):
-    """The names of a module, as functions that were built anew see them.
+    """Names of a module, as rebuilt functions see them.
 
     Args:
-        real: the names themselves.
+        real: the module's dictionary.
         translate: see ``translation.Translator``.
 
     Attributes:
-        fast: the dictionary that functions have, with what stands for a name in every run.
-        known: what was found under these names, and what stands for it.
-        assigned: names that functions assign to. What they assign Python stores in ``fast``.
-        beside: the own names of what stands for the module, see ``names.Names``: among them are some of these.
-        there: by name what makes of that which stands for it everywhere what does so in this module.
+        fast: the globals of rebuilt functions, with the replacements that are valid in every run.
+        known: by name, the value that was found and its replacement.
+        assigned: names that functions assign to. Python stores what they assign in ``fast``.
+        beside: the dictionary of the module's replacement, see ``names.Names``, which has some of these names, too.
+        there: by name, a function that turns the usual replacement into the one for this module.
     """
 
     __slots__ = ("__weakref__", "assigned", "beside", "builtins", "fast", "known", "look", "real", "there", "translate")
@@ -91,7 +91,7 @@ class Globals(dict[str, Any]):
         self.assigned: set[str] = set()
         rest = _Rest({name: self.builtins[name] for name in _ASKED_FOR if name in self.builtins})
         rest.names = self
-        own = {name: value for name, value in real.items() if name[:2] == "__"}  # of the module: its name, its file
+        own = {name: value for name, value in real.items() if name[:2] == "__"}  # such as ``__name__`` and ``__file__``
         self.fast: dict[str, Any] = {**own, "__builtins__": rest, _OWNER: self}
         self.look: Any = None
         self.beside: dict[str, Any] = {}
@@ -113,7 +113,7 @@ class Globals(dict[str, Any]):
         return name in self.real
 
     def forget(self, name: str) -> None:
-        """Ask anew for a name, which has been bound anew."""
+        """Forget a name that was rebound, so that the next lookup translates it again."""
         if name not in self.assigned:
             self.fast.pop(name, None)
         self.beside.pop(name, None)
@@ -121,11 +121,11 @@ class Globals(dict[str, Any]):
         self.look = None
 
     def keeps(self, name: str) -> bool:
-        """Whether what stands for a name is known until it is bound anew."""
+        """Whether the replacement for a name is valid until the name is rebound."""
         return name in self.known and name not in self.assigned
 
     def refresh(self) -> None:
-        """Forget the names that were bound anew: all are looked at one by one."""
+        """Check the names one by one, and forget those that were rebound."""
         real, absent = self.real, self.looked()[-2]
         for name, (value, found) in list(self.known.items()):
             if may_change(found) and not fits(found):
@@ -136,7 +136,7 @@ class Globals(dict[str, Any]):
             self.forget(name)
 
     def looked(self) -> Any:
-        """What is compared at once: functions and modules, other values, names that are not there; then classes."""
+        """Store and return what is compared at once: functions and modules, other values, absent names, classes."""
         known = list(self.known.items())
         bound = [(name, value) for name, (value, _) in known if value is not _MISSING]
         single = [pair for pair in bound if type(pair[1]) in _SINGLE]
@@ -147,7 +147,7 @@ class Globals(dict[str, Any]):
         return self.look
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a global name, for programs that ask ``globals()``."""
+        """Return the value of a global name, for programs that call ``globals()``."""
         return self[name] if name in self.real else default
 
     def _found(self, name: str, value: Any) -> Any:
@@ -178,26 +178,26 @@ class Globals(dict[str, Any]):
         self.look = None
 
     def let_assign(self, names: frozenset[str]) -> None:
-        """Note that a function assigns to ``names``. At the end of the run the module has what was assigned."""
+        """Note that a function assigns to ``names``. At the end of the run the module gets the values."""
         for name in names - self.assigned:
             self.forget(name)
         self.assigned |= names
 
     def hand_over(self) -> None:
-        """Give the module what was assigned."""
+        """Store the assigned values in the module."""
         for name in self.assigned:
             value = self.fast.pop(name, _MISSING)
             if value is not _MISSING:
                 self.real[name] = value
 
 
-#: Built-in names that Python takes without asking whether they are there.
+#: Built-in names that Python takes without checking that they are there.
 _ASKED_FOR = ("__import__", "__build_class__")
 
 
 def _getter(pairs: list[tuple[str, Any]]) -> tuple[Any, tuple[Any, ...]]:
-    """What takes these names from a dictionary at once, and what it should find."""
-    if len(pairs) < 2:  # which would take a value, and not a tuple
+    """Return a getter that takes these names from a dictionary at once, and the values that it should find."""
+    if len(pairs) < 2:  # with one name, itemgetter returns a value, not a tuple
         pairs = [*pairs, *pairs] if pairs else []
     return itemgetter(*[name for name, _ in pairs]) if pairs else _nothing, tuple([value for _, value in pairs])
 
@@ -207,14 +207,14 @@ def _nothing(names: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def names_behind(names: Any) -> Globals | None:
-    """The ``Globals`` of a function that was built anew, by what Python calls its globals; else None."""
+    """Return the ``Globals`` behind the ``__globals__`` of a rebuilt function; None for other functions."""
     return names if isinstance(names, Globals) else None if names is None else names.get(_OWNER)
 
 
 def refresh(watched: list[ref[Globals]]) -> None:
-    """See that names of modules that were bound anew since the last run are asked for again.
+    """Forget the names of user modules that were rebound since the last run.
 
-    SciPy's own are not: nobody binds them anew.
+    SciPy's modules are not watched: programs do not rebind their names.
     """
     for known in watched:
         names = known()
@@ -230,13 +230,13 @@ def refresh(watched: list[ref[Globals]]) -> None:
                 and (not classes or all(map(fits, classes)))
             ):
                 continue
-        except (KeyError, RuntimeError):  # a name is gone, or another thread adds one
+        except (KeyError, RuntimeError):  # a name is gone, or another thread adds a name
             pass
         names.refresh()
 
 
 def globals_of(real: dict[str, Any], translate: Any) -> Globals:
-    """The one ``Globals`` of these names."""
+    """Return the only ``Globals`` of this dictionary of names."""
     reference = translate.globals.get(id(real))
     known: Globals | None = reference and reference()
     if known is None or known.real is not real:
@@ -250,14 +250,14 @@ def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
     made, number, name = Globals(real, translate), id(real), str(real.get("__name__", ""))
 
     def forget(dead: ref[Globals]) -> None:
-        if translate.globals.get(number) is dead:  # else others have the number by now
+        if translate.globals.get(number) is dead:  # otherwise the ``id`` was reused
             del translate.globals[number]
 
     translate.globals[number] = ref(made, forget)
     if not is_mirrored(name):
         translate.watched.append(ref(made, translate.watched.remove))
     if getattr(sys.modules.get(name), "__dict__", None) is real:
-        translate.lasting[name] = made  # it holds itself: made anew for each function it would leave garbage
+        translate.lasting[name] = made  # part of a reference cycle: one for each function would leave garbage
     return made
 
 
@@ -270,7 +270,7 @@ def _importing(plain: Callable[..., ModuleType], translate: Any) -> Callable[...
 
 
 def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
-    """Whether a call of a name, or of a name in a module, needs another function: for ``with_calls``."""
+    """Return a predicate for ``with_calls``: whether a call of a name, or of a module's name, is replaced."""
 
     def asked(owner: str, name: str) -> bool:
         if not owner:
@@ -279,14 +279,14 @@ def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
         module = names.get(owner)
         if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES, *TABLES):
             return False
-        value = vars(module).get(name)  # to ask for a name that is not there may warn, or load a module
+        value = vars(module).get(name)  # getattr of a missing name may warn, or import a module
         return not name or (callable(value) and when_called(value) is not value)
 
     return asked
 
 
 class _Lookup(Mapping[str, Any]):
-    """Local names and behind them global ones, as code sees them that is evaluated from a text."""
+    """Local names, then global names, as code evaluated from a text sees them."""
 
     def __init__(self, local: Any, names: Globals) -> None:
         self.local, self.names = local, names
@@ -313,7 +313,7 @@ class _Lookup(Mapping[str, Any]):
 
 
 def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
-    """``eval`` or ``exec`` for code that was built anew: what they run is built anew as well."""
+    """Return ``eval`` or ``exec`` for rebuilt code: the evaluated code is rebuilt as well."""
 
     def evaluated(source: Any, globals: Any = None, locals: Any = None, /) -> Any:
         caller = sys._getframe(1)
@@ -337,11 +337,11 @@ def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _array_of(x: Any) -> Any:
-    """``x.__array__()``, called by its name: an ndarray gives itself, and so does what stands for one."""
+    """Call ``x.__array__()`` by name; a tracer, as an ndarray does, returns itself."""
     return x if issubclass(type(x), Tracer) else x.__array__()
 
 
-#: Functions that ``with_local_calls`` puts into code, by the names that it has for them.
+#: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
 _OF_CALLS: dict[str, Callable[..., Any]] = {"called": when_called, "__array__": _array_of}
 
 

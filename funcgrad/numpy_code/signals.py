@@ -1,4 +1,4 @@
-"""What ``scipy.signal`` has compiled beside the filters of ``funcgrad.scipy.signal``: resampling, peaks."""
+"""Compiled functions of ``scipy.signal`` that ``funcgrad.scipy.signal`` does not have: resampling, peaks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funcgrad.numpy.peeking import single
 from funcgrad.numpy_code.conversions import making
 from funcgrad.optional import import_scipy
 
-#: What NumPy's ``pad`` calls the continuations of ``upfirdn``.
+#: Names in NumPy's ``pad`` for the extension modes of ``upfirdn``.
 _CONTINUED = {
     "symmetric": "symmetric",
     "antisymmetric": "symmetric",
@@ -27,7 +27,7 @@ _CONTINUED = {
 
 
 def _continued(x: Any, by: int, mode: str, cval: Any) -> Any:
-    """``x`` with ``by`` samples more on both sides along its last axis, as ``upfirdn`` continues it."""
+    """Return ``x`` extended by ``by`` samples on both sides of its last axis, as ``upfirdn`` does."""
     n = x.shape[-1]
     widths = [(0, 0)] * (x.ndim - 1) + [(by, by)]
     if mode in ("line", "smooth"):
@@ -49,7 +49,7 @@ def _continued(x: Any, by: int, mode: str, cval: Any) -> Any:
 def _upfirdn(
     h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
 ) -> Any:
-    """``scipy.signal.upfirdn``: zeros between the samples, a filter, and every so many samples of what it gives."""
+    """Compute ``scipy.signal.upfirdn``: insert zeros between samples, filter, and keep every ``down``-th sample."""
     h, x = fnp.asarray(h), fnp.moveaxis(fnp.asarray(x), axis, -1)
     more = 0 if mode in ("constant", None) and cval == 0 else len(h) // up + 1
     size, dtype = (x.shape[-1] - 1) * up + len(h), fnp.result_type(x, h, np.float32)
@@ -62,13 +62,13 @@ def _upfirdn(
 
 
 def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
-    """``scipy.signal.sepfir2d``: both axes filtered, the image being continued by its mirror image."""
+    """Compute ``scipy.signal.sepfir2d``: filter both axes of the image, extended by reflection."""
     along = import_module("funcgrad.scipy.ndimage").convolve1d
     return along(along(fnp.asarray(image), hrow, 1, mode="reflect"), hcol, 0, mode="reflect")
 
 
 def _sawtooth(t: Any, width: Any = 1) -> Any:
-    """``scipy.signal.sawtooth``."""
+    """Compute ``scipy.signal.sawtooth``."""
     t, w = fnp.asarray(t) * 1.0, fnp.asarray(width) * 1.0
     share = fnp.mod(t, 2 * np.pi) / np.pi
     rises = share < 2 * w
@@ -80,7 +80,7 @@ def _sawtooth(t: Any, width: Any = 1) -> Any:
 
 @cache
 def _widens() -> bool:
-    """Whether SciPy's ``sawtooth`` gives double precision of single, as before 1.18."""
+    """Whether SciPy's ``sawtooth`` returns double precision for single, as before SciPy 1.18."""
     theirs = import_scipy("signal.sawtooth", "scipy.signal").sawtooth
     return bool(theirs(np.zeros(1, np.float32)).dtype == float)
 
@@ -89,7 +89,7 @@ def _widens() -> bool:
 
 
 def _theirs(name: str, *args: Any) -> Any:
-    """What SciPy finds: places, which do not change with the values."""
+    """Call SciPy's function with plain values: the indices that it finds do not change with the values."""
     library = import_scipy("signal.find_peaks", "scipy.signal._peak_finding_utils")
     return making(getattr(library, name))(*[single(a) if fnp.ndim(a) else a for a in args])
 
@@ -102,12 +102,12 @@ def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:
 def _peak_widths(
     x: Any, peaks: Any, rel_height: Any, prominences: Any, left_bases: Any, right_bases: Any
 ) -> tuple[Any, Any, Any, Any]:
-    """Between samples the places where a peak has the height are those of straight lines."""
+    """Find where a peak has its relative height, between samples by linear interpolation."""
     *_, left, right = _theirs("_peak_widths", x, peaks, rel_height, prominences, left_bases, right_bases)
     height = x[peaks] - prominences * rel_height
 
     def crossing(place: np.ndarray, base: Any, step: int) -> Any:
-        """From the sample that is below ``height``, if there is one between it and the base."""
+        """Interpolate from the sample below ``height``, if there is one between ``place`` and the base."""
         low = np.floor(place) if step > 0 else np.ceil(place)
         low = low.astype(int)
         inside = place != low
@@ -120,7 +120,7 @@ def _peak_widths(
 
 
 def _medfilt2d(image: Any, size: Any) -> Any:
-    """``_sigtools._medfilt2d``: the median of each rectangle, the image being continued by zeros."""
+    """Compute ``_sigtools._medfilt2d``: the median of each rectangle of the image, extended by zeros."""
     lengths = [int(n) for n in size]
     ranked = import_module("funcgrad.numpy_code").run_anywhere
     return ranked(

@@ -1,4 +1,4 @@
-"""SciPy's solvers under their older names, and those that it has compiled: by ``funcgrad.scipy.optimize``."""
+"""SciPy's solvers under their older names, and compiled ones, by ``funcgrad.scipy.optimize``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _leastsq(
     factor: float = 100,
     diag: Any = None,
 ) -> Any:
-    """``scipy.optimize.leastsq``, which is ``least_squares`` by Levenberg's and Marquardt's method."""
+    """Compute ``scipy.optimize.leastsq`` by ``least_squares`` with the method of Levenberg and Marquardt."""
     slope: Callable[..., Any] = Dfun
     jac = "2-point" if Dfun is None else (lambda x, *args: fnp.asarray(slope(x, *args)).T) if col_deriv else slope
     tolerances = {"ftol": ftol, "xtol": xtol, "gtol": max(gtol, np.finfo(float).eps), "max_nfev": maxfev or None}
@@ -50,7 +50,7 @@ def _leastsq(
     return found.x, fnp.linalg.inv(slopes.T @ slopes), told, found.message, found.status
 
 
-#: What the functions call their settings, and what ``root`` calls them.
+#: Names of settings in ``root``, by their names in the separate functions.
 _SETTINGS = {
     "iter": "nit",
     "verbose": "disp",
@@ -65,7 +65,7 @@ _SETTINGS = {
 
 
 def _nonlinear(method: str) -> Callable[..., Any]:
-    """A function of SciPy's that ``root`` has as a method."""
+    """Return a solver of SciPy that ``root`` has as a method."""
 
     def call(F: Any, xin: Any, iter: Any = None, *args: Any, callback: Any = None, **kwargs: Any) -> Any:
         name = "newton_krylov" if method == "krylov" else method
@@ -81,7 +81,7 @@ def _nonlinear(method: str) -> Callable[..., Any]:
 
 
 def _pava(x: Any, w: Any, blocks: Any) -> tuple[Any, Any, Any, int]:
-    """``_pava_pybind.pava``: the means of blocks of neighbours, which are a constant."""
+    """Compute ``_pava_pybind.pava``: the means of blocks of neighbours; the blocks are constant."""
     pool = import_scipy("optimize.isotonic_regression", "scipy.optimize._pava_pybind").pava
     _, _, blocks, count = pool(*[np.array(single(each), order="C") for each in (x, w, blocks)])
     block = np.repeat(np.arange(count), np.diff(blocks[: count + 1]))
@@ -92,15 +92,15 @@ def _pava(x: Any, w: Any, blocks: Any) -> tuple[Any, Any, Any, int]:
 
 
 def _limits(A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> tuple[Any, Any, Any]:
-    """What ``LinearConstraint`` takes."""
+    """Return ``A``, ``lb`` and ``ub`` from the arguments of ``LinearConstraint``."""
     return A, lb, ub
 
 
 def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: Any = None, options: Any = None) -> Any:
-    """``scipy.optimize.milp``, by ``linprog``: whole numbers do not move."""
+    """Compute ``scipy.optimize.milp`` by ``linprog``; integer variables are constant."""
     given = () if constraints is None else (constraints,) if hasattr(constraints, "A") else tuple(constraints)
     if given and not any(hasattr(one, "A") or isinstance(one, tuple) for one in given):
-        given = (given,)  # one, as what LinearConstraint takes
+        given = (given,)  # a single constraint, as a sequence of the arguments of LinearConstraint
     above, below, equal = [], [], []
     for one in given:
         matrix, low, high = _limits(*((one.A, one.lb, one.ub) if hasattr(one, "A") else one))
@@ -125,7 +125,7 @@ def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: A
 
 
 SOLVERS: dict[tuple[str, str], Any] = {
-    # SciPy 1.18: traced vectors and those of constants are of one library
+    # SciPy 1.18: traced and constant vectors belong to one library
     ("scipy.sparse.linalg._interface", "LinearOperator._check_matching_namespace"): lambda self, x: None,
     ("scipy.optimize._milp", "milp"): _milp,
     ("scipy.optimize._minpack_py", "leastsq"): _leastsq,

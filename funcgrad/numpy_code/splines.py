@@ -1,7 +1,7 @@
-"""What SciPy has compiled of splines and piecewise polynomials, with derivatives; see ``kernels``.
+"""SciPy's compiled functions of splines and piecewise polynomials, with derivatives; see ``kernels``.
 
-Values, weights, coefficients, knots, the places of data and the points at which a spline is evaluated may be traced.
-Which piece a point lies in, and which knots a smoothing spline has, are constants.
+Values, weights, coefficients, knots, data points and the points at which a spline is evaluated may be traced. The
+piece in which a point lies, and the choice of the knots of a smoothing spline, are constants.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from funcgrad.optional import import_scipy
 
 
 def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
-    """The number of the piece that each point lies in, and whether it lies outside of all."""
+    """Return the index of the piece of each point, and whether the point lies outside of all pieces."""
     knots = fnp.asarray(knots)
     inside = fnp.searchsorted(knots, x, "right") - 1
     outside = fnp.logical_or(fnp.logical_or(x < knots[0], x > knots[-1]), fnp.isnan(x))
@@ -31,7 +31,7 @@ def _piece(x: Any, knots: Any, extrapolate: bool) -> tuple[Any, Any]:
 
 
 def _powers(c: Any, s: Any, order: int, nu: int) -> Any:
-    """The ``nu``-th derivative (integral, where negative) of polynomials with ``order`` coefficients, highest first."""
+    """Compute the ``nu``-th derivative (integral if < 0) of polynomials with ``order`` coefficients, highest first."""
     result: Any = 0.0
     for i in range(order):
         power = order - 1 - i
@@ -47,7 +47,7 @@ def _powers(c: Any, s: Any, order: int, nu: int) -> Any:
 
 
 def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
-    """``_ppoly.evaluate``: piecewise polynomials ``c[k, piece, n]`` at ``x``."""
+    """Compute ``_ppoly.evaluate``: piecewise polynomials ``c[k, piece, n]`` at ``x``."""
     place, outside = _piece(x, knots, bool(extrapolate))
     s = x - fnp.take(knots, place)
     value = _powers([fnp.take(row, place, axis=0) for row in c], s[:, None], len(c), nu)
@@ -56,7 +56,7 @@ def _evaluate(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -
 
 
 def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) -> None:
-    """``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
+    """Compute ``_ppoly.evaluate_bernstein``: piecewise polynomials ``c[k, piece, n]`` in Bernstein's basis at ``x``."""
     place, outside = _piece(x, knots, bool(extrapolate))
     knots = fnp.asarray(knots)
     left = fnp.take(knots, place)
@@ -65,14 +65,14 @@ def _bernstein(c: Any, knots: Any, x: Any, nu: int, extrapolate: Any, out: Any) 
     for _ in range(nu):
         rows = [(len(rows) - 1) / width * (after - before) for before, after in pairwise(rows)]
     s = (x - left)[:, None] / width
-    while len(rows) > 1:  # de Casteljau's way
+    while len(rows) > 1:  # de Casteljau's algorithm
         rows = [before * (1 - s) + after * s for before, after in pairwise(rows)]
     value = fnp.where(outside[:, None], np.nan, rows[0] if rows else 0.0)
     out[...] = fnp.broadcast_to(value, out.shape)
 
 
 def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> None:
-    """``_ppoly.integrate``: the integral from ``a`` to ``b``, which is not smaller."""
+    """Compute ``_ppoly.integrate``: the integral from ``a`` to ``b``, where ``b`` is not smaller."""
     knots = fnp.asarray(knots)
     (first, last), outside = _piece(fnp.stack([a * 1.0, b * 1.0]), knots, bool(extrapolate))
     total = fnp.zeros(out.shape)
@@ -85,7 +85,7 @@ def _integrate(c: Any, knots: Any, a: Any, b: Any, extrapolate: Any, out: Any) -
 
 
 def _fix_continuity(c: Any, knots: Any, order: int) -> None:
-    """``_ppoly.fix_continuity``: lower coefficients such that derivatives up to ``order`` pass from piece to piece."""
+    """Compute ``_ppoly.fix_continuity``: set lower coefficients so that derivatives up to ``order`` are continuous."""
     k = len(c)
     knots = fnp.asarray(knots)
     for n in range(1, c.shape[1]):
@@ -99,7 +99,7 @@ def _fix_continuity(c: Any, knots: Any, order: int) -> None:
 
 
 def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
-    """The ``k + 1`` B-splines that are not zero in the piece ``place``, by the formula of de Boor and Cox."""
+    """Return the ``k + 1`` B-splines that are not zero in the piece ``place``, by the formula of de Boor and Cox."""
     values, t = [fnp.ones_like(x * 1.0)], fnp.asarray(t)
     for degree in range(1, k + 1):
         saved: Any = 0.0
@@ -114,7 +114,7 @@ def _basis(t: Any, k: int, x: Any, place: Any) -> list[Any]:
 
 
 def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
-    """Splines with coefficients ``c[i, n]`` at ``x``."""
+    """Evaluate splines with coefficients ``c[i, n]`` at ``x``."""
     t, c = fnp.asarray(t), c[: len(t) - k - 1]
     for degree in range(k, k - nu, -1):
         widths = t[degree + 1 : len(t) - 1] - t[1 : len(t) - degree - 1]
@@ -132,7 +132,7 @@ def _spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any) -> Any:
 
 
 def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, out: Any = None) -> Any:
-    """``_dierckx.evaluate_spline``, to which SciPy before 1.16 gives ``out``."""
+    """Compute ``_dierckx.evaluate_spline``, to which SciPy before 1.16 passes ``out``."""
     value = _spline(t, c, k, x, nu, extrapolate)
     if out is not None:
         out[...] = value
@@ -144,7 +144,7 @@ def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
 
 
 def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any, int]:
-    """``dfitpack.splder``: what is outside is as ``ext`` says: extrapolated, zero, an error, or the boundary's value.
+    """Compute ``dfitpack.splder``. ``ext`` is for points outside: extrapolate, zero, error, or the boundary's value.
 
     FITPACK has no derivative of the boundary's value: it extrapolates derivatives.
     """
@@ -159,13 +159,13 @@ def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any,
 
 
 def _spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
-    """``dfitpack.spalde``: a spline at a point with all of its derivatives."""
+    """Compute ``dfitpack.spalde``: a spline and all of its derivatives at a point."""
     at = fnp.reshape(x, (1,))
     return fnp.stack([_spline(t, fnp.asarray(c)[:, None], k1 - 1, at, nu, True)[0, 0] for nu in range(k1)]), 0
 
 
 def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
-    """``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
+    """Compute ``dfitpack.splint``: the integral of a spline, which is zero outside of its knots."""
     t = fnp.asarray(t)
     n = len(t) - k - 1
     widths = (t[k + 1 : k + 1 + n] - t[:n]) / (k + 1)
@@ -177,17 +177,17 @@ def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _fitpack_splder(t: Any, c: Any, k: int, nu: int, x: Any, ext: int = 0) -> tuple[Any, int]:
-    """``_fitpack.splder`` of SciPy 1.18, with another order of the arguments."""
+    """Compute ``_fitpack.splder`` of SciPy 1.18, which has another order of arguments."""
     return _splder(t, c, k, x, nu, ext)
 
 
 def _fitpack_splint(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
-    """``_fitpack.splint`` of SciPy 1.18, which gives the integral alone."""
+    """Compute ``_fitpack.splint`` of SciPy 1.18, which returns the integral only."""
     return _splint(t, c, k, a, b)[0]
 
 
 def _coordinates(points: Any, ndim: Any = None) -> Any:
-    """``_interpnd._ndim_coords_from_arrays``: points from arrays of coordinates."""
+    """Compute ``_interpnd._ndim_coords_from_arrays``: points from arrays of coordinates."""
     if isinstance(points, tuple) and len(points) == 1:
         points = points[0]
     if isinstance(points, tuple):
@@ -199,24 +199,24 @@ def _coordinates(points: Any, ndim: Any = None) -> Any:
 
 
 def _design(t: Any, k: int, x: Any, nu: int = 0) -> Any:
-    """The ``nu``-th derivatives of all B-splines, each in a column, at ``x``; outside of the knots extrapolated."""
+    """Return the ``nu``-th derivatives of all B-splines at ``x``, one per column, extrapolated outside of the knots."""
     return _spline(t, np.eye(len(t) - k - 1), k, x, nu, True)
 
 
 def _interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
-    """The knots that FITPACK chooses for a spline through all points: these without the outermost, or their middles."""
+    """Return FITPACK's knots of an interpolating spline: the points without the outermost ones, or their midpoints."""
     x, half = fnp.asarray(x) * 1.0, (k + 1) // 2
     inner = x[half : len(x) - half] if k % 2 else (x[half : len(x) - half] + x[half + 1 : len(x) - half + 1]) / 2
     return _clamped(x[0] if low is None else low, inner[: len(x) - k - 1], x[-1] if high is None else high, k)
 
 
 def _clamped(low: Any, inner: Any, high: Any, k: int) -> Any:
-    """Knots of which the first and the last stand there ``k + 1`` times."""
+    """Return knots whose first and last value have multiplicity ``k + 1``."""
     return fnp.concatenate([fnp.full(k + 1, low * 1.0), inner, fnp.full(k + 1, high * 1.0)])
 
 
 def _nearest(x: Any, y: Any, w: Any, t: Any, k: int) -> tuple[Any, Any]:
-    """The coefficients of the spline with knots ``t`` that is nearest to ``y``, and what is left of ``y``, squared."""
+    """Return the coefficients of the least-squares spline with knots ``t``, and the sum of squared residuals."""
     matrix, w = _design(t, k, x), fnp.ones(len(x)) if w is None else fnp.asarray(w)
     weights = w.reshape(-1, *[1] * (y.ndim - 1))
     c = fnp.linalg.lstsq(w[:, None] * matrix, weights * y, rcond=None)[0]
@@ -224,11 +224,11 @@ def _nearest(x: Any, y: Any, w: Any, t: Any, k: int) -> tuple[Any, Any]:
 
 
 def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any]:
-    """A smoothing spline with the knots that FITPACK chooses, which are a constant; ``y`` may have several columns.
+    """Return a smoothing spline with the knots that FITPACK chooses, which are constant; ``y`` may have columns.
 
-    Its coefficients c are least in ``|w (y - A c)|^2 + |B c|^2 / p**2``, with jumps B c of the ``k``-th derivative; see
-    P. Dierckx, "Algorithms for smoothing data with periodic and parametric splines" (1982). FITPACK stops where the
-    first part is near ``s``: p is found again from what it left, and moves so that this stays.
+    The coefficients c minimise ``|w (y - A c)|^2 + |B c|^2 / p**2``, B c being jumps of the ``k``-th derivative;
+    see P. Dierckx, "Algorithms for smoothing data with periodic and parametric splines" (1982). FITPACK stops when the
+    first term is near ``s``: p is solved again from the term that FITPACK reached, and moves so that the term stays.
     """
     xb, xe = x[0] if xb is None else xb, x[-1] if xe is None else xe
     columns = y if y.ndim == 2 else y[:, None]
@@ -237,7 +237,7 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
     given = [np.ascontiguousarray(single(each)) for each in (columns.T, w, x, fnp.stack([xb, xe]) * 1.0)]
     found = fit(*given[:3], *given[3], k=k, s=s, full_output=True, quiet=1)
     knots, left = found[0][0][0], found[1]
-    if len(knots) == len(x) + k + 1:  # no more knots are possible: a spline through all points is still made smooth
+    if len(knots) == len(x) + k + 1:  # no more knots are possible: an interpolating spline is still smoothed
         t = _interpolating_knots(x, k, xb, xe)
         if left <= 1e-20 * np.sum((given[1] * given[0]) ** 2):
             return t, fnp.linalg.solve(_design(t, k, x), y), 0.0 * fnp.sum(y)
@@ -263,10 +263,10 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
 
 
 def _fitted(task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any) -> tuple[Any, Any, Any, int]:
-    """A spline through all points, a smooth one, or the nearest with the knots ``t`` where ``task`` is -1.
+    """Fit an interpolating spline, a smoothing spline, or with ``task`` -1 the least-squares one with knots ``t``.
 
     Returns:
-        Its knots, its coefficients, what is left of ``y``, squared, and FITPACK's number for how it was found.
+        The knots, the coefficients, the sum of squared residuals, and FITPACK's code for how the spline was found.
     """
     if task == -1:
         knots = _clamped(xb, fnp.asarray(t)[k + 1 : len(t) - k - 1], xe, k)
@@ -282,7 +282,7 @@ def _fitted(task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any,
 def _curfit(
     task: int, x: Any, y: Any, w: Any, t: Any, wrk: Any, iwrk: Any, xb: Any, xe: Any, k: int, s: Any
 ) -> tuple[int, Any, Any, int]:
-    """``dfitpack.curfit``, which writes the knots to ``t``."""
+    """Compute ``dfitpack.curfit``, which writes the knots to ``t``."""
     knots, c, left, told = _fitted(task, x, y, w, xb, xe, k, s, t)
     t[: len(knots)] = knots
     return len(knots), c, left, told
@@ -291,7 +291,7 @@ def _curfit(
 def _fitpack_curfit(
     task: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any, wrk: Any, iwrk: Any
 ) -> tuple[int, Any, Any, Any, int]:
-    """``_fitpack.curfit`` of SciPy 1.18, which returns the knots."""
+    """Compute ``_fitpack.curfit`` of SciPy 1.18, which returns the knots."""
     knots, c, left, told = _fitted(task, x, y, w, xb, xe, k, s, t)
     return len(knots), knots, c, left, told
 
@@ -299,19 +299,19 @@ def _fitpack_curfit(
 def _fpcurf0(
     x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None, nest: Any = None
 ) -> tuple[Any, ...]:
-    """``dfitpack.fpcurf0``, which ``InterpolatedUnivariateSpline`` calls: ``curfit`` and all that it needs."""
+    """Compute ``dfitpack.fpcurf0``, which ``InterpolatedUnivariateSpline`` calls: ``curfit`` with its arguments."""
     t, c, left, told = _fitted(0, x, y, w, xb, xe, k, len(x) if s is None else s, None)
     return x, y, w, xb, xe, k, s, len(t), t, c, left, None, None, told
 
 
 def _fpcurfm1(x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe: Any = None) -> tuple[Any, ...]:
-    """``dfitpack.fpcurfm1``, which ``LSQUnivariateSpline`` calls."""
+    """Compute ``dfitpack.fpcurfm1``, which ``LSQUnivariateSpline`` calls."""
     t, c, left, told = _fitted(-1, x, y, w, xb, xe, k, -1, t)
     return x, y, w, xb, xe, k, -1.0, len(t), t, c, left, None, None, told
 
 
 def _banded(a: Any, offset: Any, nc: int) -> Any:
-    """The matrix whose rows ``a`` begin at ``offset``."""
+    """Return the matrix whose rows ``a`` begin at the columns ``offset``."""
     columns = _common(offset)[:, None] + np.arange(a.shape[1])
     matrix = fnp.zeros((len(a), nc + a.shape[1]))
     matrix[np.arange(len(a))[:, None], columns] = a
@@ -319,9 +319,9 @@ def _banded(a: Any, offset: Any, nc: int) -> Any:
 
 
 def _qr_reduce(a: Any, offset: Any, nc: int, y_w: Any, startrow: int = 1) -> None:
-    """``_dierckx.qr_reduce``: R in place of a matrix whose rows ``a`` begin at ``offset``, and Q^T y in place of y."""
+    """Compute ``_dierckx.qr_reduce``: write R to ``a``, whose rows begin at ``offset``, and Q^T y to ``y_w``."""
     q, r = fnp.linalg.qr(_banded(a, offset, nc))
-    up = fnp.where(fnp.diagonal(r) < 0, -1.0, 1.0)  # FITPACK's rotations leave a diagonal that is positive
+    up = fnp.where(fnp.diagonal(r) < 0, -1.0, 1.0)  # FITPACK's rotations leave a positive diagonal
     wide = fnp.pad(r * up[:, None], [(0, 0), (0, a.shape[1])])
     a[:nc] = wide[np.arange(nc)[:, None], np.arange(nc)[:, None] + np.arange(a.shape[1])]
     a[nc:] = 0.0
@@ -330,7 +330,7 @@ def _qr_reduce(a: Any, offset: Any, nc: int, y_w: Any, startrow: int = 1) -> Non
 
 
 def _fpback(a: Any, nc: int, *given: Any) -> Any:
-    """``_dierckx.fpback``: the coefficients of the nearest spline, and from SciPy 1.17 on what is left, squared."""
+    """Compute ``_dierckx.fpback``: the least-squares coefficients and, since SciPy 1.17, the squared residuals."""
     c = fnp.linalg.solve(_banded(a[:nc], np.arange(nc), nc), given[-1][:nc])
     if len(given) == 1:
         return c
@@ -340,7 +340,7 @@ def _fpback(a: Any, nc: int, *given: Any) -> Any:
 
 
 def _common(places: Any) -> Any:
-    """Numbers of pieces, which all examples of a ``vmap`` must have in common."""
+    """Return indices of pieces, which all examples of a ``vmap`` must share."""
     values, shape = known(places), np.shape(places)
     if values is not None and values.shape != shape:
         every = values.reshape(-1, *shape)
@@ -350,39 +350,39 @@ def _common(places: Any) -> Any:
 
 
 def _find_interval(t: Any, k: int, x: Any, start: int, extrapolate: bool) -> int:
-    """``_dierckx.find_interval``."""
+    """Compute ``_dierckx.find_interval``."""
     find = import_scipy("interpolate.make_interp_spline", "scipy.interpolate._dierckx").find_interval
     place: int = find(np.ascontiguousarray(single(t)), k, float(single(x)), start, extrapolate)
     return place
 
 
 def _all_splines(t: Any, k: int, x: Any, place: int, nu: int = 0) -> Any:
-    """``_dierckx.evaluate_all_bspl``: derivatives of the B-splines that are not zero in a piece."""
+    """Compute ``_dierckx.evaluate_all_bspl``: derivatives of the B-splines that are not zero in a piece."""
     return _spline(t, np.eye(len(t) - k - 1)[:, place - k : place + 1], k, fnp.reshape(x, (1,)), nu, True)[0]
 
 
 def _next_knot(x: Any, t: Any, k: int, left: Any) -> Any:
-    """``_dierckx.fpknot``: the point that becomes a knot, where most is left of the data."""
+    """Compute ``_dierckx.fpknot``: the point that becomes a knot, where the residuals are largest."""
     choose = import_scipy("interpolate.generate_knots", "scipy.interpolate._dierckx").fpknot
     given = [np.ascontiguousarray(single(each)) for each in (x, t, left)]
     return fnp.asarray(x)[int(np.searchsorted(given[0], choose(given[0], given[1], k, given[2])))]
 
 
 def _rows(x: Any, t: Any, k: int) -> tuple[Any, Any]:
-    """The ``k + 1`` B-splines at each point that are not zero there, and the number of the first of them."""
+    """Return the ``k + 1`` B-splines that are not zero at each point, and the index of the first of them."""
     t = fnp.asarray(t)
     place = fnp.clip(fnp.searchsorted(t, x, "right") - 1, k, len(t) - k - 2)
     return fnp.stack(_basis(t, k, x, place), axis=-1), _common(place) - k
 
 
 def _data_matrix(x: Any, t: Any, k: int, w: Any, extrapolate: bool = False) -> tuple[Any, Any, int]:
-    """``_dierckx.data_matrix``: the matrix of B-splines at points, without its zeros."""
+    """Compute ``_dierckx.data_matrix``: the matrix of B-splines at points, without its zeros."""
     rows, offset = _rows(x, t, k)
     return w[:, None] * rows, offset, len(t) - k - 1
 
 
 def _coloc(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
-    """``_dierckx._coloc``: the same as the diagonals of a banded matrix, in the columns of ``ab``."""
+    """Compute ``_dierckx._coloc``: the matrix of B-splines at points, as diagonals in the columns of ``ab``."""
     rows, first = _rows(x, t, k)
     for a in range(k + 1):
         columns = first + a
@@ -390,7 +390,7 @@ def _coloc(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
 
 
 def _sproot(t: Any, c: Any, mest: int = 0) -> tuple[Any, int, int]:
-    """``dfitpack.sproot``: the zeros of a cubic spline, whose derivatives two steps of Newton's method have."""
+    """Compute ``dfitpack.sproot``: the zeros of a cubic spline. Two Newton steps give them derivatives."""
     t, c = fnp.asarray(t), fnp.asarray(c)
     root = import_scipy("interpolate.sproot", "scipy.interpolate").sproot((single(t), single(c), 3), mest)
     for _ in range(2):
@@ -400,7 +400,7 @@ def _sproot(t: Any, c: Any, mest: int = 0) -> tuple[Any, int, int]:
 
 
 def _fpchec(*given: Any) -> int:
-    """``_fitpack.fpchec``, and ``dfitpack.fpchec`` before SciPy 1.18: whether knots suit the points, zero if so."""
+    """Call ``_fitpack.fpchec``, before SciPy 1.18 ``dfitpack.fpchec``: 0 if the knots suit the points."""
     name = "scipy.interpolate._fitpack"
     module = import_scipy("interpolate.LSQUnivariateSpline", name)
     if not hasattr(module, "fpchec"):
@@ -410,7 +410,7 @@ def _fpchec(*given: Any) -> int:
 
 
 def _dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xa: Any, xb: Any, ya: Any, yb: Any) -> Any:
-    """``dfitpack.dblint``: the integral of a spline of two variables over a rectangle."""
+    """Compute ``dfitpack.dblint``: the integral of a spline of two variables over a rectangle."""
 
     def along(t: Any, k: int, low: Any, high: Any) -> Any:
         t, n = fnp.asarray(t), len(t) - k - 1
@@ -436,7 +436,7 @@ def _parcur(
     iwrk: Any,
     per: Any,
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """``_fitpack._parcur``: a curve through points, or near them, along its parameter, the length of its chords."""
+    """Compute ``_fitpack._parcur``: a curve through or near points, parametrised by the length of its chords."""
     points = fnp.reshape(x, (len(u), -1))
     if per:
         raise ConversionError("interpolate.splprep: of traced values no curve is periodic. Pass per=False.")
@@ -450,7 +450,7 @@ def _parcur(
 
 
 def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> None:
-    """``_dierckx._norm_eq_lsq``: the normal equations of the nearest spline, the diagonals in columns of ``ab``."""
+    """Compute ``_dierckx._norm_eq_lsq``: the normal equations of the least-squares spline, diagonals in columns."""
     matrix = _design(t, k, x)
     weighted = matrix * (w * w)[:, None]
     square = weighted.T @ matrix
@@ -460,7 +460,7 @@ def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> N
 
 
 def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, int]:
-    """``_fitpack._insert``: the same spline with ``x`` as a knot, ``m`` times more, by the formula of Boehm."""
+    """Compute ``_fitpack._insert``: the same spline with ``m`` more knots at ``x``, by Boehm's formula."""
     if per:
         raise ConversionError("scipy.interpolate.insert: of traced values no spline is periodic. Pass per=False.")
     t = fnp.asarray(t) * 1.0
@@ -476,7 +476,7 @@ def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any,
 
 
 def _surface(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """The splines of each axis at the points, moved to the nearest knot if outside, and the matrix of coefficients."""
+    """Return the B-splines of each axis at the points, clipped to the knots, and the matrix of coefficients."""
 
     def along(t: Any, k: int, at: Any, nu: int) -> Any:
         return _design(t, k, fnp.clip(fnp.atleast_1d(at), t[k], t[len(t) - k - 1]), nu)
@@ -486,24 +486,24 @@ def _surface(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: An
 
 
 def _parder(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: Any, y: Any) -> tuple[Any, int]:
-    """``dfitpack.parder``: a partial derivative of a spline of two variables on a grid."""
+    """Compute ``dfitpack.parder``: a partial derivative of a spline of two variables on a grid."""
     of_x, of_y, matrix = _surface(tx, ty, c, kx, ky, dx, dy, x, y)
     return of_x @ matrix @ of_y.T, 0
 
 
 def _pardeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, dx: int, dy: int, x: Any, y: Any) -> tuple[Any, int]:
-    """``dfitpack.pardeu``: a partial derivative at points."""
+    """Compute ``dfitpack.pardeu``: a partial derivative of a spline of two variables at points."""
     of_x, of_y, matrix = _surface(tx, ty, c, kx, ky, dx, dy, x, y)
     return fnp.sum(of_x @ matrix * of_y, axis=1), 0
 
 
 def _bispev(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
-    """``dfitpack.bispev``: a spline of two variables on a grid."""
+    """Compute ``dfitpack.bispev``: a spline of two variables on a grid."""
     return _parder(tx, ty, c, kx, ky, 0, 0, x, y)
 
 
 def _bispeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
-    """``dfitpack.bispeu``: a spline of two variables at points."""
+    """Compute ``dfitpack.bispeu``: a spline of two variables at points."""
     return _pardeu(tx, ty, c, kx, ky, 0, 0, x, y)
 
 
@@ -520,7 +520,7 @@ def _regrid(
     s: Any = 0.0,
     maxit: int = 20,
 ) -> tuple[Any, ...]:
-    """``dfitpack.regrid_smth``: the spline of two variables through values on a grid."""
+    """Compute ``dfitpack.regrid_smth``: the interpolating spline of two variables for values on a grid."""
     if s != 0:
         raise ConversionError(
             f"scipy.interpolate: FITPACK chooses the knots of a smoothing surface by the data, which have no rule, "
@@ -533,9 +533,9 @@ def _regrid(
 
 
 def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) -> list[Any]:
-    """``_ppoly.real_roots``: where piecewise polynomials are ``y``, for each column of ``c`` one array.
+    """Compute ``_ppoly.real_roots``: where piecewise polynomials equal ``y``, one array for each column of ``c``.
 
-    SciPy finds the roots; two steps of Newton's from there leave them where they are, and have their derivatives.
+    SciPy finds the roots. Two Newton steps from there leave the roots where they are and give them derivatives.
     """
     given = [concrete(a, "PPoly.solve") if isinstance(a, Tracer) else a for a in (c, x, y)]
     plain_c, knots, level = np.ascontiguousarray(given[0]), np.ascontiguousarray(given[1]), float(given[2])
@@ -550,7 +550,7 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
             s = root - left
             for power, row in enumerate(of_piece[::-1]):
                 value, slope = value + row * s**power, slope + (power * row * s ** (power - 1) if power else 0.0)
-            if crosses is None:  # where the curve jumps across it does not move with the values
+            if crosses is None:  # a root at a jump of the curve does not move with the values
                 crosses = abs(_plainly(value)) <= 1e-6 * (abs(level) + abs(plain_c[-1, :, column]).max(initial=0))
             root = root - fnp.where(crosses, value / fnp.where(crosses, slope, 1.0), 0.0)
         found.append(root)
@@ -562,10 +562,10 @@ def _plainly(x: Any) -> Any:
 
 
 def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: Any) -> Any:
-    """``scipy.interpolate.interpn`` by "splinef2d", the spline of two variables through values on a grid.
+    """Compute ``scipy.interpolate.interpn`` for "splinef2d", the interpolating spline of two variables.
 
     Raises:
-        ValueError: other than two axes, no ``fill_value``, or points outside of the grid.
+        ValueError: not two axes, extrapolation without ``fill_value``, or points outside of the grid.
     """
     values = fnp.asarray(values)
     if len(points) != 2 or values.ndim != 2:
@@ -588,12 +588,12 @@ def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: A
 def _fitpack_regrid(
     task: int, x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, *rest: Any
 ) -> tuple[Any, ...]:
-    """``_fitpack.regrid`` of SciPy 1.18."""
+    """Compute ``_fitpack.regrid`` of SciPy 1.18."""
     return _regrid(x, y, z, xb, xe, yb, ye, kx, ky, s)
 
 
 def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -> Any:
-    """``NdBSpline.__call__``: a tensor product of splines, summed up axis by axis."""
+    """Compute ``NdBSpline.__call__``: a tensor product of splines, summed axis by axis."""
     extrapolate, ndim = self.extrapolate if extrapolate is None else extrapolate, len(self.t)
     xi = fnp.asarray(xi, dtype=float)
     if xi.shape[-1] != ndim:
@@ -611,7 +611,7 @@ def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -
     return value.reshape(*xi.shape[:-1], *value.shape[1:])
 
 
-#: What FITPACK has under the same names in SciPy 1.18 and before, in another module.
+#: FITPACK's functions that have the same names in SciPy 1.18 and before, in different modules.
 _FITPACK: dict[str, Callable[..., Any]] = {
     "bispeu": _bispeu,
     "bispev": _bispev,
@@ -623,7 +623,7 @@ _FITPACK: dict[str, Callable[..., Any]] = {
     "splev": _splev,
     "sproot": _sproot,
 }
-#: What SciPy calls by the name of FITPACK's wrapper before SciPy 1.18.
+#: FITPACK's functions by the names of the wrapper before SciPy 1.18.
 _DFITPACK: dict[str, Callable[..., Any]] = {
     **_FITPACK,
     "curfit": _curfit,
@@ -654,7 +654,7 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
     ("scipy.interpolate._fitpack", "_insert"): _insert,
     ("scipy.interpolate._fitpack", "_parcur"): _parcur,
-    ("scipy.interpolate._fitpack", "insert"): _insert,  # with SciPy 1.18 this and the next three
+    ("scipy.interpolate._fitpack", "insert"): _insert,  # the names in SciPy 1.18, as in the next three lines
     ("scipy.interpolate._fitpack", "parcur"): _parcur,
     ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
     ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,

@@ -1,4 +1,4 @@
-"""What stands for a value in functions that are built anew: functions, classes, modules, objects and containers."""
+"""Replacements for values in rebuilt functions: for functions, classes, modules, objects and containers."""
 
 from __future__ import annotations
 
@@ -40,41 +40,41 @@ from funcgrad.writable import LENT, buffer, inside, is_buffer
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
 
 
-#: Those that a program puts something into while it runs.
+#: Types of containers that a program adds entries to while it runs.
 _GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
-#: The modules of funcgrad whose functions have the names of NumPy's and SciPy's.
+#: Modules of funcgrad whose functions have the names of NumPy's and SciPy's functions.
 _OWN = ("funcgrad.numpy", "funcgrad.scipy")
 
-#: How far a function is built anew: its functions; its constant arrays as well, so that their methods take traced
-#: values; and so that traced values can be written to them.
+#: How much is rebuilt: functions only; constant arrays as well, so that their methods take traced values; or
+#: constant arrays that traced values can be written to.
 FUNCTIONS, READ, WRITTEN = range(1, 4)
 
 
 class Translator:
-    """What stands for a value in functions that are built anew: called with a value it says.
+    """Callable that returns the replacement for a value in rebuilt functions.
 
     Args:
-        level: whether buffers stand for constant arrays, and whether these are new in every run, to be written to.
+        level: ``FUNCTIONS``, ``READ`` (read-only buffers replace constant arrays) or ``WRITTEN`` (writable buffers do).
 
     Attributes:
-        lifts: whether buffers stand for constant arrays.
-        lasts: whether they are the same in every run, as nothing can be written to them.
-        kept: types of values that stand for themselves.
-        arrays: weak references to the buffers that can only be read, by the ``id`` of the array.
+        lifts: whether buffers replace constant arrays.
+        lasts: whether the same buffers serve every run, because nothing can be written to them.
+        kept: types of values that need no replacement.
+        arrays: weak references to the read-only buffers, by the ``id`` of the array.
         read: names of attributes that were constant arrays.
-        functions: functions that were built anew, by what they were built from.
-        closures: those that close over something.
-        plans: by their code what is the same of all functions that have it.
-        classes: classes.
-        begun: classes that are being built anew.
-        objects: by the class what looks at its objects through the class built anew.
-        globals: weak references to the global names of modules, by the number of the dictionary.
-        lasting: those of modules that Python has imported, by name.
-        modules: modules, by name.
-        watched: weak references to global names that may be bound anew between runs.
-        doubtful: whether a code is gone of which functions were built: one that is there still may have another now.
+        functions: rebuilt functions, by the function that they were built from.
+        closures: rebuilt functions that close over variables.
+        plans: what all functions with the same code share, by that code.
+        classes: rebuilt classes, by the original class.
+        begun: classes that are being rebuilt.
+        objects: by class, the function that views an object of this class through the rebuilt class.
+        globals: weak references to the ``Globals`` of modules, by the ``id`` of the module's dictionary.
+        lasting: the ``Globals`` of modules that Python has imported, by module name.
+        modules: replacements for modules, by module name.
+        watched: weak references to the ``Globals`` whose names may be rebound between runs.
+        doubtful: whether a code from which functions were built is gone, so that a function may have new code now.
     """
 
     def __init__(self, level: int) -> None:
@@ -98,7 +98,7 @@ class Translator:
         self.plans.forget = gone
 
     def is_stale(self) -> bool:
-        """Whether a function has another code than what stands for it was built of, as one has that was reloaded."""
+        """Whether a function no longer has the code that its replacement was built from, as after a reload."""
         self.doubtful = False
         functions = [known() for known in list(self.functions.known.values())]
         built = [(fun, self.functions.get(fun)) for fun in functions if type(fun) is FunctionType]
@@ -110,7 +110,7 @@ class Translator:
         return self.doubtful
 
     def __call__(self, value: Any) -> tuple[Any, bool]:
-        """What stands for ``value``, mostly itself, and whether it does so in every run."""
+        """Return the replacement for ``value`` (mostly ``value`` itself) and whether it is valid in every run."""
         kind = type(value)
         if kind is str:
             return filled(value), True
@@ -138,11 +138,11 @@ class Translator:
         return self._container(value) if kind in _CONTAINERS else self._other(value, kind)
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
-        """What stands for whom in the run that asks."""
+        """Return the replacements of the current run on this level: by ``id``, the value and its replacement."""
         return current().memo(self.level)
 
     def owner(self, value: Any, run: Run, begins: bool = False) -> Any:
-        """What stands for an object whose method is run, and perhaps ``begins`` the run."""
+        """Return the replacement for the object whose method runs; ``begins``: whether the method begins the run."""
         seen = self.objects.get(type(value))
         if seen is None:
             return self(value)[0]
@@ -157,7 +157,7 @@ class Translator:
         return known[1]
 
     def argument(self, value: Any) -> Any:
-        """What stands for an argument of a function that is run anew: of arrays what can only be read."""
+        """Return the replacement for an argument of a rebuilt function: for an array, a read-only one."""
         kind = type(value)
         if kind in PLAIN or issubclass(kind, Tracer):
             return value
@@ -167,12 +167,12 @@ class Translator:
         return found
 
     def _noted(self, value: Any, found: Any) -> tuple[Any, bool]:
-        """Let ``found`` stand for ``value`` until the run ends. The value is held, so that its ``id`` stays its own."""
+        """Replace ``value`` by ``found`` until the run ends. The memo holds ``value``, so its ``id`` is not reused."""
         self.memo()[id(value)] = value, found
         return found, False
 
     def called(self, ours: Any) -> Any:
-        """A function of funcgrad's or NumPy's that stands for one, whose arrays can be written to on that level."""
+        """Return ``ours``, a function of funcgrad or NumPy; on level ``WRITTEN``, its results can be written to."""
         return making(ours) if self.level == WRITTEN and type(ours) in _FUNCTIONS else ours
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
@@ -187,7 +187,7 @@ class Translator:
         return self.called(counterpart(value)) if _is_of_arrays(value.__module__) else counterpart(value)
 
     def _of_scipy(self, value: FunctionType) -> tuple[Any, bool]:
-        """What stands for a function of a module of SciPy some of whose functions need more than to be built anew."""
+        """Return the replacement for a function of a SciPy module in which rebuilding alone is not enough for some."""
         found, lasts = kernel(value), True
         if found is not None and is_public(value, homes_of(value)):
             found = each_in_turn(found, f"{value.__module__}.{value.__name__}")
@@ -225,7 +225,7 @@ class Translator:
         return cls if _is_kept(cls) else class_of(cls, self, _is_kept)
 
     def _constant(self, value: Any) -> tuple[Any, bool]:
-        """A buffer for a constant array of numbers."""
+        """Return a buffer for a constant array of numbers."""
         if self.lasts:
             return self.readable(value), True
         if not inside():
@@ -239,7 +239,7 @@ class Translator:
         memo[number] = value, made
         if base is None and -number not in memo:
             return made, False
-        base = value if base is None else base  # others share its memory, who would not see what is written to it
+        base = value if base is None else base  # other arrays share its memory, and would not see a write to the buffer
         made.alias = READ_ONLY
         memo[-id(base)] = base, None
         if id(base) in memo and base is not value:
@@ -247,7 +247,7 @@ class Translator:
         return made, False
 
     def readable(self, value: Any) -> Tracer:
-        """The buffer that stands for a constant array in every run, as nothing can be written to it."""
+        """Return the read-only buffer that replaces a constant array in every run."""
         arrays, number = self.arrays, id(value)
         known = arrays.get(number)
         made = None if known is None else known()
@@ -259,7 +259,7 @@ class Translator:
         return found
 
     def _container(self, value: Any) -> tuple[Any, bool]:
-        """A container whose members are translated; the very one where nothing in it is."""
+        """Return a container of translated members; ``value`` itself if no member changes."""
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
@@ -267,14 +267,14 @@ class Translator:
         names, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
         if all(type(member) in PLAIN for member in members):
             return self._itself(value)
-        self._noted(value, value)  # it may hold itself
+        self._noted(value, value)  # it may contain itself
         found = [self(member)[0] for member in members]
         if all(map(operator.is_, found, members)):
             return self._itself(value)
         return self._noted(value, self._refilled(type(value), value, names, found))
 
     def _itself(self, value: Any) -> tuple[Any, bool]:
-        """A container that stands for itself: what the run puts into it is there afterwards, as in a cache."""
+        """Return ``value`` itself: what the run puts into the container stays there afterwards, as in a cache."""
         if type(value) not in _GROWING:
             return value, False
         current().at_end(functools.partial(_settle, value))
@@ -290,7 +290,7 @@ class Translator:
         return deque(found, value.maxlen) if kind is deque else kind(found)
 
     def _other(self, value: Any, kind: type) -> tuple[Any, bool]:
-        """An object that is no function, class, module, array or container."""
+        """Return the replacement for an object that is not a function, class, module, array or container."""
         known = self.memo().get(id(value))
         if known is not None:
             return known[1], False
@@ -303,7 +303,7 @@ class Translator:
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
             return self._noted(value, rebuild(value, lambda part: self(part)[0]))
-        is_ufunc = kind is np.ufunc or kind.__module__ == "scipy.special._multiufuncs"  # several of them in one
+        is_ufunc = kind is np.ufunc or kind.__module__ == "scipy.special._multiufuncs"  # the latter hold several ufuncs
         ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
             if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
@@ -318,7 +318,7 @@ class Translator:
         return self._of_class(value, kind)
 
     def _of_class(self, value: Any, kind: type) -> tuple[Any, bool]:
-        """An object of a program's own class."""
+        """Return the replacement for an object of a user's class."""
         if is_named(kind):
             return self._noted(value, named(value, self, _is_kept))
         cls = class_of(kind, self, _is_kept)
@@ -331,7 +331,7 @@ class Translator:
 
 
 def _settle(container: Any) -> None:
-    """Let arrays be in a container of the program's that stood for itself, where the run put constants into it."""
+    """Put arrays in place of the buffers that the run put into a user's container that replaced itself."""
     places = list(container.items() if isinstance(container, dict) else enumerate(container))
     for place, value in places:
         if is_buffer(value):
@@ -339,10 +339,10 @@ def _settle(container: Any) -> None:
 
 
 def _close(owner: Any, part: Any) -> None:
-    """See that nothing is written to ``owner``, a part of whose memory the program has under another name.
+    """Make ``owner`` read-only: the program holds a part of its memory under another name.
 
     Raises:
-        ConversionError: something has been.
+        ConversionError: traced values were written to ``owner`` already.
     """
     if not is_buffer(owner) or owner.link is not LENT:
         raise ConversionError(
@@ -353,30 +353,30 @@ def _close(owner: Any, part: Any) -> None:
 
 
 def _is_of_arrays(module: Any) -> bool:
-    """Whether functions of a module are NumPy's, SciPy's or funcgrad's that have their names."""
+    """Whether a module has functions of NumPy or SciPy, or funcgrad's functions of the same names."""
     return isinstance(module, str) and (is_mirrored(module) or module.startswith(_OWN))
 
 
 def _is_kept(value: Any) -> bool:
-    """Whether a function or class belongs to a package that stays as it is."""
+    """Whether a function or class belongs to a package that is not rebuilt."""
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and (module.partition(".")[0] in KEPT or module.partition(".")[0] == "numpy")
 
 
 def _is_rebuilt(value: Any) -> bool:
-    """Whether a function is built anew: it is no library's that is known, no operation, nor one that funcgrad has."""
+    """Whether to rebuild a function: not an operation, not of a known library, without counterpart in funcgrad."""
     if isinstance(getattr(value, "primitive", None), Primitive):
-        return False  # what it computes is of plain arrays, and its derivative is that of its rules
+        return False  # it computes with plain arrays, and its derivative comes from its rules
     module = getattr(value, "__module__", None)
     if not isinstance(module, str):
-        return True  # made of a text
+        return True  # compiled from a text
     if module.partition(".")[0] in KEPT:
         return False
     return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
 
 
 def _is_kept_function(value: Any) -> bool:
-    """Whether a function written in C is Python's or NumPy's own, which know traced values."""
+    """Whether a function written in C is one of Python or NumPy, which handle traced values."""
     owner = getattr(value, "__self__", None)
     home = owner.__name__ if isinstance(owner, ModuleType) else getattr(value, "__module__", None)
     if not isinstance(home, str):
@@ -394,7 +394,7 @@ def _method(value: Any, translate: Any) -> Any:
 
 
 def _builtin(value: Any, translate: Any) -> Any:
-    """A function written in C."""
+    """Return the replacement for a function written in C."""
     ours = counterpart(value)
     if ours is value and is_compiled(value, _is_kept_function):
         return compiled(value)
@@ -402,7 +402,7 @@ def _builtin(value: Any, translate: Any) -> Any:
 
 
 def _builtin_method(value: Any, translate: Any) -> Any:
-    """A method of an object written in C: that of what stands for the object. Functions of pybind11 look like one."""
+    """Return the same method of the replacement of the object. Functions of pybind11 look like methods, too."""
     ours = translate(value.__self__)[0]
     if ours is not value.__self__:
         return getattr(ours, value.__name__)
@@ -423,7 +423,7 @@ def _vectorized(value: Any, translate: Any) -> Any:
     return fnp.vectorize(fun, value.otypes, value.__doc__, value.excluded, value.cache, value.signature)
 
 
-#: How callables are built anew that are made of others.
+#: Functions that rebuild callables made of other callables, by type or by the type's full name.
 _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
     BuiltinFunctionType: _builtin_method,
     functools.partial: _partial,
