@@ -1,6 +1,6 @@
-"""The transforms: functions of functions.
+"""The transforms: functions that take a function and return a function.
 
-Every transform takes a plain callable and returns one, so they stand anywhere in a pipeline.
+Every transform takes and returns plain callables, so a transform can stand anywhere in a pipeline.
 
 Example:
     >>> from funcgrad.transforms import grad, vmap
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from funcgrad.transforms.inspection.profiling import profile
     from funcgrad.transforms.inspection.tracing import tape, trace
     from funcgrad.transforms.transposing import linear_transpose
-else:  # what fewer programs need is imported when it is first asked for
+else:  # names that fewer programs need are imported at their first use
     _LATER = {
         "checking": "check_grads",
         "checkpointing": "checkpoint checkpoint_chain checkpoint_name",

@@ -1,4 +1,4 @@
-"""What transforms share in handling arguments: argnums, leaves, pairs, and the messages about them."""
+"""Argument handling that transforms share: argnums, leaves, pairs, and the error messages about them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def check_argnums(call: str, argnums: Any) -> Argnums:
-    """``argnums`` as an int or a tuple of ints.
+    """Return ``argnums`` as an int or a tuple of ints.
 
     Raises:
         InputError: not an int or a sequence of ints; empty.
@@ -74,7 +74,7 @@ def check_argnums(call: str, argnums: Any) -> Argnums:
 
 
 def _of_argnums(call: str, given: Any) -> str:
-    """What to do about ``argnums`` that are no positions: names, nothing, or what was meant to be an argument."""
+    """Return advice for ``argnums`` that are not positions: names, nothing, or a value meant as an argument."""
     if isinstance(given, str):
         return "Use positions, not names."
     if given is None or (isinstance(given, (tuple, list)) and not given):
@@ -83,11 +83,11 @@ def _of_argnums(call: str, given: Any) -> str:
 
 
 def positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
-    """The positions that ``argnums`` means for these arguments.
+    """Return the positions that ``argnums`` selects among ``args``, as non-negative numbers.
 
     Raises:
         InputError: out of range, or a keyword argument was meant.
-        ShapeError: a position named twice, once negatively.
+        ShapeError: a position named twice, once by a negative number.
     """
     wanted = (argnums,) if isinstance(argnums, int) else argnums
     n = len(args)
@@ -104,11 +104,11 @@ def positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ..
 
 
 def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
-    """The key path of leaf ``number`` of the chosen arguments, for messages: ``argument 0['w'][1]``."""
+    """Return the key path of leaf ``number`` of the chosen arguments, for messages: ``argument 0['w'][1]``."""
     for position in chosen:
         paths, _, _ = tree.flatten_with_path(args[position])
         if number < len(paths):
-            # of a class that is registered without names: which of its children, if there are several
+            # a class registered without names: say which of its children, if there are several
             nameless = "" if len(paths) == 1 else r" (child \1)"
             path = re.sub(r"\[<flat index (\d+)>\]", nameless, paths[number])
             return f"argument {position}{path}"
@@ -117,7 +117,7 @@ def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
 
 
 def is_plain(x: Any) -> bool:
-    """Whether ``x`` is one real floating array or number: what most leaves are, and needs no further look."""
+    """Whether ``x`` is one real floating array or number, as most leaves are; it needs no further check."""
     kind = type(x)
     if kind is not np.ndarray:
         return kind is float or kind is np.float64
@@ -126,17 +126,17 @@ def is_plain(x: Any) -> bool:
 
 
 def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) -> list[bool]:
-    """Whether a derivative can flow through each leaf; refuse leaves that are no arrays or numbers.
+    """Return for each leaf whether a derivative can flow through it; refuse leaves that are not arrays or numbers.
 
     Args:
         call: the public call, for messages.
-        leaves: what to look at.
+        leaves: the leaves to check.
         where: gives the key path of a leaf by its number.
 
     Raises:
         InputError: a ``TypeError`` naming key path and type.
     """
-    if all(map(is_plain, leaves)):  # the commonest
+    if all(map(is_plain, leaves)):  # the most frequent case
         return [True] * len(leaves)
     for number, leaf in enumerate(leaves):
         check_leaf(call, leaf, partial(where, number))
@@ -146,15 +146,15 @@ def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) 
 def filled(
     leaves: Sequence[Any], flags: list[bool], chosen: Sequence[Any], other: Callable[[Any], Any] = lambda leaf: leaf
 ) -> list[Any]:
-    """The ``chosen`` values, one after the other, for leaves with a flag, ``other(leaf)`` for those without."""
-    if len(chosen) == len(leaves):  # the commonest
+    """Return the ``chosen`` values, in order, for leaves with a flag, and ``other(leaf)`` for leaves without."""
+    if len(chosen) == len(leaves):  # the most frequent case
         return list(chosen)
     rest = iter(chosen)
     return [next(rest) if flag else other(leaf) for leaf, flag in zip(leaves, flags, strict=True)]
 
 
 def check_results(call: str, leaves: Sequence[Any]) -> None:
-    """Refuse leaves of a result that are no arrays or numbers.
+    """Check that all leaves of a result are arrays or numbers.
 
     Raises:
         InputError: a ``TypeError`` naming the number of the leaf and its type.
@@ -163,11 +163,11 @@ def check_results(call: str, leaves: Sequence[Any]) -> None:
 
 
 def check_leaf(call: str, leaf: Any, where: Any) -> None:
-    """Refuse a leaf that is no array or number. ``where()`` gives its key path.
+    """Check that a leaf is an array or a number. ``where()`` returns its key path.
 
-    Float0 zeros pass: the derivatives of integer values are leaves too, though nothing computes with them.
-    Arrays whose bytes are in the order of another machine are refused: NumPy's results have them in the order
-    of this one, so a derivative could not have the dtype of its argument throughout.
+    Float0 zeros pass: the derivatives of integer values are leaves too, though no operation computes with them.
+    Arrays in the byte order of another machine are refused: NumPy's results are in the byte order of this machine,
+    so a derivative could not keep the dtype of its argument.
 
     Raises:
         InputError: a ``TypeError`` naming key path and type.
@@ -191,7 +191,7 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
 
 
 def of_integers(call: str, where: str, leaf: Any) -> InputError:
-    """The error about an argument that has no derivative because it is of integers or truth values."""
+    """Return the error about an argument without a derivative because it holds integers or truth values."""
     plain = type(leaf) in (int, bool)
     error = InputError(
         f"{call}: {where} must be real or complex floating point, got {describe(leaf)}"
@@ -204,7 +204,7 @@ def of_integers(call: str, where: str, leaf: Any) -> InputError:
 
 
 def _remedy(call: str, kind: type) -> str:
-    """What to do about an argument of another library's class, of the user's, or of Python's."""
+    """Return advice for an argument of another library's class, of a user's class, or of a Python class."""
     if is_dataclass(kind):
         return f"Make its class a container: put @register_dataclass above @dataclass of {kind.__name__}."
     if hasattr(kind, "__array__"):
@@ -222,7 +222,7 @@ def _remedy(call: str, kind: type) -> str:
 
 
 def told(value: Any) -> str:
-    """``value``, which a function returned, in a few words; of a tuple, a list or a dictionary the entries."""
+    """Describe ``value``, the result of a function, in a few words; a tuple, list or dictionary by its entries."""
     if type(value) not in (tuple, list, dict):
         return describe(value)
     parts = (
@@ -232,7 +232,7 @@ def told(value: Any) -> str:
 
 
 def split_aux(call: str, result: Any) -> tuple[Any, Any]:
-    """``(result, aux)`` of a function with ``has_aux=True``.
+    """Split the result of a function with ``has_aux=True`` into ``(result, aux)``.
 
     Raises:
         InputError: the function did not return a pair.
@@ -245,16 +245,16 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-#: The leaves of a result, its structure, and the places of leaves that were tracers.
+#: The leaves of a result, its structure, and the indices of leaves that were tracers.
 Stripped: TypeAlias = tuple[list[Any], tree.PyTreeSpec, list[int]]
 
 
 def strip(trace: Trace | None, result: PyTree) -> Stripped:
-    """The leaves of ``result``, the tracers of ``trace`` replaced by what they hold.
+    """Return the leaves of ``result`` with each tracer of ``trace`` replaced by the value inside it.
 
     Args:
-        trace: the run of a transform, which has finished; None where nothing was traced.
-        result: what came out of it besides its result proper.
+        trace: the finished run of a transform; None if nothing was traced.
+        result: an output of the run in addition to its main result.
     """
     leaves, spec = tree.flatten(result)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
@@ -264,7 +264,7 @@ def strip(trace: Trace | None, result: PyTree) -> Stripped:
 
 
 def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
-    """The result of ``strip``, as the caller's own, for a transform that was ``given`` these arguments."""
+    """Return the result of ``strip``, now owned by the caller, for a transform called with the arguments ``given``."""
     leaves, spec, places = stripped
     own(leaves)
     if inside() and places:
@@ -274,9 +274,9 @@ def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
 
 
 def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
-    """``results`` of a transform that was ``given`` these arguments, as the caller's own.
+    """Return ``results``, now owned by the caller, for a transform called with the arguments ``given``.
 
-    The results must come from a call, ``own_tree(fun(), given)``: an array that a variable holds too is copied.
+    Pass the results straight from a call, ``own_tree(fun(), given)``: an array that a variable also holds is copied.
     """
     leaves, spec = tree.flatten(results)
     del results
@@ -285,13 +285,13 @@ def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
 
 
 def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
-    """Gradients that are the caller's own: zeros where there is none, numbers for numbers. ``cts`` is changed.
+    """Return gradients that the caller owns: zeros for None, numbers for numbers. Changes ``cts`` in place.
 
     Args:
         cts: a cotangent per leaf, None for zero.
         leaves: the primals.
     """
-    if len(cts) == 1 and type(cts[0]) is np.float64:  # the commonest number, which nobody can write to
+    if len(cts) == 1 and type(cts[0]) is np.float64:  # the most frequent number, which is immutable
         return cts
     for i, leaf in enumerate(leaves):
         kind = type(cts[i])
@@ -300,22 +300,22 @@ def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
                 cts[i] = cts[i][()]  # a number where a number went in
         elif cts[i] is None:
             cts[i] = backend.zeros_like(leaf)
-        elif is_buffer(cts[i]):  # of a rule that runs a function of the user's, as implicit differentiation does
+        elif is_buffer(cts[i]):  # from a rule that runs a user's function, as implicit differentiation does
             cts[i] = twin(cts[i])
         elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
-            cts[i] = np.float64(cts[i])  # a Python float takes part in float32 arithmetic, its gradient is its own
+            cts[i] = np.float64(cts[i])  # a Python float joins float32 arithmetic, but its gradient is a float64
     return own(cts) if np.ndarray in map(type, cts) else cts
 
 
 def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:
-    """The leaves of ``given`` (tangents or cotangents), checked against the values they belong to.
+    """Return the leaves of ``given`` (tangents or cotangents), checked against the values that they belong to.
 
     Args:
         call: the public call, for messages.
         what: "tangent" or "cotangent".
         given: the tree that the caller passed.
-        leaves: the values, whose shapes and dtypes must be met; Python numbers are weak.
-        spec: their structure, which must be met.
+        leaves: the values, whose shapes and dtypes ``given`` must have; Python numbers are weakly typed.
+        spec: the structure of the values, which ``given`` must have.
 
     Raises:
         InputError: another structure or dtype (a ``TypeError``).
@@ -333,13 +333,13 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
             f"expected {tree.drawn(spec)}, with * for each array. {remedy}"
         )
 
-    def path(number: int) -> str:  # for errors only: it takes longer than all else here
+    def path(number: int) -> str:  # only errors call it: it takes longer than the rest of this function
         return tree.flatten_with_path(given)[0][number]
 
     results: list[Any] = []
     for number, (t, leaf) in enumerate(zip(found, leaves, strict=True)):
         if type(t) is type(leaf) is np.ndarray and t.dtype is leaf.dtype and t.shape == leaf.shape and is_plain(t):
-            results.append(t)  # the commonest
+            results.append(t)  # the most frequent case
             continue
         check_leaf(call, t, lambda number=number: f"the {what} at {path(number) or 'the root'}")
         shape, dtype = backend.shape_of(leaf), backend.dtype_of(leaf)
@@ -350,7 +350,7 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
                 f"{list(shape)}. A {what} has the shape of its value."
             )
         if not backend.is_inexact(leaf):
-            results.append(None)  # float0, or anything: no derivative flows here
+            results.append(None)  # whatever was passed, float0 or not: no derivative flows here
             continue
         xp = backend.library_of(leaf)
         if (type(t) in (int, float) and dtype.kind == "f") or (type(t) is complex and dtype.kind == "c"):
@@ -361,7 +361,7 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
                 f"Convert it with .astype({str(dtype)!r})."
             )
         if xp is not np and backend.namespace_of(t) is np:
-            t = xp.asarray(t, dtype)  # it may come out again as it went in
+            t = xp.asarray(t, dtype)  # the result may be this tangent or cotangent itself
         results.append(t)
     return results
 

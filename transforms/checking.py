@@ -1,6 +1,6 @@
-"""``check_grads``: derivatives against numerical ones, for the tests of one's own functions and rules.
+"""``check_grads``: compares derivatives with numerical ones, for the tests of your own functions and rules.
 
-What is checked is a function, cut down to the leaves that can be differentiated, in float64.
+The check works on a function of the differentiable leaves alone, in float64.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Leaves: TypeAlias = list[Any]
 
 
 class Problem:
-    """A call ``fun(*args, **kwargs)`` as a function of the floating leaves among its arguments.
+    """The call ``fun(*args, **kwargs)`` as a function of the floating leaves among its arguments.
 
     Args:
         fun: the function.
-        args: its positional arguments; JAX arrays among them are taken as NumPy ones.
+        args: its positional arguments; JAX arrays among them are converted to NumPy arrays.
         kwargs: its keyword arguments, not differentiated.
         argnums: the positions to differentiate, None for all.
-        has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is left out.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is ignored.
         call: the public call, for messages.
 
     Attributes:
         point: the leaves, in double precision.
-        paths: what each is called.
-        result_paths: the same for the floating leaves of the result.
-        value: those leaves of the result, as plain NumPy computes them.
+        paths: a name for each leaf.
+        result_paths: a name for each floating leaf of the result.
+        value: the floating leaves of the result, as plain NumPy computes them.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Problem:
             )
 
     def __call__(self, *leaves: Any) -> Leaves:
-        """The floating leaves of the result for other values of the leaves."""
+        """Return the floating leaves of the result for other values of the leaves."""
         return [leaf for leaf in tree.leaves(self._call(leaves)) if _floating(leaf)]
 
     def _call(self, leaves: Sequence[Any]) -> Any:
@@ -103,7 +103,7 @@ class Problem:
 
 
 def random_like(rng: np.random.Generator, x: Any) -> Any:
-    """Random numbers of the shape of ``x`` and of its scale, none of them small."""
+    """Return random numbers of the shape and the scale of ``x``, none of them small."""
     shape = np.shape(x)
     scale = float(np.sqrt(np.mean(np.abs(x) ** 2))) if np.size(x) else 1.0
     size = rng.uniform(0.5, 1.0, shape) * (scale if np.isfinite(scale) and scale else 1.0)
@@ -127,12 +127,12 @@ def _floating(leaf: Any) -> bool:
     return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
 
 
-#: Relative to the largest entry of a derivative, by the coarsest dtype among arguments and results.
+#: Tolerance relative to the largest entry of a derivative, by the bytes of the coarsest dtype of arguments and results.
 _TOLERANCES = {2: 3e-2, 4: 2e-4, 8: 1e-7}
-_UNSURE = 1e-2  # a measurement that may be off by so much, relatively, says nothing
-_SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
+_UNSURE = 1e-2  # relative error above which a measurement says nothing
+_SAFETY = 10.0  # factor by which the referee's error may exceed its estimate
 
-#: What is said of a derivative, and what to do.
+#: Verdicts about a derivative: what the message says, and its advice.
 _WRONG = (
     "is wrong at {}",
     "Look for a wrong rule, a value cut off by stop_gradient, or state that the function keeps.",
@@ -155,26 +155,26 @@ def check_grads(
 ) -> None:
     """Check the derivatives of ``fun`` at ``args`` against numerical ones, in every order and mix of modes.
 
-    Numerical derivatives are complex steps where the function is analytic and takes complex numbers, else extrapolated
-    central differences with an error estimate; both use values of the function only. Second order means
-    the same check of the first derivatives as functions: forward over reverse, reverse over forward, ...
+    Numerical derivatives are complex steps if the function is analytic and takes complex numbers, else extrapolated
+    central differences with an error estimate; both use values of the function only. Second order repeats
+    the check for the first derivatives as functions: forward over reverse, reverse over forward, ...
 
     Args:
-        fun: a function of arrays or pytrees, returning such.
-        args: its positional arguments. Integers, and leaves that are no arrays, are constants.
-        order: up to which order.
+        fun: a function of arrays or pytrees, returning an array or a pytree.
+        args: its positional arguments. Integers, and leaves that are not arrays, are constants.
+        order: the highest order to check.
         modes: "fwd", "rev", or both.
-        atol: the absolute error allowed; by default that of ``rtol`` for numbers around 1.
+        atol: the absolute error allowed; by default the number used for ``rtol``.
         rtol: the error allowed relative to the largest entry of a derivative; by default 1e-7 in double,
-            2e-4 in single and 3e-2 in half precision. The estimated error of the numerical derivative is allowed
-                besides.
-        seed: of the random directions.
+            2e-4 in single and 3e-2 in half precision. Ten times the estimated error of the numerical derivative
+            is allowed in addition.
+        seed: the seed of the random directions.
 
     Raises:
         GradientCheckError: an ``AssertionError`` that says which order and mode is wrong, where (key path
             and index), by how much, and both values; or that the function returns different values for the same
             arguments; or that it has a kink there.
-        TypeError: ``args`` is no tuple or list, nothing to differentiate, an unknown mode.
+        TypeError: ``args`` is not a tuple or list, nothing to differentiate, an unknown mode.
 
     Example:
         >>> import numpy as np
@@ -206,7 +206,7 @@ def check_grads(
 
 
 class _Derivative(NamedTuple):
-    """A function of flat leaves, and how it came from the user's."""
+    """Function of flat leaves, and the modes by which it was derived from the user's function."""
 
     name: str
     fun: Callable[..., Leaves]
@@ -223,7 +223,7 @@ class _Derivative(NamedTuple):
 
 
 def _precision(leaves: Leaves) -> int:
-    """Bytes of the coarsest real part among floating leaves."""
+    """Return the bytes of the coarsest real part among floating leaves."""
     kinds = [backend.dtype_of(x) for x in leaves if backend.is_value(x) and backend.is_inexact(x)]
     return min([k.itemsize // (2 if k.kind == "c" else 1) for k in kinds], default=8)
 
@@ -240,7 +240,7 @@ def _check_repeatable(problem: Problem) -> None:
 def _check(
     d: _Derivative, order: int, modes: tuple[str, ...], rng: np.random.Generator, rtol: float, atol: float
 ) -> None:
-    """Check the derivatives of ``d.fun``, then those of its derivatives."""
+    """Check the derivatives of ``d.fun``, then the derivatives of these derivatives."""
     directions = [random_like(rng, x) for x in d.point]
     cts = [random_like(rng, np.ones_like(y)) for y in d.value]
     measured: Measured | None = None
@@ -254,7 +254,7 @@ def _check(
 
 
 def _check_forward(d: _Derivative, directions: Leaves, rtol: float, atol: float) -> tuple[_Derivative, Measured]:
-    """Tangents of all entries of the result at once; what was measured too."""
+    """Check tangents of all entries of the result at once; return the derivative and its measurement."""
 
     def pushed(*leaves: Any) -> Leaves:
         return list(jvp(lambda *xs: d.fun(*xs), tuple(leaves), tuple(directions))[1])
@@ -282,9 +282,9 @@ def _check_forward(d: _Derivative, directions: Leaves, rtol: float, atol: float)
 def _check_reverse(
     d: _Derivative, directions: Leaves, cts: Leaves, rtol: float, atol: float, whole: Measured | None
 ) -> _Derivative:
-    """Cotangents, leaf by leaf, along random directions; entry by entry where they are wrong.
+    """Check cotangents, leaf by leaf, along random directions, and entry by entry if they are wrong.
 
-    What was measured for the ``whole`` direction, and for all leaves but one, need not be measured for that one.
+    The last leaf needs no measurement of its own if the ``whole`` direction and all other leaves were measured.
     """
 
     def pulled(*leaves: Any) -> Leaves:
@@ -322,20 +322,20 @@ def _check_reverse(
 
 
 def _agrees(measured: Estimate, products: Any, rtol: float, atol: float) -> bool:
-    """Whether products add up to what was measured for their sum, and that is known well enough."""
+    """Whether ``products`` add up to the measured sum, and the measurement is accurate enough."""
     allowed = atol + rtol * max(float(np.sum(np.abs(products))), float(abs(measured.value)))
     off = abs(np.real(np.sum(products)) - measured.value)
     return bool(measured.error <= SURE * allowed and off <= allowed)
 
 
 def _off(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[float, Measured]:
-    """How far the cotangent of leaf ``i`` is from what is measured along a direction."""
+    """Return how far the cotangent of leaf ``i`` is off the measurement along a direction, and the measurement."""
     measured = referee.first(along)
     return float(np.abs(np.real(np.sum(np.multiply(ct, along[i]))) - measured.value[0])), measured
 
 
 def _worst(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[tuple[int, ...], Leaves]:
-    """The entry of leaf ``i`` that is wrong, found by halving, and the direction along it alone."""
+    """Find the wrong entry of leaf ``i`` by halving, and return its index and the direction along it alone."""
     shape = np.shape(along[i])
     places = np.arange(np.size(along[i]))
 
@@ -366,9 +366,9 @@ def _refuse(
 
 
 def _entries(leaves: Leaves, real: bool) -> np.ndarray:
-    """All entries of the leaves in a row; imaginary parts behind real ones unless all is real.
+    """Return all entries of the leaves in a row; without ``real``, imaginary parts follow the real parts.
 
-    A complex step makes real things complex: what ``real`` says is how they are meant.
+    A complex step makes real entries complex: ``real`` says that they represent real numbers.
     """
     parts: list[Any] = []
     for leaf in leaves:
@@ -380,7 +380,7 @@ def _entries(leaves: Leaves, real: bool) -> np.ndarray:
 
 
 def _place(number: int, leaves: Leaves, paths: list[str]) -> str:
-    """The key path and the index of an entry in a row of all."""
+    """Return the key path and the index of an entry, given its number in a row of all entries."""
     for leaf, path in zip(leaves, paths, strict=True):
         size = int(np.size(leaf)) * (2 if np.iscomplexobj(leaf) else 1)
         if number < size:

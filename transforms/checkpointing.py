@@ -1,4 +1,4 @@
-"""Memory for time: ``checkpoint`` and ``checkpoint_chain``, which run again what they do not keep."""
+"""Less memory for more time: ``checkpoint`` and ``checkpoint_chain`` recompute the values that they do not save."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["checkpoint", "checkpoint_chain", "checkpoint_name"]
 
 
 def parts_of(x: Any) -> tuple[Any, ...]:
-    """The functions that a callable is made of.
+    """Return the functions that a callable is made of.
 
     Example:
         >>> parts_of(functools.partial(max, 1)), parts_of(toolz.compose(abs, len)), parts_of(abs)
@@ -49,7 +49,7 @@ def parts_of(x: Any) -> tuple[Any, ...]:
 
 
 def made_of(x: Any, functions: Sequence[Any]) -> Any:
-    """The callable that is to ``functions`` what ``x`` is to ``parts_of(x)``."""
+    """Rebuild the callable ``x`` with ``functions`` in place of ``parts_of(x)``."""
     if type(x) is MethodType:
         return MethodType(functions[0], x.__self__)
     if type(x) is Compose:
@@ -60,7 +60,7 @@ def made_of(x: Any, functions: Sequence[Any]) -> Any:
 
 
 def is_filled(cell: CellType) -> bool:
-    """Whether a variable that is closed over has a value already."""
+    """Whether a closed-over variable has a value already."""
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
@@ -69,13 +69,13 @@ def is_filled(cell: CellType) -> bool:
 
 
 def frozen(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun`` with its closed-over variables, and those of the functions it closes over, as they are now.
+    """Return ``fun`` with its closed-over variables, and those of the functions it closes over, as they are now.
 
-    ``for w in weights: h = checkpoint(lambda h: h @ w)(h)`` makes functions that all read one variable. When they run
-    again in the backward pass, it has moved on.
+    ``for w in weights: h = checkpoint(lambda h: h @ w)(h)`` makes functions that all read one variable. When the
+    backward pass runs the functions again, the variable has changed.
 
-    Functions are looked for in partials, toolz's compositions and curries, methods and transformed
-    functions too. Global variables, the insides of objects, and variables that one of the functions sets
+    Functions inside partials, toolz's compositions and curries, methods and transformed functions are
+    included. Global variables, the insides of objects, and variables that one of the functions sets
     (``nonlocal``) stay shared.
 
     Example:
@@ -95,7 +95,7 @@ def frozen(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _collect(x: Any, found: dict[int, FunctionType]) -> None:
-    """All functions with closed-over variables that ``x`` is made of or closes over."""
+    """Add to ``found`` all functions with closed-over variables that ``x`` is made of or closes over."""
     if type(x) is not FunctionType:
         for part in parts_of(x):
             _collect(part, found)
@@ -107,13 +107,13 @@ def _collect(x: Any, found: dict[int, FunctionType]) -> None:
 
 
 def _written(fun: FunctionType) -> list[CellType]:
-    """Variables that ``fun`` itself sets: these it goes on sharing with everybody."""
+    """Return the variables that ``fun`` itself sets; a copy of ``fun`` shares them with all other functions."""
     stores = variables_set(fun.__code__)
     return [cell for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True) if name in stores]
 
 
 def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
-    """``x`` with copies of its functions and of their variables; ``done`` and ``cells`` are those made so far."""
+    """Return ``x`` with copies of its functions and variables; ``done`` and ``cells`` are the copies made so far."""
     if isinstance(x, Tracer):  # the program may write to it
         return twin_in_memory(x)
     if type(x) is not FunctionType:
@@ -129,7 +129,7 @@ def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
     own = tuple([cells[id(cell)] for cell in x.__closure__])
     copy = done[id(x)] = FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, own)
     copy.__kwdefaults__, copy.__qualname__, copy.__dict__ = x.__kwdefaults__, x.__qualname__, x.__dict__
-    for cell in new:  # they may hold ``x`` itself
+    for cell in new:  # a variable may hold ``x`` itself
         if is_filled(cell):
             cells[id(cell)].cell_contents = _copy(cell.cell_contents, done, cells)
     return copy
@@ -138,14 +138,14 @@ def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: How many states a chain of unknown length keeps when nobody says.
+#: Default number of states that a chain of unknown length keeps.
 _ONLINE = 32
 
 _named = linear(NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, batch="leading")
 
 
 def checkpoint_name(x: PyTree, name: str) -> PyTree:
-    """``x`` itself, under a name by which a policy of ``checkpoint`` can save it.
+    """Return ``x``, under a name by which a policy of ``checkpoint`` can save it.
 
     Args:
         x: an array or a pytree.
@@ -188,23 +188,23 @@ def checkpoint(
 ) -> Any:
     """Compute ``fun`` but save only its arguments: the backward pass runs ``fun`` again.
 
-    Values and derivatives are those of ``fun``, to the last bit. Values that ``fun`` closes over are differentiated as
+    Values and derivatives equal those of ``fun`` bit for bit. Values that ``fun`` closes over are differentiated as
     usual. ``fun`` must do the same in the second run: it must not draw random numbers.
 
     Args:
         fun: any function; left out in ``@checkpoint(policy=...)``.
-        policy: which results inside to save nevertheless, see ``checkpoint_policies``; None saves none.
+        policy: which results inside ``fun`` to save nevertheless, see ``checkpoint_policies``; None saves none.
             It is a function ``policy(operation, params, result) -> bool``.
         static_argnums: positions of arguments that must not be differentiated or batched.
 
     Returns:
         A function of the same arguments. It saves memory in reverse mode: in ``grad``, ``vjp``,
-        ``jacrev``, in forward mode over those, and under ``vmap``. ``linearize`` saves the values inside all the same,
-        and so does the outer of two nested reverse modes when the inner one runs ``fun`` again.
+        ``jacrev``, in forward mode over those, and under ``vmap``. ``linearize`` still saves the values inside
+        ``fun``, and so does the outer of two nested reverse modes when the inner one runs ``fun`` again.
 
     Raises:
-        TypeError: not callable; a static argument that is traced; when called, what ``fun`` raises.
-        RuntimeError: ``ReplayError`` in the backward pass, when ``fun`` does something else than before.
+        TypeError: ``fun`` is not callable; a static argument is traced. A call also raises what ``fun`` raises.
+        RuntimeError: ``ReplayError`` in the backward pass, if the second run of ``fun`` differs from the first.
 
     Example:
         >>> import numpy as np
@@ -240,7 +240,7 @@ def _positions(argnums: Any) -> tuple[int, ...]:
 
 
 def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``checkpoint`` does when it is called."""
+    """Run a call of ``checkpoint(fun)``."""
     policy, static = options
     for i in static:
         if not -len(args) <= i < len(args):
@@ -280,9 +280,9 @@ def checkpoint_chain(
     args: tuple[Any, ...] = (),
     store: str | os.PathLike[str] | None = None,
 ) -> PyTree:
-    """Run ``carry = step(carry, x)`` over ``xs`` and keep few carries; reverse mode computes the others again.
+    """Run ``carry = step(carry, x)`` over ``xs`` and keep few carries; reverse mode recomputes the others.
 
-    Values are those of the loop, and so are derivatives, to the last bit, with respect to ``init``, ``xs``, ``args``
+    Values equal those of the loop bit for bit, and so do derivatives with respect to ``init``, ``xs``, ``args``
     and the values that the steps close over. With ``budget`` carries kept, ``binomial(budget + 1 + r, r)`` steps need
     at most ``r`` repeats of any step.
 
@@ -290,23 +290,23 @@ def checkpoint_chain(
         step: ``step(carry, x, *args) -> carry``, without ``x`` when ``xs`` is None; or a list of such
             functions, one for each step, whose carries may differ in structure.
         init: the first carry, a pytree.
-        xs: an array or a pytree of arrays, along whose first axes the steps go; or an iterable of anything else: a
-            range, or a generator, whose length need not be known.
+        xs: an array or a pytree of arrays, whose first axes the steps go along; or an iterable of other items: a
+            range, or a generator, whose length may be unknown.
         budget: how many carries besides the first may be kept at a time. By default the smallest number with which no
-            step is repeated more than twice; 32 where the length is unknown.
-        length: the number of steps, where neither ``xs`` nor ``step`` tells it.
+            step is repeated more than twice; 32 if the length is unknown.
+        length: the number of steps, if neither ``xs`` nor ``step`` tells it.
         args: more arguments of every step.
-        store: a folder for the carries that are kept, in place of memory. They lie in a file without a name, so
-            nothing is left there even if the process is killed.
+        store: a folder for the kept carries, in place of memory. An unnamed file holds the carries, so nothing is left
+            in the folder even if the process is killed.
 
     Returns:
         The last carry.
 
     Raises:
-        TypeError: ``step`` not callable, a length that nothing tells.
+        TypeError: ``step`` is not callable, or nothing tells the length.
         ValueError: lengths that disagree, a negative ``budget``.
         OSError: a carry cannot be written to ``store``.
-        RuntimeError: ``ReplayError`` in the backward pass, when a step does something else than before.
+        RuntimeError: ``ReplayError`` in the backward pass, if the second run of a step differs from the first.
 
     Example:
         >>> import numpy as np
@@ -346,7 +346,7 @@ def checkpoint_chain(
 
 
 def _taking(chain: Chain, coming: Iterator[Any], given: list[Any], kept: list[Any]) -> Callable[[], bool]:
-    """A function that takes the next item, and says whether there is one."""
+    """Return a function that takes the next item, and returns whether there was one."""
 
     def more() -> bool:
         given.extend(itertools.islice(coming, 1))
@@ -357,7 +357,7 @@ def _taking(chain: Chain, coming: Iterator[Any], given: list[Any], kept: list[An
 
 
 class _Rows(Sequence[Any]):
-    """The rows of the arrays in a tree, each taken when it is asked for."""
+    """Rows of the arrays in a tree, each read when it is requested."""
 
     def __init__(self, leaves: list[Any], spec: tree.PyTreeSpec, count: int) -> None:
         self._leaves, self._spec, self._count = leaves, spec, count
@@ -369,12 +369,12 @@ class _Rows(Sequence[Any]):
         return tree.unflatten(self._spec, [getitem(leaf, i) for leaf in self._leaves])
 
     def twin(self) -> _Rows:
-        """The same rows when the program has written to the arrays."""
+        """Return the same rows, which later writes to the arrays do not change."""
         return _Rows(_twins(self._leaves), self._spec, self._count)
 
 
 def _kept(given: Sequence[Any]) -> Sequence[Any]:
-    """Items for another run, when the program has written to them."""
+    """Return the items for another run, which writes to the items in the meantime do not change."""
     if isinstance(given, _Rows):
         return given.twin()
     return given if type(given) is range else list(map(_twins, given))
@@ -383,7 +383,7 @@ def _kept(given: Sequence[Any]) -> Sequence[Any]:
 def _stepping(
     functions: list[Any], given: Sequence[Any], kept: Sequence[Any], args: tuple[Any, ...]
 ) -> Callable[..., Any]:
-    """The step of a chain: one function or one for each step, whose items are ``kept`` for another run."""
+    """Return the step of a chain, made of one function or one for each step. Another run gets the items ``kept``."""
     again_functions, again_args = [frozen(one) for one in functions], _twins(args)
 
     def one_step(i: int, carry: Any, again: bool) -> Any:
@@ -396,13 +396,13 @@ def _stepping(
 
 
 def _twins(values: Any) -> Any:
-    """``values``, a tree, as they are now: what the program writes to them is not seen."""
+    """Return ``values``, a tree, as they are now: later writes to them do not change the result."""
     leaves, spec = tree.flatten(values)
     return tree.unflatten(spec, map(twin_in_memory, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
 
 
 def _length(**said: int | None) -> int | None:
-    """The number of steps, None where nothing tells it."""
+    """Return the number of steps, or None if nothing tells it."""
     found = {name: operator.index(n) for name, n in said.items() if n is not None}
     if len(set(found.values())) > 1 or min(found.values(), default=0) < 0:
         listed = ", ".join(f"{n} by {name}" for name, n in found.items())
@@ -411,7 +411,7 @@ def _length(**said: int | None) -> int | None:
 
 
 def _items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
-    """What the steps get besides the carry: a sequence, or what it comes from one by one. Nothing without ``xs``."""
+    """Return the items of the steps as a sequence, or else as an iterator; both are None without ``xs``."""
     if xs is None:
         return None, None
     paths, leaves, spec = tree.flatten_with_path(xs)
@@ -439,7 +439,7 @@ def _items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
 
 
 def _first(more: Iterator[Any], count: int) -> list[Any]:
-    """The first ``count`` items."""
+    """Return the first ``count`` items."""
     items = list(itertools.islice(more, count))
     if len(items) < count:
         raise ShapeError(

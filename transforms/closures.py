@@ -1,4 +1,4 @@
-"""The values that a function closes over, taken out: a function of leaves alone, and the values it held."""
+"""Closed-over values made arguments: a function of leaves alone, and the values that the function closed over."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ R = TypeVar("R")
 
 
 class Hoisted:
-    """A run of ``fun`` at ``x`` as a function of the leaves of ``x`` and of ``held``.
+    """Recorded run of ``fun`` at ``x``, as a function of the leaves of ``x`` and of ``held``.
 
-    Evaluated near ``x`` it takes the way through Python that the run took, with the numbers that arrays had then: it is
-    evaluated again by pullbacks, and the program may write to its arrays in the meantime.
+    A call near ``x`` takes the branches that the run took and uses the numbers that arrays had then. Pullbacks call it
+    again later, and the program may have written to its arrays by then.
 
     Args:
         call: the public call, for messages.
         fun: a function of one tree.
-        x: where it is run.
-        steered: whether to refuse values for which the function would take another way.
-        lasting: whether it is evaluated when the program may have written to arrays; else it holds these themselves.
-        alone: whether a run around it need not remember what steered this one, which looks for other ways by itself.
+        x: the argument of the run.
+        steered: whether to refuse values for which the function would take other branches.
+        lasting: whether calls come after possible writes to arrays; if not, it holds the arrays themselves.
+        alone: whether outer runs need not record the decisions of this run, because it looks for other branches itself.
 
     Attributes:
         held: the tracers, and the arrays of other libraries, that the function closes over.
-        outs: the leaves of the result of that run.
+        outs: the leaves of the result of the run.
         out_spec: the structure of the result.
-        recording: the run.
+        recording: the recorded operations.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Hoisted:
         check_results(call, found)
         self.outs = [leaf._val if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
         self.recording = recording = trace.recording(found, trace.decisions if isinstance(trace, Steered) else None)
-        del trace  # it holds the same arrays
+        del trace  # the trace refers to the same arrays
         self.held: list[Any] = []
         slots: dict[Any, int] = {}
-        again: dict[int, int] = {}  # slots of what has one already
+        again: dict[int, int] = {}  # the first slot of a value, by each further slot of the value
         for slot, x in list(recording.constants.items()):
             if isinstance(x, Tracer) or backend.namespace_of(x) not in (None, np):
                 del recording.constants[slot]
@@ -83,36 +83,36 @@ class Hoisted:
             recording_apart(recording)
 
     def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
-        """The function at ``x``, a tree like the first, with other values in place of those that it held."""
+        """Evaluate the function at ``x``, a tree like the first one, with ``held`` in place of the held values."""
         return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *held))
 
 
 class Ways:
-    """``fun`` as a function of the leaves of ``x`` and of ``held``, whichever way through Python it takes.
+    """``fun`` as a function of the leaves of ``x`` and of ``held``, whichever branches it takes.
 
-    It is recorded once for each way. New ways are found only in ``solved``, where ``fun`` can still be run.
+    ``fun`` is recorded once for each way through its branches. Only ``solved``, which can run ``fun``, finds new ways.
 
     Args:
         call: the public call, for messages.
         fun: a function of one tree.
-        x: where it is run first.
+        x: the argument of the first run.
 
     Attributes:
-        held: what the function closes over on all ways that are known.
+        held: the values that ``fun`` closes over on all known ways.
     """
 
     def __init__(self, call: str, fun: Callable[[Any], Any], x: PyTree) -> None:
         self.call, self.fun = call, fun
         self.held: list[Any] = []
-        self._known: list[tuple[Hoisted, int]] = []  # the one that was taken last first; where its own held ones begin
+        self._known: list[tuple[Hoisted, int]] = []  # latest taken first, with the index in ``held`` of its first value
         self._finds = False
         self._find(x)
 
     def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
-        """The function at ``x`` with other values in place of those that it held.
+        """Evaluate the function at ``x``, with ``held`` in place of the held values.
 
         Raises:
-            BranchError: it takes a way that is not known. In ``solved`` it is, the next time.
+            BranchError: the function takes an unknown way. In ``solved`` the next call knows this way.
         """
         for number, way in enumerate(self._known):
             try:
@@ -136,7 +136,7 @@ class Ways:
         self.held += way.held
 
     def _along(self, way: tuple[Hoisted, int], x: PyTree, held: Sequence[Any]) -> PyTree:
-        """The function along a way that was perhaps found after ``held`` was: then by numbers, if nothing is traced."""
+        """Evaluate the function along ``way``. If ``way`` is newer than ``held``, its own held values are constants."""
         hoisted, first = way
         given = held[first : first + len(hoisted.held)]
         if len(given) < len(hoisted.held):
@@ -146,12 +146,12 @@ class Ways:
         return hoisted(x, given)
 
 
-#: How many ways a function may take.
+#: Largest number of ways that a function may take.
 _MANY = 1000
 
 
 def solved(ways: Sequence[Ways], solve: Callable[[], R]) -> R:
-    """``solve()``, once more where functions in it took ways on which they close over further values."""
+    """Return ``solve()``; call it again if functions in it took ways on which they close over further values."""
     before = [ways._finds for ways in ways]
     while True:
         known = [len(one.held) for one in ways]
@@ -171,7 +171,7 @@ def solved(ways: Sequence[Ways], solve: Callable[[], R]) -> R:
 
 
 class Steered(GraphTrace):
-    """A run that remembers by which answers Python was steered."""
+    """Run that records the answers by which Python took its branches."""
 
     __slots__ = ("decisions",)
 
@@ -180,19 +180,19 @@ class Steered(GraphTrace):
         self.decisions: dict[int, Any] = {}
 
     def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Remember the answer."""
+        """Record the answer."""
         remember(self.decisions, tracer.slot, answer)
 
 
 class Alone(Steered):
-    """One whose answers are asked again wherever it is repeated, and that need not be remembered further out."""
+    """Run whose decisions are made again wherever it is repeated, so that outer runs need not record them."""
 
     __slots__ = ()
     asks_again = True
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:
-    """``fun`` of whole batches, or where it does not take them of one example after the other."""
+    """Call ``fun`` on whole batches; if ``fun`` does not take them, on one example after the other."""
     try:
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
@@ -204,7 +204,7 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
 
 
 def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any] | None:
-    """``fun`` of each example of the innermost ``vmap`` among ``leaves`` in turn; None where there is none."""
+    """Call ``fun`` on each example of the innermost ``vmap`` of ``leaves`` in turn; return None without a ``vmap``."""
     traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
     if not traces:
         return None
@@ -219,7 +219,7 @@ def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]
 
 
 def _joined(parts: Sequence[Any], within: BatchTrace) -> Any:
-    """The results of all examples as one; what is no array, in a list."""
+    """Return the results of all examples as one array, or as a list if they are not arrays."""
     if all(isinstance(part, Tracer) or backend.is_value(part) for part in parts):
         return tracer_of(fnp.stack(parts), within)
     return list(parts)

@@ -1,4 +1,4 @@
-"""Collectives: what an example inside ``vmap(f, axis_name=...)`` can learn from the others."""
+"""Collectives: operations across the examples inside ``vmap(f, axis_name=...)``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _axis(call: str, name: Any) -> BatchTrace:
 
 
 def axis_index(axis_name: Any) -> Array:
-    """The number of the example along the axis ``axis_name``, from 0.
+    """Return the index of the example along the axis ``axis_name``, from 0.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -46,7 +46,7 @@ def axis_index(axis_name: Any) -> Array:
 
 
 def all_gather(x: PyTree, axis_name: Any, axis: int = 0) -> PyTree:
-    """The values of ``x`` in all examples along the axis ``axis_name``, stacked at ``axis`` (non-negative).
+    """Stack the values of ``x`` in all examples along the axis ``axis_name``, at ``axis`` (non-negative).
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -67,7 +67,7 @@ def _gather(x: Any, over: BatchTrace) -> Any:
 
 
 def psum(x: PyTree, axis_name: Any) -> PyTree:
-    """The sum of ``x`` over all examples along the axis ``axis_name``, leaf by leaf.
+    """Sum ``x`` over all examples along the axis ``axis_name``, leaf by leaf.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -83,7 +83,7 @@ def psum(x: PyTree, axis_name: Any) -> PyTree:
 
 
 def pmean(x: PyTree, axis_name: Any) -> PyTree:
-    """The mean of ``x`` over all examples along the axis ``axis_name``, leaf by leaf.
+    """Average ``x`` over all examples along the axis ``axis_name``, leaf by leaf.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -99,7 +99,7 @@ def pmean(x: PyTree, axis_name: Any) -> PyTree:
 
 
 def pmax(x: PyTree, axis_name: Any) -> PyTree:
-    """The maximum of ``x`` over all examples along the axis ``axis_name``, leaf by leaf; ties share the derivative.
+    """Return the maximum of ``x`` over all examples along ``axis_name``, leaf by leaf; ties share the derivative.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.
@@ -115,7 +115,7 @@ def pmax(x: PyTree, axis_name: Any) -> PyTree:
 
 
 def pmin(x: PyTree, axis_name: Any) -> PyTree:
-    """The minimum of ``x`` over all examples along the axis ``axis_name``, leaf by leaf; ties share the derivative.
+    """Return the minimum of ``x`` over all examples along ``axis_name``, leaf by leaf; ties share the derivative.
 
     Raises:
         NameError: no enclosing ``vmap`` has this axis name.

@@ -1,6 +1,6 @@
-"""Own derivative rules: ``custom_vjp`` and ``custom_jvp``, also both on one function.
+"""Custom derivative rules: ``custom_vjp`` and ``custom_jvp``, also both on one function.
 
-A call has trees and anything else outside, flat lists of arrays inside.
+A call takes trees and any other values; its rules work on flat lists of arrays.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 class _Like(NamedTuple):
-    """What is known of a value without holding it."""
+    """Facts about a value, without the value itself."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -39,12 +39,12 @@ class _Like(NamedTuple):
 
 
 class CustomCall:
-    """One call: its arguments taken apart, and the rules on flat lists of array leaves.
+    """One call: its arguments split up, and its rules as functions of flat lists of array leaves.
 
-    The rules live as long as the tape does, so they hold shapes and dtypes of the arguments, not the arrays.
+    The rules live as long as the tape, so they hold shapes and dtypes of the arguments, not the arrays.
 
     Attributes:
-        out_spec: the structure of the result, known once function or rule has run.
+        out_spec: the structure of the result, known once the function or a rule has run.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class CustomCall:
         self.out_spec: Any = None
 
     def leaves(self) -> list[Any]:
-        """The array leaves of the differentiable arguments; handed out once and then forgotten."""
+        """Return the array leaves of the differentiable arguments, once; the call keeps no reference to them."""
         found, self._leaves = self._leaves, None
         return found or []
 
     def rules(self) -> CustomRules:
-        """The rules in the flat form that the primitive takes."""
+        """Return the rules in the flat form that the primitive takes."""
         return CustomRules(
             self.name,
             self.run,
@@ -86,19 +86,19 @@ class CustomCall:
         )
 
     def run(self, *leaves: Any) -> list[Any]:
-        """The function."""
+        """Run the function."""
         given = _Given(leaves)
         return self.results(given, self.called("function", self.fun, *self.whole(given.views)))
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """The forward half of the pullback."""
+        """Run the forward half of the VJP rule."""
         given = _Given(leaves)
         pair = self.called("fwd rule", self.vjp[0], *self.whole(given.views))  # type: ignore[index]
         out, residuals = self.pair("fwd", "residuals", pair)
         return self.results(given, out), tree.map(_read_only, residuals)
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        """The backward half."""
+        """Run the backward half of the VJP rule."""
         ct = tree.unflatten(self.out_spec, [_read_only(c) for c in cts])
         pulled = self.called("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
@@ -116,7 +116,7 @@ class CustomCall:
         return [ct for ct, like in zip(found, self.likes, strict=True) if like is not None]
 
     def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The tangent rule."""
+        """Run the JVP rule."""
         given, moving = _Given(leaves), _Given(tangents)
         args = (self.filled(given.views), self.filled(moving.views))
         out, tangent = self.pair("jvp", "tangent", self.called("jvp rule", self.jvp, *self.static.values(), *args))
@@ -127,7 +127,7 @@ class CustomCall:
         return outs, [moving.original(t) for t in pushed]
 
     def pair(self, rule: str, second: str, found: Any) -> Any:
-        """The result of a rule, if it is a pair."""
+        """Check that the result of a rule is a pair, and return it."""
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise InputError(
                 f"{self.name}: the {rule} rule must return a pair (result, {second}), got {describe(found)}. "
@@ -136,7 +136,7 @@ class CustomCall:
         return found
 
     def called(self, what: str, rule: Any, *args: Any) -> Any:
-        """The result of the function or a rule, with what goes wrong in it told in its own words."""
+        """Call the function or a rule; explain an error about a read-only array or an escaped tracer."""
         try:
             return rule(*args)
         except ValueError as error:
@@ -153,21 +153,21 @@ class CustomCall:
             ) from error
 
     def filled(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """The differentiable arguments with these array leaves."""
+        """Return the differentiable arguments with these array leaves."""
         rest = iter(leaves)
         flat = [next(rest) if like else leaf for leaf, like in zip(self.others, self.likes, strict=True)]
         args: tuple[Any, ...] = tree.unflatten(self.spec, flat)
         return args
 
     def whole(self, leaves: Sequence[Any]) -> list[Any]:
-        """All arguments, in the function's order."""
+        """Return all arguments, in the function's order."""
         args = list(self.filled(leaves))
         for i, arg in self.static.items():
             args.insert(i, arg)
         return args
 
     def results(self, given: _Given, out: PyTree) -> list[Any]:
-        """The leaves of a result, whose structure is remembered."""
+        """Return the leaves of a result, and remember its structure."""
         flat, self.out_spec = tree.flatten(out)
         for leaf in flat:
             if not _is_array(leaf):
@@ -178,14 +178,14 @@ class CustomCall:
         return [given.original(leaf) for leaf in flat]
 
     def matched(self, rule: str, where: str, given: PyTree, places: PyTree, likes: Sequence[_Like | None]) -> list[Any]:
-        """A (co)tangent that a rule gave, leaf by leaf, None for zero.
+        """Split the (co)tangent that a rule returned into leaves, None for zero.
 
         Args:
             rule: which rule, for messages.
             where: what the (co)tangent belongs to, for messages.
-            given: the tree the rule gave; None may stand for any part of it.
-            places: a tree like the value it belongs to, with a number for each leaf.
-            likes: by these numbers what is known of the value.
+            given: the tree that the rule returned; None may replace any part of it.
+            places: a tree like the value that the (co)tangent belongs to, with a number for each leaf.
+            likes: for each of these numbers, the facts known about the leaf of the value.
         """
         if given is None:
             return [None] * len(tree.leaves(places))
@@ -208,7 +208,7 @@ class CustomCall:
         return found
 
     def checked(self, rule: str, where: str, have: Any, like: _Like | None) -> Any:
-        """A (co)tangent of one leaf, in shape and dtype what it must be."""
+        """Check a (co)tangent of one leaf, and return it in the shape and dtype that it must have."""
         if like is None or not _is_array(have):
             problem = "something for" if like is None else "no array for"
             raise InputError(
@@ -221,7 +221,7 @@ class CustomCall:
                 f"{describe(have)}. Pass what the rule closes over as an argument of the function."
             )
         if not like.inexact:
-            return None  # an integer's is zero, whatever the rule says
+            return None  # the derivative of an integer is zero, whatever the rule says
         if backend.shape_of(have) != like.shape:
             raise ShapeError(
                 f"{self.name}: the {rule} rule gave the wrong shape for {where}, got {list(backend.shape_of(have))}, "
@@ -239,7 +239,7 @@ class CustomCall:
 
 
 class _Given:
-    """Arrays as function and rules see them: read-only, and what they hand through comes out as it went in."""
+    """Arrays as the function and the rules see them: read-only views, with a way back to the original arrays."""
 
     __slots__ = ("_originals", "views")
 
@@ -249,7 +249,7 @@ class _Given:
         self._originals = {id(view): leaf for view, leaf in pairs if view is not leaf}
 
     def original(self, x: Any) -> Any:
-        """``x``, or the array that it is the view of."""
+        """Return the array of which ``x`` is the view, or else ``x``."""
         return self._originals.get(id(x), x)
 
 
@@ -277,13 +277,13 @@ R = TypeVar("R")
 
 
 class CustomDerivative(Generic[P, R]):
-    """A function with derivative rules of its own. Made by ``custom_vjp`` or ``custom_jvp``.
+    """Function with custom derivative rules. ``custom_vjp`` or ``custom_jvp`` makes it.
 
-    Give it a pullback (``defvjp``), a tangent rule (``defjvp``, ``defjvps``), or both; a mode whose
-    rule is missing uses the transpose of the other, which must be linear in its (co)tangents. Under
-    ``vmap`` the rules are vectorised. JAX's own transforms follow the rules too.
+    Give it a VJP rule (``defvjp``), a JVP rule (``defjvp``, ``defjvps``), or both; a mode whose
+    rule is missing uses the transpose of the other rule, which must be linear in its (co)tangents. Under
+    ``vmap`` the rules are vectorised. JAX's transforms follow the rules too.
 
-    Function and rules see read-only views of NumPy arrays: one that writes into them raises. Values that
+    The function and the rules see read-only views of NumPy arrays: writing into a view raises. Values that
     are being transformed must come in as arguments, unless the transform is an outer one or ``vmap``: a
     derivative that enters by a closure is refused.
 
@@ -315,36 +315,36 @@ class CustomDerivative(Generic[P, R]):
         self._jvp: Callable[..., Any] | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Set the pullback.
+        """Set the VJP rule.
 
         Args:
             fwd: ``fwd(*args) -> (result, residuals)``, on all arguments as the function takes them;
-                residuals are any tree, also with leaves that are no arrays.
+                residuals are any tree, also with leaves that are not arrays.
             bwd: ``bwd(*nondiff, residuals, ct) -> tuple`` with a cotangent per differentiable argument,
-                None for zero, in place of a whole argument or of any part of it.
+                None for zero, in place of a whole argument or any part of an argument.
         """
         check_callable("defvjp", fwd)
         check_callable("defvjp", bwd)
         self._vjp = (fwd, bwd)
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the tangent rule; usable as a decorator.
+        """Set the JVP rule; usable as a decorator.
 
         Args:
             jvp: ``jvp(*nondiff, primals, tangents) -> (result, tangent)``, linear in the tangents; primals
-                and tangents are tuples over the differentiable arguments. The tangent of what is no
-                floating number is a float0 zero.
+                and tangents are tuples over the differentiable arguments. The tangent of a leaf that is not
+                floating point is a float0 zero.
         """
         check_callable("defjvp", jvp)
         self._jvp = jvp
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set a tangent rule per argument.
+        """Set one JVP rule per argument.
 
         Args:
-            jvps: ``rule(t, ans, *primals)`` gives the tangent that the tangent ``t`` of this argument
-                alone makes; None for zero.
+            jvps: ``rule(t, ans, *primals)`` returns the tangent of the result if only this argument has
+                a tangent, ``t``; None for zero.
         """
         if self._nondiff:
             raise InputError(
@@ -360,7 +360,7 @@ class CustomDerivative(Generic[P, R]):
         return name_of(self.fun)
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> CustomDerivative[P, R]:
-        """The same call with what stands for its function and its rules."""
+        """Return the same call with the translations of its function and its rules."""
         made = copy.copy(self)
         made.fun = translate(self.fun)
         made._vjp = None if self._vjp is None else (translate(self._vjp[0]), translate(self._vjp[1]))
@@ -369,11 +369,11 @@ class CustomDerivative(Generic[P, R]):
         return made
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        """Be a method where a class holds it; its object is argument 0 then."""
+        """Bind the function to an instance, as a method of a class; the instance is argument 0."""
         return self if obj is None else MethodType(self, obj)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By name where that leads here, as a decorated function's does; else by its parts."""
+        """Pickle by name if the name leads to this object, as for a decorated function; else by its parts."""
         name = getattr(self, "__qualname__", "")
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
         for part in name.split("."):
@@ -404,7 +404,7 @@ def _rebuilt(fun: Callable[..., Any], options: tuple[Any, Any]) -> CustomDerivat
 
 
 class _PerArgument:
-    """The tangent rule made of one per argument."""
+    """JVP rule made of one rule per argument."""
 
     def __init__(self, owner: CustomDerivative[..., Any], jvps: tuple[Callable[..., Any] | None, ...]) -> None:
         self.owner = owner
@@ -427,20 +427,20 @@ class _PerArgument:
         return ans, functools.reduce(lambda a, b: tree.map(operator.add, a, b), parts)
 
     def of(self, owner: CustomDerivative[..., Any], translate: Callable[[Any], Any]) -> _PerArgument:
-        """The same rules for ``owner``, with what stands for their functions."""
+        """Return the same rules for ``owner``, with the translations of their functions."""
         return _PerArgument(owner, tuple([rule and translate(rule) for rule in self.jvps]))
 
 
 def custom_vjp(
     fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> CustomDerivative[P, R]:
-    """A function with a VJP rule of your own, given by ``defvjp(fwd, bwd)``. Usable as a decorator.
+    """Return ``fun`` with a VJP rule of your own, which ``defvjp(fwd, bwd)`` sets. Usable as a decorator.
 
     Args:
         fun: the function, of arrays, pytrees and anything else. Values that it closes over are constants to its rules:
             pass them as arguments.
         nondiff_argnums: positions of arguments that ``bwd`` gets first, and that have no cotangent.
-        nondiff_argnames: the same by name.
+        nondiff_argnames: names of such arguments.
 
     Returns:
         A ``CustomDerivative``. Forward mode transposes the VJP rule unless ``defjvp`` gives a rule too.
@@ -465,9 +465,9 @@ def custom_vjp(
 def custom_jvp(
     fun: Callable[P, R], nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> CustomDerivative[P, R]:
-    """A function with a JVP rule of your own, given by ``defjvp`` or ``defjvps``. Usable as a decorator.
+    """Return ``fun`` with a JVP rule of your own, which ``defjvp`` or ``defjvps`` sets. Usable as a decorator.
 
-    Takes the arguments of ``custom_vjp``. Reverse mode transposes the rule unless ``defvjp`` gives one.
+    Takes the arguments of ``custom_vjp``. Reverse mode transposes the rule unless ``defvjp`` sets a VJP rule.
 
     Raises:
         TypeError: as ``custom_vjp``.
@@ -486,25 +486,25 @@ def custom_jvp(
 
 
 class _Signature:
-    """Which arguments a function takes, and at which position one stands that was given by keyword or left out."""
+    """Signature of a function: it gives the position of arguments that were passed by keyword or left out."""
 
     def __init__(self, call: str, fun: Callable[..., Any]) -> None:
         self.call = call
         self.name = name_of(fun)
         try:
             self.signature: inspect.Signature | None = inspect.signature(fun)
-        except (TypeError, ValueError):  # some functions written in C do not tell
+        except (TypeError, ValueError):  # some functions written in C have no signature
             self.signature = None
         parameters = [] if self.signature is None else list(self.signature.parameters.values())
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self.names = [p.name for p in parameters if p.kind in kinds]
         self.endless = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        #: How many arguments a call has when it needs no look at the signature.
+        #: Number of arguments of a call that needs no lookup in the signature.
         plain = len(self.names) == len(parameters) and all(p.default is p.empty for p in parameters)
-        self.count = len(parameters) if plain else getattr(fun, "nin", -1)  # a ufunc's options are nothing for rules
+        self.count = len(parameters) if plain else getattr(fun, "nin", -1)  # rules do not get a ufunc's options
 
     def positions(self, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> tuple[int, ...]:
-        """The positions of the non-differentiable arguments."""
+        """Return the positions of the non-differentiable arguments."""
         numbers = [argnums] if isinstance(argnums, int) else argnums
         names = [argnames] if isinstance(argnames, str) else argnames
         if missing := [name for name in names if name not in self.names]:
@@ -524,7 +524,7 @@ class _Signature:
         return tuple(sorted(found))
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, defaults filled in."""
+        """Return all arguments by position, with defaults filled in."""
         if (not kwargs and len(args) == self.count) or self.signature is None:
             if kwargs:
                 raise self._by_keyword(kwargs)

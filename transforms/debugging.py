@@ -1,4 +1,4 @@
-"""``debug_nans`` and ``strict``: which line of the user's a bad number, or a lost derivative, comes from."""
+"""``debug_nans`` and ``strict``, which name the user's line that makes a bad number or loses a derivative."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ __all__ = [
     "values_in",
 ]  # fmt: skip
 
-_MOST = 5  # so many cuts are named
+_MOST = 5  # largest number of cuts that a message names
 
 
 class Cuts:
-    """What became of the tracers of one trace whose derivatives ended."""
+    """Operations that cut the derivatives of one trace."""
 
     def __init__(self) -> None:
         self._cuts: list[tuple[str, Origin | None, tuple[Node, ...]]] = []
-        self._uses: dict[int, tuple[str, Origin]] = {}  # by number of a leaf's record: the first operation on it
+        self._uses: dict[int, tuple[str, Origin]] = {}  # the first operation on a leaf, by the number of its record
 
     def note(self, trace: Trace, name: str, args: Sequence[Any], ans: Any, find: Callable[[], Origin]) -> None:
-        """An operation was done on ``args``; it gave ``ans``."""
+        """Note an operation on ``args`` with the result ``ans``."""
         nodes: tuple[Node, ...] = tuple(
             [a.node if trace.counter is not None else () for a in args if type(a) is Tracer and a._trace is trace]
         )
@@ -58,7 +58,7 @@ class Cuts:
                     self._uses.setdefault(number_of(node), (name, origin))
 
     def check_outputs(self, call: str, nodes: Sequence[Node | None], names: Callable[[int], str], leaves: int) -> None:
-        """Refuse a leaf of a tape from which no way leads to the results.
+        """Check that a path leads from every leaf of a tape to the results.
 
         Raises:
             StructuralZeroError: a leaf has a structurally zero derivative.
@@ -69,12 +69,12 @@ class Cuts:
                 self._refuse(call, number, names(number), self._cuts)
 
     def check(self, call: str, cts: Sequence[Any], names: Callable[[int], str]) -> None:
-        """Refuse a leaf without cotangent, naming what cut it.
+        """Check that every leaf has a cotangent; an error names what cut it.
 
         Args:
             call: the public call, for messages.
             cts: a cotangent per leaf, None for zero.
-            names: the key path of a leaf, by its number.
+            names: returns the key path of a leaf, given its number.
 
         Raises:
             StructuralZeroError: a leaf has a structurally zero derivative.
@@ -86,7 +86,7 @@ class Cuts:
                 self._refuse(call, number, names(number), [*self._cuts, *dropped])
 
     def check_tangents(self, call: str, results: Sequence[Any], tangents: Sequence[Any]) -> None:
-        """Refuse a floating result without tangent, or results of which none has one.
+        """Check that every floating result has a tangent, and that at least one result has one.
 
         Raises:
             StructuralZeroError: a result has a structurally zero tangent.
@@ -116,7 +116,7 @@ _REMEDY = "Leave it out of what is differentiated (argnums), or leave strict out
 
 
 def _listed(cuts: Sequence[Any]) -> str:
-    """What cut, each once."""
+    """Describe the operations that cut a derivative, each once."""
     known = [f"{name} (at {origin})" if origin is not None else name for name, origin, _ in cuts]
     said = list(dict.fromkeys(known))
     more = f", and {len(said) - _MOST} more" if len(said) > _MOST else ""
@@ -124,27 +124,27 @@ def _listed(cuts: Sequence[Any]) -> str:
 
 
 def _behind(nodes: Sequence[Node]) -> set[int]:
-    """The numbers of the records that these depend on, their own among them."""
+    """Return the numbers of ``nodes`` and of all records that they depend on."""
     return {-place for place in reachable([node for node in nodes if node])}
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: What asked for the operation that a rule is being run for; None outside of rules.
+#: Origin of the operation whose rule is running, in a tuple; None outside of rules.
 _within: ContextVar[tuple[Origin | None] | None] = ContextVar("within", default=None)
 
 
 class _Watch:
-    """What looks on while operations are recorded and pulled back through.
+    """Watcher of operations while they are recorded and while backward passes visit their records.
 
     Args:
-        outer: the watch around this one: what it looks for, this one looks for too.
+        outer: the watcher around this one; this watcher makes the outer one's checks too.
         nans: whether a NaN or an infinity is an error.
-        strict: whether a structurally zero derivative is one: of every transform (``"all"``), of the next
+        strict: whether a structurally zero derivative is an error: of every transform (``"all"``), of the next
             one (``"next"``) or of none.
-        meter: what measures: ``meter.process(trace, primitive, args, params)`` lets a trace process an operation,
-            ``meter.begin_pass()`` gives what calls the pulls of one backward pass.
+        meter: the object that measures: ``meter.process(trace, primitive, args, params)`` lets a trace process an
+            operation, ``meter.begin_pass()`` returns a function that calls the VJP rules of one backward pass.
     """
 
     def __init__(
@@ -158,18 +158,18 @@ class _Watch:
         self.dropped: list[tuple[str, Origin | None, Node]] = []
 
     def begin(self, trace: Trace) -> Cuts | None:
-        """Where the cuts of a new trace are kept, if anybody asks for them."""
+        """Return an object to note the cuts of a new trace, or None if its cuts are not needed."""
         if not trace.differentiates or not (self.all or self.next):
             return None
         self.next = False
         return Cuts()
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Let ``trace`` process the operation, and look at the result."""
+        """Let ``trace`` process the operation, and check the result."""
         outside = _within.get()
         if self.nans:
             origin = self.origins.find() if outside is None else outside[0]
-            try:  # an interrupt may come behind any call, so what was set is set back by the first one
+            try:  # an interrupt may come after any call, so the first call that sets something is inside already
                 _within.set((origin,))
                 ans = self._run(trace, primitive, args, params)
             finally:
@@ -191,12 +191,12 @@ class _Watch:
         return self.meter.process(trace, primitive, args, params)
 
     def hidden(self, trace: Trace, args: tuple[Any, ...]) -> None:
-        """Hear of an operation that ``no_grad`` keeps from ``trace``."""
+        """Note an operation that ``no_grad`` hides from ``trace``."""
         if trace.cuts is not None:
             trace.cuts.note(trace, "no_grad", args, None, self.origins.find)
 
     def backward_pass(self, pending: dict[int, Any]) -> _Pass:
-        """What pulls in a pass that begins with these cotangents."""
+        """Return the watcher of a backward pass that begins with the cotangents ``pending``."""
         return _Pass(self, pending)
 
 
@@ -206,7 +206,7 @@ def _name(primitive: Primitive, params: dict[str, Any]) -> str:
 
 
 class Located:
-    """A pull that knows where its operation comes from."""
+    """VJP rule that knows the origin of its operation."""
 
     __slots__ = ("arrays", "operation", "origin", "parents", "pull")
 
@@ -215,14 +215,14 @@ class Located:
         self.operation, self.parents, self.arrays = pull.operation, pull.parents, pull.arrays
 
     def __call__(self, ct: Any, node: Node) -> Any:
-        """What the pull gives."""
+        """Return the result of the VJP rule."""
         return self.pull(ct, node)
 
 
 def located(trace: Trace, ans: Any, pull: Callable[[Node], Located]) -> Any:
-    """The results of an operation with pulls that know where it comes from.
+    """Return the results of an operation, with VJP rules that know the origin of the operation.
 
-    ``pull(node)`` gives that of a record, and is asked once for each record that has none yet.
+    ``pull(node)`` returns the rule of a record. It is called once for each record that has no such rule yet.
     """
     made: dict[int, Node] = {}
 
@@ -245,10 +245,10 @@ def located(trace: Trace, ans: Any, pull: Callable[[Node], Located]) -> Any:
 
 
 class _Pass:
-    """One backward pass that is looked at.
+    """One watched backward pass.
 
     Attributes:
-        dropped: where a pull gave None for a parent: operation, origin, and the parent.
+        dropped: operation, origin and parent for each parent for which a VJP rule returned None.
     """
 
     def __init__(self, watch: _Watch, pending: dict[int, Any]) -> None:
@@ -260,7 +260,7 @@ class _Pass:
         watch.dropped = self.dropped
 
     def pull(self, ct: Any, node: Node) -> Any:
-        """What the pull of ``node`` gives for ``ct``."""
+        """Call the VJP rule of ``node`` on ``ct`` and check the cotangents that it returns."""
         origin = getattr(pull_in(node), "origin", None)
         before = _state(ct) if self._nans else (False, False)
         if any(before) and number_of(node) not in self._excused:
@@ -275,7 +275,7 @@ class _Pass:
             pulled = self._call(ct, node)
         finally:
             _within.set(outside)
-        self._watch.dropped = self.dropped  # a pass inside the pull had its own
+        self._watch.dropped = self.dropped  # a pass inside the VJP rule has set its own list
         for parent, part in pulled:
             if part is None:
                 self.dropped.append((operation_of(node), origin, parent))
@@ -313,7 +313,7 @@ def _asked(origin: Origin | None) -> str:
 
 
 def _check_forward(name: str, origin: Origin | None, args: tuple[Any, ...], ans: Any) -> None:
-    """Refuse a bad number in a result, or in its tangent, where the arguments had none."""
+    """Check that a result and its tangent have no bad number that the arguments did not have."""
     after = _state(ans)
     if any(after):
         bad = _first(after, _state(args))
@@ -327,7 +327,7 @@ def _check_forward(name: str, origin: Origin | None, args: tuple[Any, ...], ans:
 
 
 def _first(after: tuple[bool, bool], before: tuple[bool, bool]) -> str:
-    """What is new: infinities make NaNs, but neither makes the other where it was there before."""
+    """Name the number that is new: a NaN if there was none before, or an infinity if all was finite before."""
     if after[0] and not before[0]:
         return "a NaN"
     return "an infinity" if after[1] and not any(before) else ""
@@ -338,14 +338,14 @@ def _either(a: tuple[bool, bool], b: tuple[bool, bool]) -> tuple[bool, bool]:
 
 
 def _state(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
-    """Whether there is a NaN, and whether an infinity, anywhere in ``x``."""
+    """Return whether ``x`` contains a NaN, and whether it contains an infinity."""
     nan = infinite = False
     for value in values_in(x, tangents):
         xp = backend.namespace_of(value)
         if xp is None or backend.dtype_of(value).kind not in "fc":
             continue
         if backend.is_stand_in(value):
-            continue  # inside JAX's own transforms nobody knows the numbers
+            continue  # inside JAX's transforms the numbers are unknown
         if not xp.isfinite(value).all():
             nan = nan or bool(xp.isnan(value).any())
             infinite = infinite or bool(xp.isinf(value).any())
@@ -353,7 +353,7 @@ def _state(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
 
 
 def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
-    """The arrays and numbers in ``x``: in containers, in tracers of any depth, in parts of cotangents."""
+    """Yield the arrays and numbers in ``x``: in containers, in tracers of any depth, in sparse cotangents."""
     waiting = [x]
     while waiting:
         x = waiting.pop()
@@ -372,7 +372,7 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
 
 
 def things_in(saved: Any) -> Iterator[Any]:
-    """What a record keeps, in containers of any depth."""
+    """Yield the values that a record saved, in containers of any depth."""
     waiting, seen = [saved], set[int]()
     while waiting:
         x = waiting.pop()
@@ -392,7 +392,7 @@ def _shapes(x: Any) -> str:
 
 
 class _Block(blocks.Block):
-    """A block in which a watch looks on. Several threads may be in the same one."""
+    """Block with a watcher. Several threads may be inside the same block."""
 
     __slots__ = ("_call",)
 
@@ -414,20 +414,20 @@ def debug_nans(fun: Callable[P, R]) -> Callable[P, R]: ...
 
 
 def debug_nans(fun: Callable[..., Any] | None = None) -> Any:
-    """Raise an error for a NaN or an infinity; it names the operation, the user's line and the pipeline stage.
+    """Raise an error at the first NaN or infinity, naming the operation, the user's line and the pipeline stage.
 
-    A context manager, a decorator, and a transform of a function. It checks operations on values that are being
-    transformed, and every cotangent of backward passes. A bad number is an error where it first appears: a NaN where
-    there was none before, an infinity where all was finite. A constant such as the ``-inf`` of a mask is no error. A
-    pullback that was recorded inside such a block names the lines of its operations, also for other errors.
+    ``debug_nans`` is a context manager, a decorator, and a transform of a function. It checks operations on values that
+    are being transformed, and every cotangent of backward passes. A bad number is an error where it first appears: a
+    NaN where there was none before, an infinity where all was finite. A constant such as the ``-inf`` of a mask is no
+    error. A pullback that was recorded inside such a block names the lines of its operations, in other errors too.
 
-    The block works in its own thread and context only.
+    The block applies to its own thread and context only.
 
     Args:
-        fun: the function to run so; left out in ``with debug_nans():`` and ``@debug_nans()``.
+        fun: the function to run in the block; left out in ``with debug_nans():`` and ``@debug_nans()``.
 
     Raises:
-        FloatingPointError: a ``NanError``, from what runs inside.
+        FloatingPointError: a ``NanError``, from code that runs inside.
 
     Example:
         >>> import numpy as np
@@ -449,7 +449,7 @@ def debug_nans(fun: Callable[..., Any] | None = None) -> Any:
 
 
 def run_debug_nans(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
-    """What a ``debug_nans`` of a function does when it is called."""
+    """Run a call of ``debug_nans(fun)``."""
     with _Block(None, nans=True):
         return fun(*args, **kwargs)
 
@@ -461,17 +461,17 @@ def strict(fun: Callable[P, R]) -> Callable[P, R]: ...
 
 
 def strict(fun: Callable[..., Any] | None = None) -> Any:
-    """Raise an error for a derivative that is zero whatever the values are; it names what cut it, and where.
+    """Raise an error for a derivative that is zero whatever the values are, naming what cut it, and where.
 
-    A context manager, a decorator, and a transform of a function. It applies to every ``grad``, ``value_and_grad``,
-    ``vjp`` and ``jvp`` that begins inside, also where they are parts of other transforms. Each differentiated leaf must
-    have a derivative; in forward mode each floating result must have one.
+    ``strict`` is a context manager, a decorator, and a transform of a function. It applies to every ``grad``,
+    ``value_and_grad``, ``vjp`` and ``jvp`` that begins inside, also inside other transforms. Each differentiated leaf
+    must have a derivative; in forward mode each floating result must have one.
 
     Args:
-        fun: the function to run so; left out in ``with strict():`` and ``@strict()``.
+        fun: the function to run in the block; left out in ``with strict():`` and ``@strict()``.
 
     Raises:
-        TypeError: a ``StructuralZeroError``, from what runs inside.
+        TypeError: a ``StructuralZeroError``, from code that runs inside.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -491,21 +491,21 @@ def strict(fun: Callable[..., Any] | None = None) -> Any:
 
 
 def run_strict(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
-    """What a ``strict`` of a function does when it is called."""
+    """Run a call of ``strict(fun)``."""
     with _Block(None, strict="all"):
         return fun(*args, **kwargs)
 
 
 def looked_at() -> _Block:
-    """The block of a backward pass of which is to be known where its cotangents ended."""
+    """Return the block of a backward pass that notes where its cotangents end."""
     return _Block(None)
 
 
 def metered(meter: Any) -> _Block:
-    """The block in which ``meter`` measures operations and pulls, see ``_Watch``."""
+    """Return the block in which ``meter`` measures operations and VJP rules, see ``_Watch``."""
     return _Block(None, meter=meter)
 
 
 def strictly() -> _Block:
-    """The block of one transform with ``strict=True``: of the next trace that begins inside, not of others in it."""
+    """Return the block of one transform with ``strict=True``: it affects only the next trace that begins inside."""
     return _Block(None, strict="next")

@@ -1,13 +1,13 @@
-"""What depends on what: the sparsity pattern of a derivative, from one run of the function; colours for its columns.
+"""Sparsity patterns of derivatives, found in one run of the function, and colours for their columns.
 
 The function is pushed forward with tangents that know on which entries of the inputs they depend. The rules of
-forward mode are linear in the tangents, so only linear operations ever meet such a tangent, and the pattern of
-each is either known by its name or found by trying it: a linear map is zero where it gives zero for random
-entries. What a branch or ``where`` does is what it does at the point; the pattern is a superset of that of the
+forward mode are linear in the tangents, so only linear operations get such a tangent. The pattern of an
+operation is known by its name or found by trials: a linear map is zero where it gives zero for random
+entries. Branches and ``where`` behave as they do at the point; the pattern is a superset of that of the
 derivative at this point.
 
-Columns of one colour have no row in common. Then one product of the matrix with the sum of their unit vectors tells all
-of them apart: a Jacobian costs as many products as there are colours (Curtis, Powell and Reid, On the estimation of
+Columns of one colour have no row in common. Then one product of the matrix with the sum of their unit vectors gives all
+their entries: a Jacobian costs as many products as there are colours (Curtis, Powell and Reid, On the estimation of
 sparse Jacobian matrices, 1974).
 """
 
@@ -34,15 +34,15 @@ __all__ = ["DependenceTrace", "colour_columns", "split_dense_rows"]
 
 
 def colour_columns(pattern: Any, call: str = "jacobian", most: int | None = None) -> Any:
-    """A colour for each column, greedily: in their order, and where that is not the best, the fullest first.
+    """Colour the columns greedily: in their order and, if that is not the best, also with the fullest first.
 
     Args:
-        pattern: a sparse matrix; what is stored counts.
+        pattern: a sparse matrix; each stored entry counts.
         call: the public call, for messages.
-        most: to give up, and return None, where more colours are needed.
+        most: the largest number of colours; return None if more colours are needed.
 
     Returns:
-        Numbers from 0 on. Columns without entries have colour 0.
+        A number from 0 on for each column. Columns without entries have colour 0.
 
     Example:
         >>> import scipy.sparse
@@ -50,7 +50,7 @@ def colour_columns(pattern: Any, call: str = "jacobian", most: int | None = None
         array([0, 1, 2, 0, 1, 2])
     """
     rows = import_scipy(call, "scipy.sparse").csr_matrix(pattern)
-    least = int(np.diff(rows.indptr).max(initial=0))  # the columns of one row all differ
+    least = int(np.diff(rows.indptr).max(initial=0))  # all columns of one row differ in colour
     if most is not None and least > most:
         return None
     columns = rows.tocsc()
@@ -63,7 +63,7 @@ def colour_columns(pattern: Any, call: str = "jacobian", most: int | None = None
 
 
 def _greedy(columns: Any, order: Any) -> Any:
-    """The first colour that no row of the column has yet; those that a row has are the bits of a number."""
+    """Give each column the first colour that none of its rows has yet; ``taken`` holds a row's colours as bits."""
     taken = [0] * columns.shape[0]
     indptr, indices = columns.indptr.tolist(), columns.indices.tolist()
     colours = np.zeros(columns.shape[1], int)
@@ -80,9 +80,9 @@ def _greedy(columns: Any, order: Any) -> Any:
 
 
 def split_dense_rows(pattern: Any) -> tuple[Any, int]:
-    """Which rows are better left to the other mode, and how many products at least are needed then.
+    """Return the rows that are better left to the other mode, and a lower bound for the products needed then.
 
-    Each row set apart costs a product of its own; the others need as many as the fullest of them has entries.
+    Each row set apart costs one product; the other rows need as many products as the fullest of them has entries.
 
     Returns:
         The numbers of the rows set apart, and the lower bound.
@@ -94,12 +94,12 @@ def split_dense_rows(pattern: Any) -> tuple[Any, int]:
     return np.sort(order[:apart]), int(bounds[apart])
 
 
-#: Trials of an operation that nothing is known of, before each of its results is taken to depend on all entries.
+#: Number of trials of an unknown operation; if it is exceeded, each result is taken to depend on all entries.
 _TRIALS = 96
-#: Entries of a pattern that is not worth being called sparse any more.
+#: Number of entries above which a pattern is no longer sparse.
 _MOST = 50_000_000
 
-#: Where the rules of elementwise operations come from: these are known by them, those of extenders too.
+#: Module that defines the rules of elementwise operations, also of extensions; it identifies such operations.
 _ELEMENTWISE = elementwise.__module__
 _ALIKE = frozenset(operation.primitive for operation in (astype, conj, real, imag))  # type: ignore[attr-defined]
 
@@ -107,7 +107,7 @@ _ALIKE = frozenset(operation.primitive for operation in (astype, conj, real, ima
 class DependenceTrace(Trace):
     """One run of a linear function of the inputs.
 
-    The ``link`` of a tracer is a sparse matrix with a row for each of its entries: on which inputs it depends.
+    The ``link`` of a tracer is a sparse matrix with a row for each entry, which tells the inputs that it depends on.
 
     Args:
         call: the public call, for messages.
@@ -124,26 +124,26 @@ class DependenceTrace(Trace):
         self.random = np.random.default_rng(0)
 
     def leaf(self, value: Any, start: int) -> Tracer:
-        """An input whose first entry is number ``start``."""
+        """Return a tracer for an input whose first entry is number ``start``."""
         size = prod(backend.shape_of(value))
         made = tracer_of(value, self, self.matrix(np.arange(size), start + np.arange(size), size, self.inputs))
         made.alias = READ_ONLY
         return made
 
     def matrix(self, rows: Any, columns: Any, height: int, width: int) -> Any:
-        """The pattern with entries at ``rows`` and ``columns``."""
+        """Return the pattern with entries at ``rows`` and ``columns``."""
         found = self.sparse.csr_matrix((np.ones(len(rows), np.bool_), (rows, columns)), (height, width))
         found.sum_duplicates()
         return found
 
     def pattern_of(self, leaf: Any) -> Any:
-        """The pattern of a leaf of a result; empty where it is a constant."""
+        """Return the pattern of a leaf of a result; empty if the leaf is a constant."""
         if type(leaf) is Tracer and leaf._trace is self:
             return leaf.link
         return self.sparse.csr_matrix((prod(backend.shape_of(leaf)), self.inputs), dtype=np.bool_)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``primitive``, and find what its results depend on."""
+        """Run ``primitive``, and find the inputs that its results depend on."""
         mine = [i for i, a in enumerate(args) if type(a) is Tracer and a._trace is self]
         values = [a._val if i in mine else a for i, a in enumerate(args)]
         ans = primitive.call(*values, **params)
@@ -152,7 +152,7 @@ class DependenceTrace(Trace):
         parts = ans if primitive.multiple else (ans,)
         total: Any = None
         for i in mine:
-            # what is linear in all of them together is tried with zeros for the others
+            # an operation that is linear in these arguments jointly is tried with zeros for the others
             alone = [np.zeros_like(v) if j in mine and j != i else v for j, v in enumerate(values)]
             pattern = self._composed(primitive, alone, i, params, parts, args[i].link)
             total = pattern if total is None else total + pattern
@@ -165,7 +165,7 @@ class DependenceTrace(Trace):
     def _composed(
         self, primitive: Primitive, values: list[Any], position: int, params: Any, parts: Sequence[Any], inner: Any
     ) -> Any:
-        """What the results depend on through the argument at ``position``, whose pattern is ``inner``."""
+        """Return the pattern of the results through the argument at ``position``, whose pattern is ``inner``."""
         shape = backend.shape_of(values[position])
         sizes = [prod(backend.shape_of(p)) for p in parts]
         if primitive in _ALIKE or getattr(primitive.forward, "__module__", None) == _ELEMENTWISE:
@@ -196,7 +196,7 @@ class DependenceTrace(Trace):
     def _local(
         self, primitive: Primitive, values: list[Any], position: int, params: Any, parts: Sequence[Any]
     ) -> Any | None:
-        """The pattern of the operation itself, None where it is not found."""
+        """Return the pattern of the operation itself, or None if it is not found."""
         shape = backend.shape_of(values[position])
         outs = [backend.shape_of(p) for p in parts]
         if primitive is reduce_sum.primitive:  # type: ignore[attr-defined]
@@ -207,7 +207,7 @@ class DependenceTrace(Trace):
             return self._product(_subscripts(*[len(backend.shape_of(v)) for v in values]), values, position, outs[0])
         if primitive is products.einsum.primitive:  # type: ignore[attr-defined]
             return self._product(params["subscripts"], values, position, outs[0])
-        if primitive.calls or "callback" in primitive.name:  # a user's function is not tried out
+        if primitive.calls or "callback" in primitive.name:  # a user's function is not called for trials
             return None
         tried = _Trial(self, primitive, values, position, params)
         found = tried.moved()
@@ -216,7 +216,7 @@ class DependenceTrace(Trace):
         return self._along(params, shape, outs) if found is None else found
 
     def _product(self, subscripts: str, values: list[Any], position: int, out: Shape) -> Any | None:
-        """The pattern of a product with a constant factor, by what of that is not zero."""
+        """Return the pattern of a product with a constant factor, from the nonzero entries of that factor."""
         factors, _, letters = subscripts.partition("->")
         terms = factors.split(",")
         other = np.asarray(values[1 - position])
@@ -230,7 +230,7 @@ class DependenceTrace(Trace):
         order = "".join(lengths)
 
         def numbers(term: str, shape: Shape, entries: Any) -> Any:
-            """``entries`` of ``shape``, along the axes of all letters."""
+            """Broadcast ``entries`` of ``shape`` to the axes of all letters."""
             axes = sorted(range(len(term)), key=lambda i: order.index(term[i]))
             there = {term[i]: shape[i] for i in axes}
             aligned = entries.reshape(shape).transpose(axes).reshape([there.get(letter, 1) for letter in order])
@@ -242,7 +242,7 @@ class DependenceTrace(Trace):
         return self.matrix(place[live], source[live], prod(out), prod(shapes[position]))
 
     def _along(self, params: Any, shape: Shape, outs: Sequence[Shape]) -> Any | None:
-        """Dense along the axes that the operation works on, if the others are the same in the result."""
+        """Return a pattern that is dense along the operation's axes; None unless all other axes keep their lengths."""
         axis = params.get("axis")
         axes = (axis,) if isinstance(axis, int) else axis
         if len(outs) != 1 or not isinstance(axes, tuple) or not all(isinstance(a, int) for a in axes):
@@ -261,11 +261,11 @@ class DependenceTrace(Trace):
 
 
 class _UnknownError(Exception):
-    """Trying has not shown a sparse pattern."""
+    """Failure of the trials to show a sparse pattern."""
 
 
 class _Trial:
-    """A linear operation, called with entries of its argument that are chosen to see where they go."""
+    """Linear operation, called with chosen entries of its argument to see which results they reach."""
 
     def __init__(
         self, trace: DependenceTrace, primitive: Primitive, values: list[Any], position: int, params: Any
@@ -276,13 +276,13 @@ class _Trial:
         like = values[position]
         self.shape, self.dtype = backend.shape_of(like), backend.dtype_of(like)
         self.size = prod(self.shape)
-        # a single precision has too few different numbers to tell entries apart
+        # single precision has too few different numbers to tell entries apart
         self.kind = np.dtype(complex if self.dtype.kind == "c" else float)
         self.calls = 0
         self.rest = self.run(np.zeros(self.size, self.kind))
 
     def run(self, entries: Any) -> Any:
-        """All results, in one row."""
+        """Run the operation on ``entries``, and return all results in one row."""
         self.calls += 1
         if self.calls > _TRIALS:
             raise _UnknownError
@@ -294,7 +294,7 @@ class _Trial:
         return np.concatenate([np.asarray(p).ravel() for p in parts])
 
     def moved(self) -> Any | None:
-        """The pattern of an operation that copies entries, with either sign, or leaves zeros."""
+        """Return the pattern of an operation that copies entries, with either sign, or leaves zeros; else None."""
         entries = 1 + self.trace.random.random(self.size)
         order = np.argsort(entries)
         got = self.run(entries.astype(self.kind))
@@ -310,9 +310,9 @@ class _Trial:
         return self.trace.matrix(np.flatnonzero(live), place[live], len(got), self.size)
 
     def searched(self) -> Any:
-        """The pattern of any operation: that of ever smaller blocks of entries, several of them at a time.
+        """Return the pattern of any operation, from trials of ever smaller blocks of entries, several at a time.
 
-        Two blocks that no result depends on both are tried together; what a block does not reach, its parts do not.
+        Two blocks that reach no common result share a trial. If a block does not reach a result, its parts do not.
         """
         trace, height = self.trace, len(self.rest)
         width = 1
@@ -329,7 +329,7 @@ class _Trial:
         return known
 
     def _reached(self, candidates: Any, block: Any) -> Any:
-        """Those of the ``candidates``, pairs of a result and a block, where the result depends on the block."""
+        """Select the ``candidates``, pairs of a result and a block, in which the result depends on the block."""
         colours = colour_columns(candidates, self.trace.call, most=_TRIALS - self.calls)
         if colours is None:
             raise _UnknownError
@@ -345,7 +345,7 @@ class _Trial:
 
 
 def _subscripts(left: int, right: int) -> str:
-    """The subscripts of ``matmul`` of arrays with so many axes."""
+    """Return the subscripts of ``matmul`` for arrays with ``left`` and ``right`` axes."""
     i, j, k = list(ascii_letters[:3])
     outer = ascii_letters[3 : 1 + max(left, right, 2)]
     x = j if left == 1 else outer[len(outer) - (left - 2) :] + i + j

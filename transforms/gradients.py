@@ -1,4 +1,4 @@
-"""``grad`` and ``value_and_grad``."""
+"""Gradients of scalar functions: ``grad`` and ``value_and_grad``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Options(NamedTuple):
 
 
 _ONE = np.float64(1.0)
-#: Avals of one real number of 64 bits.
+#: Avals of one real 64-bit number.
 _NUMBER = frozenset((np.float64, float, ()))
 _REAL_SCALARS = frozenset((float, np.float64, np.float32))
 
@@ -88,7 +88,7 @@ def grad(
     strict: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The gradient of a scalar function.
+    """Return a function that computes the gradient of the scalar function ``fun``.
 
     Args:
         fun: a function of arrays, numbers or pytrees of them, returning one real scalar.
@@ -96,11 +96,11 @@ def grad(
         has_aux: whether ``fun`` returns a pair ``(result, aux)``; then the result is ``(gradient, aux)``.
         holomorphic: promises that ``fun`` is complex differentiable; inputs and output must be complex.
         allow_int: lets integer inputs pass; their gradient has dtype float0.
-        strict: whether a gradient that is zero whatever the values are is an error, see ``strict``.
+        strict: whether a gradient that is zero for all values of the arguments is an error, see ``strict``.
 
     Returns:
         A function of the same arguments whose result has the structure, shapes and dtypes of the
-        differentiated argument; a tuple of such where ``argnums`` names several. The gradient of a real
+        differentiated argument; a tuple of such results if ``argnums`` names several. The gradient of a real
         function of a complex argument z = x + iy is du/dx - i du/dy, as in JAX.
 
     Raises:
@@ -117,7 +117,7 @@ def grad(
     """
     if _others:
         refuse_others("grad", _others)
-    # as _Options(...) makes it, in half the time: a transform is often made where it is called
+    # equals _Options(...) and takes half the time: programs often make a transform where they call it
     options = tuple.__new__(_Options, ("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict))
     check_callable("grad", fun)
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
@@ -133,10 +133,10 @@ def value_and_grad(
     strict: bool = False,
     **_others: Never,
 ) -> Callable[P, tuple[R, Any]]:
-    """The value and the gradient of a scalar function, from one evaluation.
+    """Return a function that computes the value and the gradient of ``fun`` in one evaluation.
 
-    Takes the arguments of ``grad``. The new function returns ``(value, gradient)``, with
-    ``has_aux=True`` ``((value, aux), gradient)``.
+    Takes the arguments of ``grad``. The new function returns ``(value, gradient)``, or
+    ``((value, aux), gradient)`` with ``has_aux=True``.
 
     Raises:
         TypeError: as ``grad``.
@@ -156,31 +156,31 @@ def value_and_grad(
 
 
 def gradient_of_all(call: str, fun: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """``grad`` with respect to ``count`` arguments, as a part of ``call``, which messages name."""
+    """Return ``grad`` of ``fun`` with respect to ``count`` arguments; error messages name ``call``."""
     options = _Options(call, tuple(range(count)), False, False, False, False)
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
 def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``grad`` does when it is called."""
+    """Run a call of ``grad(fun)``."""
     _, gradient, aux = (_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return (gradient, aux) if options.has_aux else gradient
 
 
 def run_value_and_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``value_and_grad`` does when it is called."""
+    """Run a call of ``value_and_grad(fun)``."""
     value, gradient, aux = (_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return ((value, aux), gradient) if options.has_aux else (value, gradient)
 
 
 def _strictly(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-    """The same, where a gradient that is zero whatever the values are is an error."""
+    """Run ``_differentiate``; a gradient that is zero for all values of the arguments is an error."""
     with strictly():
         return _differentiate(fun, options, args, kwargs)
 
 
 def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any) -> None:
-    """Refuse a leaf without a cotangent."""
+    """Check that every differentiated leaf has a cotangent."""
     chosen = positions(options.call, options.argnums, args)
     leaves = tree.leaves(tuple([args[i] for i in chosen]))
     places = [i for i, leaf in enumerate(leaves) if _check_input(options, leaf, args, chosen, i)]
@@ -188,7 +188,7 @@ def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any) -> No
 
 
 def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-    """Value, gradient and aux of one call."""
+    """Return the value, the gradient and the aux of one call."""
     call, has_aux = options.call, options.has_aux
     trace = ReverseTrace()
     try:
@@ -212,7 +212,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
             one = backend.ones_like(value)
         value = value.copy() if type(value) is np.ndarray else twin(value)
     seeds = [(out.node, one)] if mine else []
-    del out, new_args  # the pass frees the tape as it goes
+    del out, new_args  # without these references the backward pass frees the tape as it goes
     found = backward(seeds, len(live))
     if trace.cuts is not None:
         _check_strict(trace.cuts, found, options, args)
@@ -225,12 +225,12 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
 
 
 def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any], list[Any], Rebuild]:
-    """The arguments with tracers, the leaves that these stand for, and what makes the gradient of their cotangents."""
+    """Return the arguments with tracers, the replaced leaves, and a function from cotangents to the gradient."""
     new_args, argnums = list(args), options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
         x = args[argnums]
         kind = type(x)
-        sure = kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype)  # the commonest
+        sure = kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype)  # the most frequent case
         if sure or is_plain(x) or (kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")):
             new_args[argnums] = trace.leaf(x)
             return new_args, [x], _FIRST
@@ -254,9 +254,9 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
 
 
 def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
-    """The leaves of a dictionary, a list or a tuple of plain values, and what puts others in their place.
+    """Return the leaves of a dict, list or tuple of plain values, and a function that rebuilds it of other leaves.
 
-    None where it takes a tree to know.
+    Return None for every other value: finding its leaves takes ``tree.flatten``.
     """
     kind = type(x)
     if kind is dict:
@@ -271,7 +271,7 @@ _FIRST = itemgetter(0)
 
 
 def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...], number: int) -> bool:
-    """Whether to differentiate ``leaf``; refuse what cannot be."""
+    """Return whether to differentiate ``leaf``; refuse a leaf that cannot be differentiated."""
     if is_plain(leaf) and not options.holomorphic:
         return True
     call = options.call
@@ -294,7 +294,7 @@ def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...
 
 
 def _check_output(call: str, value: Any, holomorphic: bool) -> None:
-    """Refuse a result that is not one real scalar (one complex scalar when holomorphic)."""
+    """Check that a result is one real scalar, or with ``holomorphic`` one complex scalar."""
     if type(value) in _REAL_SCALARS and not holomorphic:
         return
     if type(value) not in _REAL_SCALARS:
@@ -328,7 +328,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
 
 
 def _remedy(value: Any) -> str:
-    """What to do about a result that is not one number."""
+    """Return advice for a result that is not one number."""
     if value is None:
         return "Return what is to be differentiated."
     if not tree.is_container(type(value)):

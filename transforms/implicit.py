@@ -1,13 +1,13 @@
-"""Implicit differentiation: of what a solver finds, by what it solves and not by how.
+"""Implicit differentiation: derivatives of a solver's result from the equation it solves, not from its steps.
 
-Where ``f(x, p) = 0``, the derivative of ``x`` solves a linear system: ``df/dx dx = -df/dp dp``. The solver is
-run once, on plain values, and never differentiated. Each function here is one operation with a rule for both
-modes; the rules are made of such operations again, which gives every higher order. The parameters are
-what ``f`` closes over: they are taken out of it and made arguments of the operation.
+If ``f(x, p) = 0``, the derivative of ``x`` solves a linear system: ``df/dx dx = -df/dp dp``. The solver runs
+once, on plain values, and is never differentiated. Each function here is one operation with a rule for both
+modes; the rules are made of such operations again, which gives every higher order. The parameters are the
+values that ``f`` closes over: they are taken out of ``f`` and made arguments of the operation.
 
 The solvers, of dense linear systems, by Newton's method, and of fixed points by iteration, are ordinary functions of
-``funcgrad.numpy``: they run under ``vmap``, where they go on until every example has converged, and can be
-differentiated through, which gives the unrolled derivative.
+``funcgrad.numpy``. Under ``vmap`` they iterate until every example has converged. They can be differentiated through,
+which gives the unrolled derivative.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _solve: Operation = primitive(
 
 
 class _Flat:
-    """A tree as one vector, and back."""
+    """Conversion of a tree to one vector, and back."""
 
     def __init__(self, like: PyTree) -> None:
         leaves, self.spec = tree.flatten(like)
@@ -61,12 +61,12 @@ class _Flat:
         self.xp = backend.library_of(leaves[0]) if leaves else np
 
     def vector(self, whole: PyTree) -> Any:
-        """The leaves one after the other."""
+        """Return the leaves of ``whole`` one after the other."""
         parts = [fnp.reshape(leaf, (-1,)) for leaf in tree.leaves(whole)]
         return parts[0] if len(parts) == 1 else fnp.concatenate(parts)
 
     def tree(self, vector: Any) -> PyTree:
-        """The tree with these numbers."""
+        """Return the tree with the entries of ``vector``."""
         leaves, start = [], 0
         for (shape, dtype), size in zip(self.likes, self.sizes, strict=True):
             part = fnp.reshape(vector[start : start + size], shape)
@@ -98,13 +98,13 @@ def dense_solve(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
 
 
 def newton(f: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, maxiter: int = 50) -> PyTree:
-    """A root of ``f`` near ``x0`` by Newton's method.
+    """Find a root of ``f`` near ``x0`` by Newton's method.
 
     Args:
         f: a function of a tree that returns a tree of the same structure and shapes.
-        x0: where to begin.
-        tol: the largest last step, relative to the root where that is large; None for ``eps**0.75``.
-        maxiter: the most steps.
+        x0: the starting point.
+        tol: the largest last step, relative to 1 plus the largest entry of the root; None for ``eps**0.75``.
+        maxiter: the largest number of steps.
 
     Raises:
         ArithmeticError: no convergence.
@@ -128,13 +128,13 @@ def newton(f: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
 
 
 def picard(g: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, maxiter: int = 1000) -> PyTree:
-    """A fixed point of ``g`` by plain iteration, for contractions.
+    """Find a fixed point of ``g`` by plain iteration, for contractions.
 
     Args:
         g: a function of a tree that returns a tree of the same structure and shapes.
-        x0: where to begin.
-        tol: the largest last step, relative to the fixed point where that is large; None for ``eps**0.75``.
-        maxiter: the most steps.
+        x0: the starting point.
+        tol: the largest last step, relative to 1 plus the largest entry of the fixed point; None for ``eps**0.75``.
+        maxiter: the largest number of steps.
 
     Raises:
         ArithmeticError: no convergence.
@@ -160,17 +160,17 @@ def picard(g: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
 def anderson(
     g: Callable[[Any], Any], x0: PyTree, *, memory: int = 5, tol: float | None = None, maxiter: int = 200
 ) -> PyTree:
-    """A fixed point of ``g`` by Anderson's accelerated iteration.
+    """Find a fixed point of ``g`` by Anderson's accelerated iteration.
 
-    Each step mixes the last iterates so that the residual is least. (D. G. Anderson, Iterative procedures
+    Each step mixes the last iterates so that the residual is smallest. (D. G. Anderson, Iterative procedures
     for nonlinear integral equations, 1965; in the form of Walker and Ni, 2011.)
 
     Args:
         g: a function of a tree that returns a tree of the same structure and shapes.
-        x0: where to begin.
+        x0: the starting point.
         memory: how many iterates are mixed.
-        tol: the largest last residual, relative to the fixed point where that is large; None for ``eps**0.75``.
-        maxiter: the most steps.
+        tol: the largest last residual, relative to 1 plus the largest entry of the fixed point; None for ``eps**0.75``.
+        maxiter: the largest number of steps.
 
     Raises:
         ArithmeticError: no convergence.
@@ -199,7 +199,7 @@ def anderson(
 
 
 def _mixed(flat: _Flat, points: list[Any], residuals: list[Any]) -> Any:
-    """What the earlier iterates take away from the plain step, by least squares."""
+    """Return the correction that the earlier iterates subtract from the plain step, by least squares."""
     moved = fnp.stack([b - a for a, b in pairwise(points)])
     changed = fnp.stack([b - a for a, b in pairwise(residuals)])
     gram = changed @ changed.T
@@ -215,7 +215,7 @@ def _tolerance(flat: _Flat, tol: float | None) -> float:
 
 
 def _size(flat: _Flat, step: PyTree, x: PyTree) -> Any:
-    """The largest entry of ``step``, relative to the largest of ``x`` where that is above 1."""
+    """Return the largest entry of ``step``, relative to 1 plus the largest entry of ``x``."""
     largest = [fnp.max(fnp.abs(flat.vector(v)), initial=0.0) for v in (step, x)]
     return largest[0] / (1 + largest[1])
 
@@ -248,23 +248,23 @@ def custom_linear_solve(
     """Solve ``matvec(x) = b`` with any solver; the derivative follows from the system, not from the solver.
 
     Args:
-        matvec: a linear function of a tree like ``b``, returning such a tree. It may close over traced values, with
-            respect to which the solution has derivatives.
+        matvec: a linear function of a tree like ``b``, returning such a tree. It may close over traced values; the
+            solution has derivatives with respect to them.
         b: the right-hand side, a tree of arrays.
         solve: ``solve(matvec, b)`` returns the solution; it sees plain values and may be any Python. Inside ``vmap`` it
             gets whole batches first, and if it does not take them, one example after the other.
-        transpose_solve: the same for the transposed system, which reverse mode needs; it gets the transpose of
-            ``matvec``.
-        symmetric: whether the system is its own transpose, so that ``solve`` serves for both.
-        has_aux: whether the solvers return a pair ``(solution, aux)``, aux being a tree of arrays.
+        transpose_solve: a solver like ``solve`` for the transposed system, which reverse mode needs; it gets the
+            transpose of ``matvec``.
+        symmetric: whether the system is its own transpose, so that ``solve`` solves both.
+        has_aux: whether the solvers return a pair ``(solution, aux)``; aux is a tree of arrays.
 
     Returns:
-        The solution, with ``has_aux=True`` ``(solution, aux)``; aux is a constant.
+        The solution, or ``(solution, aux)`` with ``has_aux=True``; aux is a constant.
 
     Raises:
-        TypeError: a leaf that is no array; ``matvec`` or ``solve`` return another structure; reverse mode
+        TypeError: a leaf that is not an array; ``matvec`` or ``solve`` returns another structure; reverse mode
             without ``transpose_solve``.
-        ValueError: they return another shape.
+        ValueError: ``matvec`` or ``solve`` returns another shape.
 
     Example:
         >>> import numpy as np
@@ -286,9 +286,9 @@ def custom_linear_solve(
 
 
 class _System:
-    """A linear system: its function of a tree and of what it holds, and the solvers.
+    """Linear system: its function of a tree and of the values that it holds, and the solvers.
 
-    Its operation takes the leaves of the right-hand side and then what the function holds.
+    Its operation takes the leaves of the right-hand side, followed by the values that the function holds.
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class _System:
         self.aux_spec: list[Any] = [None]
 
     def transposed(self) -> _System:
-        """The system with the transposed function."""
+        """Return the system with the transposed function."""
         if self.transpose_solve is None:
             raise NotDifferentiableError(
                 f"{self.name}: reverse mode solves the transposed system, got no transpose_solve. Give one, or "
@@ -328,18 +328,18 @@ class _System:
         return other
 
     def rules(self) -> CustomRules:
-        """The operation."""
+        """Return the function and the rules of the operation."""
         return CustomRules(self.name, self.run, self.fwd, self.bwd, self.push)
 
     def parts(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """The right-hand side, and what the function holds."""
+        """Return the right-hand side, and the values that the function holds."""
         count = len(self.likes)
         return tree.unflatten(self.spec, leaves[:count]), list(leaves[count:])
 
     def run(self, *leaves: Any) -> list[Any]:
-        """The solution, by the solver."""
+        """Return the solution, computed by the solver."""
         outs: list[Any] = no_grad(example_by_example)(self._run, leaves)
-        # of no example at all the solution is as empty as the other side
+        # a batch of no examples gives no results: the solution is as empty as the right-hand side
         return outs or list(leaves[: len(self.likes)])
 
     def _run(self, *leaves: Any) -> list[Any]:
@@ -353,12 +353,12 @@ class _System:
         return [*found, *others]
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """The solution, and what the pullback needs."""
+        """Return the solution, and the residuals for the backward pass."""
         outs = list(custom_call(*leaves, rules=self.rules()))
         return outs, (outs[: len(self.likes)], list(leaves[len(self.likes) :]))
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        """The transposed system gives the cotangent of ``b``, from which that of the held values follows."""
+        """Solve the transposed system for the cotangent of ``b``, and derive the cotangents of the held values."""
         xs, held = residuals
         count = len(self.likes)
         z = list(custom_call(*cts[:count], *held, rules=self.transposed().rules()))[:count]
@@ -366,7 +366,7 @@ class _System:
         return [*z, *_pulled(lambda values: self.apply(x, values), held, ct)]
 
     def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The same system for the tangent."""
+        """Solve the same system for the tangent."""
         outs = list(custom_call(*leaves, rules=self.rules()))
         x = tree.unflatten(self.spec, outs[: len(self.likes)])
         (_, held), (db, dheld) = self.parts(leaves), self.parts(tangents)
@@ -384,26 +384,26 @@ def custom_root(
     has_aux: bool = False,
     transpose_solve: Solve | None = None,
 ) -> PyTree:
-    """A root of ``f`` by any solver; its derivative follows from the implicit function theorem.
+    """Find a root of ``f`` with any solver; its derivative follows from the implicit function theorem.
 
     Args:
         f: a function of a tree that returns a tree of the same structure, shapes and dtypes. The root has derivatives
             with respect to the values that ``f`` closes over.
-        initial_guess: where the solver begins; the root does not depend on it.
+        initial_guess: the point where the solver begins; the root does not depend on it.
         solve: ``solve(f, initial_guess)`` returns the root, as ``newton`` does; it sees plain values and may be any
             Python. Inside ``vmap`` it gets whole batches first, and if it does not take them, one example after the
             other.
         tangent_solve: ``tangent_solve(g, y)`` solves ``g(x) = y`` for a linear function ``g``: the derivative of
             ``f`` at the root and, in reverse mode, its transpose.
-        has_aux: whether ``solve`` returns a pair ``(root, aux)``, aux being any tree; it is a constant.
-        transpose_solve: the solver for the transpose, where ``tangent_solve`` does not fit.
+        has_aux: whether ``solve`` returns a pair ``(root, aux)``; aux is any tree, and a constant.
+        transpose_solve: the solver for the transpose, if ``tangent_solve`` cannot solve it.
 
     Returns:
-        The root, with ``has_aux=True`` ``(root, aux)``.
+        The root, or ``(root, aux)`` with ``has_aux=True``.
 
     Raises:
-        TypeError: a leaf that is no array; ``f`` or a solver return another structure.
-        ValueError: they return another shape.
+        TypeError: a leaf that is not an array; ``f`` or a solver returns another structure.
+        ValueError: ``f`` or a solver returns another shape.
         ArithmeticError: the answer of a tangent solver does not solve its system.
 
     Example:
@@ -430,15 +430,15 @@ def custom_root(
 def _solved(
     call: str, f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]
 ) -> Any:
-    """What a solver finds, a constant. Where it takes plain values only, it becomes an operation.
+    """Return the result of a solver, a constant. A solver that takes only plain values becomes an operation.
 
-    So a ``vmap`` runs it for one example after the other, and a graph remembers it.
+    A ``vmap`` then runs the solver for one example after the other, and a graph records the operation.
 
     Args:
         call: the public call, for messages.
         f: the function that the solver evaluates.
-        guess: a tree like what the solver finds.
-        solve: ``solve(f, guess)``; it may hold nothing else that is batched.
+        guess: a tree like the solver's result.
+        solve: ``solve(f, guess)``; it may close over no batched value besides ``f``.
     """
     try:
         return solve(f, guess)
@@ -466,7 +466,7 @@ def _solved(
 
 
 class _Root:
-    """A root with its function. Its operation takes the leaves of the root and then what the function holds."""
+    """Root with its function. Its operation takes the leaves of the root, followed by the values that it holds."""
 
     def __init__(self, f: Callable[[Any], Any], x: PyTree, tangent_solve: Solve, transpose_solve: Solve) -> None:
         self.apply = Hoisted("custom_root", f, x)
@@ -479,16 +479,16 @@ class _Root:
         self.tangent_solve, self.transpose_solve = tangent_solve, transpose_solve
 
     def rules(self) -> CustomRules:
-        """The operation: the root itself, which depends on what the function holds by its rules alone."""
+        """Return the operation: it returns the root, whose dependence on the held values only its rules express."""
         return CustomRules(self.name, lambda *leaves: list(leaves[: self.count]), self.fwd, self.bwd, self.push)
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """The root, and what the pullback needs."""
+        """Return the root, and the residuals for the backward pass."""
         outs = list(custom_call(*leaves, rules=self.rules()))
         return outs, (outs, list(leaves[self.count :]))
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        """One transposed linear system."""
+        """Solve one transposed linear system for the cotangents."""
         outs, held = residuals
         x, ct = tree.unflatten(self.spec, outs), tree.unflatten(self.spec, cts)
         z = custom_linear_solve(
@@ -498,7 +498,7 @@ class _Root:
         return [*[None] * self.count, *pulled]
 
     def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """One linear system."""
+        """Solve one linear system for the tangent."""
         outs = list(custom_call(*leaves, rules=self.rules()))
         x, held = tree.unflatten(self.spec, outs), list(leaves[self.count :])
         moved = _pushed(lambda values: self.apply(x, values), held, tangents[self.count :])
@@ -517,14 +517,14 @@ def fixed_point(
     solver: Callable[[Callable[[Any], Any], Any], Any] = anderson,
     tangent_solve: Solve = dense_solve,
 ) -> PyTree:
-    """The ``x`` with ``x = f(x, *params)``; its derivative follows from that equation, not from the iteration.
+    """Find the ``x`` with ``x = f(x, *params)``; its derivative follows from that equation, not from the iteration.
 
     Args:
-        f: a function of a tree and of parameters that returns a tree like the first.
-        x0: where the solver begins; the fixed point does not depend on it.
+        f: a function of a tree and of parameters that returns a tree like its first argument.
+        x0: the point where the solver begins; the fixed point does not depend on it.
         params: trees. Values that ``f`` closes over are parameters as well.
         solver: ``solver(g, x0)`` finds the fixed point of ``g``: ``anderson``, ``picard``, or your own.
-        tangent_solve: as in ``custom_root``.
+        tangent_solve: see ``custom_root``.
 
     Raises:
         ArithmeticError: the solver does not converge.
@@ -549,12 +549,12 @@ def fixed_point(
 
 
 def _transpose(fun: Callable[[Any], Any], x: PyTree, ct: PyTree) -> PyTree:
-    """The transposed derivative of ``fun`` at ``x``, times ``ct``."""
+    """Return the transposed derivative of ``fun`` at ``x``, times ``ct``."""
     return vjp(fun, x)[1](ct)[0]
 
 
 def _pulled(fun: Callable[[Any], Any], held: list[Any], ct: PyTree) -> list[Any]:
-    """The cotangents of what a function holds, for minus ``ct``; None where there is no derivative."""
+    """Return the cotangents of the ``held`` values, for minus ``ct``; None for values without a derivative."""
     live = [backend.is_inexact(value) for value in held]
     if not any(live):
         return [None] * len(held)
@@ -563,14 +563,14 @@ def _pulled(fun: Callable[[Any], Any], held: list[Any], ct: PyTree) -> list[Any]
 
 
 def _pushed(fun: Callable[[Any], Any], held: list[Any], tangents: Sequence[Any]) -> PyTree:
-    """What the tangents of the held values make of ``fun``, None where nothing moves."""
+    """Return the tangent of ``fun`` for the tangents of the ``held`` values; None if none of them can have one."""
     if not any(backend.is_inexact(value) for value in held):
         return None
     return jvp(fun, (held,), (list(tangents),))[1]
 
 
 def _checked(solve: Solve) -> Solve:
-    """``solve``, with a look whether its answer solves the system: it may not fit the transpose."""
+    """Return ``solve`` with a check that its answer solves the system: the solver may not fit the transpose."""
 
     def checked(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
         x = solve(matvec, b)
@@ -589,7 +589,7 @@ def _checked(solve: Solve) -> Solve:
 
 
 def _norm(x: PyTree) -> float | None:
-    """The length of all leaves together, None where they are not NumPy's."""
+    """Return the Euclidean norm of all leaves together, or None if a leaf is not NumPy's."""
     total = 0.0
     for leaf in map(bottom, tree.leaves(x)):
         if backend.namespace_of(leaf) is not np:
@@ -609,7 +609,7 @@ def _check_arrays(call: str, what: str, x: PyTree) -> None:
 
 
 def _check_like(what: str, leaves: list[Any], spec: Any, likes: list[Any], expected: Any) -> None:
-    """Refuse what has not the structure, shapes and dtypes of the unknown."""
+    """Check that the leaves have the structure, shapes and dtypes of the unknown."""
     if spec != expected:
         raise InputError(
             f"{what} must return a tree like the unknown, got {tree.drawn(spec)}, expected {tree.drawn(expected)}."

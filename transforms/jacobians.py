@@ -1,4 +1,4 @@
-"""Whole Jacobians and Hessians: ``jacrev``, ``jacfwd``, ``jacobian``, ``hessian``."""
+"""Full Jacobians and Hessians: ``jacrev``, ``jacfwd``, ``jacobian``, ``hessian``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def jacrev(
     allow_int: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in reverse mode, by batches of cotangents. Best for few outputs.
+    """Return a function that computes the Jacobian in reverse mode, by batches of cotangents. Best for few outputs.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
@@ -63,8 +63,8 @@ def jacrev(
         allow_int: lets integer inputs pass; their derivative has dtype float0.
 
     Returns:
-        A function of the same arguments. Its result has the tree of the output, each leaf being the
-        tree of the input with leaves of shape ``output.shape + input.shape``.
+        A function of the same arguments. Its result has the tree of the output. Each leaf is replaced by the
+        tree of the input, with leaves of shape ``output.shape + input.shape``.
 
     Raises:
         TypeError: integer or complex values without the option for them.
@@ -91,7 +91,7 @@ def jacfwd(
     holomorphic: bool = False,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in forward mode, by batches of tangents. Best for few inputs.
+    """Return a function that computes the Jacobian in forward mode, by batches of tangents. Best for few inputs.
 
     Takes the arguments of ``jacrev`` except ``allow_int``, and returns the same.
 
@@ -126,9 +126,9 @@ def jacobian(
     check: bool = True,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The Jacobian in reverse mode, as ``jacrev``; with ``sparsity`` as a sparse matrix.
+    """Return a function that computes the Jacobian in reverse mode, with ``sparsity`` as a sparse matrix.
 
-    Takes the arguments of ``jacrev`` and, by keyword:
+    Takes the arguments of ``jacrev``, and two more by keyword:
 
     Args:
         fun: see ``jacrev``.
@@ -137,14 +137,14 @@ def jacobian(
         holomorphic: see ``jacrev``.
         allow_int: see ``jacrev``.
         sparsity: where the derivative may be nonzero: a sparse or boolean matrix with a row per output and a column per
-            input, or "auto", which finds it at each call from one run. Columns that share no row form a colour; the
-            Jacobian costs one product for each colour.
-        check: whether to compare the sparse matrix times a random vector with a directional derivative. This finds a
-            pattern that lacks an entry.
+            input, or "auto", which finds the pattern at each call from one run. Columns that share no row form a
+            colour; the Jacobian costs one product for each colour.
+        check: whether to compare the sparse matrix times a random vector with a directional derivative. The comparison
+            finds a pattern that lacks an entry.
 
     Returns:
         A function of the same arguments. With ``sparsity`` its result is a ``scipy.sparse`` matrix in compressed
-        rows, of all outputs by all inputs, each flattened in the order of its leaves.
+        rows, with a row per output and a column per input, each flattened in the order of its leaves.
 
     Raises:
         TypeError: as ``jacrev``; with ``sparsity`` also complex or traced inputs.
@@ -177,9 +177,9 @@ def hessian(
     check: bool = True,
     **_others: Never,
 ) -> Callable[P, Any]:
-    """The matrix of second derivatives: forward mode over reverse mode.
+    """Return a function that computes the matrix of second derivatives by forward mode over reverse mode.
 
-    Takes the arguments of ``jacrev`` except ``allow_int``, and ``sparsity`` and ``check`` of ``jacobian``. The pattern
+    Takes the arguments of ``jacrev`` except ``allow_int``, and ``sparsity`` and ``check`` of ``jacobian``. A pattern
     has one row and one column per input, and must be symmetric.
 
     Returns:
@@ -209,12 +209,12 @@ def hessian(
 
 
 def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``jacrev`` does when it is called."""
+    """Run a call of ``jacrev(fun)``."""
     return own_tree(_by_rows(fun, options, args, kwargs), args)
 
 
 def _by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """The Jacobian from cotangents."""
+    """Return the Jacobian, computed from cotangents."""
     call, argnums, has_aux, holomorphic, _ = options
     inputs, rebuilt = _split(options, args)
 
@@ -237,10 +237,10 @@ def _by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
 
 
 def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> tuple[list[Any], Any]:
-    """What ``pullback`` makes of the standard basis, as leaves: of a large one part after part, in memory that is near.
+    """Apply ``pullback`` to the standard basis and return the leaves; a large basis goes through part by part.
 
-    What lies in the whole result is then all that takes its memory. Of traced values all is one batch, and so it is of
-    operations on few numbers, which would take their time for each part.
+    The parts stay in the processor's cache, so only the result takes much memory. Traced values go through as one
+    batch. Operations on few numbers do too, because their calls would take most of the time of each part.
     """
     pull, given = vmap(pullback), tree.leaves(inputs)
     total, width = [sum([prod(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
@@ -255,12 +255,12 @@ def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> 
 
 
 def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``jacfwd`` does when it is called."""
+    """Run a call of ``jacfwd(fun)``."""
     return own_tree(_by_columns(fun, options, args, kwargs), args)
 
 
 def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """The Jacobian from tangents."""
+    """Return the Jacobian, computed from tangents."""
     argnums, has_aux = options.argnums, options.has_aux
     inputs, rebuilt = _split(options, args)
     leaves, in_spec = tree.flatten(inputs)
@@ -284,7 +284,7 @@ def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
 
 
 def _is_large(leaves: list[Any]) -> bool:
-    """Whether a batch of all tangents takes so much memory that it pays to record what is done with them."""
+    """Return whether a batch of all tangents takes so much memory that recording the operations on tangents pays."""
     total = 0
     for x in leaves:
         total += x.size if type(x) is np.ndarray else prod(backend.shape_of(x))
@@ -294,7 +294,7 @@ def _is_large(leaves: list[Any]) -> bool:
 
 
 def _at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool) -> tuple[Any, ...]:
-    """The columns of the Jacobian, along the last axis, and aux: by one batch of all ``tangents``."""
+    """Return the columns of the Jacobian, along the last axis, and aux: by one batch of all ``tangents``."""
 
     def push(tangents: Any) -> Any:
         _, *pushed = jvp(fun, inputs, tangents, has_aux=has_aux)
@@ -305,7 +305,7 @@ def _at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool)
 
 
 def _in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, has_aux: bool) -> tuple[Any, ...]:
-    """The same by one run, and by parts of the basis."""
+    """Return the columns of the Jacobian and aux like ``_at_once``, by one run of ``fun`` and parts of the basis."""
     trace = PartwiseTrace(leaves)
     try:
         _, tangent, *aux = push_through(fun, list(leaves), spec, trace.tangents(leaves), has_aux, {})
@@ -318,7 +318,7 @@ def _in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, has_aux: bo
 
 
 def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``hessian`` does when it is called."""
+    """Run a call of ``hessian(fun)``."""
     inner = jacrev(fun, options.argnums, options.has_aux, options.holomorphic)
     return own_tree(_by_columns(inner, options, args, kwargs), args)
 
@@ -331,7 +331,7 @@ def _sparse(
     sparsity: Any,
     check: bool,
 ) -> Callable[..., Any]:
-    """The transform ``call`` that gives a sparse matrix."""
+    """Return the transform ``call`` whose result is a sparse matrix."""
     check_callable(call, fun)
     argnums, has_aux, holomorphic = given
     options = _Options(call, check_argnums(call, argnums), has_aux, holomorphic, False)
@@ -344,7 +344,7 @@ def _sparse(
 
 
 def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
-    """What a ``jacobian`` with ``sparsity`` does when it is called."""
+    """Run a call of ``jacobian(fun, sparsity=...)``."""
     from funcgrad.transforms.sparse_jacobians import sparse_jacobian
 
     one, leaves, result, aux = _of_leaves(fun, options[0], args, kwargs)
@@ -355,7 +355,7 @@ def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsi
 
 
 def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
-    """What a ``hessian`` with ``sparsity`` does when it is called."""
+    """Run a call of ``hessian(fun, sparsity=...)``."""
     from funcgrad.transforms.sparse_jacobians import sparse_hessian
 
     one, leaves, _, aux = _of_leaves(fun, options[0], args, kwargs)
@@ -364,7 +364,7 @@ def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsit
 
 
 def _of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, ...]:
-    """``fun`` as a function of the leaves of its inputs, these leaves, and what it gives: result and aux."""
+    """Return ``fun`` as a function of the leaves of its inputs, these leaves, and the result and aux of ``fun``."""
     inputs, rebuilt = _split(options, args)
     leaves, spec = tree.flatten(inputs)
 
@@ -380,7 +380,7 @@ def _of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
 
 
 def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any], list[Any]]]:
-    """The chosen arguments, and a function that puts others in their place."""
+    """Return the chosen arguments, and a function that replaces them in the list of all arguments."""
     call, argnums, _, holomorphic, allow_int = options
     chosen = positions(call, argnums, args)
     inputs = tuple(args[i] for i in chosen)
@@ -423,7 +423,7 @@ def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:
 
 
 def _split_axis(x: Any, axis: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """``x`` cut along ``axis`` into parts whose lengths are the sizes of ``shapes``, unfolded to them."""
+    """Cut ``x`` along ``axis`` into one part per entry of ``shapes``, and reshape that axis of each part to it."""
     shape = backend.shape_of(x)
     parts, start = [], 0
     for inner in shapes:

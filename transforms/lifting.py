@@ -1,7 +1,7 @@
-"""Runs of a function that interpret nothing: every operation is bound on the values inside, and its results wrapped.
+"""Runs of a function that only unwrap and wrap: each operation is bound on the values inside the tracers.
 
-So the function sees tracers where its operations see the values: those of JAX in a function that was not written for
-JAX, or in the body of a compiled loop.
+The function sees tracers; its operations see the values. The values are JAX's, for example, in a function that was not
+written for JAX or in the body of a compiled loop.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from funcgrad.running import noted
 
 __all__ = ["LiftedTrace", "Prepare", "Watch"]
 
-#: ``prepare(primitive, args, params)`` gives what the primitive is bound on instead.
+#: ``prepare(primitive, args, params)`` returns the arguments and parameters on which the primitive is bound instead.
 Prepare = Callable[[Primitive, Sequence[Any], dict[str, Any]], tuple[Sequence[Any], dict[str, Any]]]
 #: ``watch(primitive, args, params)`` is called after each operation.
 Watch = Callable[[Primitive, Sequence[Any], dict[str, Any]], None]
 
 
 class LiftedTrace(Trace):
-    """One run of a function whose operations are bound on the values inside its tracers.
+    """One run of a function that binds each operation on the values inside its tracers.
 
     Args:
-        outer: gives what an operation is bound on for a tracer of a transform around the run; by default that tracer.
+        outer: maps a tracer of an outer transform to the value on which operations are bound; by default the tracer.
         prepare: see ``Prepare``.
         watch: see ``Watch``.
-        as_numpy: whether the function takes the values for NumPy's, whatever library computes.
+        as_numpy: whether the function takes the values for NumPy arrays, whichever library computes.
     """
 
     __slots__ = ("as_numpy", "outer", "prepare", "watch")
 
     shown = "LiftedTracer"
-    #: What is inside its tracers are values of JAX, not of a derivative.
+    #: Whether the values inside its tracers are JAX's, not those of a derivative.
     runs_jax = True
 
     def __init__(
@@ -53,7 +53,7 @@ class LiftedTrace(Trace):
         self.as_numpy = as_numpy
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``primitive`` on what the tracers hold."""
+        """Run ``primitive`` on the values inside the tracers."""
         lowered: Sequence[Any] = [self.value(a) for a in args]
         if self.outer is not None:
             lowered = [self.outer(a) if self.is_outer(a) else a for a in lowered]
@@ -61,7 +61,7 @@ class LiftedTrace(Trace):
             lowered, params = self.prepare(primitive, lowered, params)
         try:
             ans = primitive.call(*lowered, **params)
-        except (IndexError, TypeError) as error:  # who catches it goes on in another way
+        except (IndexError, TypeError) as error:  # a caller that catches the error continues in another way
             if type(error).__module__.startswith("jax."):
                 noted(error, f"{primitive.name}: a value is not known yet{user_line()}.")
             raise
@@ -74,21 +74,21 @@ class LiftedTrace(Trace):
         return isinstance(x, Tracer) and 0 < x._trace.level < self.level
 
     def leaf(self, value: Any) -> Tracer:
-        """An input of the function, which must not write to it."""
+        """Return a tracer for an input of the function, which must not write to it."""
         made = tracer_of(value, self)
         made.alias = READ_ONLY
         return made
 
     def wrap(self, value: Any) -> Tracer:
-        """``value`` as a tracer; a constant for JAX too inside a ``no_grad`` that began after this run did."""
+        """Return ``value`` as a tracer; in a ``no_grad`` that began after this run it is a constant for JAX too."""
         if self.level < blocks.current().floor:
             value = backend.detached(backend.library_of(value), value)
         return tracer_of(value, self)
 
     def value(self, x: Any) -> Any:
-        """What ``x`` holds, if it is of this run."""
+        """Return the value inside ``x`` if ``x`` is a tracer of this run, else ``x``."""
         return x._val if type(x) is Tracer and x._trace is self else x
 
     def leave(self, leaf: Any) -> Any:
-        """``leaf`` as it leaves the function: its value, where it is a tracer of this run."""
+        """Return ``leaf`` as it leaves the function: the value inside it, if it is a tracer of this run."""
         return twin(self.value(leaf))

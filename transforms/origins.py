@@ -1,4 +1,4 @@
-"""Where an operation comes from: the line of the user's program, and the stage of a toolz pipeline."""
+"""Origin of an operation: the line of the user's program, and the stage of a toolz pipeline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funcgrad.transforms.transformed import name_of
 
 __all__ = ["Origin", "Origins"]
 
-#: Where toolz runs the stages of a pipeline in Python: from its local variables the stage, all stages, the argument.
+#: By code in which toolz runs stages: function of its local variables that returns the stage, all stages, the argument.
 _PIPELINES: dict[CodeType, Callable[[Any], tuple[Any, Any, Any]]] = {
     toolz.functoolz.pipe.__code__: lambda local: (local.get("func"), local.get("funcs", ()), local.get("data")),
     toolz.functoolz.Compose.__call__.__code__: lambda local: (
@@ -27,7 +27,7 @@ _PIPELINES: dict[CodeType, Callable[[Any], tuple[Any, Any, Any]]] = {
 
 
 class Origin(NamedTuple):
-    """Where an operation was asked for, as far as it is known."""
+    """Place in the program from which an operation was called, as far as it is known."""
 
     source: Source | None
     stage: Stage | None
@@ -42,14 +42,14 @@ class Origin(NamedTuple):
 
 
 class Origins:
-    """Finds where the operation that is being done comes from. One object watches one run."""
+    """Finder of the origin of the current operation. One object watches one run."""
 
     def __init__(self) -> None:
         self._sources: dict[Source, Source] = {}
         self._piped: tuple[FrameType, Any, int] | None = None
 
     def line(self, frame: FrameType | None = None) -> Source | None:
-        """The user's line; that of ``frame``, where it is known already."""
+        """Return the user's line, or the line of ``frame`` if it is given."""
         frame = frame or user_frame()
         if frame is None:
             return None
@@ -57,11 +57,11 @@ class Origins:
         return self._sources.setdefault(source, source)
 
     def stage(self, ends: Callable[[FrameType, bool], bool]) -> Stage | None:
-        """The stage of the outermost pipeline among the frames that come before the search ends.
+        """Return the stage of the outermost pipeline among the frames before the search ends.
 
         Args:
-            ends: ``ends(frame, found)``, asked of every frame from the innermost one on; ``found`` says
-                whether there has been a pipeline.
+            ends: ``ends(frame, found)``, called with every frame from the innermost one on; ``found`` says
+                whether the search has seen a pipeline.
         """
         found: FrameType | None = None
         frame: FrameType | None = sys._getframe(1)
@@ -72,19 +72,19 @@ class Origins:
         return None if found is None else self._at(found)
 
     def find(self) -> Origin:
-        """Line and stage; the pipeline is the outermost one inside the innermost transform that holds one."""
+        """Return line and stage. The pipeline is the outermost one inside the innermost transform that contains any."""
         return Origin(self.line(), self.stage(_at_transform))
 
     def forget(self) -> None:
-        """Let go of frames."""
+        """Drop the references to frames."""
         self._piped = None
 
     def _at(self, frame: FrameType) -> Stage | None:
-        """The stage that a frame of toolz's own ``pipe`` or ``Compose`` is at."""
+        """Return the stage that a frame of toolz's ``pipe`` or ``Compose`` is running."""
         current, funcs, value = _PIPELINES[frame.f_code](frame.f_locals)
         before, old, last = self._piped or (None, None, 0)
         at = [i for i, fun in enumerate(funcs, 1) if fun is current]
-        if before is frame:  # a function that stands there twice: where its argument is new, it has gone on
+        if before is frame:  # if the pipeline contains a function twice, a new argument means a later stage
             at = [i for i in at if i > last or (i == last and old is value)]
         if not at:
             return None

@@ -1,8 +1,8 @@
-"""Linear functions of large spaces, computed for parts of the standard basis: a whole batch of it may need much memory.
+"""Linear functions of large spaces, computed part by part of the standard basis to save memory.
 
-A batch of all unit vectors makes arrays many times as large as those of the function. Parts of it give the same rows
-from memory that stays near the processor. So that the function runs once only, ``PartwiseTrace`` records what is done
-with tangents.
+A batch of all unit vectors makes arrays many times as large as those of the function. Batches of a part of the basis
+give the same rows from memory that stays in the processor's cache. ``PartwiseTrace`` records the operations on
+tangents, so that the function runs only once.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from funcgrad.writable import move
 
 __all__ = ["LARGE", "PartwiseTrace", "basis", "parts_of", "rows_together"]
 
-#: A basis of more numbers than this is large.
+#: Number of entries above which a basis is large.
 LARGE = 1 << 18
-#: So many numbers a part of a batch holds at a time, unless it has this few rows.
+#: Number of entries that a part of a batch may hold at a time, and the fewest rows of a part, which take precedence.
 _NEAR, _FEW_ROWS = 1 << 19, 16
-#: So many numbers a call of an operation must compute on average, or its parts would take the time of their calls.
+#: Number of entries that an operation must compute per call, on average, for parts to pay.
 _WORK = 20_000
-#: The bytes that a recorded operation takes, and how many a recording may take, or twice those of the basis more.
+#: Bytes counted for a recorded operation, and bytes that a recording may take besides twice those of the basis.
 _STEP, _HELD = 1_000, 1 << 25
-#: After so many operations it is looked whether they are worth being recorded.
+#: Number of operations after which the trace checks whether recording them pays.
 _FIRST = 4
 
 
 def parts_of(total: int, live: int, numbers: int, operations: int) -> list[range]:
-    """``range(total)`` in parts, if operations on these rows of numbers are worth it; else as one.
+    """Split ``range(total)`` into parts if operations on such parts of the rows pay; else return it as one part.
 
     Args:
         total: the number of rows.
-        live: how many numbers of one row there are at a time.
-        numbers: how many the operations make or use of one row.
-        operations: how many there are.
+        live: how many entries of one row are alive at a time.
+        numbers: how many entries of one row the operations compute or use.
+        operations: the number of operations.
     """
     count = -(-total // max(_FEW_ROWS, _NEAR // max(live, 1)))
     if total * numbers < _WORK * operations * count:
@@ -54,7 +54,7 @@ def parts_of(total: int, live: int, numbers: int, operations: int) -> list[range
 
 
 def rows_together(parts: Sequence[range], compute: Callable[[range], list[Any]]) -> list[Any]:
-    """The arrays that ``compute`` gives for all ``parts`` of the rows, each as one."""
+    """Return the arrays that ``compute`` gives for all ``parts`` of the rows, joined along axis 0."""
     if len(parts) == 1:
         return compute(parts[0])
     found = compute(parts[0])
@@ -67,7 +67,7 @@ def rows_together(parts: Sequence[range], compute: Callable[[range], list[Any]])
 
 
 def basis(leaves: Sequence[Any], rows: range | None = None) -> list[Any]:
-    """The standard basis of the space of ``leaves``, or some rows: along axis 0 of each, one entry of one leaf is 1."""
+    """Return ``rows`` (default: all) of the standard basis of the space of ``leaves``, along axis 0 of each leaf."""
     sizes = [prod(backend.shape_of(x)) for x in leaves]
     rows, start, found = range(sum(sizes)) if rows is None else rows, 0, []
     for leaf, size in zip(leaves, sizes, strict=True):
@@ -77,13 +77,13 @@ def basis(leaves: Sequence[Any], rows: range | None = None) -> list[Any]:
 
 
 def _unit_rows(leaf: Any, size: int, start: int, rows: range) -> Any:
-    """Rows of the basis as far as ``leaf`` is concerned, the first of whose entries is 1 in the row ``start``."""
+    """Return ``rows`` of the basis for one ``leaf``, whose first entry is 1 in the row ``start``."""
     ones = backend.library_of(leaf).eye(len(rows), size, rows.start - start, dtype=backend.dtype_of(leaf))
     return reshape(ones, to=(len(rows), *backend.shape_of(leaf)))
 
 
 class _Place:
-    """What a tracer knows of its value: the number of the slot. As long as it lives somebody may ask for the value."""
+    """Link of a tracer, which names the slot of its value. While the link is alive, the value may still be needed."""
 
     __slots__ = ("__weakref__", "slot")
 
@@ -92,10 +92,10 @@ class _Place:
 
 
 class PartwiseTrace(GraphTrace):
-    """One run of a function whose tangents are recorded, to be computed for parts of the basis.
+    """One run of a function that records the operations on tangents and computes them for parts of the basis.
 
-    The recording is kept small: where it has grown it is evaluated for what is still asked for, and begun anew. Where
-    the first operations turn out to make few numbers, they and all others are computed for the whole basis at once.
+    The recording stays small: if it grows too large, the trace computes the values that may still be needed and begins
+    a new one. If the first operations compute few numbers, all operations run on the whole basis at once.
 
     Args:
         leaves: the inputs of the function; the basis is that of their space.
@@ -105,10 +105,10 @@ class PartwiseTrace(GraphTrace):
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         total = sum([prod(backend.shape_of(x)) for x in leaves])
-        self._batch = BatchTrace(total)  # before this one: what meets tracers of both is for this one
+        self._batch = BatchTrace(total)  # made first: operations on tracers of both then come to this trace
         super().__init__("jacfwd")
         self._limit = _HELD + 16 * total * total
-        #: What gives rows of the values that the recording begins with, and what of them is there as a whole.
+        #: By slot: functions for rows of the values that the recording begins with; whole values, None while recording.
         self._given: dict[int, Callable[[range], Any]] = {}
         self._whole: dict[int, Any] | None = None
         self._twins: list[ref[Tracer]] = []
@@ -116,7 +116,7 @@ class PartwiseTrace(GraphTrace):
         self._begin()
 
     def _begin(self) -> None:
-        """Record from here on."""
+        """Begin a new recording."""
         self.constants, self.operations, self._held = {}, [], 0
         self._copies: dict[int, tuple[Any, Any]] = {}
 
@@ -126,7 +126,7 @@ class PartwiseTrace(GraphTrace):
         super().close()
 
     def tangents(self, leaves: Sequence[Any]) -> list[Tracer]:
-        """What stands for the tangents of the inputs."""
+        """Return the tracers that represent the tangents of the inputs."""
         start, found = 0, []
         for leaf in leaves:
             made, size = self._made(backend.zeros_like(leaf)), prod(backend.shape_of(leaf))
@@ -137,20 +137,20 @@ class PartwiseTrace(GraphTrace):
         return found
 
     def twin_of(self, x: Tracer) -> Any:
-        """Another object that stands for the value of ``x``."""
+        """Return a shallow copy of ``x``."""
         made = super().twin_of(x)
         if not self.operations:
             self._twins.append(ref(made))
         return made
 
     def _made(self, value: Any) -> Tracer:
-        """The tracer of a new slot."""
+        """Return the tracer of a new slot."""
         place = _Place(next(self._slots))
         self._alive[place.slot] = ref(place)
         return tracer_of(value, self, place)
 
     def slot_of(self, x: Any) -> int:
-        """The slot of any value: of an array that is no tangent that of a copy, for the program may write to it."""
+        """Return the slot of ``x``. An ordinary array gets the slot of a copy, because the program may write to it."""
         if type(x) is Tracer and x._trace is self:
             slot: int = x.link.slot
             return slot
@@ -165,7 +165,7 @@ class PartwiseTrace(GraphTrace):
         return copy
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Record ``primitive`` and run it on zeros; or run it on the whole batch."""
+        """Record ``primitive`` and run it on zeros; once recording has ended, run it on the whole batch."""
         mine = [type(arg) is Tracer and arg._trace is self for arg in args]
         if self._whole is not None:
             batches = [self._whole[a.link.slot] if flag else a for a, flag in zip(args, mine, strict=True)]
@@ -176,13 +176,13 @@ class PartwiseTrace(GraphTrace):
         if self._held > self._limit:
             self._settle()
         elif len(self.operations) == _FIRST and self._batch.size * _numbers(self.operations) < _WORK * _FIRST:
-            self._go_on_at_once()  # so far they computed few numbers
+            self._go_on_at_once()  # the operations so far computed few numbers
         return made if primitive.multiple else made[0]
 
     def _noted(
         self, primitive: Primitive, slots: tuple[int, ...], params: dict[str, Any], results: Sequence[Any]
     ) -> tuple[Tracer, ...]:
-        """The tracers of the ``results`` of an operation, which is added."""
+        """Add an operation to the recording and return the tracers of its ``results``."""
         refuse_closure(self, primitive, results, params)
         made = tuple(map(self._made, results))
         outs = tuple([one.link.slot for one in made])
@@ -194,7 +194,7 @@ class PartwiseTrace(GraphTrace):
         return made
 
     def _settle(self) -> None:
-        """Compute what anybody may still ask for, and forget how; unless that takes more memory than the recording."""
+        """Compute the values that may still be needed and drop the recording, unless they take more memory than it."""
         asked = self._asked()
         shapes = {slot: shape for step in self.operations for slot, shape in zip(step.outs, step.shapes, strict=True)}
         if 8 * self._batch.size * sum([prod(shapes[slot]) for slot in asked]) > self._held:
@@ -206,7 +206,7 @@ class PartwiseTrace(GraphTrace):
         self._begin()
 
     def _asked(self) -> list[int]:
-        """The slots of results that anybody may still ask for. What nobody can is forgotten."""
+        """Return the slots of results that may still be needed; forget all others."""
         self._alive = {slot: place for slot, place in self._alive.items() if place() is not None}
         return sorted(self._alive.keys() - self._given.keys())
 
@@ -224,7 +224,7 @@ class PartwiseTrace(GraphTrace):
                     move(one, self._whole[one.link.slot])
 
     def rows_of(self, tangents: Sequence[Any]) -> list[Any]:
-        """The rows of what came out as ``tangents``, along axis 0 of each."""
+        """Return the rows of each of ``tangents``, the tangents of the results, along axis 0."""
         mine = [t.link.slot for t in tangents if type(t) is Tracer and t._trace is self]
         if self._whole is None:
             rows = dict(zip(mine, self._evaluate(mine), strict=True))
@@ -238,7 +238,7 @@ class PartwiseTrace(GraphTrace):
         return found
 
     def _evaluate(self, slots: list[int]) -> list[Any]:
-        """All rows of the values in ``slots``."""
+        """Return all rows of the values in ``slots``."""
         recording = Recording([], self.constants, self.operations, slots)
         needed = {slot for step in recording.operations for slot in step.args}.union(slots)
         recording.inputs = [slot for slot in self._given if slot in needed]
@@ -247,7 +247,7 @@ class PartwiseTrace(GraphTrace):
         return rows_together(parts, lambda part: evaluate(*[rows(part) for rows in given])) if slots else []
 
     def _live(self, recording: Recording) -> int:
-        """How many numbers of one row there are at a time at the most, inputs and outputs included."""
+        """Return the largest number of entries of one row that are alive at a time, inputs and outputs included."""
         last = {slot: n for n, step in enumerate(recording.operations) for slot in step.args}
         ends: dict[int, int] = {}
         most = now = self._batch.size
@@ -262,7 +262,7 @@ class PartwiseTrace(GraphTrace):
 
 
 def _numbers(operations: Sequence[Step]) -> int:
-    """How many numbers ``operations`` make of one row."""
+    """Return how many entries of one row ``operations`` compute."""
     return sum([prod(shape) for step in operations for shape in step.shapes])
 
 

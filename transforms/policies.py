@@ -1,4 +1,4 @@
-"""What ``checkpoint`` saves nevertheless: policies, functions of an operation, its parameters and its result.
+"""Policies of ``checkpoint``, which decide from an operation, its parameters and its result whether to save it.
 
 Example:
     >>> from funcgrad import checkpoint, checkpoint_policies
@@ -22,18 +22,18 @@ __all__ = [
     "save_anything_except_these_names", "save_from_both_policies", "save_only_these_names", "save_smaller_than",
 ]  # fmt: skip
 
-#: ``policy(operation, params, result)``: whether to keep the result of the operation of that name.
+#: Function ``policy(operation, params, result)`` that returns whether to keep the result of the operation of that name.
 Policy: TypeAlias = Callable[[str, dict[str, Any], Any], bool]
 _DOTS = frozenset(("matmul", "einsum", "dot_general"))
 
 
 @dataclass(frozen=True, repr=False)
 class Rule:
-    """A policy with operators: ``a & b`` saves what both save, ``a | b`` what either saves.
+    """Policy with operators: ``a & b`` saves what both save, ``a | b`` saves what either saves.
 
     Attributes:
         test: a module-level function ``test(operation, params, result, *given)``.
-        given: its last arguments.
+        given: the last arguments of ``test``.
 
     Example:
         >>> dots_saveable | save_only_these_names("hidden")
@@ -46,7 +46,7 @@ class Rule:
     given: tuple[Any, ...] = field(default=())
 
     def __call__(self, operation: str, params: dict[str, Any], result: Any) -> bool:
-        """Whether to keep ``result``."""
+        """Return whether to keep ``result``."""
         return self.test(operation, params, result, *self.given)
 
     def __and__(self, other: Policy) -> Rule:
@@ -100,11 +100,11 @@ def _save_smaller_than(operation: str, params: dict[str, Any], result: Any, nbyt
     return sum(getattr(part, "nbytes", 8) for part in parts) < nbytes
 
 
-#: Keep nothing but the arguments: what ``checkpoint`` does by itself.
+#: Policy that saves nothing but the arguments: the default of ``checkpoint``.
 nothing_saveable = Rule(_nothing_saveable)
-#: Keep everything, as without ``checkpoint``.
+#: Policy that saves everything, as without ``checkpoint``.
 everything_saveable = Rule(_everything_saveable)
-#: Keep the results of ``matmul``, ``einsum``, ``tensordot`` and all else that multiplies matrices.
+#: Policy that saves the results of ``matmul``, ``einsum``, ``tensordot`` and all other products of matrices.
 dots_saveable = Rule(_dots_saveable)
 
 
@@ -120,7 +120,7 @@ def save_only_these_names(*names: str) -> Rule:
 
 
 def save_any_names_but_these(*names: str) -> Rule:
-    """Save the values that passed through ``checkpoint_name`` with another name than these.
+    """Save the values that passed through ``checkpoint_name`` with any name except these.
 
     Example:
         >>> from funcgrad import checkpoint_policies
@@ -142,7 +142,7 @@ def save_anything_except_these_names(*names: str) -> Rule:
 
 
 def save_from_both_policies(one: Policy, other: Policy) -> Rule:
-    """Save what either policy saves: ``one | other``.
+    """Save the results that either policy saves: ``one | other``.
 
     Example:
         >>> from funcgrad import checkpoint_policies as policies
@@ -153,7 +153,7 @@ def save_from_both_policies(one: Policy, other: Policy) -> Rule:
 
 
 def save_smaller_than(nbytes: int) -> Rule:
-    """Save the results of less than ``nbytes`` bytes.
+    """Save the results that take less than ``nbytes`` bytes.
 
     Example:
         >>> from funcgrad import checkpoint_policies

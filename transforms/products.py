@@ -1,4 +1,4 @@
-"""Products with the Jacobian: ``vjp``, ``jvp``, ``linearize``, and with the Hessian: ``hvp``."""
+"""Products with the Jacobian (``vjp``, ``jvp``, ``linearize``) and with the Hessian (``hvp``)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "push_through", 
 
 R = TypeVar("R")
 Aux = TypeVar("Aux")
-#: The arguments, or the tangents, of a function.
+#: The arguments of a function, or their tangents.
 Together: TypeAlias = tuple[Any, ...] | list[Any]
 
 
 class Pullback:
-    """The linear map from cotangents of a result to cotangents of the primals. Can be called any number of times.
+    """Linear map from cotangents of a result to cotangents of the primals. It can be called any number of times.
 
-    Made by ``vjp``. It holds the tape: what the rules of the recorded operations will need.
+    ``vjp`` makes it. It holds the tape: the values that the VJP rules of the recorded operations need.
 
     Example:
         >>> from funcgrad import vjp
@@ -72,7 +72,7 @@ class Pullback:
         self._unchanged = unchanged
 
     def __call__(self, ct: PyTree) -> tuple[Any, ...]:
-        """Pull ``ct`` back: a tree like the result in, a tuple with a tree per primal out.
+        """Map the cotangent ``ct``, a tree like the result, to a tuple with a cotangent tree per primal.
 
         Raises:
             TypeError: a cotangent of another structure or dtype.
@@ -100,7 +100,7 @@ class Pullback:
         return found
 
     def __copy__(self) -> Pullback:
-        return self  # nothing in it ever changes
+        return self  # a pullback never changes
 
     def __deepcopy__(self, memo: Any) -> Pullback:
         return self
@@ -116,13 +116,13 @@ class Pullback:
 
 
 def sizes_of(pullback: Pullback) -> tuple[int, int]:
-    """How many operations ``pullback`` goes back through, and how many numbers of arrays these have saved."""
+    """Return how many operations ``pullback`` goes back through, and how many array entries their records saved."""
     nodes = pullback._nodes
     return len(reachable(nodes)), sum([x.size for x in each_saved(nodes) if type(x) is np.ndarray])
 
 
 def _live_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Callable[[int], str]:
-    """What gives the key path of a differentiated leaf of the primals by its number."""
+    """Return a function from the number of a differentiated leaf of the primals to its key path."""
 
     def path(number: int) -> str:
         primals = tree.unflatten(spec, leaves)
@@ -148,24 +148,24 @@ def vjp(
 def vjp(
     fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, strict: bool = False, **kwargs: Any
 ) -> tuple[Any, ...]:
-    """Evaluate ``fun`` and return its value with its pullback (vector-Jacobian product).
+    """Evaluate ``fun`` and return its value and its pullback (vector-Jacobian product).
 
-    The pullback keeps copies of the arrays that it needs: a later write to an argument does not change it.
+    The pullback keeps copies of the arrays that it needs: a later write to an argument does not change the pullback.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
-        primals: the point. Integer leaves are allowed; their cotangent is float0.
+        primals: the point. Integer leaves are allowed; their cotangent has dtype float0.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``.
-        strict: whether a cotangent that is zero whatever the values are is an error, see ``strict``.
+        strict: whether a cotangent that is zero for all values of the primals is an error, see ``strict``.
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:
-        ``(result, pullback)``, with ``has_aux=True`` ``(result, pullback, aux)``. The pullback takes a
-        cotangent like ``result`` and returns a tuple with a cotangent per primal. For complex values it
-        is the plain transpose, without conjugation.
+        ``(result, pullback)``, or ``(result, pullback, aux)`` with ``has_aux=True``. The pullback takes a
+        cotangent like ``result`` and returns a tuple with a cotangent per primal. For complex values the
+        pullback is the plain transpose, without conjugation.
 
     Raises:
-        TypeError: a leaf that is no array or number.
+        TypeError: a leaf that is not an array or number.
 
     Example:
         >>> import numpy as np
@@ -185,7 +185,7 @@ def vjp(
 def recorded(
     fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, kwargs: dict[str, Any], *, lasting: bool
 ) -> tuple[Any, ...]:
-    """What ``vjp`` returns. A pullback that is not ``lasting`` is used before the caller can write to anything."""
+    """Return the result of ``vjp``. Pass ``lasting=False`` if no write can come before the pullback's last call."""
     leaves, spec = tree.flatten(primals)
     live = check_leaves("vjp", leaves, partial(leaf_path, primals, range(len(primals))))
     side: dict[str, Any] = {}
@@ -208,7 +208,7 @@ def recorded(
     del moving
     check_results("vjp", results)
     out_spec = side["spec"]
-    trace = side.get("trace")  # None where nothing moves
+    trace = side.get("trace")  # None if there is no leaf to differentiate
     cuts: Cuts | None = None if trace is None else trace.cuts
     if cuts is not None:
         cuts.check_outputs("vjp", nodes, _live_path(spec, leaves, live), sum(live))
@@ -220,7 +220,7 @@ def recorded(
 
 
 def _copied(leaves: list[Any]) -> list[Any]:
-    """``leaves``, arrays copied: rules may close over them, where nobody finds them afterwards."""
+    """Return ``leaves`` with arrays copied: VJP rules may close over arrays that no later step can find and copy."""
     return [leaf.copy("K") if stands_for_array(leaf) else leaf for leaf in leaves]
 
 
@@ -251,10 +251,10 @@ def jvp(
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:
-        ``(result, tangent)``, with ``has_aux=True`` ``(result, tangent, aux)``.
+        ``(result, tangent)``, or ``(result, tangent, aux)`` with ``has_aux=True``.
 
     Raises:
-        TypeError: primals or tangents no tuple or list; another structure or dtype.
+        TypeError: primals or tangents that are not a tuple or list; tangents of another structure or dtype.
         ValueError: a tangent of another shape.
 
     Example:
@@ -270,7 +270,7 @@ def jvp(
 
 
 def _pairs(call: str, primals: Any, tangents: Any) -> tuple[list[Any], tree.PyTreeSpec, list[Any]]:
-    """The leaves of the primals, their structure, and a tangent or None for each."""
+    """Return the leaves of the primals, their structure, and a tangent or None for each leaf."""
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise InputError(
@@ -291,7 +291,7 @@ def push_through(
     kwargs: dict[str, Any],
     given: PyTree = None,
 ) -> tuple[Any, ...]:
-    """Value and tangent of ``fun``, from leaves and their tangents, None for zero; for a caller who has ``given``."""
+    """Return value and tangent of ``fun``. A tangent of None is zero; ``given`` holds the caller's arguments."""
     pairs = zip(leaves, tangents, strict=True)
     trace = ForwardTrace()
     try:
@@ -305,7 +305,7 @@ def push_through(
     out, aux = split_aux("jvp", out) if has_aux else (out, None)
     side = strip(trace, aux)
     results, out_spec = tree.flatten(out)
-    del wrapped, pairs, out, aux  # what they hold is the caller's from now on
+    del wrapped, pairs, out, aux  # the caller alone owns the values from now on
     pushed: list[Any] = []
     for i in range(len(results)):
         if type(results[i]) is Tracer and results[i]._trace is trace:
@@ -326,7 +326,7 @@ def push_through(
 
 
 class Linearized:
-    """The derivative of a function at a point, as a linear function of tangents. Made by ``linearize``.
+    """Derivative of a function at a point, as a linear function of tangents. ``linearize`` makes it.
 
     Calling it costs the tangent part of one evaluation; the primal part is not run again.
 
@@ -344,7 +344,7 @@ class Linearized:
         self.graph = graph
 
     def __call__(self, *tangents: PyTree) -> PyTree:
-        """Push tangents, one per primal, through the derivative.
+        """Apply the derivative to tangents, one per primal.
 
         Raises:
             TypeError: tangents of another structure or dtype.
@@ -372,7 +372,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool, **kwargs
 
 
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, **kwargs: Any) -> tuple[Any, ...]:
-    """Evaluate ``fun`` and return its value with its derivative there, a linear function of tangents.
+    """Evaluate ``fun`` and return its value and its derivative at ``primals``, a linear function of tangents.
 
     Args:
         fun: a function of arrays or pytrees.
@@ -381,11 +381,11 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:
-        ``(result, push)``, with ``has_aux=True`` ``(result, push, aux)``; ``push(*tangents)`` equals
+        ``(result, push)``, or ``(result, push, aux)`` with ``has_aux=True``. ``push(*tangents)`` equals
         ``jvp(fun, primals, tangents)[1]`` without running the primal part again.
 
     Raises:
-        TypeError: a leaf that is no array or number; a rule that branches on the value of a tangent.
+        TypeError: a leaf that is not an array or number; a rule that branches on the value of a tangent.
 
     Example:
         >>> from funcgrad import linearize
@@ -419,14 +419,14 @@ def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: di
 
 
 def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs: Any) -> tuple[Any, ...]:
-    """The Hessian of a scalar function times a vector, without forming the Hessian.
+    """Multiply the Hessian of a scalar function by a vector, without forming the Hessian.
 
-    Forward mode over reverse mode: it costs a small multiple of one gradient.
+    Forward mode runs over reverse mode: the product costs a small multiple of one gradient.
 
     Args:
         fun: a function returning one real scalar.
         primals: a tuple or list of its positional arguments.
-        tangents: the vector, of the same structure, shapes and dtypes.
+        tangents: the vector, a tuple or list of the structure, shapes and dtypes of ``primals``.
         kwargs: passed to ``fun``, not differentiated.
 
     Returns:

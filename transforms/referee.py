@@ -1,12 +1,12 @@
-"""A referee that knows no rule: directional derivatives from values of the function alone.
+"""Referee that uses no derivative rule: it measures directional derivatives from values of the function alone.
 
-First derivatives come from the complex step where the function allows it: for an analytic f,
-``Im f(x + i h t) / h`` has no subtraction, so h can be tiny and the error is rounding. Whether f allows it
-is found out by trying: f must accept complex arrays, and along the imaginary axis it must change as
-central differences say it does along the real one (Cauchy and Riemann; ``abs`` or ``conj`` fail there).
-Everywhere else central differences with steps halved again and again are extrapolated to step zero
-(Richardson's scheme); of all entries of the table the one is taken that disagrees least with its
-neighbours (Ridders' choice), and by how much it disagrees is the error estimate.
+First derivatives come from the complex step if the function allows it: for an analytic f,
+``Im f(x + i h t) / h`` has no subtraction, so h can be tiny and the error is rounding. A trial finds out whether f
+allows it: f must accept complex arrays, and along the imaginary axis f must change as central
+differences say it does along the real axis (Cauchy and Riemann; ``abs`` or ``conj`` fail there).
+Otherwise central differences with steps halved again and again are extrapolated to step zero
+(Richardson's scheme). The value is the entry of the extrapolation table that disagrees least with its
+neighbours (Ridders' choice), and the amount of the disagreement is the error estimate.
 
 A direction costs a few dozen values of f, whatever the dimension.
 """
@@ -25,24 +25,24 @@ __all__ = ["Estimate", "Measured", "Referee", "extrapolate"]
 Leaves: TypeAlias = list[Any]
 
 EPSILON = float(np.finfo(float).eps)
-FIRST_STEP = 0.25  # of the scale of the point, which the directions carry
-STEPS = 22  # halved each time, the last is a ten-millionth
-COLUMNS = 6  # of the extrapolation table, the powers of the step below
-ENOUGH = 1e-11  # the relative error at which no smaller step is tried
-CONFIRMED = 1e-8  # the same where differences only confirm a complex step
-SURE = 1e-2  # of what a derivative may be off its error is enough
+FIRST_STEP = 0.25  # relative to the scale of the point, which the directions carry
+STEPS = 22  # number of steps, each half of the one before; the last is about 1e-7
+COLUMNS = 6  # number of columns of the extrapolation table, one for each power of the step
+ENOUGH = 1e-11  # relative error at which no smaller step is tried
+CONFIRMED = 1e-8  # relative error at which no smaller step is tried if differences only confirm a complex step
+SURE = 1e-2  # fraction of the allowed error of a derivative at which its measurement is accurate enough
 COMPLEX_STEP = 1e-30
 
 
 class Estimate(NamedTuple):
-    """What a table of extrapolation gives, element by element: a value, and how far it may be off."""
+    """Result of an extrapolation table, element by element: a value, and how far it may be off."""
 
     value: np.ndarray
     error: np.ndarray
 
 
 class Sides(NamedTuple):
-    """Values at a step to the right, in the middle and to the left, and how far rounding may put them off."""
+    """Values at a step to the right, in the middle and to the left, and the size of their rounding errors."""
 
     step: float
     right: np.ndarray
@@ -52,13 +52,13 @@ class Sides(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A directional derivative as the referee measures it.
+    """Directional derivative as the referee measures it.
 
     Attributes:
-        value: the derivative, one number for each that the function gives; nan where there is none.
-        error: an estimate of its error, infinite where there is none.
+        value: the derivative, one number for each result of the function; nan if there is none.
+        error: an estimate of the error of ``value``, infinite if there is none.
         jump: by how much the slopes on both sides differ, 0 where the function is smooth.
-        method: how it was measured.
+        method: the method of the measurement.
     """
 
     value: np.ndarray
@@ -73,14 +73,14 @@ def extrapolate(
     enough: float = ENOUGH,
     allowed: Callable[[np.ndarray], Any] | None = None,
 ) -> Estimate:
-    """The limit of ``rows``, approximations with steps each half of the one before.
+    """Extrapolate ``rows``, approximations with steps each half of the one before, to step zero.
 
     Args:
-        rows: pairs of arrays of one shape, an approximation and its rounding error; not all are taken
-            when the error is small enough.
+        rows: pairs of arrays of one shape, an approximation and its rounding error; not all rows are used
+            if the error is small enough before.
         powers: the powers of the step in the error of a row, one column of the table for each.
         enough: the relative error that is small enough.
-        allowed: how far these values may be off, if that is known: a small part of it is small enough too.
+        allowed: returns how far these values may be off, if that is known: a small part of it is small enough too.
 
     Example:
         >>> from math import sin
@@ -101,11 +101,11 @@ def extrapolate(
             factor = 2.0**power
             new = (factor * table[-1] - old) / (factor - 1)
             off = np.maximum(abs(new - table[-1]), abs(new - old)) + rounding
-            better = off < error  # never so for nan
+            better = off < error  # False for nan
             best, error = np.where(better, new, best), np.where(better, off, error)
             table.append(new)
         before = table
-        # the rounding error of a smaller step is twice as large: no error below that can become smaller
+        # the next, smaller step has twice the rounding error: an error below that cannot become smaller
         if len(table) > 3:
             limit = np.maximum(enough * abs(best), SURE * allowed(best) if allowed else 0.0)
             if np.all((error <= limit) | (error <= 2 * rounding)):
@@ -116,14 +116,14 @@ def extrapolate(
 
 
 class Referee:
-    """Measures derivatives of ``fun`` at ``point``.
+    """Referee that measures derivatives of ``fun`` at ``point``.
 
     Args:
-        fun: takes leaves and gives a one-dimensional array, real at ``point`` and around it.
+        fun: takes leaves and returns a one-dimensional array, real at ``point`` and around it.
         point: arrays and numbers, real or complex.
         real: whether point and results are real, so that a complex step may be tried.
-        allowed: how far derivatives of these values may be off, if that is known; by default each is measured as
-            well as it can be.
+        allowed: returns how far derivatives of these values may be off, if that is known; by default each is measured
+            as well as possible.
 
     Attributes:
         middle: the values at ``point``, if they are known.
@@ -144,7 +144,7 @@ class Referee:
         self.middle: np.ndarray | None = None
 
     def first(self, direction: Leaves) -> Measured:
-        """The derivative along ``direction``."""
+        """Return the derivative along ``direction``."""
         exact = self._complex_step(self.point, direction)
         if exact is None:
             return _slope(self._values(direction), "differences", allowed=self.allowed)
@@ -154,7 +154,7 @@ class Referee:
         return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
 
     def second(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
-        """The mixed second derivative along two directions, ``first`` being the derivative along the first."""
+        """Return the mixed second derivative along two directions; ``first`` is the derivative ``along`` the first."""
         if first.method == "complex step":
             measured = _slope(self._complex_slopes(along, across, first.value), "differences of complex steps")
             if np.all(np.isfinite(measured.error)):
@@ -162,10 +162,10 @@ class Referee:
         return _slope(self._real_slopes(along, across), "differences of differences")
 
     def bends(self, direction: Leaves, measured: Measured, across: Leaves | None = None) -> bool:
-        """Whether the derivative, measured along ``direction``, is not linear in it: there is none at all.
+        """Whether the derivative, measured along ``direction``, is not linear in it: then there is no derivative.
 
-        The other sign of a kink, for where the slopes of both sides are the same: the derivatives along two
-        parts of the direction do not add up. With ``across``, the same of the second derivative in that.
+        This finds kinks at which the slopes of both sides are the same: the derivatives along two parts
+        of the direction do not add up. With ``across``, it examines the second derivative, by parts of ``across``.
         """
         parts = _split(direction if across is None else across)
         if across is None:
@@ -185,7 +185,7 @@ class Referee:
             yield Sides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
 
     def _complex_slopes(self, along: Leaves, across: Leaves, middle: np.ndarray) -> Iterator[Sides]:
-        """Derivatives along one direction, on both sides in the other."""
+        """Yield derivatives along one direction, on both sides of the point in the other direction."""
         nowhere = np.full(np.shape(middle), np.nan)
         for h in _steps():
             right, left = [self._complex_step(_moved(self.point, s, across), along) for s in (h, -h)]
@@ -193,7 +193,7 @@ class Referee:
             yield Sides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
 
     def _real_slopes(self, along: Leaves, across: Leaves) -> Iterator[Sides]:
-        """The same by differences with the same step."""
+        """Yield the values of ``_complex_slopes``, computed by differences with the same step."""
         plus = [a + b for a, b in zip(along, across, strict=True)]
         minus = [a - b for a, b in zip(along, across, strict=True)]
         for h in _steps():
@@ -204,7 +204,7 @@ class Referee:
             yield Sides(h, right, middle, left, rounding)
 
     def _real(self, step: float, direction: Leaves) -> np.ndarray:
-        """The function's values a real step away, nan where it is not defined."""
+        """Return the function's values a real step away, nan where the function is not defined."""
         try:
             with np.errstate(all="ignore"):
                 return self.fun(_moved(self.point, step, direction))
@@ -214,7 +214,7 @@ class Referee:
             return np.full(1, np.nan)
 
     def _complex_step(self, point: Leaves, direction: Leaves) -> np.ndarray | None:
-        """The derivative at ``point`` by a complex step, None where the function takes none."""
+        """Return the derivative at ``point`` by a complex step, or None if the function takes none."""
         if not self.real:
             return None
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -232,7 +232,7 @@ def _slope(
     enough: float = ENOUGH,
     allowed: Callable[[np.ndarray], Any] | None = None,
 ) -> Measured:
-    """The derivative from values on both sides, and by how much it differs between the sides."""
+    """Return the derivative from values on both sides, and by how much it differs between the sides."""
     seen: list[Sides] = []
 
     def differences() -> Iterator[tuple[Any, Any]]:
@@ -249,13 +249,13 @@ def _slope(
 
 
 def _doubt(measured: Measured) -> np.ndarray:
-    """How far an analytic function's complex step may be off its differences; nothing may at a kink."""
+    """Return how far an analytic function's complex step may be off its differences; -1 at a kink."""
     smooth = np.isfinite(measured.error) & (measured.jump == 0)
     return np.where(smooth, 100 * measured.error + 1e-6 * abs(measured.value), -1.0)
 
 
 def _split(direction: Leaves) -> tuple[Leaves, Leaves]:
-    """Two directions that make ``direction`` together and share none of its proportions."""
+    """Split ``direction`` into two directions that add up to it, neither of them proportional to it."""
     rng = np.random.default_rng(0)
     share = [rng.uniform(0.1, 0.9, np.shape(t)) for t in direction]
     other = [rng.uniform(0.1, 0.9, np.shape(t)) for t in direction]

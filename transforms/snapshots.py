@@ -1,4 +1,4 @@
-"""Arrays kept in a file instead of memory, for runs whose snapshots are larger than it."""
+"""Arrays kept in a file instead of memory, for runs whose snapshots are larger than the memory."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from funcgrad.errors import InputError
 
 __all__ = ["Store"]
 
-#: Smaller arrays stay in memory, in bytes; larger ones begin at a multiple of it.
+#: Size in bytes below which arrays stay in memory; larger arrays begin at a multiple of it in the file.
 _SMALL = 4096
 
 
 class Store:
-    """One file without a name, in which arrays lie until they are taken out: their places are used again.
+    """Unnamed file that stores arrays as long as their placeholders live, and then uses their space again.
 
-    The system frees the file when nobody needs it any more, also where the process is killed. Where a system knows no
-    such files, it is removed when it is closed.
+    The system frees the file when no process has it open, even if the process is killed. On systems without unnamed
+    files the file is removed when it is closed.
 
     Args:
         call: the public call, for messages.
-        folder: where the file is made; it must be there.
+        folder: the folder in which the file is made; it must exist.
 
     Raises:
-        InputError: there is no such folder (a ``TypeError``).
+        InputError: the folder does not exist (a ``TypeError``).
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,17 +47,17 @@ class Store:
         if self.folder is None or not self.folder.is_dir():
             raise InputError(f"{call}: store must be a folder that is there, got {folder!r}. Make it, or leave it out.")
         self._lock, self._end = Lock(), 0
-        self._free: dict[int, list[int]] = {}  # by their sizes the places that nobody needs any more
+        self._free: dict[int, list[int]] = {}  # offsets of free space in the file, by size
 
     def __del__(self) -> None:
         if self._file is not None:
             self._file.close()
 
     def put(self, x: Any) -> Any:
-        """What stands for ``x``, whose arrays lie in the file from now on.
+        """Write the arrays of ``x`` to the file and return a placeholder for ``x``. Small arrays stay in memory.
 
         Raises:
-            OSError: they cannot be written, for instance because the disk is full.
+            OSError: the arrays cannot be written, for instance because the disk is full.
         """
         if isinstance(x, Tracer):
             return _with_value(x, self.put(x._val))
@@ -75,7 +75,7 @@ class Store:
             ) from error
 
     def take(self, x: Any) -> Any:
-        """What ``put`` got: of arrays others of the same numbers and the same layout.
+        """Return the value that ``put`` received; arrays read from the file are new, with the same layout.
 
         Raises:
             OSError: the file is shorter than it was.
@@ -103,7 +103,7 @@ class Store:
         rest = memoryview(x.reshape(-1).view(np.uint8))
         with self._lock:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed when nobody has it
+                self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed together with the store
                     buffering=0, prefix="funcgrad-", suffix=".snapshots", dir=self.folder
                 )
             free = self._free.setdefault(place.size, [])
@@ -115,18 +115,18 @@ class Store:
         return place
 
     def free(self, place: _Place) -> None:
-        """Let another array lie at ``place``."""
+        """Release the space of ``place`` for another array."""
         if place.start >= 0:
             self._free[place.size].append(place.start)
 
 
 class _Place:
-    """An array in the file."""
+    """Placeholder for an array in the file."""
 
     __slots__ = ("dtype", "nbytes", "order", "shape", "size", "start", "store")
 
     def __init__(self, store: Store, size: int, x: Any, order: Any) -> None:
-        self.store, self.size, self.start = store, size, -1  # nowhere yet
+        self.store, self.size, self.start = store, size, -1  # not written yet
         self.shape, self.dtype, self.nbytes, self.order = x.shape, x.dtype, x.nbytes, order
 
     def __del__(self) -> None:
@@ -137,7 +137,7 @@ class _Place:
 
 
 def _with_value(x: Tracer, value: Any) -> Any:
-    """A tracer like ``x`` that stands for ``value``; of a buffer the value."""
+    """Return a tracer like ``x`` that holds ``value``; if ``x`` is a buffer, return ``value``."""
     if value is x._val:
         return x
     made = twin(x)

@@ -1,7 +1,7 @@
-"""Sparse Jacobians and Hessians: as many pushforwards or pullbacks as there are colours, not as there are inputs.
+"""Sparse Jacobians and Hessians: one pushforward or pullback for each colour, not for each input.
 
-What a sparse matrix has is found in a pattern, given or traced (``dependence``). Columns that have no row in common
-are pushed forward in one tangent, or rows without a common column pulled back in one cotangent.
+A pattern, given or traced (``dependence``), tells which entries may be nonzero. Columns that share no row are pushed
+forward in one tangent. Rows that share no column are pulled back in one cotangent.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from funcgrad.transforms.vectorize import vmap
 
 __all__ = ["Sparsity", "check_sparsity", "sparse_hessian", "sparse_jacobian"]
 
-#: Products that are computed at once: more would take memory and save no time.
+#: Number of products in one batch: a larger batch would take more memory and save no time.
 _AT_ONCE = 64
 
 
 class Sparsity(NamedTuple):
-    """What was asked for: "auto" or a pattern, and whether a product with a random vector is compared."""
+    """Request for a sparse derivative: "auto" or a pattern, and whether to compare a product with a random vector."""
 
     pattern: Any
     check: bool
 
 
 def check_sparsity(call: str, sparsity: Any, check: bool) -> Sparsity:
-    """The request, its pattern as a sparse matrix.
+    """Check the request and return it with its pattern as a sparse matrix.
 
     Raises:
-        InputError: neither "auto" nor something with two axes.
+        InputError: neither "auto" nor a matrix.
     """
     if isinstance(sparsity, str) and sparsity == "auto":
         return Sparsity(sparsity, check)
@@ -59,7 +59,7 @@ def check_sparsity(call: str, sparsity: Any, check: bool) -> Sparsity:
 
 
 class _Map:
-    """A function of leaves as one from a vector to a vector, with its derivative at a point."""
+    """Function of leaves in the form of a function from a vector to a vector, with its derivative at a point."""
 
     def __init__(self, call: str, fun: Callable[..., Any], leaves: Sequence[Any]) -> None:
         self.call, self.fun, self.leaves = call, fun, leaves
@@ -70,16 +70,16 @@ class _Map:
         self.dtype = np.result_type(*self.dtypes)
 
     def split(self, rows: Any) -> tuple[Any, ...]:
-        """Each row of a matrix as a tangent of all leaves."""
+        """Split each row of a matrix into a tangent of all leaves."""
         parts = zip(self.bounds[:-1], self.bounds[1:], self.shapes, self.dtypes, strict=True)
         return tuple(rows[:, a:b].reshape(len(rows), *shape).astype(dtype) for a, b, shape, dtype in parts)
 
     def joined(self, *leaves: Any) -> Any:
-        """The result as one vector."""
+        """Return the result of the function as one vector."""
         return _flat(tree.leaves(self.fun(*leaves)))
 
     def push(self, tangents: Any) -> Any:
-        """The derivative times each row."""
+        """Multiply the derivative by each row of ``tangents``."""
 
         def one(*tangent: Any) -> Any:
             return jvp(self.joined, tuple(self.leaves), tangent)[1]
@@ -88,7 +88,7 @@ class _Map:
         return np.concatenate([np.asarray(vmap(one)(*self.split(chunk))) for chunk in chunks])
 
     def pull(self, cotangents: Any) -> Any:
-        """Each row times the derivative."""
+        """Multiply each row of ``cotangents`` by the derivative."""
         out, pullback = vjp(self.joined, *self.leaves)
 
         def one(ct: Any) -> Any:
@@ -105,7 +105,7 @@ def _flat(leaves: Sequence[Any]) -> Any:
 
 
 def _traced(of: _Map, sparsity: Sparsity) -> tuple[Any, Any, Any]:
-    """The pattern, from one run, with a tangent and what the derivative makes of it."""
+    """Return the pattern, a random tangent, and the derivative times it; "auto" finds the pattern in one run."""
     random = np.random.default_rng(1)
     tangent = random.uniform(0.5, 1, of.inputs) * random.choice([-1, 1], of.inputs)
     if not isinstance(sparsity.pattern, str):
@@ -123,10 +123,10 @@ def _traced(of: _Map, sparsity: Sparsity) -> tuple[Any, Any, Any]:
 
 
 def sparse_jacobian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], outs: int, sparsity: Sparsity) -> Any:
-    """The Jacobian of a function of arrays, all of them flattened, as a sparse matrix of ``outs`` rows.
+    """Return the Jacobian of a function of arrays, all flattened, as a sparse matrix of ``outs`` rows.
 
-    Rows that are much fuller than others are pulled back while the rest is pushed forward, or columns the other way
-    round, whichever takes the fewest products.
+    Either rows that are much fuller than others are pulled back and the rest is pushed forward, or columns that are
+    much fuller are pushed forward and the rest is pulled back, whichever takes fewer products.
     """
     _refuse_tracers(call, leaves)
     of = _Map(call, fun, leaves)
@@ -144,10 +144,10 @@ def sparse_jacobian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], o
 
 
 def sparse_hessian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], sparsity: Sparsity) -> Any:
-    """The Hessian of a function of arrays, all of them flattened, as a sparse matrix.
+    """Return the Hessian of a function of arrays, all flattened, as a sparse matrix.
 
-    Columns that are much fuller than others are pushed forward one by one and are, by symmetry, rows as well; the
-    columns of what is left are coloured.
+    Columns that are much fuller than others are pushed forward separately; by symmetry they are rows as well. The
+    remaining columns are coloured.
     """
     _refuse_tracers(call, leaves)
     of = _Map(call, grad(fun, tuple(range(len(leaves)))), leaves)
@@ -174,14 +174,14 @@ def _colours(pattern: Any, call: str) -> Any:
 
 
 def _only(matrix: Any, rows: Any, columns: Any) -> Any:
-    """The entries in certain rows and columns."""
+    """Return the entries of ``matrix`` in the chosen rows and columns."""
     kept = matrix.tocoo()
     live = rows[kept.row] & columns[kept.col]
     return type(matrix)((kept.data[live], (kept.row[live], kept.col[live])), matrix.shape)
 
 
 def _parts(call: str, pattern: Any) -> tuple[Any, Any]:
-    """What is pushed forward and what is pulled back."""
+    """Split the pattern into a part to push forward and a part to pull back."""
     rows, by_columns = split_dense_rows(pattern)
     columns, by_rows = split_dense_rows(pattern.T.tocsr())
     every = [np.ones(n, np.bool_) for n in pattern.shape]
@@ -203,7 +203,7 @@ def _parts(call: str, pattern: Any) -> tuple[Any, Any]:
 
 
 def _entries(pattern: Any, product: Callable[[Any], Any], size: int, call: str) -> Any:
-    """The matrix with this pattern, by a product with the sum of the unit vectors of each colour."""
+    """Return the matrix with this pattern, from one product with the sum of the unit vectors of each colour."""
     colours = _colours(pattern, call)
     used = np.diff(pattern.tocsc().indptr) > 0
     seeds = np.zeros((int(colours.max()) + 1, size))
@@ -214,7 +214,7 @@ def _entries(pattern: Any, product: Callable[[Any], Any], size: int, call: str) 
 
 
 def _assembled(call: str, blocks: Sequence[Any], shape: tuple[int, int], dtype: Any) -> Any:
-    """The sum of blocks that have no entry in common, as one matrix in compressed rows; zeros in the pattern stay."""
+    """Return the sum of blocks that share no entry, as one matrix in compressed rows; zeros in the pattern stay."""
     scipy = import_scipy(call, "scipy.sparse")
     if not blocks:
         return scipy.csr_matrix(shape, dtype=dtype)
@@ -248,7 +248,7 @@ def _check_shape(call: str, pattern: Any, of: _Map, outs: int) -> None:
 
 
 def _check_product(call: str, found: Any, tangent: Any, pushed: Any, sparsity: Sparsity) -> None:
-    """Compare the matrix times a random vector with the derivative along it."""
+    """Check that the matrix times a random vector equals the derivative along that vector."""
     if not sparsity.check or pushed is None:
         return
     got = found @ tangent.astype(found.dtype)

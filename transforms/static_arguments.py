@@ -1,4 +1,4 @@
-"""The arguments of a function by name, and those that Python needs as they are."""
+"""Arguments of a function by name, and static arguments, which Python needs as plain values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Places", "argument_names", "replaced"]
 
 
 def replaced(leaves: Sequence[Any], places: Sequence[int], values: Iterable[Any]) -> list[Any]:
-    """``leaves`` with other values at some places."""
+    """Return ``leaves`` with ``values`` at the indices ``places``."""
     found = list(leaves)
     for place, value in zip(places, values, strict=True):
         found[place] = value
@@ -24,10 +24,10 @@ def replaced(leaves: Sequence[Any], places: Sequence[int], values: Iterable[Any]
 
 
 def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
-    """What a function calls its first positional arguments, as far as it tells: ``x`` or ``args[0]``."""
+    """Return names for the first ``count`` positional arguments of ``fun``: ``x``, or ``args[0]`` if unknown."""
     try:
         parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         parameters = []
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
     several = [f"{p.name}[{i}]" for p in parameters if p.kind is p.VAR_POSITIONAL for i in range(count - len(names))]
@@ -35,10 +35,10 @@ def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
 
 
 class Places:
-    """Which arguments are static and which are donated, by position and by name.
+    """Static arguments of a function, by position and by name, and donated arguments, by position.
 
     Args:
-        fun: the function whose arguments they are.
+        fun: the function that takes the arguments.
         static_argnums: see ``jit``.
         static_argnames: see ``jit``.
         donate_argnums: see ``jit``.
@@ -49,7 +49,7 @@ class Places:
     ) -> None:
         try:
             parameters = list(inspect.signature(fun).parameters.values())
-        except (TypeError, ValueError):  # some functions written in C do not tell
+        except (TypeError, ValueError):  # some functions written in C have no signature
             parameters = []
         self.fun = name_of(fun)
         self.names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -63,7 +63,7 @@ class Places:
         if parameters:
             self._check({p.name: p.kind for p in parameters}, numbers | self.donated, names)
         if names and not self.static:
-            self.static = {-1}  # keyword-only: there is something static, at no position
+            self.static = {-1}  # keyword-only: an argument is static, but at no position
 
     def _numbers(self, what: str, given: Any) -> set[int]:
         try:
@@ -75,7 +75,7 @@ class Places:
         return {i + count if i < 0 else i for i in found}
 
     def _check(self, kinds: dict[str, Any], numbers: set[int], names: set[str]) -> None:
-        """Refuse a place that the function has not: a slip of the pen would go unnoticed, and what it meant be traced.
+        """Check that the function has every position and name. A typo would leave the intended argument traced.
 
         Raises:
             InputError: a ``TypeError``.
@@ -92,7 +92,7 @@ class Places:
             )
 
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """The static arguments, in a form that can be compared, and the others."""
+        """Return the static arguments, in a form that can be compared, and the remaining arguments."""
         if not self.static:
             return (), args, kwargs
         by_place = tuple([(i, self._known(args[i])) for i in sorted(self.static) if 0 <= i < len(args)])
@@ -101,7 +101,7 @@ class Places:
         return (by_place, by_name), rest, {n: v for n, v in kwargs.items() if n not in self.static_names}
 
     def given(self, function: Callable[..., Any], static: Any) -> Callable[..., Any]:
-        """``function`` with these static arguments: a function of the others."""
+        """Return ``function`` with these static arguments bound, as a function of the remaining arguments."""
         if not static:
             return function
         by_place, by_name = static
@@ -115,7 +115,7 @@ class Places:
         return fun
 
     def _known(self, value: Any) -> tuple[type, Any]:
-        """A static value; with its type, or 1 and True would be the same."""
+        """Return a static value together with its type, which tells 1 from True."""
         try:
             hash(value)
         except TypeError:
@@ -126,7 +126,7 @@ class Places:
         return type(value), value
 
     def per_leaf(self, args: tuple[Any, ...], places: set[int]) -> list[bool]:
-        """For each leaf of the positional arguments that are not static, whether its argument is one of ``places``."""
+        """Return, for each leaf of the positional non-static arguments, whether its argument is in ``places``."""
         if not places:
             return []
         kept = [i for i in range(len(args) + len(self.static)) if i not in self.static][: len(args)]

@@ -1,4 +1,4 @@
-"""Constants on purpose: ``no_grad`` and ``stop_gradient``."""
+"""Values that derivatives treat as constants: ``no_grad`` and ``stop_gradient``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _constant = nondifferentiable("stop_gradient", backend.detached)
 
 
 def stop_gradient(x: Tree) -> Tree:
-    """``x`` itself, as a constant for every derivative, of any order and mode.
+    """Return ``x`` as a constant for every derivative, of any order and mode.
 
     Args:
         x: an array, a number, or a pytree; leaves that are neither pass through.
@@ -36,7 +36,7 @@ def stop_gradient(x: Tree) -> Tree:
         >>> grad(lambda x: x * stop_gradient(x))(3.0)
         np.float64(3.0)
     """
-    if type(x) is np.ndarray or type(x) is float:  # at once
+    if type(x) is np.ndarray or type(x) is float:  # fast path
         return x
     stopped: Tree = tree.map(_stopped, x)
     return stopped
@@ -49,7 +49,7 @@ def _stopped(leaf: Any) -> Any:
 
 
 class _NoGrad(blocks.Block):
-    """The block ``with no_grad():``, also usable as a decorator. Several threads may be in the same one."""
+    """Block of ``with no_grad():``, also usable as a decorator. Several threads may be inside the same block."""
 
     __slots__ = ()
 
@@ -105,14 +105,14 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
 
 
 def _documented(whole: Transformed[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """``run`` with the names and the documentation of ``whole``."""
+    """Give ``run`` the names and the documentation of ``whole``, and return ``run``."""
     functools.update_wrapper(run, whole.fun)
     run.__doc__ = whole.__doc__
     return run
 
 
 def _coroutine(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """What a ``no_grad`` of a coroutine function does: each task has a context of its own, and the block is in it."""
+    """Return ``no_grad`` of a coroutine function. Each task has a context of its own, which holds the block."""
 
     async def run(*args: Any, **kwargs: Any) -> Any:
         with _NoGrad():
@@ -122,13 +122,13 @@ def _coroutine(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def run_no_grad(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
-    """What a ``no_grad`` of a function does when it is called."""
+    """Run a call of ``no_grad(fun)``."""
     with _NoGrad():
-        return own_tree(stop_gradient(fun(*args, **kwargs)))  # what is handed through is a constant too
+        return own_tree(stop_gradient(fun(*args, **kwargs)))  # an argument that fun returns becomes a constant too
 
 
 def _run_generator(generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """The generator with the block around each of its steps, so that it does not leak out at a yield."""
+    """Run a generator with the block around each step, so that the block does not leak out at a yield."""
     sent: Any = None
     while True:
         try:

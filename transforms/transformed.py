@@ -1,7 +1,7 @@
-"""What every transform returns: a callable that keeps a useful name, signature and docstring, and pickles.
+"""The callable that every transform returns. It keeps a useful name, signature and docstring, and pickles.
 
-Pipelines are why this is a class and not a closure: a closure does not pickle, and
-``functools.wraps`` would peel a toolz ``Compose`` down to its first stage.
+Pipelines are the reason for a class instead of a closure: a closure does not pickle, and
+``functools.wraps`` would reduce a toolz ``Compose`` to its first stage.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def raise_own(error: Exception) -> None:
-    """Raise funcgrad's error in place of the one that NumPy or SciPy make of it when they ask a tracer for a number.
+    """Raise funcgrad's error in place of the error that NumPy or SciPy raise when they convert a tracer to a number.
 
     An error of another library that cannot take a tracer gets a note that says what to call instead.
     """
     if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, ConcretizationError):
         raise error.__cause__ from None
-    if "must be hashable" in str(error):  # of toolz.memoize, whose error may be that of a second run
+    if "must be hashable" in str(error):  # from toolz.memoize, whose error may come from a second run
         cause = error.__context__
         while cause is not None and not isinstance(cause, ConcretizationError):
             cause = cause.__context__
@@ -54,7 +54,7 @@ def raise_own(error: Exception) -> None:
 
 
 class _OnInstance:
-    """A property of instances that the class itself does not have."""
+    """Property of instances that the class itself does not have."""
 
     def __init__(self, compute: Callable[[Any], Any], on_class: Any = None) -> None:
         self.compute = compute
@@ -69,15 +69,15 @@ class _OnInstance:
 
 
 class Transformed(Generic[P, R]):
-    """A function made from another by a transform.
+    """Function made from another function by a transform.
 
     Args:
         run: the transform's work, a module-level function ``run(fun, options, args, kwargs)``.
         fun: the function that was transformed.
         options: the transform's own arguments.
-        says: what the docstring says of the transform; ``{fun}`` stands for the function's name, ``{argnums}`` for
-            the positions among the options. A text that begins
-            with it tells of the same function: then the function's own docstring comes first, else this does.
+        says: the docstring's sentence about the transform; ``{fun}`` is replaced by the function's name, ``{argnums}``
+            by the positions among the options. A sentence that begins with ``{fun}`` describes the same function:
+            then the function's docstring comes first, else this sentence does.
 
     Example:
         >>> from funcgrad import grad
@@ -87,7 +87,7 @@ class Transformed(Generic[P, R]):
         ('sin', 'Gradient of sin with respect to positional argument(s) 0.')
     """
 
-    #: It runs its function once more where that would lose a derivative: who runs it need not.
+    #: Whether a call itself repeats a run that would lose a derivative, so that its caller need not.
     runs_itself = True
 
     def __init__(self, run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> None:
@@ -111,7 +111,7 @@ class Transformed(Generic[P, R]):
         except Exception as error:
             if is_conversion(error):
                 return self._again(given, error, args, kwargs)
-            if isinstance(error, InputError) and join_loaded():  # a library of tables was imported meanwhile
+            if isinstance(error, InputError) and join_loaded():  # a library of tables was imported during the call
                 return self(*args, **kwargs)
             raise_own(error)
             _explain_list(error, args)
@@ -127,7 +127,7 @@ class Transformed(Generic[P, R]):
         return given
 
     def _again(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
-        """The same once more with the function built anew: as it is written it would lose the derivative."""
+        """Run the call again with the function rebuilt; the function as written would lose the derivative."""
         run, options, self._rebuilt = self.run, self.options, None
         try:
             found: R = again(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
@@ -136,19 +136,19 @@ class Transformed(Generic[P, R]):
             raise_own(other)
             raise
         finally:
-            del error  # it holds this frame
+            del error  # the error refers to this frame
 
     def within(self, run: Callable[..., Any], options: Any, says: str) -> Any:
-        """A transform of this function, see ``transformed``."""
+        """Return a transform of this function, see ``transformed``."""
         return Transformed(run, self, options, says)
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> Transformed[..., Any]:
-        """The same transform, applied to the translation of its function."""
+        """Return the same transform, applied to the translation of its function."""
         fun = translate(self.fun)
         return self if fun is self.fun else Transformed(self.run, fun, self.options, self.says)
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        """Be a method where a class holds it."""
+        """Bind the function to an instance, as a method of a class."""
         return self if obj is None else MethodType(self, obj)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -174,7 +174,7 @@ class Transformed(Generic[P, R]):
 
 
 def _explain_list(error: Exception, args: Any) -> None:
-    """Add to Python's error about a list that arithmetic met, where an argument is one, how to make it an array."""
+    """Add a note to Python's error about arithmetic on a list argument: how to make the list an array."""
     if not isinstance(error, (TypeError, AttributeError)) or "'list'" not in str(error):
         return
     places = [str(i) for i, arg in enumerate(args) if type(arg) is list]
@@ -186,7 +186,7 @@ def _explain_list(error: Exception, args: Any) -> None:
 
 
 def transformed(run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> Transformed[P, R]:
-    """``Transformed(run, fun, options, says)``, unless ``fun`` is a transformed function that knows better."""
+    """Return ``Transformed(run, fun, options, says)``; if ``fun`` is a ``Transformed``, let its ``within`` decide."""
     if isinstance(fun, Transformed):
         made: Transformed[P, R] = fun.within(run, options, says)
         return made
@@ -207,7 +207,7 @@ def _docstring(made: Transformed[..., Any]) -> str:
 
 
 def name_of(fun: Any) -> str:
-    """A name for ``fun``: its own, that of what a partial or a curry holds, those that a juxt joins, or its type's.
+    """Return a name for ``fun``: its own, the name inside a partial or curry, the names in a juxt, or its type's.
 
     Example:
         >>> import functools
@@ -222,7 +222,7 @@ def name_of(fun: Any) -> str:
     inner = getattr(fun, "func", None)  # toolz.curry
     if callable(inner):
         return name_of(inner)
-    if type(fun).__name__ == "juxt":  # toolz has two, neither of which has a name
+    if type(fun).__name__ == "juxt":  # toolz has two classes of this name, and neither has a __name__
         return "_and_".join(map(name_of, fun.funcs))
     return type(fun).__name__
 
@@ -231,7 +231,7 @@ def _listed(argnums: Any) -> str:
     return ", ".join(map(str, argnums)) if isinstance(argnums, tuple) else str(argnums)
 
 
-#: Arguments of other libraries' transforms, and their names here.
+#: Arguments of other libraries' transforms, and the corresponding arguments here.
 _ELSEWHERE = {
     "argnames": "argnums, with positions; keyword arguments are not differentiated",
     "argnum": "argnums",
@@ -243,7 +243,7 @@ _ELSEWHERE = {
 
 
 def own_arguments(transform: F) -> F:
-    """Let ``transform``, which takes ``**others`` to refuse them, show its own arguments only.
+    """Hide ``**others`` from the signature of ``transform``, which takes them only to refuse them.
 
     Example:
         >>> str(inspect.signature(own_arguments(lambda fun, **others: fun)))
@@ -256,7 +256,7 @@ def own_arguments(transform: F) -> F:
 
 
 def refuse_others(call: str, others: dict[str, Any]) -> NoReturn:
-    """Refuse arguments that ``call`` does not have, and name those that do what other libraries call so.
+    """Refuse arguments that ``call`` does not have; name the argument that corresponds to one of another library.
 
     Raises:
         InputError: always (a ``TypeError``).
@@ -267,12 +267,12 @@ def refuse_others(call: str, others: dict[str, Any]) -> NoReturn:
 
 
 def check_callable(call: str, fun: Any) -> None:
-    """Refuse what is not callable.
+    """Check that ``fun`` is callable.
 
     Raises:
-        InputError: a ``TypeError`` that says what came instead.
+        InputError: a ``TypeError`` that names what was passed instead.
     """
-    if not JOINED.issuperset(LIBRARIES.keys() & sys.modules.keys()):  # of tables, imported since the last call
+    if not JOINED.issuperset(LIBRARIES.keys() & sys.modules.keys()):  # table libraries imported since the last call
         join_loaded()
     if not callable(fun):
         raise InputError(

@@ -1,4 +1,4 @@
-"""``linear_transpose``: the transpose of a function that is linear, which is checked."""
+"""``linear_transpose``: the transpose of a function, which it checks to be linear."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["linear_transpose"]
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
-    """The transpose of ``fun``, a function that is linear in all its arguments together.
+    """Return the transpose of ``fun``, a function that is linear in all its arguments together.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree. It may close over traced values.
-        primals: what its arguments look like: arrays, numbers, or anything with a shape and a floating
+        primals: examples of its arguments: arrays, numbers, or anything with a shape and a floating
             dtype. Their values do not matter.
 
     Returns:
@@ -33,8 +33,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
         is the plain transpose, without conjugation.
 
     Raises:
-        TypeError: an argument that is no floating array; a function that is not linear, with the operation
-            that is not.
+        TypeError: an argument that is not a floating array; a function that is not linear (the message names
+            the nonlinear operation).
 
     Example:
         >>> import numpy as np
@@ -68,7 +68,7 @@ def _zeros(like: Any) -> Any:
 
 
 def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
-    """Run ``fun`` once and look whether each operation is linear in what comes from the arguments."""
+    """Run ``fun`` once and check that each operation is linear in the values that come from the arguments."""
     leaves, spec = tree.flatten(zeros)
     watch = _LinearOnly(name_of(fun))
     try:
@@ -79,7 +79,7 @@ def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
         value = leaf
         while isinstance(value, Tracer) and not value._trace.repeats:
             value = value._val
-        numbers = isinstance(value, Tracer) or type(value) in _PLAIN  # a graph remembers what was asked of it
+        numbers = isinstance(value, Tracer) or type(value) in _PLAIN  # a graph records the answer about its tracer
         if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (numbers and np.any(np.not_equal(value, 0))):
             raise InputError(
                 f"linear_transpose: {name_of(fun)} is not linear, got a result that is not zero, or constant, for "
@@ -91,7 +91,7 @@ _PLAIN = (np.ndarray, np.float32, np.float64, np.complex64, np.complex128, float
 
 
 class _LinearOnly(GraphTrace):
-    """A run in which every operation must be linear in what comes from the inputs."""
+    """Run in which every operation must be linear in the values that come from the inputs."""
 
     __slots__ = ("name",)
 
@@ -102,9 +102,9 @@ class _LinearOnly(GraphTrace):
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], slots: tuple[int, ...], params: dict[str, Any]
     ) -> tuple[Any, Callable[[tuple[int, ...]], Note] | None]:
-        """The result; the rule of reverse mode would keep a value of an argument where it is not linear."""
+        """Return the result; refuse an operation whose VJP rule saves a value that depends on the inputs."""
         traced = tuple([i for i, slot in enumerate(slots) if slot not in self.constants])
-        if primitive.calls:  # of own rules nothing is known
+        if primitive.calls:  # custom rules say nothing about linearity
             return primitive.call(*args, **params), None
         ans, pull, saved = None, None, None
         if primitive.reverse is not None:
@@ -115,11 +115,11 @@ class _LinearOnly(GraphTrace):
         return ans, None
 
     def decide(self, tracer: Tracer, answer: bool | int) -> None:
-        """What steers Python is not linear."""
+        """Refuse a branch: a value that decides a branch is not linear."""
         raise self.refusal("a branch")
 
     def refusal(self, what: str) -> InputError:
-        """The error that names what is not linear."""
+        """Return the error that names the nonlinear operation."""
         return InputError(
             f"linear_transpose: {self.name} is not linear, got {what} of a value that depends on its arguments. For "
             "the derivative of a function that is not linear, use vjp."

@@ -1,4 +1,4 @@
-"""``vmap``: a function of one example becomes a function of a batch."""
+"""``vmap``: applies a function, written for one example, to a whole batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from funcgrad.writable import handed
 __all__ = ["moveaxis", "vmap"]
 
 P = ParamSpec("P")
-#: Says of a leaf, by its number, which argument it is in. It takes longer than all else here, so only errors ask.
+#: Function that names the argument of a leaf, given the leaf's number. It is slow, so only errors call it.
 Where: TypeAlias = Callable[[int], str]
 
 
@@ -48,8 +48,8 @@ def vmap(
             argument that is the same for all examples, or a tuple with an entry per positional
             argument, each an int, None, or a tree of them that is a prefix of the argument. Keyword
             arguments are always mapped over axis 0.
-        out_axes: which axis of the results is the mapped one, in the same form. None promises that a result does not
-            depend on the example.
+        out_axes: which axis of the results is the mapped one, given like ``in_axes``. None promises that a result
+            does not depend on the example.
         axis_name: a hashable name for the mapped axis, for collectives such as ``psum`` inside ``fun``.
         axis_size: the number of examples, needed only when nothing is mapped.
 
@@ -80,14 +80,14 @@ def vmap(
 
 
 def _of_in_axes(given: Any) -> str:
-    """What to do about ``in_axes`` that are none."""
+    """Return advice for an invalid value of ``in_axes``."""
     if backend.is_value(given) or isinstance(given, Tracer):
         return "Write vmap(f)(x), not vmap(f, x)."
     return "Wrap a tree for the first argument as (tree,)."
 
 
 def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``vmap`` does when it is called."""
+    """Run a call of ``vmap(fun)``."""
     in_axes, out_axes, axis_name, axis_size = options
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ShapeError(
@@ -119,12 +119,12 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     finally:
         named_axes.set(scope)
         trace.close()
-    del wrapped, new_args, new_kwargs, out, results  # what they hold is the caller's from now on
+    del wrapped, new_args, new_kwargs, out, results  # the caller alone owns the values from now on
     return tree.unflatten(out_spec, handed(own(placed), (args, kwargs)))
 
 
 def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:
-    """The entry of ``axes``, a prefix tree of ``whole``, for each leaf of ``whole``."""
+    """Return the entry of ``axes``, a prefix tree of ``whole``, for each leaf of ``whole``."""
     if axes is None or isinstance(axes, int):
         return [axes] * len(tree.leaves(whole))
     try:
@@ -137,7 +137,7 @@ def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:
 
 
 def _normal(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
-    """``axis`` of ``leaf`` as a non-negative number; None where it is not mapped."""
+    """Return ``axis`` of ``leaf`` as a non-negative number, or None if ``leaf`` is not mapped."""
     if axis is None:
         return None
     check_leaf("vmap", leaf, lambda: where(number))
@@ -154,7 +154,7 @@ def _normal(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
 
 
 def _of_rank(rank: int, where: str) -> str:
-    """What to do about an argument without the axis to map over. A list of numbers was often meant to be an array."""
+    """Return advice for an argument without the axis to map over. A list of numbers is often meant as an array."""
     if where.startswith("keyword"):
         return "Keyword arguments are mapped over axis 0: pass it by position, with None for it in in_axes."
     if not rank and re.fullmatch(r"argument \d+\[\d+\]", where):
@@ -163,7 +163,7 @@ def _of_rank(rank: int, where: str) -> str:
 
 
 def _size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | None) -> int:
-    """The number of examples, which all mapped leaves must agree on."""
+    """Return the number of examples, on which all mapped leaves must agree."""
     sizes = [
         (backend.shape_of(leaf)[axis], axis, number)
         for number, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))
@@ -186,7 +186,7 @@ def _size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | Non
 
 
 def _argument(path: str) -> str:
-    """A key path into ``(args, kwargs)`` as a reader would say it."""
+    """Return a key path into ``(args, kwargs)`` in words."""
     if path.startswith("[0][") and "]" in path[4:]:
         number, rest = path[4:].split("]", 1)
         return f"argument {number}{rest}"
@@ -194,7 +194,7 @@ def _argument(path: str) -> str:
 
 
 def moveaxis(x: Any, source: int, target: int) -> Any:
-    """``x`` with the axis ``source`` at ``target``, both non-negative."""
+    """Move the axis ``source`` of ``x`` to ``target``; both are non-negative."""
     if source == target:
         return x
     axes = [a for a in range(len(backend.shape_of(x))) if a != source]
@@ -203,7 +203,7 @@ def moveaxis(x: Any, source: int, target: int) -> Any:
 
 
 def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
-    """A result leaf of the function with its batch axis where ``out_axes`` wants it."""
+    """Return a result leaf of the function with its batch axis where ``out_axes`` requests it."""
     batched = type(leaf) is Tracer and leaf._trace is trace
     if axis is None:
         if batched:
