@@ -1,6 +1,6 @@
 """Structured control flow: loops and branches that are plain Python on values and ``jax.lax`` when compiled.
 
-Names and arguments are those of ``jax.lax``.
+Names and arguments are the same as in ``jax.lax``.
 
 Example:
     >>> import numpy as np

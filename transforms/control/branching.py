@@ -1,4 +1,4 @@
-"""Branches: ``cond`` and ``switch``. Plain Python on values, ``jax.lax`` where they are known later."""
+"""Branches: ``cond`` and ``switch``. Plain Python on values, ``jax.lax`` on values not known yet."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _NONE: Final[Any] = object()
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _NONE
 ) -> Any:
-    """``true_fun(*operands)`` if ``pred``, else ``false_fun(*operands)``.
+    """Return ``true_fun(*operands)`` if ``pred``, else ``false_fun(*operands)``.
 
-    Plain Python on values: the other function is not called. Inside ``vmap``, where ``pred`` differs between the
-    examples, both are called and the derivative is that of the chosen result; as with ``where``, an infinite derivative
-    of the other makes it NaN. Where ``pred`` is not known, under ``jax.jit``, it becomes ``jax.lax.cond``.
+    On values ``cond`` is plain Python: the other function is not called. Inside ``vmap``, if ``pred`` differs between
+    the examples, both are called and the derivative is that of the chosen result; as with ``where``, an infinite
+    derivative of the other result makes it NaN. If ``pred`` is not known, under ``jax.jit``, ``jax.lax.cond`` runs.
 
     Args:
         pred: one truth value, or a number, which is true unless it is zero.
-        true_fun: a function of the operands. Both must return the same structure, shapes and dtypes;
-            that is checked where both are run.
-        false_fun: another.
+        true_fun: a function of the operands. Both functions must return the same structure, shapes and
+            dtypes; that is checked if both are run.
+        false_fun: another function of the operands.
         operands: any pytrees.
-        operand: the only operand, by name.
+        operand: the only operand, passed by name.
 
     Raises:
-        TypeError: no function, no truth value, results of other structure or dtype.
+        TypeError: not a function, not a truth value, results of other structure or dtype.
         ValueError: results of other shapes.
 
     Example:
@@ -69,19 +69,19 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NONE) -> Any:
-    """``branches[index](*operands)``; an ``index`` beyond the ends means the first or the last branch.
+    """Return ``branches[index](*operands)``; an ``index`` beyond the ends selects the first or the last branch.
 
-    Branches run as those of ``cond`` do.
+    The branches run like those of ``cond``.
 
     Args:
         index: an integer.
         branches: functions of the operands, which return the same structure, shapes and dtypes.
         operands: any pytrees.
-        operand: the only operand, by name.
+        operand: the only operand, passed by name.
 
     Raises:
-        TypeError: no functions, no integer, results of other structure or dtype.
-        ValueError: no branches, results of other shapes.
+        TypeError: not functions, not an integer, results of other structure or dtype.
+        ValueError: an empty list of branches, results of other shapes.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -120,7 +120,7 @@ def _operands(call: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
 
 
 def _selected(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-    """The results of all branches, and of them that of branch ``index`` for each example."""
+    """Run all branches, and return for each example the result of its branch ``index``."""
     found = [checked_leaves(call, "the result", branch(*operands)) for branch in branches]
     agreed(call, [(spec, [like(leaf) for leaf in leaves]) for leaves, spec in found])
     results, spec = found[0]
@@ -131,7 +131,7 @@ def _selected(call: str, index: Any, branches: Sequence[Callable[..., Any]], ope
 
 
 def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-    """The same by ``jax.lax``."""
+    """Return the result of branch ``index``, by ``jax.lax``."""
     leaves, spec = checked_leaves(call, "the operand", operands)
     captured = Captured(call)
 

@@ -1,4 +1,4 @@
-"""What loops and branches share: the carry and what it must keep, operands, and the messages about them."""
+"""The carry, the operands and their error messages, shared by loops and branches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from funcgrad.writable import argument, handed
 
 __all__ = ["Carry", "agreed", "check_functions", "checked_leaves", "given", "refuse_structure", "settled", "whole"]
 
-#: By the kind of a dtype: which Python numbers fit into it; the kind V is that of bfloat16.
+#: For each kind of dtype, the kinds of Python numbers that fit into it; the kind V is that of bfloat16.
 _FITS = {"b": "", "i": "i", "u": "i", "f": "if", "V": "if", "c": "ifc"}
 _PYTHON = frozenset((int, float, complex))
 _ARRAYS = (np.ndarray, np.generic, Tracer)
@@ -26,24 +26,24 @@ _LEAF = tree.structure(0)
 
 
 def check_functions(call: str, **functions: Any) -> None:
-    """Refuse what is not callable."""
+    """Check that all ``functions`` are callable."""
     for name, fun in functions.items():
         if not callable(fun):
             raise InputError(f"{call}: {name} must be a function, got {describe(fun)}. Pass it, do not call it.")
 
 
 def flat(value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
-    """Leaves and structure, of an array at once."""
+    """Return leaves and structure of ``value``, with a fast path for an array."""
     return ([value], _LEAF) if isinstance(value, _ARRAYS) else tree.flatten(value)
 
 
 def whole(spec: tree.PyTreeSpec, leaves: Sequence[Any]) -> PyTree:
-    """The tree of this structure."""
+    """Return the tree of this structure."""
     return leaves[0] if spec is _LEAF else tree.unflatten(spec, leaves)
 
 
 def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
-    """Leaves and structure of ``value``, if its leaves are arrays or numbers."""
+    """Return leaves and structure of ``value``, after a check that its leaves are arrays or numbers."""
     leaves, spec = flat(value)
     for number, leaf in enumerate(leaves):
         if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
@@ -55,7 +55,7 @@ def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree
 
 
 def given(leaf: Any) -> Any:
-    """``leaf`` as a function of the user's gets it: it must not write to it, for others have it too."""
+    """Return ``leaf`` read-only, for a user's function: other code refers to the same array."""
     if type(leaf) is np.ndarray:
         if not leaf.flags.writeable:
             return leaf
@@ -65,18 +65,18 @@ def given(leaf: Any) -> Any:
     if not isinstance(leaf, Tracer):
         return leaf
     copy = twin(leaf)
-    return argument(copy) if isinstance(copy, Tracer) else given(copy)  # of a buffer it is an array
+    return argument(copy) if isinstance(copy, Tracer) else given(copy)  # the copy of a buffer is an array
 
 
 class Carry:
-    """What goes from one step of a loop to the next; it keeps its structure, shapes and dtypes.
+    """Value that each step of a loop passes to the next; it keeps its structure, shapes and dtypes.
 
     Args:
         call: the public call, for messages.
-        init: the first one.
+        init: the first carry.
 
     Attributes:
-        leaves: its leaves as they are now.
+        leaves: the leaves of the current carry.
     """
 
     def __init__(self, call: str, init: PyTree) -> None:
@@ -85,10 +85,10 @@ class Carry:
         self._first = self.leaves
         self.likes = [like(leaf) for leaf in self.leaves]
         self._back: dict[int, Any] = {}
-        self._shown: list[Any] = []  # so that their identities last
+        self._shown: list[Any] = []  # keeps the objects alive, so that their ids stay theirs
 
     def last(self, xs: PyTree = None) -> PyTree:
-        """The carry as it is now, for the function around the loop, which gave ``xs`` too; the first is what it was."""
+        """Return the last carry, owned by the caller of the loop, which passed ``xs`` too; unchanged numbers stay."""
         leaves, self.leaves, self._shown, self._back = self.leaves, [], [], {}
         first = {id(leaf) for leaf in self._first}
         numbers = [id(leaf) in first and not isinstance(leaf, (Tracer, np.ndarray)) for leaf in leaves]
@@ -96,18 +96,18 @@ class Carry:
         return whole(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
 
     def shown(self) -> PyTree:
-        """The carry for the user's function."""
+        """Return the carry for the user's function."""
         self._shown = shown = [given(leaf) for leaf in self.leaves]
         self._back = {id(new): leaf for new, leaf in zip(shown, self.leaves, strict=True) if new is not leaf}
         return whole(self.spec, shown)
 
     def original(self, leaves: list[Any]) -> list[Any]:
-        """``leaves``, with what was shown and comes back as it was."""
+        """Return ``leaves``, with shown leaves that come back unchanged replaced by their originals."""
         back = self._back
         return [back.get(id(x), x) for x in leaves] if back else leaves
 
     def advance(self, new: PyTree) -> None:
-        """Go on with ``new``.
+        """Make ``new`` the carry.
 
         Raises:
             InputError: another structure or dtype (a ``TypeError``).
@@ -126,20 +126,20 @@ class Carry:
                 if number and backend.dtype_of(leaf).kind in _FITS[dtype.kind]:
                     leaf = leaves[place] = dtype.type(leaf)
             elif weak and not isinstance(leaf, Tracer):
-                dtype = None  # the number has given way
+                dtype = None  # differs from every dtype, so ``settled`` decides which dtype the number takes
             if backend.dtype_of(leaf) != dtype or backend.shape_of(leaf) != shape:
                 self.likes = settled(self.call, self.init, self.likes, [like(x) for x in leaves])
                 break
         self.leaves = leaves
 
     def select(self, chosen: Any, old: Sequence[Any]) -> None:
-        """Where ``chosen`` is false go back to ``old``."""
+        """Go back to ``old`` where ``chosen`` is false."""
         pairs = zip(self.leaves, old, strict=True)
         self.leaves = [new if new is before else where(chosen, new, before) for new, before in pairs]
 
 
 def refuse_structure(call: str, want: Any, have: Any) -> None:
-    """Say that a step changed the structure of the carry."""
+    """Raise the error about a step that changed the structure of the carry."""
     raise InputError(
         f"{call}: the carry must keep its structure, got {have} after a step from {want}. Return the same "
         "containers with the same keys."
@@ -147,7 +147,7 @@ def refuse_structure(call: str, want: Any, have: Any) -> None:
 
 
 def settled(call: str, init: PyTree, likes: Sequence[Like], outs: Sequence[Like]) -> list[Like]:
-    """What the carry is from now on, after a step from ``likes`` to ``outs``: Python numbers give way.
+    """Return the carry's shapes and dtypes after a step from ``likes`` to ``outs``: Python numbers are promoted.
 
     Raises:
         InputError: another dtype (a ``TypeError``).
@@ -171,7 +171,7 @@ def settled(call: str, init: PyTree, likes: Sequence[Like], outs: Sequence[Like]
 
 
 def common(a: Like, b: Like) -> Like | None:
-    """What values like ``a`` and ``b``, of one shape, both are; None where no number among them gives way."""
+    """Return the shape and dtype common to ``a`` and ``b``, of one shape; None if no weak dtype can be promoted."""
     if a.dtype == b.dtype:
         return a._replace(weak=a.weak and b.weak)
     if a.weak and b.weak:
@@ -181,11 +181,11 @@ def common(a: Like, b: Like) -> Like | None:
 
 
 def agreed(call: str, found: Sequence[tuple[tree.PyTreeSpec, Sequence[Like]]]) -> list[Like]:
-    """What the results of branches all are.
+    """Return the shapes and dtypes common to the results of all branches.
 
     Raises:
-        InputError: they differ in structure or dtype (a ``TypeError``).
-        ShapeError: they differ in shape (a ``ValueError``).
+        InputError: the results differ in structure or dtype (a ``TypeError``).
+        ShapeError: the results differ in shape (a ``ValueError``).
     """
     spec, first = found[0]
     results = list(first)

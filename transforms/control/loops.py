@@ -1,4 +1,4 @@
-"""Loops: ``scan``, ``while_loop``, ``fori_loop``. Plain Python on values, ``jax.lax`` where they are known later."""
+"""Loops: ``scan``, ``while_loop``, ``fori_loop``. Plain Python on values, ``jax.lax`` on values not known yet."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """Run ``carry, y = f(carry, x)`` along the first axes of ``xs``, and stack the ``y``.
+    """Run ``carry, y = f(carry, x)`` along the first axes of ``xs``, and stack the results ``y``.
 
-    Plain Python on values: every mode and order works, and reverse mode saves values of every step. Where values are
-    not known, under ``jax.jit``, it becomes ``jax.lax.scan``, which is compiled once for all steps; JAX then
+    On values ``scan`` is plain Python: every mode and order works, and reverse mode saves values of every step. If
+    values are not known, under ``jax.jit``, ``jax.lax.scan`` runs, which is compiled once for all steps; JAX then
     differentiates its body.
 
     Args:
         f: ``f(carry, x) -> (carry, y)``. It must not write to its arguments. The carry keeps its
             structure, shapes and dtypes; Python numbers in ``init`` take the dtype of the returned carry.
         init: the first carry, a pytree.
-        xs: a pytree of arrays with first axes of one length, or None; then ``f`` is given None.
-        length: the number of steps, where ``xs`` does not tell it.
+        xs: a pytree of arrays with first axes of one length, or None; then ``f`` gets None.
+        length: the number of steps, if ``xs`` does not tell it.
         reverse: whether to go from the last ``x`` to the first. ``ys`` keep the order of ``xs``.
         unroll: how many steps a compiled loop takes at a time; True for all.
 
     Returns:
-        The last carry, and the ``y`` of all steps, stacked along new first axes.
+        The last carry, and the results ``y`` of all steps, stacked along new first axes.
 
     Raises:
-        TypeError: no function, no pair, a carry that changes structure or dtype.
+        TypeError: not a function, not a pair, a carry that changes structure or dtype.
         ValueError: lengths that disagree, a carry that changes shape.
 
     Example:
@@ -86,7 +86,7 @@ def scan(
         new, y = _pair(f(carry.shown(), items.at(i)))
         outs.add(carry, y)
         carry.advance(new)
-        if not step and known_later([*carry.leaves, *outs.rows[0]]):  # by what ``f`` closes over
+        if not step and known_later([*carry.leaves, *outs.rows[0]]):  # because of values that ``f`` closes over
             return _staged_scan(f, Carry("scan", init), items, reverse, unroll)
     if not items.length:
         return own_tree(init), _no_rows(f, carry, items)
@@ -94,7 +94,7 @@ def scan(
 
 
 class _Items:
-    """What a scan goes through."""
+    """Items ``xs`` of a scan, one for each step."""
 
     def __init__(self, xs: PyTree, length: Any) -> None:
         self.leaves, self.spec = checked_leaves("scan", "xs", xs)
@@ -121,23 +121,23 @@ class _Items:
         self._plain = [given(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
 
     def at(self, i: int) -> PyTree:
-        """What step ``i`` gets."""
+        """Return the item of step ``i``."""
         return whole(self.spec, [x[i] if type(x) is np.ndarray else getitem(x, i) for x in self._plain])
 
     def likes(self) -> list[Like]:
-        """What each step gets, for its shapes."""
+        """Return shapes and dtypes of the item of each step."""
         return [Like(backend.shape_of(leaf)[1:], backend.dtype_of(leaf), False) for leaf in self.leaves]
 
 
 class _Outputs:
-    """What the steps give besides the carry."""
+    """Results of the steps of a scan, without the carry."""
 
     def __init__(self) -> None:
         self.rows: list[list[Any]] = []
         self.spec: Any = None
 
     def add(self, carry: Carry, y: PyTree) -> None:
-        """The next."""
+        """Add the result ``y`` of the next step."""
         leaves, spec = checked_leaves("scan", "y", y)
         if self.rows and spec is not self.spec and spec != self.spec:
             raise InputError(
@@ -148,7 +148,7 @@ class _Outputs:
         self.rows.append(carry.original(leaves))
 
     def stacked(self, reverse: bool, given: PyTree) -> PyTree:
-        """All of them, in the order of xs, for the function around the loop, which was ``given`` that."""
+        """Return all results, in the order of xs, for the caller of the loop, which passed the arguments ``given``."""
         if reverse:
             self.rows.reverse()
         columns = [list(column) for column in zip(*self.rows, strict=True)]
@@ -162,7 +162,7 @@ class _Outputs:
 
 
 def _no_rows(f: Callable[[Any, Any], Any], carry: Carry, items: _Items) -> PyTree:
-    """The stacked ``y`` of no step at all: ``f`` is run on zeros, for its shapes."""
+    """Return the stacked ``y`` of a scan without steps: ``f`` runs on zeros, for the shapes of its results."""
     x = tree.unflatten(items.spec, [np.zeros(shape, dtype)[()] for shape, dtype, _ in items.likes()])
     with np.errstate(all="ignore"):
         new, y = _pair(f(carry.shown(), x))
@@ -181,7 +181,7 @@ def _pair(result: Any) -> tuple[Any, Any]:
 def _staged_scan(
     f: Callable[[Any, Any], Any], carry: Carry, items: _Items, reverse: bool, unroll: Any
 ) -> tuple[Any, Any]:
-    """The same by ``jax.lax.scan``."""
+    """Run the scan by ``jax.lax.scan``."""
     captured, count = Captured("scan"), len(carry.leaves)
 
     def body(*leaves: Any) -> tuple[Any, Any]:
@@ -209,10 +209,10 @@ def _staged_scan(
 def _settle(
     call: str, captured: Captured, carry: Carry, body: Callable[..., Any], rest: Sequence[Like], first: bool = True
 ) -> tuple[Any, list[Like], list[Like]]:
-    """What a compiled loop carries, once the numbers in the first carry have given way; what else a step gives.
+    """Return facts about a compiled loop: its carry after the promotion of Python numbers, and its other results.
 
     Returns:
-        The structures of the parts of the result of ``body``, what is carried, and what else comes out.
+        The structures of the parts of the result of ``body``, the carry's shapes and dtypes, and the other results'.
     """
     likes, count = [native(one) for one in carry.likes], len(carry.leaves)
     for _ in range(2):
@@ -235,9 +235,9 @@ def _cast(leaves: Sequence[Any], likes: Sequence[Like]) -> tuple[Any, ...]:
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: PyTree) -> Any:
     """Run ``val = body_fun(val)`` while ``cond_fun(val)``.
 
-    Plain Python on values, so reverse mode works too, for any number of steps. Inside ``vmap`` the steps go on until
-    all examples are done; an example that is done keeps its value. Where values are not known, under ``jax.jit``, it
-    becomes ``jax.lax.while_loop``, which has no reverse mode.
+    On values the loop is plain Python, so reverse mode works too, for any number of steps. Inside ``vmap`` the steps go
+    on until all examples are done; an example that is done keeps its value. If values are not known, under ``jax.jit``,
+    ``jax.lax.while_loop`` runs, which has no reverse mode.
 
     Args:
         cond_fun: ``cond_fun(val) -> bool``.
@@ -246,10 +246,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         init_val: the first value, a pytree.
 
     Returns:
-        The value for which ``cond_fun`` is false; without a step it is equal to ``init_val``.
+        The first value for which ``cond_fun`` is false; without any step a value equal to ``init_val``.
 
     Raises:
-        TypeError: no function, no truth value, a value that changes structure or dtype; reverse mode
+        TypeError: not a function, not a truth value, a value that changes structure or dtype; reverse mode
             through a compiled loop.
         ValueError: a value that changes shape.
 
@@ -279,13 +279,13 @@ def _while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], 
         carry.advance(body_fun(carry.shown()))
         if batched(answer):
             carry.select(answer, before)
-        if first and known_later(carry.leaves):  # by what the functions close over
+        if first and known_later(carry.leaves):  # because of values that the functions close over
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         first = False
 
 
 def _answer(call: str, answer: Any) -> Any:
-    """What ``cond_fun`` returned, if it is one truth value."""
+    """Return the result of ``cond_fun``, after a check that it is one truth value."""
     known = isinstance(answer, Tracer) or backend.is_value(answer)
     if not known or backend.dtype_of(answer).kind != "b" or backend.shape_of(answer):
         raise InputError(
@@ -296,7 +296,7 @@ def _answer(call: str, answer: Any) -> Any:
 
 
 def _some(answer: Any) -> bool:
-    """Whether ``answer`` is true, for any example where it is batched."""
+    """Whether ``answer`` is true; if it is batched, whether it is true for any example."""
     while batched(answer):
         if not is_batched(answer):
             return bool(bottom(answer).any())
@@ -305,7 +305,7 @@ def _some(answer: Any) -> bool:
 
 
 def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Carry) -> Any:
-    """The same by ``jax.lax.while_loop``."""
+    """Run the loop by ``jax.lax.while_loop``."""
     captured, count = Captured(call), len(carry.leaves)
 
     def body(*leaves: Any) -> Any:
@@ -335,12 +335,12 @@ def fori_loop(
 ) -> Any:
     """Run ``val = body_fun(i, val)`` for ``i`` in ``range(lower, upper)``.
 
-    Plain Python on values. Where they are not known, under ``jax.jit``, it becomes ``jax.lax.fori_loop``, which has a
-    reverse mode if the bounds are plain integers.
+    On values the loop is plain Python. If values are not known, under ``jax.jit``, ``jax.lax.fori_loop`` runs, which
+    has a reverse mode if the bounds are plain integers.
 
     Args:
         lower: an integer.
-        upper: an integer; none above ``lower`` means no step.
+        upper: an integer; without a value above ``lower`` there is no step.
         body_fun: ``body_fun(i, val) -> val``, as in ``while_loop``.
         init_val: the first value, a pytree.
         unroll: how many steps a compiled loop takes at a time; True for all.
@@ -349,7 +349,7 @@ def fori_loop(
         The last value.
 
     Raises:
-        TypeError: bounds that are no integers; else as ``while_loop``.
+        TypeError: bounds that are not integers; else see ``while_loop``.
         ValueError: a value that changes shape; ``unroll`` with bounds that are known only later.
 
     Example:
@@ -378,13 +378,13 @@ def fori_loop(
         return _staged_fori((start, stop), body_fun, carry, unroll)
     for i in range(start, stop):
         carry.advance(body_fun(i, carry.shown()))
-        if i == start and known_later(carry.leaves):  # by what ``body_fun`` closes over
+        if i == start and known_later(carry.leaves):  # because of values that ``body_fun`` closes over
             return _staged_fori((start, stop), body_fun, Carry("fori_loop", init_val), unroll)
     return carry.last()
 
 
 def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], carry: Carry, unroll: Any) -> Any:
-    """The same by ``jax.lax.fori_loop``; bounds that are plain integers stay such."""
+    """Run the loop by ``jax.lax.fori_loop``; bounds that are plain integers stay plain integers."""
     captured, count = Captured("fori_loop"), len(carry.leaves)
     static = type(bounds[0]) is int and type(bounds[1]) is int
     if not static and unroll not in (None, False, 1):
@@ -415,7 +415,7 @@ def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], c
 
 
 def _counter(bounds: tuple[Any, Any]) -> Like:
-    """What counts the steps between ``bounds``."""
+    """Return shape and dtype of the counter of the steps between ``bounds``."""
     one, other = map(like, bounds)
     if one.weak != other.weak:
         return other if one.weak else one
@@ -423,7 +423,7 @@ def _counter(bounds: tuple[Any, Any]) -> Like:
 
 
 def _integer(call: str, name: str, x: Any, *, plain: bool = True) -> Any:
-    """``x`` if it is an integer; as Python's, if it has to be plain."""
+    """Check that ``x`` is an integer and return it, with ``plain`` as a Python integer."""
     known = isinstance(x, Tracer) or backend.is_value(x)
     if not known or backend.dtype_of(x).kind not in "iu" or backend.shape_of(x):
         raise InputError(f"{call}: {name} must be an integer, got {describe(x)}. Pass one.")

@@ -1,4 +1,4 @@
-"""Maps along an axis: ``map``, one element after the other, and ``associative_scan``, all at once."""
+"""Maps along an axis: ``map`` computes one element after the other, ``associative_scan`` many at once."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["associative_scan", "map"]
 def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -> Any:
     """Apply ``f`` to every element along the first axes of ``xs``, one after the other, and stack the results.
 
-    The result is that of ``vmap(f)(xs)``, with the memory of one element at a time, or of ``batch_size`` elements,
-    which are computed at once. It runs as ``scan`` does.
+    The result equals that of ``vmap(f)(xs)``, with the memory of one element at a time, or of ``batch_size`` elements,
+    which are computed at once. The steps run like those of ``scan``.
 
     Args:
         f: a function of one element.
@@ -32,7 +32,7 @@ def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -
         batch_size: how many elements to compute at once by ``vmap``; 0 means all of them.
 
     Raises:
-        TypeError: not callable, no arrays.
+        TypeError: ``f`` is not callable, or a leaf of ``xs`` is not an array.
         ValueError: no first axis, lengths that disagree, a negative ``batch_size``.
 
     Example:
@@ -75,16 +75,16 @@ def _joined(y: Any) -> Any:
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool = False, axis: int = 0) -> Any:
-    """All partial results of combining the elements along an axis by ``fn``, which is associative.
+    """Return all partial results of combining the elements along an axis by ``fn``, which is associative.
 
-    About ``2 log2(n)`` calls of ``fn`` on many elements at once, instead of ``n`` calls on one. The parallel
-    prefix sums of Ladner and Fischer (1980): combine neighbours, scan the half as many results, and combine once more
-    for the elements in between.
+    The scan takes about ``2 log2(n)`` calls of ``fn`` on many elements at once, instead of ``n`` calls on one. It
+    computes the parallel prefix sums of Ladner and Fischer (1980): combine neighbours, scan the half as many results,
+    and combine once more for the elements in between.
 
     Args:
-        fn: ``fn(a, b)`` of two trees like ``elems``, element by element along ``axis``, whatever its length;
+        fn: ``fn(a, b)`` combines two trees like ``elems``, element by element along ``axis``, whatever its length;
             ``a`` comes before ``b``.
-        elems: an array, or a pytree of arrays with this axis of one length.
+        elems: an array, or a pytree of arrays, whose ``axis`` has one length in all of them.
         reverse: whether to begin at the end.
         axis: the axis; a negative one counts from the end.
 
@@ -92,7 +92,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
         A tree like ``elems``.
 
     Raises:
-        TypeError: not callable; ``fn`` returns another structure.
+        TypeError: ``fn`` is not callable, or returns another structure.
         ValueError: no such axis, lengths that disagree; ``fn`` returns another shape.
 
     Example:
@@ -137,13 +137,13 @@ def _cut(x: Any, axis: int, part: slice) -> Any:
 
 
 class _Prefixes:
-    """The recursion, on leaves."""
+    """Recursion of ``associative_scan``, on leaves."""
 
     def __init__(self, fn: Callable[[Any, Any], Any], spec: tree.PyTreeSpec, axes: Sequence[int]) -> None:
         self.fn, self.spec, self.axes = fn, spec, axes
 
     def of(self, leaves: list[Any]) -> list[Any]:
-        """All partial results of ``leaves``."""
+        """Return all partial results of ``leaves``."""
         length = backend.shape_of(leaves[0])[self.axes[0]]
         if length < 2:
             return leaves
@@ -159,11 +159,11 @@ class _Prefixes:
         return [_interleaved(a, b, axis) for a, b, axis in zip(even, odd, self.axes, strict=True)]
 
     def cut(self, leaves: Sequence[Any], part: slice) -> list[Any]:
-        """A part of each leaf."""
+        """Return a part of each leaf."""
         return [_cut(leaf, axis, part) for leaf, axis in zip(leaves, self.axes, strict=True)]
 
     def combined(self, a: list[Any], b: list[Any]) -> list[Any]:
-        """``fn`` of two trees, checked."""
+        """Return ``fn`` of two trees, checked."""
         leaves, spec = checked_leaves(
             "associative_scan", "the result of fn", self.fn(tree.unflatten(self.spec, a), tree.unflatten(self.spec, b))
         )
@@ -182,7 +182,7 @@ class _Prefixes:
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """The entries of both in turns; ``even`` has as many as ``odd`` or one more."""
+    """Return the entries of both in turns; ``even`` has as many as ``odd`` or one more."""
     shape = backend.shape_of(odd)
     count = shape[axis]
     pairs = fnp.stack([_cut(even, axis, slice(0, count)), odd], axis=axis + 1)

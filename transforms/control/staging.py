@@ -1,10 +1,10 @@
-"""Control flow of JAX as one operation, where values are known only when a compiled program runs.
+"""JAX's control flow as one operation, for values that are known only when a compiled program runs.
 
-Under ``jax.jit`` a loop cannot be run, only be handed over. Then ``scan``, ``cond`` and the others bind
+Under ``jax.jit`` a loop cannot run here, it can only be passed on to JAX. Then ``scan``, ``cond`` and the others bind
 one operation, ``staged``, whose parameter is a function of JAX values that calls ``jax.lax``. Each
-interpreter turns it into another such function: reverse mode into one that gives the residuals of
-``jax.vjp`` besides the results, and one that takes them and cotangents; forward mode by ``jax.jvp``; ``vmap``
-by ``jax.vmap``. So levels nest as always, and there is no rule here for any kind of loop.
+interpreter turns the function into others: reverse mode into one that returns the residuals of
+``jax.vjp`` together with the results, and one that takes residuals and cotangents; forward mode by ``jax.jvp``;
+``vmap`` by ``jax.vmap``. Levels therefore nest as always, and this module has no rule for any kind of loop.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Leaves: TypeAlias = Sequence[Any]
 
 _WEAK = frozenset((int, float, complex))
 _ZEROS = {"i": 0, "f": 0.0, "c": 0j}
-#: Whether a function is run for the shapes of its results only.
+#: Whether a function is run only for the shapes of its results.
 rehearsing: ContextVar[bool] = ContextVar("rehearsing", default=False)
 
 
 class Like(NamedTuple):
-    """What a loop or a branch must keep of a value. A weak dtype gives way to another, as Python's numbers do."""
+    """Shape and dtype that a loop or a branch keeps of a value. A weak dtype is promoted, like Python's numbers."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -47,7 +47,7 @@ class Like(NamedTuple):
 
 
 def batched(x: Any) -> bool:
-    """Whether ``x`` stands for one value per example of a ``vmap``."""
+    """Whether ``x`` represents one value per example of a ``vmap``."""
     while isinstance(x, Tracer):
         if is_batched(x):
             return True
@@ -56,40 +56,40 @@ def batched(x: Any) -> bool:
 
 
 def known_later(leaves: Leaves) -> bool:
-    """Whether any of ``leaves`` has no value yet: it stands for one in a program that JAX compiles."""
+    """Whether any of ``leaves`` has no value yet: it represents a value in a program that JAX compiles."""
     return any(backend.is_stand_in(x) and not _has_value(x) for x in map(bottom, leaves))
 
 
 def _has_value(x: Any) -> bool:
-    """Whether a tracer of JAX knows its value, as that of ``jax.grad`` outside of ``jax.jit`` does."""
+    """Whether a tracer of JAX knows its value, like the tracer of ``jax.grad`` outside of ``jax.jit``."""
     return x.to_concrete_value() is not None
 
 
 def like(x: Any) -> Like:
-    """Shape and dtype of ``x``, as its library has them."""
+    """Return shape and dtype of ``x``, as its library defines them."""
     end, shape, dtype = bottom(x), backend.shape_of(x), backend.dtype_of(x)
     weak = type(end) in _WEAK or bool(getattr(end, "weak_type", False))
     return Like(shape, dtype, weak and not shape and dtype.kind in _ZEROS)
 
 
 def native(one: Like) -> Like:
-    """``one`` with the dtype that JAX has for it."""
+    """Return ``one`` with the dtype that JAX uses for it."""
     return one._replace(dtype=backend.native_dtype(loaded_jax().numpy, one.dtype))
 
 
 def example(one: Like) -> Any:
-    """What stands for a value like ``one`` where JAX looks at shapes."""
+    """Return a placeholder for a value like ``one``, from which JAX takes the shape."""
     shape, dtype, weak = native(one)
     return _ZEROS[dtype.kind] if weak else loaded_jax().ShapeDtypeStruct(shape, dtype)
 
 
 class Stage:
-    """The parameter of ``staged``.
+    """Parameter of ``staged``: the function of JAX values to call.
 
     Args:
-        name: of the public call.
+        name: the name of the public call.
         fun: ``fun(*leaves) -> tuple of leaves``, of JAX values.
-        likes: its results, where they are known.
+        likes: shapes and dtypes of its results, if they are known.
     """
 
     __slots__ = ("fun", "likes", "name")
@@ -101,19 +101,19 @@ class Stage:
         return f"<stage of {self.name}>"
 
     def along(self, leaves: Leaves, moving: Sequence[int]) -> Callable[..., tuple[Any, ...]]:
-        """The function of the leaves at the places ``moving``, the others being fixed."""
+        """Return the function of the leaves at the indices ``moving``, with the other leaves fixed."""
         return lambda *values: self.fun(*replaced(leaves, moving, values))
 
 
 def _impl(xp: Any, *leaves: Any, stage: Stage) -> tuple[Any, ...]:
-    jnp = loaded_jax().numpy  # it is there, or nothing would be known later
+    jnp = loaded_jax().numpy  # JAX has been imported, or else every value would be known
     if stage.likes is not None and rehearsing.get():
         return tuple([jnp.zeros(shape, dtype) for shape, dtype, _ in stage.likes])
     return tuple(stage.fun(*[jnp.asarray(leaf) for leaf in leaves]))
 
 
 class _Reversed:
-    """A stage with its derivative in some of its arguments turned around: two more stages."""
+    """Reverse mode of a stage with respect to some of its arguments, as two more stages."""
 
     def __init__(self, stage: Stage, traced: Sequence[int]) -> None:
         self.stage, self.traced = stage, traced
@@ -122,7 +122,7 @@ class _Reversed:
         self._still: list[Any] = []
 
     def there(self, *leaves: Any) -> tuple[Any, ...]:
-        """The results, and then what the way back needs."""
+        """Return the results, followed by the residuals for ``back``."""
         jax = loaded_jax()
         with _Refusal(self.stage.name):
             outs, pullback = jax.vjp(self.stage.along(leaves, self.traced), *[leaves[i] for i in self.traced])
@@ -132,7 +132,7 @@ class _Reversed:
         return (*outs, *[r for r, still in zip(residuals, self._still, strict=True) if still is None])
 
     def back(self, given: Sequence[bool], *leaves: Any) -> tuple[Any, ...]:
-        """The cotangents, from what ``there`` kept and the cotangents that are ``given``."""
+        """Return the cotangents of the arguments, from the residuals of ``there`` and the ``given`` cotangents."""
         jax = loaded_jax()
         rest = iter(leaves)
         residuals = [next(rest) if still is None else still[0] for still in self._still]
@@ -148,7 +148,7 @@ class _Reversed:
         return jnp.asarray(next(rest), dtype) if given else jnp.zeros(shape, dtype)
 
 
-#: What JAX says where it has no derivative, and what to say instead.
+#: Parts of JAX's messages about missing derivatives, and the messages that replace them.
 _LIMITS = {
     "Reverse-mode differentiation does not work": (
         "a compiled while_loop, or fori_loop with bounds known only when it runs, has no reverse mode, got one inside "
@@ -164,7 +164,7 @@ _LIMITS = {
 
 
 class _Refusal:
-    """Says in words of this library what JAX has no derivative for."""
+    """Context manager that raises this library's error for a derivative that JAX does not have."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -194,7 +194,7 @@ def _backwards(ct: Any, way: _Reversed, residuals: Any) -> list[Any]:
 
 
 def _name(way: _Reversed, *_: Any) -> str:
-    """What a record is called that saved these."""
+    """Return the operation's name for a record that saved these values."""
     return way.stage.name
 
 
@@ -233,16 +233,16 @@ def _batch(size: int, args: Leaves, flags: tuple[bool, ...], params: dict[str, A
 def staged_call(
     name: str, run: Callable[..., tuple[Any, ...]], leaves: Leaves, likes: Sequence[Like]
 ) -> tuple[Any, ...]:
-    """``run(*leaves)``, a function of JAX values that calls the user's functions.
+    """Call ``run(*leaves)``, a function of JAX values that calls the user's functions.
 
-    It is run once, here, for what it does: later on, in a pullback or when a graph is evaluated, the
+    ``run`` is traced once, here, to find out what it computes: later, in a pullback or when a graph is evaluated, the
     user's functions may hold tracers of transforms that have finished.
 
     Args:
-        name: of the public call.
+        name: the name of the public call.
         run: the function.
         leaves: its arguments, tracers or not.
-        likes: its results.
+        likes: shapes and dtypes of its results.
     """
     if rehearsing.get():
         return tuple(staged(*leaves, stage=Stage(name, run, likes)))
@@ -259,24 +259,24 @@ def staged_call(
 
 _staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
 
-#: ``staged(*leaves, stage)``: the results of a function of JAX values.
+#: Operation ``staged(*leaves, stage)``, which returns the results of a function of JAX values.
 staged: Operation = finish(lambda *args, **params: as_made_by(args, bind(_staged, args, params)), _staged)
 
 
 class Captured:
-    """The tracers that the functions of one call close over.
+    """Tracers that the functions of one call close over.
 
-    JAX runs the body of a loop in a trace of its own, where a tracer of funcgrad must not be met: an operation
-    on it would take a value of that trace out to the tapes outside. So the body is run twice. The first run
-    is for shapes only; whatever tracer of an outer transform an operation meets is noted, and something of the
-    same shape stands in for it. In the run that counts, arguments of the call stand in for those tracers.
-    Nothing is dropped in silence: what the first run has not met is refused in the second.
+    JAX runs the body of a loop in a trace of its own. No operation there may get a tracer of funcgrad: it
+    would take a value of that trace out to the outer tapes. The body therefore runs twice. The first run
+    is for shapes only: it notes every tracer of an outer transform that an operation gets, and replaces it by a
+    value of the same shape. In the second run, arguments of the call replace those tracers.
+    A tracer that the first run has not noted is refused in the second, not dropped silently.
 
     Args:
         call: the public call, for messages.
 
     Attributes:
-        held: the tracers, to be arguments of the call.
+        held: the tracers, which become arguments of the call.
     """
 
     def __init__(self, call: str) -> None:
@@ -285,7 +285,7 @@ class Captured:
         self._places: dict[Any, int] = {}
 
     def rehearse(self, fun: Callable[..., Any], likes: Sequence[Like]) -> tuple[tree.PyTreeSpec, list[Like]]:
-        """What ``fun``, a function of leaves, returns: structure and leaves. What it closes over joins ``held``."""
+        """Run ``fun`` for structure and leaves of its result; add the tracers that it closes over to ``held``."""
         jax = loaded_jax()
         found: list[Any] = []
 
@@ -303,13 +303,13 @@ class Captured:
         return spec, [native(one) for one in results]
 
     def run(self, fun: Callable[..., Any], leaves: Sequence[Any], held: Sequence[Any], likes: Sequence[Like]) -> Any:
-        """The leaves of the result, as arrays of the dtypes of ``likes``, with ``held`` in place of the tracers."""
+        """Return the leaves of the result in the dtypes of ``likes``, with ``held`` in place of the tracers."""
         jnp = loaded_jax().numpy
         _, results = self._run(fun, leaves, held)
         return tuple([jnp.asarray(x, one.dtype) for x, one in zip(results, likes, strict=True)])
 
     def place(self, x: Tracer, *, known: bool) -> int:
-        """The place of ``x`` in ``held``. Copies of a tracer are one and the same."""
+        """Return the index of ``x`` in ``held``. Shallow copies of a tracer share one index."""
         key = (id(x._trace), id(x._val), id(x.link))
         if key not in self._places:
             if known:
@@ -326,7 +326,7 @@ class Captured:
     ) -> tuple[tree.PyTreeSpec, list[Any]]:
         stand_ins = _StandIns(self, held)
         trace = stand_ins.trace
-        # A vmap outside is made JAX's around the whole call: its axis has no name in here.
+        # An outer vmap is applied by JAX to the whole call: its axis has no name inside the body.
         token = named_axes.set(MappingProxyType({}))
         try:
             with blocks.Block(lambda state: state._replace(watch=_Substitution(stand_ins))):
@@ -339,7 +339,7 @@ class Captured:
 
 
 class _StandIns:
-    """What stands in for outer tracers in one run: zeros like them, or the values of ``held`` once these are known."""
+    """Replacements of outer tracers in one run: zeros in the first run, the values of ``held`` in the second."""
 
     def __init__(self, captured: Captured, held: Sequence[Any] | None) -> None:
         self.captured, self.held = captured, held
@@ -347,16 +347,16 @@ class _StandIns:
         self.trace = LiftedTrace(lambda x: self.of(x)._val)
 
     def of(self, x: Tracer) -> Tracer:
-        """What stands for the outer tracer ``x``."""
+        """Return the replacement of the outer tracer ``x``."""
         place = self.captured.place(x, known=self.held is not None)
         if place not in self.stands:
             value = _zeros(like(x)) if self.held is None else self.held[place]
-            # no constant, though it may be met first in a no_grad
+            # not a constant, though a no_grad may be open when it is first needed
             self.stands[place] = tracer_of(value, self.trace)
         return self.stands[place]
 
     def leave(self, leaf: Any) -> Any:
-        """A result as a value of JAX."""
+        """Return a result as a value of JAX."""
         leaf = twin(leaf)
         leaf = self.trace.leave(self.of(leaf) if self.trace.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):
@@ -370,30 +370,30 @@ class _StandIns:
 
 
 class _Substitution:
-    """Looks on while a body runs: operations that know outer tracers only are to be part of it too."""
+    """Watcher of a body: it makes operations that only involve outer tracers a part of the body too."""
 
-    nans = all = False  # a debug_nans inside asks
+    nans = all = False  # read by a debug_nans inside
 
     def __init__(self, stand_ins: _StandIns) -> None:
         self.stand_ins = stand_ins
         self.dropped: list[Any] = []
-        self.meter = self  # a debug_nans inside lets this process what it looks at
+        self.meter = self  # a debug_nans inside calls its ``process`` for the operations that it checks
 
     def begin_pass(self) -> Callable[..., Any]:
-        """Pulls are called as always."""
+        """Return the function that calls VJP rules, unchanged."""
         return called
 
     def begin(self, trace: Trace) -> None:
-        """Nothing is kept for new traces."""
+        """Note nothing about new traces."""
 
     def hidden(self, trace: Trace, args: tuple[Any, ...]) -> None:
-        """What ``no_grad`` hides is a constant."""
+        """Note nothing: a value that ``no_grad`` hides is a constant."""
 
     def backward_pass(self, pending: dict[int, Any]) -> None:
-        """Backward passes go as always."""
+        """Return None: backward passes run unchanged."""
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Let the operation see what stands in for outer tracers."""
+        """Let the operation work on the replacements of outer tracers."""
         mine = self.stand_ins
         outer = mine.trace.is_outer
         if any(outer(a) for a in args):
@@ -402,7 +402,7 @@ class _Substitution:
 
 
 def _zeros(one: Like) -> Any:
-    """Zeros of JAX like ``one``."""
+    """Return JAX zeros like ``one``."""
     given = example(one)
     jnp = loaded_jax().numpy
     return jnp.asarray(given) if one.weak else jnp.zeros(given.shape, given.dtype)
