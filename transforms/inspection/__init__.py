@@ -1,1 +1,1 @@
-"""Looking inside: graphs, tapes, profiles, and their pictures."""
+"""Inspection of functions: graphs, tapes, profiles, and their pictures."""

@@ -1,7 +1,7 @@
-"""Graphs as text, as DOT and Mermaid for drawing, and as SVG where Graphviz is installed.
+"""Graphs as text, as DOT and Mermaid for drawing, and as SVG if Graphviz is installed.
 
-A picture is made of boxes. Where there are more nodes than anybody would look at, several share a box:
-those of one line of the program, then those of one name, whatever first gives few enough.
+A picture is made of boxes. If there are too many nodes to look at, several nodes share a box: the nodes of
+one line of the program or else the nodes of one name, whichever first gives few enough boxes.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from funcgrad.graph import Node, Operand, Stage
 
 __all__ = ["Picture", "aligned", "describe_bytes"]
 
-#: How many nodes are drawn, and how many are printed, before they are summarised.
+#: Largest number of nodes that are drawn, and of nodes that are printed, before they are summarised.
 DRAWN = 150
 PRINTED = 100
-_WIDEST = 48  # characters of a column
+_WIDEST = 48  # largest number of characters in a column
 
 
 class Picture:
-    """Nodes that can be walked, searched, printed and drawn: what a graph and a tape have in common.
+    """Nodes that can be iterated, searched, printed and drawn: the common base of graphs and tapes.
 
     Attributes:
         inputs: the nodes of the inputs.
-        nodes: the operations in order of execution; iterating, ``len`` and ``[i]`` are about these.
-        outputs: for each output its node; a constant stands for itself.
+        nodes: the operations in order of execution; iteration, ``len`` and ``[i]`` refer to these nodes.
+        outputs: for each output its node, or the constant that it is.
         saved: the bytes that reverse mode keeps, each value counted once.
         rebuilt: whether the function ran with funcgrad's functions in place of NumPy's.
     """
@@ -61,14 +61,14 @@ class Picture:
         return self.nodes[index]
 
     def __bool__(self) -> bool:
-        return True  # a function that only hands its argument through has a graph too
+        return True  # a function that only returns its argument has a graph too
 
     @property
     def output(self) -> Any:
-        """The node of the only output.
+        """Node of the only output.
 
         Raises:
-            TypeError: there is not exactly one.
+            TypeError: there is not exactly one output.
         """
         if len(self.outputs) != 1:
             raise InputError(f"{self.kind}.output: there must be one output, got {len(self.outputs)}. Use outputs.")
@@ -76,21 +76,21 @@ class Picture:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages of the pipeline, in the order in which operations first belong to them."""
+        """Stages of the pipeline, in the order of their first operations."""
         return tuple(dict.fromkeys(node.stage for node in self.nodes if node.stage is not None))
 
     def find(
         self, operation: str | None = None, *, stage: Any = None, where: Callable[[Node], bool] | None = None
     ) -> list[Node]:
-        """The operations that meet all conditions given, in order of execution.
+        """Return the operations that fulfil all given conditions, in order of execution.
 
         Args:
             operation: the name of a primitive.
             stage: a stage's number or name, or a ``Stage``.
-            where: ``where(node)`` says whether a node is wanted.
+            where: ``where(node)`` returns whether a node is wanted.
 
         Raises:
-            TypeError: the operation is not given by its name.
+            TypeError: ``operation`` is not a name.
 
         Example:
             >>> import funcgrad.numpy as fnp
@@ -114,24 +114,24 @@ class Picture:
         ]
 
     def users(self, node: Node) -> list[Node]:
-        """The operations that take a result of ``node``."""
+        """Return the operations that take a result of ``node`` as an argument."""
         return [other for other in self.nodes if any(type(a) is Operand and a.node is node for a in other.args)]
 
     def text(self, limit: int = PRINTED) -> str:
-        """A table with a line per node; of more than ``limit`` the first and the last, and a count of the others."""
+        """Return a table with a line per node; beyond ``limit``, the first and last nodes and a count of the others."""
         returned = _short(", ".join(map(_argument, self.returned[:20])), 200) or "nothing"
         return "\n".join([_headline(self), *_table(self, limit), f"returns {returned}"])
 
     def dot(self, limit: int = DRAWN) -> str:
-        """The drawing in Graphviz's language; more than ``limit`` nodes are drawn as groups."""
+        """Return the drawing in Graphviz's language; more than ``limit`` nodes are drawn as groups."""
         return _dot(self, limit)
 
     def mermaid(self, limit: int = DRAWN) -> str:
-        """The drawing in Mermaid's language, which Markdown viewers show; more than ``limit`` nodes as groups."""
+        """Return the drawing in Mermaid's language, for Markdown viewers; more than ``limit`` nodes as groups."""
         return _mermaid(self, limit)
 
     def svg(self, limit: int = DRAWN) -> str:
-        """The drawing as SVG, made by Graphviz.
+        """Return the drawing as SVG, made by Graphviz.
 
         Raises:
             ImportError: the package ``graphviz`` or Graphviz's program ``dot`` is not installed.
@@ -158,7 +158,7 @@ class Picture:
 
 
 def describe_bytes(count: int) -> str:
-    """A number of bytes for reading.
+    """Format a number of bytes for reading.
 
     Example:
         >>> describe_bytes(640), describe_bytes(1_250_000)
@@ -173,7 +173,7 @@ def describe_bytes(count: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], words: int | None = None) -> list[str]:
-    """Lines of a table, its columns aligned and the empty ones left out; all but the first ``words`` to the right."""
+    """Return the lines of a table, columns aligned, empty columns left out; only the first ``words`` align left."""
     columns = [
         (str.ljust if words is None or i < words else str.rjust, c) for i, c in enumerate(zip(*rows, strict=True))
     ]
@@ -197,7 +197,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _array(node: Node, output: int = 0) -> str:
-    """Dtype and shape of a result."""
+    """Return dtype and shape of a result."""
     if not node.shapes:
         return ""
     shape = node.shapes[output]
@@ -226,7 +226,7 @@ def _short(text: str, width: int = _WIDEST) -> str:
 
 
 def _table(picture: Picture, limit: int) -> Iterator[str]:
-    """The lines of the table, its columns aligned and the empty ones left out."""
+    """Yield the lines of the table, columns aligned, empty columns left out."""
     nodes = (*picture.inputs, *picture.nodes)
     head, tail = (len(nodes), 0) if len(nodes) <= limit else (limit - limit // 2, limit // 2)
     shown = (*nodes[:head], *nodes[len(nodes) - tail :])
@@ -243,7 +243,7 @@ def _table(picture: Picture, limit: int) -> Iterator[str]:
 
 
 def _decided(node: Node) -> str:
-    """The answer by which Python was steered; of a long array its ends."""
+    """Return the answer by which Python took a branch; of a long array only its ends."""
     if node.decided is None:
         return ""
     with np.printoptions(threshold=6, edgeitems=2):
@@ -265,7 +265,7 @@ def _row(node: Node) -> tuple[str, ...]:
 
 
 class _Box:
-    """What is drawn as one: a node, or several that belong together."""
+    """Box of a drawing: one node, or several nodes that belong together."""
 
     def __init__(self, number: int, stage: Stage | None, kind: str) -> None:
         self.id = f"n{number}"
@@ -273,7 +273,7 @@ class _Box:
         self.nodes: list[Node] = []
 
     def lines(self) -> list[str]:
-        """The lines of its label."""
+        """Return the lines of the label."""
         if len(self.nodes) == 1:
             node = self.nodes[0]
             facts = [node.name, _short(_results(node))]
@@ -290,7 +290,7 @@ class _Box:
 
 
 def _groupings() -> Iterator[Callable[[Node], Hashable]]:
-    """Ways to share boxes, finer ones first; the last one always gives few."""
+    """Yield ways to share boxes, finer ones first; the last one always gives few boxes."""
     yield lambda node: (node.kind, node.index)
     yield lambda node: (node.kind, node.stage, node.source)
     yield lambda node: (node.kind, node.stage, node.name if node.kind != "input" else "")
@@ -299,7 +299,7 @@ def _groupings() -> Iterator[Callable[[Node], Hashable]]:
 
 
 def _boxes(picture: Picture, limit: int) -> tuple[list[_Box], dict[tuple[str, str], int]]:
-    """Boxes, and how many arrows go from one to another."""
+    """Return the boxes, and how many arrows go from one box to another."""
     nodes = (*picture.inputs, *picture.nodes)
     for key in _groupings():
         keys = [key(node) for node in nodes]
@@ -324,7 +324,7 @@ def _boxes(picture: Picture, limit: int) -> tuple[list[_Box], dict[tuple[str, st
 
 
 def _clusters(boxes: list[_Box]) -> dict[Stage | None, list[_Box]]:
-    """The boxes of each stage, those outside of any first."""
+    """Return the boxes of each stage, boxes outside of any stage first."""
     clusters: dict[Stage | None, list[_Box]] = {None: []}
     for box in boxes:
         clusters.setdefault(box.stage, []).append(box)
@@ -332,7 +332,7 @@ def _clusters(boxes: list[_Box]) -> dict[Stage | None, list[_Box]]:
 
 
 def _dot(picture: Picture, limit: int) -> str:
-    """The picture in DOT. Labels are quoted strings, in which only backslashes and quotes are special."""
+    """Return the picture in DOT. Labels are quoted strings, in which only backslashes and quotes are special."""
     boxes, arrows = _boxes(picture, limit)
     lines = [
         f"digraph {_quoted(picture.name)} {{",
@@ -363,7 +363,7 @@ def _quoted(*lines: str) -> str:
 
 
 def _mermaid(picture: Picture, limit: int) -> str:
-    """The picture in Mermaid. Quotes and what HTML reads are written as entities."""
+    """Return the picture in Mermaid. Quotes and characters special in HTML are written as entities."""
     boxes, arrows = _boxes(picture, limit)
     lines = ["flowchart TD"]
     for number, (stage, members) in enumerate(_clusters(boxes).items()):
@@ -392,7 +392,7 @@ def _entities(*lines: str) -> str:
 
 
 def _render(dot: str) -> str:
-    """``dot`` through Graphviz."""
+    """Convert ``dot`` to SVG by Graphviz."""
     try:
         graphviz = import_module("graphviz")
     except ImportError:

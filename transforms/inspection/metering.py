@@ -1,7 +1,7 @@
-"""What ``profile`` measures with: time and bytes of operations and of their pulls, each with line and stage.
+"""Measurements for ``profile``: time and bytes of operations and of their VJP rules, each with line and stage.
 
 Times are exclusive. An operation inside another one (the rule of an inner transform, the function that a custom rule
-runs) is measured by itself, and its time is taken from that around it. So are the meter's own steps, from everything.
+runs) is measured separately, and its time is subtracted from the outer one. The meter's own time is never included.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = ["Meter", "Row"]
 
 
 class Row(NamedTuple):
-    """What one operation took on one line: all its calls together.
+    """Cost of one operation on one line: all its calls together.
 
     Attributes:
-        operation: its name; None where a row is the sum of several.
-        source: the user's line that asked for it; None where it is not known, or of several.
-        stage: the stage of the pipeline; None outside of one, or of several.
-        calls: how often it was done.
-        forward: the seconds that doing it took, recording included.
-        backward: the seconds that pulling cotangents back through it took.
-        kernel: those of ``forward`` that the array library took.
-        saved: the bytes that the tape keeps for it; of a value that several operations keep each counts it.
-        results: the bytes of its results.
+        operation: the operation's name; None if the row is the sum of several operations.
+        source: the user's line that called the operation; None if it is unknown or if there are several lines.
+        stage: the stage of the pipeline; None outside of a pipeline or if there are several stages.
+        calls: the number of calls.
+        forward: the seconds of the calls, recording included.
+        backward: the seconds of the operation's VJP rule.
+        kernel: the part of ``forward`` that the array library took.
+        saved: the bytes that the tape keeps for the operation; a value that several operations keep counts for each.
+        results: the bytes of the operation's results.
     """
 
     operation: str | None
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class _Account:
-    """The figures of a row while they are gathered."""
+    """Figures of a row while they are collected."""
 
     __slots__ = ("backward", "calls", "forward", "kernel", "origin", "results", "saved")
 
@@ -64,16 +64,16 @@ class _Account:
 
 
 class _Event:
-    """An operation or a pull that is being done.
+    """Operation or VJP rule that is running.
 
     Attributes:
-        account: to whom it is charged.
-        frame: the user's innermost frame when it began; inside of it another one means code of the user's.
-        primitive: what is done; None for a pull.
-        start: when it began.
+        account: the account to charge.
+        frame: the user's innermost frame when the event began; a different one later means that user code runs inside.
+        primitive: the operation; None for a VJP rule.
+        start: the time when the event began.
         own: the meter's own seconds until then.
         inner: the seconds of events inside.
-        computing: whether its kernel runs.
+        computing: whether the operation's kernel runs.
     """
 
     __slots__ = ("account", "computing", "frame", "inner", "own", "primitive", "start")
@@ -86,7 +86,7 @@ class _Event:
 
 
 class _Metered(Located):
-    """A pull that knows to whom it is charged."""
+    """VJP rule that knows its account."""
 
     __slots__ = ("account",)
 
@@ -96,16 +96,16 @@ class _Metered(Located):
 
 
 class Meter:
-    """Measures what the thread that made it does, as the ``meter`` of a watch and as a runner of kernels.
+    """Meter of the thread that made it; it serves as the ``meter`` of a watcher and as a runner of kernels.
 
     Args:
         ends: the code of the frame at which the search for pipelines ends.
-        waits: what waits until the arrays among its arguments are computed, where that happens later.
+        waits: waits until the arrays in its argument are computed, if their library computes them later.
 
     Attributes:
-        stage: the stage at which the pipeline is, as far as it tells.
+        stage: the current stage of the pipeline, if the pipeline reports it.
         own: the seconds that the meter itself took.
-        inside: the seconds of operations and pulls since it was last set to zero.
+        inside: the seconds of operations and VJP rules since ``inside`` was last set to zero.
         saved: the bytes that tapes keep, each value counted once.
     """
 
@@ -123,13 +123,13 @@ class Meter:
         self._kept: dict[int, Callable[[], Any]] = {}
 
     def rows(self) -> tuple[Row, ...]:
-        """What was measured, in the order of first calls."""
+        """Return the measurements, in the order of first calls."""
         return tuple(
             Row(*key, a.calls, a.forward, a.backward, a.kernel, a.saved, a.results) for key, a in self._accounts.items()
         )
 
     def forget(self) -> None:
-        """Let go of frames and arrays."""
+        """Drop the references to frames and arrays."""
         self._origins.forget()
         self._events.clear()
         self._kept.clear()
@@ -155,7 +155,7 @@ class Meter:
         return ans
 
     def run(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Compute an operation on plain values: a part of what is being done, or one of its own on constants."""
+        """Compute an operation on plain values: a part of the running event, or a separate operation on constants."""
         if get_ident() != self._thread:
             return self._compute(primitive, args, params)
         entered = perf_counter()
@@ -176,7 +176,7 @@ class Meter:
         return self._kernel(top, primitive, args, params)
 
     def begin_pass(self) -> Callable[[Any, Node], Any]:
-        """What calls the pulls of a backward pass that begins now."""
+        """Return the function that calls the VJP rules of a backward pass that begins now."""
         entered = perf_counter()
         frame = user_frame()
         self.own += perf_counter() - entered
@@ -199,7 +199,7 @@ class Meter:
         return call
 
     def _begun(self, name: str, primitive: Primitive, entered: float) -> tuple[_Event, bool]:
-        """A new event, and whether it is the one around it once more, one level further out."""
+        """Return a new event, and whether it repeats the event around it, one level further out."""
         top = self._events[-1] if self._events else None
         frame = user_frame() if top is None or _runs_users(top) else top.frame
         if top is not None and top.frame is frame:
@@ -208,12 +208,12 @@ class Meter:
         source = self._origins.line(frame)
         stage = self.stage or self._origins.stage(lambda f, found: f.f_code is self._ends)
         if stage is None and top is not None:
-            stage = self._stages.get(source)  # what a pullback runs again runs outside of the pipeline
+            stage = self._stages.get(source)  # operations that a pullback repeats run outside of the pipeline
         self._stages[source] = stage
         return self._pushed(self._account(name, Origin(source, stage)), frame, primitive, entered), False
 
     def _account_of(self, node: Node) -> _Account:
-        """To whom the pull of a record is charged; it may have been made where nobody measured."""
+        """Return the account of the VJP rule of a record, which may have been recorded without a meter."""
         pull = pull_in(node)
         if type(pull) is _Metered:
             return pull.account
@@ -229,7 +229,7 @@ class Meter:
     def _pushed(
         self, account: _Account, frame: FrameType | None, primitive: Primitive | None, entered: float
     ) -> _Event:
-        """A new event, begun now; what came since ``entered`` is the meter's own."""
+        """Push and return a new event that begins now; the time since ``entered`` is the meter's own."""
         event = _Event(account, frame, primitive, 0.0)
         self._events.append(event)
         event.start = perf_counter()
@@ -238,10 +238,10 @@ class Meter:
         return event
 
     def _ended(self, event: _Event, *, forward: bool) -> float:
-        """Charge for an event, and say when it ended."""
+        """Charge an event to its account, and return the time when the event ended."""
         now = perf_counter()
         taken = now - event.start - (self.own - event.own)
-        while self._events and self._events.pop() is not event:  # one that an interrupt left behind
+        while self._events and self._events.pop() is not event:  # an interrupt may have left an event behind
             pass
         if self._events:
             self._events[-1].inner += taken
@@ -254,7 +254,7 @@ class Meter:
         return now
 
     def _kernel(self, event: _Event, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Compute as the kernel of an event; what other events do inside is theirs."""
+        """Compute as the kernel of an event; events inside are charged separately."""
         own, inner = self.own, event.inner
         event.computing = True
         start = perf_counter()
@@ -271,7 +271,7 @@ class Meter:
         return primitive.compute(args, params) if self._outer is None else self._outer.run(primitive, args, params)
 
     def _metered(self, node: Node, account: _Account) -> _Metered:
-        """The pull of a new record, and its bytes counted."""
+        """Return the VJP rule of a new record, and count the bytes of the record."""
         for key, (array, size) in _arrays_in(saved_by(node)).items():
             account.saved += size
             known = self._kept.get(key)
@@ -282,14 +282,14 @@ class Meter:
 
 
 def _runs_users(event: _Event) -> bool:
-    """Whether functions of the user's may run inside: to look for them takes longer than many an operation."""
+    """Whether user functions may run inside; looking for their frames takes longer than many an operation."""
     return event.primitive is None or event.primitive.calls
 
 
 def _arrays_in(x: Any) -> dict[int, tuple[Any, int]]:
-    """The arrays anywhere in ``x``, in tracers too: by identity, themselves and their bytes.
+    """Return the arrays anywhere in ``x``, also in tracers: by identity, each array with its bytes.
 
-    An ndarray without axes is a constant number's.
+    An ndarray without axes belongs to a constant number and is left out.
     """
     found = [v for v in values_in(x) if hasattr(v, "nbytes") and not (type(v) is np.ndarray and not v.ndim)]
     return {id(v): (v, int(v.nbytes)) for v in found}
@@ -299,13 +299,13 @@ def _bytes_in(x: Any) -> dict[int, int]:
     if type(x) is np.ndarray:
         return {0: x.nbytes}
     value = x._val if isinstance(x, Tracer) else x
-    if type(value) is np.ndarray:  # the common cases
+    if type(value) is np.ndarray:  # the most frequent cases
         return {0: value.nbytes}
     return {key: size for key, (_, size) in _arrays_in(x).items()}
 
 
 def _reference(x: Any) -> Callable[[], Any]:
-    """What gives ``x`` as long as it lives; of NumPy's scalars, which nothing can refer to weakly, always."""
+    """Return a function that returns ``x`` while it lives; a NumPy scalar takes no weak reference and stays alive."""
     try:
         return weakref.ref(x)
     except TypeError:

@@ -1,6 +1,6 @@
-"""What ``profile`` found: rows by operation, line and stage, as a table, as numbers, and as a flame-style picture.
+"""Results of ``profile``: rows by operation, line and stage, as a table, as numbers, and as a flame picture.
 
-A flame is blocks inside blocks, as wide as what they took is long, written as SVG.
+A flame is an SVG picture of nested blocks, each as wide as the figure that it shows is large.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from funcgrad.transforms.inspection.metering import Row
 __all__ = ["Block", "Pass", "Profile", "describe_seconds", "flames"]
 
 _WIDTH, _MARGIN, _BAR, _GAP = 960, 16, 26, 14
-_LETTER = 6.3  # about the width of one, of this size and font
+_LETTER = 6.3  # approximate width of a letter in this font and size
 _NARROWEST = 0.4
 _INK, _PAPER = "#263238", "#ffffff"
 
 
 @dataclass
 class Block:
-    """A part of a flame.
+    """Part of a flame.
 
     Attributes:
-        name: what stands on it.
-        size: its width, in whatever is measured; the parts take no more.
-        says: what it says where one points at it.
-        colour: of it, and of its parts unless they have their own.
-        parts: what it is made of, by key; they stand below it, in this order.
+        name: the text on the block.
+        size: the width of the block, in the measured unit; its parts together are no wider.
+        says: the text shown when the mouse is over the block.
+        colour: the colour of the block, and of its parts unless they have their own.
+        parts: the parts of the block, by key; they are drawn below it, in this order.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Block:
     parts: dict[object, Block] = field(default_factory=dict)
 
     def depth(self) -> int:
-        """How many levels it has."""
+        """Return how many levels the block has."""
         return 1 + max((part.depth() for part in self.parts.values()), default=0)
 
 
 def flames(title: str, roots: Sequence[Block]) -> str:
-    """Flames below each other, on one scale.
+    """Draw flames below each other, on one scale.
 
     Example:
         >>> picture = flames("a run", [Block("all", 3.0, colour="#00796b", parts={0: Block("a part", 1.0)})])
@@ -78,7 +78,7 @@ def flames(title: str, roots: Sequence[Block]) -> str:
 
 
 def _draw(shapes: list[str], block: Block, x: float, y: float, scale: float, colour: str, whole: float) -> None:
-    """Add a block and its parts, the wider the stronger in colour."""
+    """Add a block and its parts; wider blocks have a stronger colour."""
     width = block.size * scale
     if width < _NARROWEST:
         return
@@ -97,7 +97,7 @@ def _draw(shapes: list[str], block: Block, x: float, y: float, scale: float, col
 
 
 def _fitted(text: str, width: float) -> str:
-    """As much of a text as there is room for."""
+    """Return as much of a text as fits into the width."""
     letters = int(width / _LETTER)
     if len(text) <= letters:
         return text
@@ -106,20 +106,20 @@ def _fitted(text: str, width: float) -> str:
 
 PRINTED = 30
 _HEAD = ("operation", "source", "stage", "calls", "forward", "backward", "share", "saved", "results")
-_WORDS = 3  # the first columns are words, the others numbers
-_COLOURS = {"forward": "#00796b", "backward": "#c77700"}  # those of the drawings of the documentation
+_WORDS = 3  # number of leading columns that hold words; the others hold numbers
+_COLOURS = {"forward": "#00796b", "backward": "#c77700"}  # the colours of the documentation's drawings
 _GREY = "#607d8b"
 
 
 class Pass(NamedTuple):
-    """What one of the two passes took.
+    """Cost of one of the two passes.
 
     Attributes:
         name: "forward" or "backward".
-        seconds: what it takes when nobody looks.
-        measured: what it took while every operation was measured, the profiler's own steps not counted.
-        elsewhere: the seconds of ``measured`` that were in no operation and no pull.
-        peak: the most bytes in use, above those before the first pass; None where that was not measured.
+        seconds: the seconds of the pass without a profiler.
+        measured: the seconds of the pass while every operation was measured, without the profiler's own steps.
+        elsewhere: the seconds of ``measured`` outside of all operations and VJP rules.
+        peak: the largest number of bytes in use, above those before the first pass; None if it was not measured.
     """
 
     name: str
@@ -130,14 +130,14 @@ class Pass(NamedTuple):
 
 
 class Profile:
-    """What the operations of a function and of its pullback took. Made by ``profile``.
+    """Cost of the operations of a function and of its pullback. ``profile`` makes it.
 
     Attributes:
-        name: the function's.
+        name: the function's name.
         operations: a ``Row`` for each operation on each line in each stage, in the order of first calls.
-        passes: a ``Pass`` each for forward and backward; the first alone where nothing was differentiated.
-        saved: the bytes that tapes kept, each value counted once; with what a checkpoint records anew.
-        own: the seconds that the profiler took for itself; in no other figure.
+        passes: a ``Pass`` each for forward and backward; only the first if nothing was differentiated.
+        saved: the bytes that tapes kept, each value counted once, including values that a checkpoint records again.
+        own: the seconds that the profiler took for itself; no other figure includes them.
 
     Example:
         >>> import numpy as np
@@ -157,37 +157,37 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """What both passes take when nobody looks."""
+        """Seconds of both passes without a profiler."""
         return sum(one.seconds for one in self.passes)
 
     @property
     def measured(self) -> float:
-        """What they took while every operation was measured."""
+        """Seconds of both passes while every operation was measured."""
         return sum(one.measured for one in self.passes)
 
     @property
     def elsewhere(self) -> float:
-        """The seconds of ``measured`` in no operation: Python, NumPy on constants, cotangents that are added up."""
+        """Seconds of ``measured`` outside of operations: Python, NumPy on constants, sums of cotangents."""
         return sum(one.elsewhere for one in self.passes)
 
     @property
     def kernels(self) -> float:
-        """The seconds of the forward pass that the array library took."""
+        """Seconds of the forward pass that the array library took."""
         return sum(row.kernel for row in self.operations)
 
     @property
     def peak(self) -> int | None:
-        """The most bytes in use, above those before the call; None where that was not measured."""
+        """Largest number of bytes in use, above those before the call; None if it was not measured."""
         return max((one.peak for one in self.passes if one.peak is not None), default=None)
 
     @property
     def stages(self) -> tuple[Row, ...]:
-        """A row for each stage of the pipeline."""
+        """Rows, one for each stage of the pipeline."""
         return self._summed(lambda row: row.stage)
 
     @property
     def lines(self) -> tuple[Row, ...]:
-        """A row for each line of the program."""
+        """Rows, one for each line of the program."""
         return self._summed(lambda row: row.source)
 
     def _summed(self, key: Callable[[Row], Hashable]) -> tuple[Row, ...]:
@@ -197,7 +197,7 @@ class Profile:
         return tuple(map(_sum, groups.values()))
 
     def text(self, limit: int = PRINTED) -> str:
-        """The table as plain text; of more than ``limit`` rows those that took longest."""
+        """Return the table as plain text; beyond ``limit`` rows, the rows that took longest and a sum of the rest."""
         lines = [self._headline()]
         if any(row.stage is not None for row in self.operations):
             rows = [row._replace(operation=None, source=None) for row in self.stages]
@@ -206,13 +206,13 @@ class Profile:
         return "\n".join(lines)
 
     def svg(self) -> str:
-        """A flame-style picture: forward and backward, in each the stages, their lines, and the operations of these."""
+        """Draw forward and backward as flames: in each the stages, their lines, and the operations of these lines."""
         elsewhere = {one.name: one.elsewhere for one in self.passes}
         drawn = [name for name in _COLOURS if name in elsewhere or any(getattr(row, name) for row in self.operations)]
         return flames(self._headline(), [self._flame(name, elsewhere.get(name, 0.0)) for name in drawn])
 
     def as_json(self) -> dict[str, Any]:
-        """What ``json`` can write."""
+        """Return the figures as values that ``json`` can write."""
         return {
             "function": self.name,
             "seconds": self.seconds,
@@ -226,7 +226,7 @@ class Profile:
         }
 
     def show(self, limit: int = PRINTED) -> None:
-        """Print the table: on a terminal with rich where that is installed, else as text."""
+        """Print the table: on a terminal with rich if it is installed, else as text."""
         try:
             console = import_module("rich.console").Console() if sys.stdout.isatty() else None
         except ImportError:
@@ -268,7 +268,7 @@ class Profile:
         )
 
     def _body(self, limit: int) -> Iterator[tuple[str, ...]]:
-        """The cells of the rows that took longest, and of the rest."""
+        """Yield the cells of the rows that took longest, and of the rest."""
         rows = sorted(self.operations, key=lambda row: -(row.forward + row.backward))
         yield from map(self._cells, rows[:limit])
         if rows[limit:]:
@@ -293,7 +293,7 @@ class Profile:
         return f"{seconds / self.measured:.0%}" if self.measured else ""
 
     def _flame(self, name: str, elsewhere: float) -> Block:
-        """The flame of operations ("forward") or of pulls ("backward")."""
+        """Return the flame of operations ("forward") or of VJP rules ("backward")."""
         root = Block("", 0.0, colour=_COLOURS[name])
         staged = any(row.stage is not None for row in self.operations)
         for row in self.operations:
@@ -315,7 +315,7 @@ class Profile:
         return root
 
     def _rich(self, limit: int) -> Any:
-        """The table of rich."""
+        """Return the table as a table of rich."""
         table = import_module("rich.table").Table(
             title=self._headline(), caption=self._footline(), title_justify="left", caption_justify="left", box=None
         )
@@ -332,7 +332,7 @@ def _into(block: Block, key: object, name: str) -> Block:
 
 
 def _add_up(block: Block) -> float:
-    """Give blocks without a size of their own that of their parts."""
+    """Give each block without a size the size of its parts, and return the size of ``block``."""
     parts = sum(map(_add_up, block.parts.values()))
     if not block.size:
         block.size = parts
@@ -341,7 +341,7 @@ def _add_up(block: Block) -> float:
 
 
 def _sum(rows: Sequence[Row]) -> Row:
-    """Several rows as one: with the words in which they agree."""
+    """Sum several rows to one, with the words on which all rows agree."""
     first, *others = rows
     words = [word if all(row[i] == word for row in others) else None for i, word in enumerate(first[:3])]
     return Row(*words, *map(sum, zip(*[row[3:] for row in rows], strict=True)))  # type: ignore[arg-type]
@@ -353,7 +353,7 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def describe_seconds(seconds: float) -> str:
-    """A time for reading.
+    """Format a time for reading.
 
     Example:
         >>> describe_seconds(0.00123), describe_seconds(42e-6), describe_seconds(75.0)

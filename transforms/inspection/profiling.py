@@ -1,4 +1,4 @@
-"""``profile``: what each operation of a function and of its gradient takes, in time and in memory."""
+"""``profile``: measures time and memory of each operation of a function and of its gradient."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _started = False
 
 
 class Peaks:
-    """While this block is open the memory of the whole process is traced; several may be open at once.
+    """Block in which the memory of the whole process is traced; several blocks may be open at once.
 
     Attributes:
-        found: by the name of a part the most bytes in use, above those in use before the first part.
+        found: for each part, by name, the largest number of bytes in use, above those before the first part.
 
     Example:
         >>> with Peaks() as peaks:
@@ -81,7 +81,7 @@ class Peaks:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """The block of a part."""
+        """Measure the code of a ``with`` block as a part."""
         _begin_anew()
         self._seen = 0
         if self._before is None:
@@ -91,7 +91,7 @@ class Peaks:
 
 
 def _begin_anew() -> None:
-    """Let the peak begin anew, for all who measure it: there is only one."""
+    """Reset the peak and tell all open blocks its value: ``tracemalloc`` has only one peak."""
     with _lock:
         peak = tracemalloc.get_traced_memory()[1]
         for one in _active:
@@ -100,7 +100,7 @@ def _begin_anew() -> None:
 
 
 P = ParamSpec("P")
-#: A block for each pass: ``phase("forward")`` and ``phase("backward")``.
+#: Function that makes a block for each pass: ``phase("forward")`` and ``phase("backward")``.
 Phase = Callable[[str], AbstractContextManager[None]]
 
 
@@ -118,27 +118,27 @@ def profile(
     runs: int = 1,
     memory: bool = True,
 ) -> Callable[P, Profile]:
-    """A function that runs ``fun`` and its pullback and returns a ``Profile``: time and memory by operation.
+    """Return a function that runs ``fun`` and its pullback and returns a ``Profile``: time and memory by operation.
 
     For a scalar function the passes compute value and gradient. For other results every floating leaf gets a cotangent
     of ones. The profile has, for each operation, line of the program and stage of a toolz pipeline, the seconds forward
-    and backward, the bytes that the tape saves and those of the results, and the peak of memory of the whole.
+    and backward, the bytes that the tape saves and the bytes of the results; it also has the peak of memory.
 
-    ``fun`` runs once to warm up and, under ``tracemalloc``, for the peak; then ``runs`` times without a profiler; then
-    ``runs`` times with each operation timed. Operations on values that are differentiated or mapped are measured, at
-    all levels; operations on ordinary arrays, and Python, are the rest of a pass, ``Profile.elsewhere``. Other threads
-    are not measured.
+    ``fun`` runs once to warm up and, under ``tracemalloc``, to find the peak; then ``runs`` times without a profiler;
+    then ``runs`` times with each operation timed. Operations on values that are differentiated or mapped are measured,
+    at all levels; operations on ordinary arrays, and Python, are the rest of a pass, ``Profile.elsewhere``. Other
+    threads are not measured.
 
     Args:
         fun: a function of arrays or pytrees, returning an array or a pytree.
-        argnums: which positional arguments to differentiate. None differentiates nothing: the run of ``fun`` itself is
-            measured, with the passes of the transforms inside.
+        argnums: which positional arguments to differentiate. None differentiates nothing: the profile then measures
+            the run of ``fun`` itself, with the passes of the transforms inside.
         has_aux: whether ``fun`` returns a pair ``(result, aux)``.
-        runs: how many runs to time; the figures are those of the quickest.
-        memory: whether the peak of memory is measured, which makes the first run slower.
+        runs: the number of timed runs; the figures are those of the quickest run.
+        memory: whether to measure the peak of memory, which makes the first run slower.
 
     Raises:
-        TypeError: no floating-point leaf to differentiate; ``runs`` no positive integer; as ``vjp``.
+        TypeError: no floating-point leaf to differentiate; ``runs`` is not a positive integer; also as ``vjp``.
 
     Example:
         >>> import numpy as np
@@ -163,7 +163,7 @@ def profile(
 
 
 def run_profile(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Profile:
-    """What a ``profile`` does when it is called."""
+    """Run a call of ``profile(fun)``."""
     call = _Call(fun, options, args, kwargs)
     peaks = Peaks()
     with peaks if options.memory else nullcontext():
@@ -186,7 +186,7 @@ def run_profile(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
 
 
 class _Measured(NamedTuple):
-    """One run that was measured: rows, and by pass its seconds and those of the operations and pulls in it."""
+    """Measured run: rows, and by pass its seconds and the seconds of the operations and VJP rules in it."""
 
     rows: tuple[Row, ...]
     times: dict[str, float]
@@ -196,7 +196,7 @@ class _Measured(NamedTuple):
 
 
 def _measured(call: _Call) -> _Measured:
-    """A run that is measured operation by operation."""
+    """Run ``call`` and measure it operation by operation."""
     meter = Meter(_Call.passes.__code__, call.waits)
     times: dict[str, float] = {}
     inside: dict[str, float] = {}
@@ -217,7 +217,7 @@ def _measured(call: _Call) -> _Measured:
 
 
 def _seconds(times: dict[str, float]) -> Phase:
-    """Notes how long each pass takes."""
+    """Return a ``Phase`` that notes in ``times`` how long each pass takes."""
 
     @contextmanager
     def phase(name: str) -> Iterator[None]:
@@ -229,10 +229,10 @@ def _seconds(times: dict[str, float]) -> Phase:
 
 
 class _Call:
-    """One call of the function that is profiled.
+    """One call of the profiled function.
 
     Attributes:
-        waits: what waits for arrays that are computed later than they are asked for; None where there are none.
+        waits: waits for arrays that their library computes later; None if there are no such arrays.
     """
 
     def __init__(self, fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> None:
@@ -250,7 +250,7 @@ class _Call:
             )
 
     def passes(self, fun: Callable[..., Any], phase: Phase) -> list[Any]:
-        """Run the function in ``phase("forward")`` and its pullback in ``phase("backward")``; give their results."""
+        """Run the function in ``phase("forward")`` and its pullback in ``phase("backward")``; return the results."""
         with phase("forward"):
             if self._chosen:
                 moving = list(compress(self._leaves, self._live))
@@ -260,7 +260,7 @@ class _Call:
             if self.waits is not None:
                 self.waits(results)
         seeds = [(n, backend.ones_like(x)) for n, x in zip(nodes, results, strict=bool(nodes)) if n is not None]
-        nodes.clear()  # the pass frees the tape as it goes
+        nodes.clear()  # without these references the backward pass frees the tape as it goes
         if not self._chosen:
             return results
         with phase("backward"):
@@ -270,7 +270,7 @@ class _Call:
         return [*results, *(ct for ct in cts if ct is not None)]
 
     def _results(self, fun: Callable[..., Any], moving: Sequence[Any]) -> list[Any]:
-        """The leaves of the result for these values of what is differentiated."""
+        """Return the leaves of the result for these values of the differentiated leaves."""
         args = self.args
         if moving:
             args = replaced(args, self._chosen, tree.unflatten(self._spec, filled(self._leaves, self._live, moving)))
@@ -288,7 +288,7 @@ class _Call:
 
 
 def _wait(x: Any) -> None:
-    """Wait for the arrays in ``x``: JAX computes them after it has returned them."""
+    """Wait for the arrays in ``x``: JAX may return arrays before it has computed them."""
     jax = loaded_jax()
     for value in values_in(x):
         if jax is not None and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):

@@ -1,4 +1,4 @@
-"""``tape``: what a pullback holds, to look at."""
+"""``tape`` and ``trace``: the tape of a pullback and the graph of a run, for inspection."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["Graph", "Tape", "staged", "tape", "trace"]
 
 
 class Tape(Picture):
-    """The tape of a pullback: what the backward pass will visit, from the youngest to the oldest.
+    """Tape of a pullback: the records that the backward pass will visit, from the latest to the earliest.
 
-    Made by ``tape``. Iterating gives the records in order of execution. ``node.index`` is the place of the record in
-    that order, ``node.saved`` the bytes the record keeps; ``saved`` counts each array once. A tape does not know
-    shapes, and it knows lines and stages only when it was recorded under ``debug_nans``.
+    ``tape`` makes it. Iterating gives the records in order of execution. ``node.index`` is the index of the record in
+    that order, ``node.saved`` the bytes that the record keeps; ``saved`` counts each array once. A tape does not know
+    shapes. It knows lines and stages only if it was recorded under ``debug_nans``.
 
     Example:
         >>> import numpy as np
@@ -51,13 +51,13 @@ class Tape(Picture):
 
 
 def tape(pullback: Pullback) -> Tape:
-    """The tape of a pullback that ``vjp`` returned, to be read. The pullback does not change.
+    """Return the tape of a pullback that ``vjp`` returned, for inspection. The pullback does not change.
 
     Args:
         pullback: the second result of ``vjp``.
 
     Raises:
-        TypeError: not a pullback.
+        TypeError: ``pullback`` is not a pullback.
 
     Example:
         >>> import numpy as np
@@ -100,7 +100,7 @@ def tape(pullback: Pullback) -> Tape:
 
 
 def arrays_in(saved: Any) -> dict[Any, int]:
-    """The arrays anywhere in what a record keeps: by identity, their bytes. One without axes is a constant number's."""
+    """Return the bytes of the arrays that a record saved, by identity; skip constant numbers, arrays without axes."""
     arrays = [x for x in things_in(saved) if hasattr(x, "dtype") and hasattr(x, "nbytes")]
     return {identity(x): int(x.nbytes) for x in arrays if type(x) is not np.ndarray or x.ndim}
 
@@ -109,15 +109,15 @@ P = ParamSpec("P")
 
 
 class Graph(Picture):
-    """What a function did in one run: the operations, and how they depend on each other.
+    """Operations of one run of a function, and how they depend on each other.
 
-    Made by ``trace``. Iterating gives the operations in order of execution; ``inputs`` and ``outputs``
-    are where to begin. Calling it, or ``evaluate``, runs the same operations on other inputs: it is a
+    ``trace`` makes it. Iterating gives the operations in order of execution; ``inputs`` and ``outputs``
+    are where to begin. A call, or ``evaluate``, runs the same operations on other inputs: the graph is a
     function of the same positional arguments and can be transformed like any other.
 
     Attributes:
         inputs: the nodes of the array arguments.
-        outputs: for each leaf of the result its node; a constant stands for itself.
+        outputs: for each leaf of the result its node, or the constant that it is.
         saved: the bytes that reverse mode would keep, each value counted once.
         rebuilt: whether the function ran with funcgrad's functions in place of NumPy's, SciPy's and ``math``'s, see
             ``as_written``.
@@ -145,10 +145,10 @@ class Graph(Picture):
         super().__init__(name, inputs, nodes, outputs, saved=sum(kept.values()))
 
     def evaluate(self, *args: PyTree) -> PyTree:
-        """The result of the recorded operations for other arguments of the same structure, shapes and dtypes.
+        """Return the result of the recorded operations for arguments of the same structure, shapes and dtypes.
 
         Raises:
-            TypeError: another structure or dtype, or another value of what the graph holds as a constant.
+            TypeError: another structure or dtype, or another value for a constant of the graph.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
         results = own([twin(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
@@ -157,16 +157,16 @@ class Graph(Picture):
     __call__ = evaluate
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What the nodes are made of: they refer to each other, as deep as the graph is."""
+        """Pickle the data that nodes are made from: nodes refer to each other, as deep as the graph is."""
         return type(self), (self.__name__, self._recording, self._arguments, self._out_spec, self.rebuilt)
 
 
 class _Arguments:
-    """The arguments of a traced call: which leaves are inputs, what they are called, what others must be like."""
+    """Arguments of a traced call: which leaves are inputs, their names, and what other arguments must be like."""
 
     def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.leaves, self.spec = tree.flatten(args)
-        # Python's integers, like strings and functions, steer: lengths, axes, flags. They are part of the graph.
+        # Python's integers, like strings and functions, decide lengths, axes and flags. They are part of the graph.
         self.live = [
             isinstance(x, Tracer) or (type(x) is not int and type(x) is not bool and backend.is_value(x))
             for x in self.leaves
@@ -180,16 +180,16 @@ class _Arguments:
         self.names = self.moving(paths)
 
     def moving(self, leaves: list[Any]) -> list[Any]:
-        """Those that are inputs."""
+        """Return the leaves that are inputs."""
         return list(compress(leaves, self.live))
 
     def filled(self, moving: list[Any]) -> tuple[Any, ...]:
-        """The arguments with these inputs."""
+        """Return the arguments with these inputs."""
         args: tuple[Any, ...] = tree.unflatten(self.spec, filled(self.leaves, self.live, moving))
         return args
 
     def matched(self, args: tuple[Any, ...]) -> list[Any]:
-        """The inputs among other arguments, which must be like the first ones."""
+        """Return the inputs among other arguments, after a check that they are like the traced arguments."""
         leaves, spec = tree.flatten(args)
         if spec != self.spec:
             raise InputError(
@@ -228,11 +228,11 @@ def _check_like(path: str, new: Any, shape: tuple[int, ...], dtype: Any, *, weak
 
 
 def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
-    """A function that runs ``fun`` and returns the ``Graph`` of its operations.
+    """Return a function that runs ``fun`` and returns the ``Graph`` of its operations.
 
     The run computes with values, so Python's branches and loops depend on them, and runs that take different branches
     have different graphs. Arrays, NumPy scalars, floats and complex numbers in the positional arguments are inputs.
-    Python's ints and bools are part of the graph, like everything else that is no array; so are keyword arguments.
+    Python's ints and bools are part of the graph, like all other leaves that are not arrays; so are keyword arguments.
     Operations that the result does not need are left out. The graph has the stages of a toolz pipeline, and the user's
     line of each operation.
 
@@ -240,7 +240,7 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
         fun: a function of arrays or pytrees, returning an array or a pytree.
 
     Raises:
-        TypeError: ``fun`` is not callable, or a leaf of its result is no array or number.
+        TypeError: ``fun`` is not callable, or a leaf of its result is not an array or number.
 
     Example:
         >>> import numpy as np
@@ -257,7 +257,7 @@ def trace(fun: Callable[P, Any]) -> Callable[P, Graph]:
 
 
 def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Graph:
-    """What a ``trace`` does when it is called."""
+    """Run a call of ``trace(fun)``."""
     arguments = _Arguments(fun, args)
     watch = TracingTrace()
     try:
@@ -279,7 +279,7 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
 
 
 class TracingTrace(Steered):
-    """A graph trace that notes, for each operation, line, stage, and what reverse mode would keep."""
+    """Graph trace that notes, for each operation, line, stage, and the values that reverse mode would keep."""
 
     __slots__ = ("_cut", "_origins", "stage")
 
@@ -292,7 +292,7 @@ class TracingTrace(Steered):
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], slots: tuple[int, ...], params: dict[str, Any]
     ) -> tuple[Any, Callable[[tuple[int, ...]], Note]]:
-        """The result, by the rule of reverse mode where there is one, which says what it would keep."""
+        """Return the result, computed by the reverse-mode rule if there is one: it tells what it would keep."""
         traced = self._traced(args, slots)
         ans, pull, saved = self._reversed(primitive, args, traced, params)
         stage = self.stage or self._origins.stage(lambda frame, found: frame.f_code is run_trace.__code__)
@@ -315,7 +315,7 @@ class TracingTrace(Steered):
         return ans, noted
 
     def _traced(self, args: tuple[Any, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
-        """The positions through which a derivative would pass."""
+        """Return the positions of the arguments through which a derivative would pass."""
         if self.level < blocks.current().floor:
             return ()
         moving = [slot not in self.constants and slot not in self._cut for slot in slots]
@@ -324,10 +324,10 @@ class TracingTrace(Steered):
     def _reversed(
         self, primitive: Primitive, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any]
     ) -> tuple[Any, Any, Any]:
-        """The result, the pullback if there is one, and what it keeps."""
+        """Return the result, the VJP rule if there is one, and the values that the rule saves."""
         if not traced or primitive.reverse is None:
             return primitive.call(*args, **params), None, None
-        if primitive is CUSTOM:  # a user's rule is not run in place of the function: it may do other things besides
+        if primitive is CUSTOM:  # a user's rule does not run in place of the function: it may have side effects
             return primitive.call(*args, **params), CUSTOM, None
         try:
             found: tuple[Any, Any, Any] = primitive.reverse(args, traced, params)
@@ -336,13 +336,13 @@ class TracingTrace(Steered):
         return found
 
     def close(self) -> None:
-        """Mark the function as finished, and let go of its frames."""
+        """Mark the function as finished, and drop the references to its frames."""
         super().close()
         self._origins.forget()
 
 
 def _kept(saved: Any, known: dict[Any, Any], outs: tuple[int, ...]) -> tuple[tuple[Any, int], ...]:
-    """The arrays in ``saved`` with an identity that outlives them, and their bytes, of the operation with ``outs``."""
+    """Return the arrays in ``saved``, of the operation with ``outs``: an identity that outlives each, and its bytes."""
     if saved is None:
         return ()
     return tuple((known.get(key, ("own", outs, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
@@ -352,7 +352,7 @@ CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 
 
 def staged(fun: Any, watch: Any) -> Any:
-    """``fun``, and where it is a pipeline or a transformed one, with its stages made known: ``watch.stage`` is set."""
+    """Return ``fun``; if it is a pipeline or a transformed one, it sets ``watch.stage`` to its current stage."""
     if type(fun) is Transformed:
         inner = staged(fun.fun, watch)
         return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.says)
@@ -361,7 +361,7 @@ def staged(fun: Any, watch: Any) -> Any:
 
 
 def _stages(fun: Any) -> Iterator[Any]:
-    """The functions that a composition applies, first to last, nested compositions taken apart; else ``fun`` itself."""
+    """Yield the functions that a composition applies, first to last, nested compositions split up; else ``fun``."""
     waiting = [fun]
     while waiting:
         fun = waiting.pop()
@@ -372,7 +372,7 @@ def _stages(fun: Any) -> Iterator[Any]:
 
 
 class _Staged:
-    """A pipeline that says at which stage it is."""
+    """Pipeline that reports its current stage as ``watch.stage``."""
 
     def __init__(self, fun: Any, stages: list[Any], watch: Any) -> None:
         self.__name__, self.__wrapped__ = name_of(fun), stages[0]
@@ -391,7 +391,7 @@ class _Staged:
 
 
 def _nodes_of(recording: Recording, arguments: _Arguments) -> tuple[list[Node], list[Node], list[Any]]:
-    """A node for each input and each operation, and for each output an ``Operand`` or the constant that it is."""
+    """Return a node per input, a node per operation, and for each output an ``Operand`` or the constant it is."""
     decided, known = recording.decisions, dict(recording.constants)
     inputs: list[Node] = []
     for slot, name, (shape, dtype) in zip(recording.inputs, arguments.names, arguments.likes, strict=True):
@@ -417,5 +417,5 @@ def _nodes_of(recording: Recording, arguments: _Arguments) -> tuple[list[Node], 
 
 
 def _name(primitive: Primitive, params: dict[str, Any]) -> str:
-    """The primitive's name; of a function with own rules the function's."""
+    """Return the primitive's name, or the function's name if it has custom rules."""
     return params["rules"].name if primitive is CUSTOM else primitive.name
