@@ -1,4 +1,4 @@
-"""Adding what was read from an array to the cotangent that waits for it, in the memory that this has."""
+"""In-place addition of cotangents of array parts to the cotangent of the whole array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16,
 
 
 def added(total: Any, parts: Sequence[tuple[Any, ...]], alone: bool) -> Any:
-    """``total`` and the parts, in its memory where nobody else holds that: the same bits either way. Else None."""
+    """Add ``parts`` to ``total``, in place if nothing else holds its memory (same bits); None for other operands."""
     for ct, index, arrays, *_ in parts:
         if arrays or not (arrays is not None or is_static(index)) or not _can_add(total, ct):
             return None
@@ -34,7 +34,7 @@ def added(total: Any, parts: Sequence[tuple[Any, ...]], alone: bool) -> Any:
 
 
 def detached(x: Any) -> Any:
-    """``x``, which may show another's memory, as a value with memory of its own."""
+    """Return ``x`` as a value with memory of its own; ``x`` may be a view of another array."""
     if type(x) is ndarray:
         return x.copy()
     if not isinstance(x, Tracer):
@@ -42,7 +42,7 @@ def detached(x: Any) -> Any:
     if stands_for_array(x) and not x._val.flags.c_contiguous:
         return arranged(x, axes=tuple(range(x._val.ndim)))
     made = twin(x)
-    if not isinstance(made, Tracer):  # what a buffer of constants holds
+    if not isinstance(made, Tracer):  # ``x`` is a buffer of constants: ``twin`` returns its array
         return detached(made)
     made._val = detached(made._val)
     if isinstance(made._trace, ForwardTrace):
@@ -51,7 +51,7 @@ def detached(x: Any) -> Any:
 
 
 def _is_alone_within(x: Any) -> bool:
-    """Whether nobody else holds what the tracer ``x`` holds, and it lies in memory as a copy would (sums see that)."""
+    """Whether nothing else holds the values in the tracer ``x``, and they are C-contiguous (sums depend on that)."""
     while isinstance(x, Tracer):
         if isinstance(x._trace, ForwardTrace) and not (is_alone(x, "link") and _is_alone_within(x.link)):
             return False
@@ -62,7 +62,7 @@ def _is_alone_within(x: Any) -> bool:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether ``x`` is a value of a batch, or one with a tangent."""
+    """Whether ``x`` is a tracer of ``vmap`` or of forward mode."""
     return isinstance(x, Tracer) and isinstance(x._trace, (BatchTrace, ForwardTrace))
 
 
@@ -78,7 +78,7 @@ def _can_add(total: Any, ct: Any) -> bool:
 
 
 def _add(total: Any, index: Any, ct: Any) -> None:
-    """``total[index] += ct``, level by level."""
+    """Compute ``total[index] += ct``, level by level."""
     if type(total) is ndarray:
         total[index] += ct
         return

@@ -1,4 +1,4 @@
-"""Arithmetic, powers, parts of numbers, and extrema of two."""
+"""Arithmetic, powers, integer and fractional parts, and the minimum and maximum of two arrays."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ __all__ = [
     "unit",
 ]
 
-_NUMBERS = frozenset((int, float))  # others may promote
+_NUMBERS = frozenset((int, float))  # other number types may promote
 _ONES = {float: np.float64(1.0), complex: np.complex128(1.0)}
 _PYTHON = _NUMBERS | _ONES.keys()
 _MANY = 1_000
@@ -72,12 +72,12 @@ _DOUBLE = np.dtype(np.float64)
 
 add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
 subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
-#: ``multiply(x, y)``; with a sparse matrix of SciPy's older classes that is the product of matrices, as it is there.
+#: ``multiply(x, y)``. With a matrix of SciPy's older sparse classes this is the matrix product, as in SciPy.
 multiply: Operation = elementwise("multiply", dx="y", dy="x", operator=operator.mul, foreign=product_of_matrices)
 divide: Operation = elementwise(
     "divide",
     dx=lambda t, y: t / y,
-    dy=lambda t, y, ans: -(t / y) * ans,  # in this order no product is larger than the result
+    dy=lambda t, y, ans: -(t / y) * ans,  # in this order no intermediate product is larger than the result
     operator=operator.truediv,
 )
 negative: Operation = elementwise("negative", dx=-1, operator=operator.neg)
@@ -88,33 +88,33 @@ cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
 
 
 def as_numpy(x: Any, beside: Any = 0.0) -> Any:
-    """A number of Python's ``beside`` another one as one of NumPy's, whose operators raise no errors."""
+    """Return ``x``, if a Python float or complex next to a Python number, as a NumPy number, which raises no errors."""
     one = _ONES.get(type(bottom(x)))
     return x if one is None or type(bottom(beside)) not in _PYTHON else x * one
 
 
 def _doubled(t: Any) -> Any:
-    """``2 t``; each number that was repeated along axes only once."""
+    """Return ``2 t``, where values repeated along broadcast axes are doubled only once."""
     if type(t) is np.ndarray:
         if t.size >= _MANY and 0 in t.strides:
             once = t[tuple([slice(1) if step == 0 else slice(None) for step in t.strides])]
             return np.broadcast_to(once * 2.0, t.shape)
         if t.dtype is _DOUBLE:
-            return t + t  # as exact, and NumPy need not look at a number
+            return t + t  # equally exact, and NumPy need not convert a Python number
     return t * 2.0
 
 
 def _floating(y: Any, beside: np.dtype[Any]) -> Any:
-    """Exponents in the dtype of their powers: 1 less than the smallest integer is the largest."""
+    """Return exponents in the dtype of their powers: 1 less than the smallest integer would wrap around."""
     try:
         to = np.result_type(dtype_of(y), beside)
-    except TypeError:  # bfloat16 has no dtype in common with the wide integers, though ufuncs take them
+    except TypeError:  # bfloat16 has no dtype in common with wide integers, though ufuncs accept both
         to = np.dtype(float)
     return astype(y, to=to)
 
 
 def _power_rule(t: Any, x: Any, y: Any) -> Any:
-    """``t * y * x**(y - 1)``, and 0 where y is 0, whatever x is."""
+    """Return ``t * y * x**(y - 1)``; where y is 0 the result is 0, whatever x is."""
     if type(y) in _NUMBERS and y == 2:
         return scaled(x, _doubled(t))
     return scaled(t, _power_dx(x, y))
@@ -128,44 +128,44 @@ def _power_dx(x: Any, y: Any) -> Any:
         y = _floating(y, beside)
     if is_regular(y):
         return y * power(as_numpy(x), y - 1)
-    # Only 0 * 0**-1 and inf * 0 need help; elsewhere the formula must stay as it is, to be right in its derivatives.
+    # Only 0 * 0**-1 and inf * 0 need special care. Elsewhere the formula stays, so that its derivatives are right.
     corner = logical_and(equal(x, 0), equal(y, 0))
     lower = power(as_numpy(x), where(corner, 1, y - 1))
     return where(logical_and(isinf(y), equal(lower, 0)), 0, y) * lower
 
 
 def _power_dy(x: Any, y: Any, ans: Any) -> Any:
-    """``log(x) * x**y``; at x = 0 it is 0 for positive y and undefined for others."""
+    """Return ``log(x) * x**y``; at x = 0 it is 0 for positive y and NaN for other y."""
     if is_complex(ans) and not is_complex(x):
-        x = astype(x, to=dtype_of(ans))  # then a number below 0 has a logarithm
+        x = astype(x, to=dtype_of(ans))  # a negative x then has a logarithm
     if type(x) in _NUMBERS and x != 0 and not math.isinf(x):
         return (math.log(x) if x > 0 else math.nan) * ans
     if is_regular(x):
         return log(x) * ans
     zero = equal(x, 0)
     undefined = logical_and(zero, logical_not(greater(y, 0)))
-    at_zero = ans * astype(where(undefined, math.nan, 1), to=dtype_of(ans))  # a product: there no order is a number
+    at_zero = ans * astype(where(undefined, math.nan, 1), to=dtype_of(ans))  # complex numbers have no order
     if type(x) in _NUMBERS and x == 0:
         return at_zero
-    flat = logical_and(isinf(x), equal(ans, 0))  # inf**y of negative y is 0, whatever y is
+    flat = logical_and(isinf(x), equal(ans, 0))  # for negative y, inf**y is 0 whatever y is
     return where(zero, at_zero, log(where(logical_or(zero, flat), 1, x)) * ans)
 
 
 power: Operation = elementwise("power", dx=_power_rule, dy=_power_dy, operator=operator.pow)
 float_power: Operation = elementwise("float_power", dx=_power_rule, dy=_power_dy)
 
-#: In both modes the remainder is ``x - n * y`` with a whole number n that is constant between the jumps.
+#: In both modes the remainder is ``x - n * y``, where the whole number n is constant between the jumps.
 remainder: Operation = elementwise("remainder", dx=1, dy=lambda x, y: -floor_divide(x, y), operator=operator.mod)
 fmod: Operation = elementwise("fmod", dx=1, dy=lambda x, y, ans: -rint((x - ans) / y))
 
-#: The results of ``modf`` and ``frexp`` that carry a derivative.
+#: Results of ``modf`` and ``frexp`` that carry a derivative.
 fractional: Operation = elementwise("fractional", lambda xp, x: xp.modf(x)[0], dx=1)
 mantissa: Operation = elementwise("mantissa", lambda xp, x: xp.frexp(x)[0], dx=lambda t, x: ldexp(t, -exponent(x)))
 ldexp: Operation = elementwise("ldexp", dx=lambda t, y: ldexp(t, y), arity=2)
 
 
 def unit(x: Any) -> Any:
-    """``x / abs(x)`` of complex numbers, and 0 of 0."""
+    """Return ``x / abs(x)`` of complex ``x``; the result at 0 is 0."""
     r = absolute(x)
     origin = equal(r, 0)
     return where(origin, 0, x / where(origin, 1, r))
@@ -197,7 +197,7 @@ fmin: Operation = elementwise(
     dx=lambda t, x, y: where(first_is_less(x, y), t, 0),
     dy=lambda t, x, y: where(first_is_less(x, y), 0, t),
 )
-#: ``clip(x, lower, upper)``: the minimum with ``upper`` of the maximum with ``lower``, and so are its derivatives.
+#: ``clip(x, lower, upper)``: ``minimum(maximum(x, lower), upper)``, with the derivatives of this composition.
 clip: Operation = elementwise(
     "clip",
     dx=lambda x, y, z: share_of_greater(x, y) * share_of_greater(z, maximum(x, y)),

@@ -1,4 +1,4 @@
-"""The one collective from which all others are made: every example sees the values of all."""
+"""``all_gather``, the collective from which all others are made: each example sees the values of all examples."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["all_gather", "axis_index"]
 
 
 def axis_index(over: BatchTrace, xp: Any) -> Tracer:
-    """The number of the example, from 0."""
+    """Return the number of each example, counted from 0."""
     return tracer_of(xp.arange(over.size), over)
 
 
 def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
-    """Over this very axis (``over`` is None then) the batch itself is the result, the same for all examples."""
+    """Batch ``all_gather``. Over this very axis ``over`` is None, and the result is the batch, unbatched."""
     (x,), over = args, params["over"]
     return (x, False) if over is None else (all_gather(x, over=over, position=params["position"] + 1), True)
 
 
 def _transpose(ct: Any, *, over: BatchTrace, position: int) -> Any:
-    """Example i's cotangent is the sum of what all examples say of entry i."""
+    """Return, for example i, the sum over all examples of their cotangents of entry i."""
     total = reduce_sum(all_gather(ct, over=over, position=0), axis=(0,))
     index = axis_index(over, backend.library_of(ct))
     return getitem(total, (*[slice(None)] * position, index))
 
 
 def _impl(xp: Any, x: Any, *, over: BatchTrace, position: int) -> Any:
-    """A value that does not depend on the example, repeated."""
+    """Repeat a value that does not depend on the example."""
     shape = backend.shape_of(x)
     aligned = xp.reshape(x, (*shape[:position], 1, *shape[position:]))
     return xp.broadcast_to(aligned, (*shape[:position], over.size, *shape[position:]))

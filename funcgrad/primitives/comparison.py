@@ -1,6 +1,6 @@
-"""Comparisons, logic, tests, rounding, integer arithmetic, and the choice between values that they steer.
+"""Comparisons, logic, tests, rounding, integer arithmetic, and ``where``.
 
-All but ``where`` are step functions or functions of integers: no derivative passes.
+All operations but ``where`` are step functions or functions of integers: they pass no derivative.
 """
 
 from __future__ import annotations
@@ -108,17 +108,17 @@ right_shift: Operation = nondifferentiable("right_shift", operator=operator.rshi
 gcd: Operation = nondifferentiable("gcd")
 lcm: Operation = nondifferentiable("lcm")
 
-#: Of real numbers: the sign of a complex number turns with it, see ``arithmetic.unit``.
+#: Sign of real numbers. The sign of a complex number is differentiable, see ``arithmetic.unit``.
 sign: Operation = nondifferentiable("sign")
-#: Of real numbers: 0 or pi.
+#: Angle of real numbers: 0 or pi.
 angle_of_real: Operation = nondifferentiable("angle_of_real", lambda xp, x: xp.angle(x))
-#: The two results of ``modf`` and ``frexp`` that are integers.
+#: The second results of ``modf`` and ``frexp``; they are integers.
 integral: Operation = nondifferentiable("integral", lambda xp, x: xp.modf(x)[1])
 exponent: Operation = nondifferentiable("exponent", lambda xp, x: xp.frexp(x)[1])
-#: What ``nan_to_num`` makes of a value: for values that carry no derivative.
+#: Result of ``nan_to_num`` for values that carry no derivative.
 nan_replaced: Operation = nondifferentiable("nan_replaced", lambda xp, x, **params: xp.nan_to_num(x, **params))
 
-#: Integers as wide as a floating-point number.
+#: Integer dtypes as wide as each floating-point dtype.
 _BITS = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}
 _MANY = 1_000
 
@@ -137,14 +137,14 @@ def _is_zero(x: Any) -> bool:
 
 
 def _masked(x: Any, bits: Any) -> Any:
-    """``x`` where all ``bits`` of a place are set, else zero: several times faster than NumPy's ``where``.
+    """Return ``x`` where all ``bits`` of an entry are set, else zero: several times faster than NumPy's ``where``.
 
-    A product with the mask would be as fast, but infinity times zero is no number.
+    A product with the mask would be as fast, but infinity times zero is NaN.
     """
     return np.bitwise_and(bits, x.view(bits.dtype), out=bits).view(x.dtype)
 
 
-#: ``where(condition, x, y)``: the derivative goes exactly where the value came from.
+#: ``where(condition, x, y)``. The cotangent goes to the argument that the value came from.
 where: Operation = elementwise(
     "where",
     _where,
@@ -170,36 +170,36 @@ nonzero: Operation = nondifferentiable("nonzero", batch=_nonzero_batch, multiple
 
 
 def _as_slope(rising: Any, dtype: Any) -> Any:
-    """1 where ``rising``, else -1."""
+    """Return 1 where ``rising``, else -1."""
     return rising.astype(dtype) * 2 - 1
 
 
 def _narrow(xp: Any, x: Any, y: Any) -> Any:
-    """A dtype that promotes no result of ``x`` and ``y``."""
+    """Return a dtype for a partial derivative that promotes no result computed from ``x`` and ``y``."""
     try:
         return xp.result_type(x, y)
-    except TypeError:  # bfloat16 has no dtype in common with some others, though ufuncs take them
+    except TypeError:  # bfloat16 has no dtype in common with some others, though ufuncs accept both
         return xp.float16
 
 
 def _share_of_greater(xp: Any, x: Any, y: Any) -> Any:
     greater, least = xp.greater(x, y), xp.greater_equal(x, y)
     share = greater.astype(_narrow(xp, x, y))
-    if type(greater) is np.ndarray and np.count_nonzero(greater) == np.count_nonzero(least):  # no equals
+    if type(greater) is np.ndarray and np.count_nonzero(greater) == np.count_nonzero(least):  # no entries are equal
         return share
     return (share + least) * 0.5
 
 
-# The derivatives of operations with kinks. They are constant between the kinks and have none themselves.
+# The derivatives of operations with kinks. They are constant between the kinks, and their own derivative is zero.
 
-#: The derivative of the absolute value: at 0 it is 1, unlike the sign; of NaN it is -1.
+#: Derivative of the absolute value: 1 at 0, unlike the sign; -1 at NaN.
 slope: Operation = nondifferentiable("slope", lambda xp, x: _as_slope(xp.greater_equal(x, 0), xp.result_type(x)))
-#: The derivative of ``copysign`` in its first argument.
+#: Derivative of ``copysign`` in its first argument.
 copied_slope: Operation = nondifferentiable(
     "copied_slope", lambda xp, x, y: _as_slope(xp.signbit(y) != (x >= 0), _narrow(xp, x, y))
 )
-#: 1 where x > y, 1/2 where they are equal, else (also next to NaN) 0.
+#: 1 where x > y, 1/2 where x == y, else 0, which includes NaN.
 share_of_greater: Operation = nondifferentiable("share_of_greater", _share_of_greater)
-#: Whether the first argument of ``fmax`` and of ``fmin`` is the result; of equals the second one is.
+#: Whether the first argument of ``fmax``, or of ``fmin``, is the result. Of equal arguments the second is.
 first_is_greater: Operation = nondifferentiable("first_is_greater", lambda xp, x, y: (x > y) | xp.isnan(y))
 first_is_less: Operation = nondifferentiable("first_is_less", lambda xp, x, y: (x < y) | xp.isnan(y))

@@ -1,7 +1,7 @@
-"""Histograms and sets: edges of bins, and positions that the values of an array decide.
+"""Histograms, sets and bits: edges of bins, and positions that depend on the values of an array.
 
-Positions are integers: no derivative passes to them, it passes to the elements that are read there. How
-many there are depends on the values, so these operations refuse a batch axis.
+Positions are integers, so no derivative passes to them; it passes to the elements that are read there. The
+number of positions depends on the values, so these operations refuse a batch axis.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def _no_batch(name: str, what: str) -> Batching:
-    """The rule of an operation whose result has as many elements as the values decide."""
+    """Return a batching rule that refuses, for an operation whose result has a length that depends on the values."""
 
     def refuse(*_: Any) -> Any:
         raise ConcretizationError(
@@ -51,13 +51,13 @@ def _no_batch(name: str, what: str) -> Batching:
 
 
 def _edges_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, bins: int, dtype: Any) -> list[Any]:
-    """The edge number i has ``1 - i / bins`` of the first bound in it, and ``i / bins`` of the second."""
+    """Return cotangents of the bounds; edge i has the weights ``1 - i / bins`` and ``i / bins``."""
     last = np.linspace(0, 1, bins + 1, dtype=dtype)
     axis = (len(backend.shape_of(ct)) - 1,)
     return [reduce_sum(multiply(ct, last if i else 1 - last), axis=axis) for i in wanted]
 
 
-#: ``uniform_edges(first, last, *, bins, dtype)``: NumPy's very numbers, so that no element changes its bin.
+#: ``uniform_edges(first, last, *, bins, dtype)``: NumPy's edges, bit for bit, so that no element changes its bin.
 uniform_edges: Operation = jointly_linear(
     "uniform_edges",
     lambda xp, x, y, *, bins, dtype: xp.linspace(x, y, bins + 1, dtype=backend.native_dtype(xp, dtype), axis=-1),
@@ -71,7 +71,7 @@ def _estimated(xp: Any, x: Any, first: Any, last: Any, *, rule: str) -> Any:
     return np.intp(np.histogram_bin_edges(x, rule, (first, last)).size - 1)
 
 
-#: ``estimated_bins(x, first, last, *, rule)``: into how many bins NumPy's ``rule`` parts ``x``.
+#: ``estimated_bins(x, first, last, *, rule)``: the number of bins that NumPy's ``rule`` chooses for ``x``.
 estimated_bins: Operation = nondifferentiable(
     "estimated_bins", _estimated, batch=_no_batch("histogram", "the number of bins that a rule finds")
 )
@@ -83,7 +83,7 @@ def _rounding(xp: Any, x: Any) -> Any:
     return x - xp.clip(x, -1, 1)
 
 
-#: What a correlation has beyond -1 to 1: rounding, which has no derivative.
+#: Excess of a correlation over the interval from -1 to 1: a rounding error, which has no derivative.
 rounding_over_one: Operation = nondifferentiable("rounding_over_one", _rounding, batch="leading")
 
 # ---- sets --------------------------------------------------------------------------------------------------
@@ -93,14 +93,14 @@ def _unique_places(
     xp: Any, x: Any, *, axis: int | None, equal_nan: bool, ordered: bool, whole: bool
 ) -> tuple[Any, ...]:
     _, first, *rest = xp.unique(x, True, whole, whole, axis, equal_nan=equal_nan)
-    if not ordered and xp is np:  # NumPy leaves the order open, but has one: what is traced must have the same
+    if not ordered and xp is np:  # NumPy promises no order but has one: traced arrays must get the same order
         found = np.unique(x, equal_nan=equal_nan, sorted=False) if equal_nan else np.unique_values(x)
         first = first[np.argsort(np.argsort(found, stable=True), stable=True)]
     return (first, rest[0].reshape(-1), rest[1]) if whole else (first,)
 
 
-#: ``unique_places(x, *, axis, equal_nan, ordered, whole)``: of the different elements (slices along ``axis``), in
-#: rising order, where each stands first; if ``whole`` also which of them each element is, and how often each is there.
+#: ``unique_places(x, *, axis, equal_nan, ordered, whole)``: the first position of each distinct element (or slice along
+#: ``axis``), elements in rising order; if ``whole`` also the inverse indices and the counts, as ``np.unique`` has them.
 unique_places: Operation = nondifferentiable(
     "unique_places",
     _unique_places,
@@ -109,7 +109,7 @@ unique_places: Operation = nondifferentiable(
     loose=True,
 )
 
-#: ``shared_places(x, y, *, assume_unique)``: where the common elements stand in ``x`` and in ``y``.
+#: ``shared_places(x, y, *, assume_unique)``: the positions of the common elements in ``x`` and in ``y``.
 shared_places: Operation = nondifferentiable(
     "shared_places",
     lambda xp, x, y, *, assume_unique: tuple(xp.intersect1d(x, y, assume_unique, True)[1:]),
@@ -139,10 +139,10 @@ def _isin_batch(
     return logical_not(found) if params["invert"] else found, True
 
 
-#: ``isin(x, y, *, assume_unique, invert, kind)``: which elements of ``x`` are in ``y``.
+#: ``isin(x, y, *, assume_unique, invert, kind)``: a mask of the elements of ``x`` that are in ``y``.
 isin: Operation = nondifferentiable("isin", _isin, batch=_isin_batch)
 
-#: ``lexsort(*keys, axis)``: the positions that sort by the last key, and among equals by those before it.
+#: ``lexsort(*keys, axis)``: the positions that sort by the last key; ties are broken by the keys before it.
 lexsort: Operation = nondifferentiable("lexsort", lambda xp, *keys, axis: xp.lexsort(keys, axis), batch="axis")
 
 # ---- bits --------------------------------------------------------------------------------------------------

@@ -1,22 +1,22 @@
 """Eigenvalues of Hermitian matrices and singular values, with their vectors.
 
-Matrices stand in the last two axes, the others are batches. The derivatives are those of first order
+Matrices occupy the last two axes; leading axes are batches. The derivatives are those of first order
 perturbation theory. With ``x = V diag(w) adjoint(V)`` and ``T = adjoint(V) dx V`` they are ``dw = diag(T)`` and
 ``dV = V (F * T)``, where ``F[i, j] = 1 / (w[j] - w[i])``; see M. Giles, "Collected matrix derivative results for
 forward and reverse mode algorithmic differentiation" (2008), and for singular values J. Townsend,
 "Differentiating the singular value decomposition" (2016).
 
-Where w[i] and w[j] *coincide* (within the rounding of the decomposition) the vectors i and j may turn into
-each other, so there is no derivative of them, but there is one of functions that such a turn does not
-change. A pullback sees whether it has one: with the cotangent B of V that is so where ``adjoint(V) B`` is
-Hermitian at i, j, and then the pair contributes nothing; elsewhere the result is NaN. If eigenvalues have a
-cotangent too, they may act together with the vectors of the pair, as in ``V diag(f(w)) adjoint(V)``; what
-the pair then contributes depends on second derivatives of the function, which no cotangent tells: NaN again,
-unless the vectors of the pair have no cotangent and their eigenvalues have equal ones. A pushforward has the
-vectors only, and gives NaN as soon as the tangent turns the pair.
+Where w[i] and w[j] *coincide* (within the rounding of the decomposition), the vectors i and j may rotate into
+each other. The vectors then have no derivative, but functions that such a rotation does not change have one.
+The pullback detects such functions from the cotangent B of V: if ``adjoint(V) B`` is Hermitian at i, j, the pair
+contributes nothing; otherwise the result is NaN. If the eigenvalues have a cotangent too, they may act together
+with the vectors of the pair, as in ``V diag(f(w)) adjoint(V)``. The contribution of the pair then depends on second
+derivatives of the function, which no cotangent contains: the result is NaN again, unless the vectors of the pair
+have no cotangent and their eigenvalues have equal cotangents. Forward mode knows the vectors only, and gives NaN
+as soon as the tangent rotates the pair.
 
-Of singular values the same is said by their pairs of vectors. Where one is zero its two vectors may turn
-without each other, among all that ``x`` maps to zero.
+The same rules hold for singular values, with their pairs of vectors. The two vectors of a singular value that
+is zero may rotate independently of each other, among all vectors that ``x`` maps to zero.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ __all__ = [
     "with_diagonal",
 ]
 
-#: How many units of rounding, relative to the largest entry, pass for zero in a derivative.
+#: Number of units of rounding, relative to the largest entry, up to which a term of a derivative counts as zero.
 NOISE = 1000
-#: How many pass for zero between eigenvalues, times the root of their number.
+#: Number of units up to which a gap between eigenvalues counts as zero, times the square root of their number.
 SPLIT = 8
 
 
@@ -74,12 +74,12 @@ def is_complex(x: Array) -> bool:
 
 
 def conjugated(x: Array) -> Array:
-    """``x``, conjugated where it is complex."""
+    """Return ``x``, conjugated if it is complex."""
     return conj(x) if is_complex(x) else x
 
 
 def is_constant(x: Any) -> bool:
-    """Whether no derivative is taken in ``x``."""
+    """Whether no derivative is taken with respect to ``x``."""
     while isinstance(x, Tracer):
         if x._trace.differentiates:
             return False
@@ -99,7 +99,7 @@ def _largest(x: Any, axis: int) -> Any:
 
 
 def _close_pairs(xp: Any, x: Any, *, units: float) -> Any:
-    """Whether x[i] and x[j] are equal within ``units`` of rounding of the largest of all."""
+    """Whether x[i] and x[j] are equal within ``units`` of rounding of the largest absolute value."""
     return abs(x[..., None, :] - x[..., :, None]) <= units * _unit(x) * _largest(x, -1)[..., None]
 
 
@@ -120,19 +120,19 @@ def _entangled(xp: Any, same: Any, columns: Any, c: Any) -> Any:
     return same & (used[..., None, :] | used[..., :, None] | ~_close_pairs(xp, c, units=NOISE))
 
 
-#: ``close_pairs(x, *, units)``: for vectors ``x``.
+#: ``close_pairs(x, *, units)``: the mask of pairs of entries of the vectors ``x`` that are equal within ``units``.
 close_pairs: Operation = nondifferentiable("close_pairs", _close_pairs, batch="leading")
-#: ``vanishing(x)``: which of the singular values ``x`` are zero within rounding.
+#: ``vanishing(x)``: the mask of the singular values ``x`` that are zero within rounding.
 vanishing: Operation = nondifferentiable("vanishing", _vanishing, batch="leading")
 #: ``column_sizes(x)``: the largest absolute value in each column.
 column_sizes: Operation = nondifferentiable("column_sizes", lambda xp, x: abs(x).max(-2, initial=0), batch="leading")
-#: ``torn(same, k, columns)``: where of the pairs ``same`` a derivative is not defined because ``k`` is not zero,
-#: compared with what it is made of, which is as large as the largest of ``columns``.
+#: ``torn(same, k, columns)``: the mask of those pairs in ``same`` whose derivative is undefined because ``k`` is not
+#: zero within the rounding of the terms of ``k``, which are as large as the largest of ``columns``.
 torn: Operation = nondifferentiable("torn", _torn, batch="leading")
-#: ``entangled(same, columns, c)``: where of the pairs ``same`` a derivative is not known because vectors (of
-#: cotangents as large as ``columns``) and values (of cotangents ``c``) may act together.
+#: ``entangled(same, columns, c)``: the mask of those pairs in ``same`` whose derivative is unknown, because vectors
+#: (with cotangents as large as ``columns``) and values (with cotangents ``c``) may act together.
 entangled: Operation = nondifferentiable("entangled", _entangled, batch="leading")
-#: ``loose(x, c)``: which of the singular values ``x`` are zero and have cotangents ``c`` that are not.
+#: ``loose(x, c)``: the mask of the singular values ``x`` that are zero but have nonzero cotangents ``c``.
 loose: Operation = nondifferentiable("loose", _loose, batch="leading")
 
 
@@ -145,40 +145,40 @@ def _off_diagonal(n: int) -> np.ndarray:
 
 
 def _inverse(x: Array, zero: Array) -> Array:
-    """1 / x, and 0 at the places ``zero``."""
+    """Return 1 / x, and 0 where ``zero``."""
     return where(zero, 0, 1 / where(zero, 1, x))
 
 
 def inverse_gaps(w: Array, same: Array) -> Array:
-    """1 / (w[j] - w[i]), and 0 where they coincide."""
+    """Return 1 / (w[j] - w[i]), and 0 where the two coincide, which ``same`` marks."""
     return _inverse(w[..., None, :] - w[..., :, None], same)
 
 
 def joined(*parts: Array) -> Array:
-    """Columns beside one another."""
+    """Join matrices column by column."""
     return parts[0] if len(parts) == 1 else concatenate(*parts, axis=len(parts[0].shape) - 1)
 
 
 def skew(x: Array) -> Array:
-    """What ``x`` lacks of being Hermitian, times two."""
+    """Return ``x - adjoint(x)``, twice the skew-Hermitian part of ``x``."""
     return x - adjoint(x)
 
 
 def or_nan(undefined: Array, x: Array) -> Array:
-    """``x``, NaN at the places ``undefined``."""
+    """Return ``x``, with NaN where ``undefined``."""
     return where(undefined, math.nan, x)
 
 
 def with_diagonal(x: Array, d: Array) -> Array:
-    """``x`` with ``d`` added to its diagonal."""
-    return x + d[..., None, :] * np.eye(d.shape[-1], dtype=np.int8)  # the smallest of all dtypes: it promotes no other
+    """Return ``x`` with ``d`` added to its diagonal."""
+    return x + d[..., None, :] * np.eye(d.shape[-1], dtype=np.int8)  # int8 promotes no other dtype
 
 
 # ---- Hermitian matrices ------------------------------------------------------------------------------------
 
 
 def hermitian_part(x: Array) -> Array:
-    """The Hermitian matrix nearest to ``x``."""
+    """Return the Hermitian matrix nearest to ``x``."""
     return (x + adjoint(x)) * 0.5
 
 
@@ -213,8 +213,8 @@ def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
     return conjugated(matmul(v, matmul(inner, adjoint(v))))
 
 
-#: ``eigh(x, *, lower)``: eigenvalues, rising, and eigenvectors. One triangle of ``x`` is read; the derivative takes
-#: ``x`` for a Hermitian matrix. Eigenvectors turn in the complex plane such that ``diag(adjoint(V) dV)`` is zero.
+#: ``eigh(x, *, lower)``: eigenvalues in rising order, and eigenvectors. Reads one triangle of ``x``; the derivative
+#: treats ``x`` as Hermitian. The phases of eigenvectors change such that ``diag(adjoint(V) dV)`` is zero.
 eigh: Operation = primitive(
     "eigh", _eigh, vjps=[_eigh_vjp], jvps=[_eigh_jvp], batch="leading", multiple=True, sparse=True
 )
@@ -226,7 +226,7 @@ def _eigen_sum(xp: Any, x: Any, y: Any, *, lower: bool) -> Any:
 
 
 def _eigen_sum_change(t: Array, x: Array, y: Array, lower: bool) -> Array:
-    """The tangent of the sum. Eigenvalues that coincide and have equal weights take nothing from each other."""
+    """Return the tangent of the sum. Pairs of coinciding eigenvalues with equal weights contribute nothing."""
     w, v = eigh(x, lower=lower)
     t = hermitian_part(t)
     moved = matmul(adjoint(v), matmul(t, v))
@@ -237,7 +237,7 @@ def _eigen_sum_change(t: Array, x: Array, y: Array, lower: bool) -> Array:
 
 
 #: ``eigen_sum(x, y, *, lower)``: ``V diag(y) adjoint(V)``, the gradient of ``sum(y * w)`` for constant weights ``y``.
-#: Unlike the product of its factors it has a pushforward where eigenvalues coincide, if their weights are equal.
+#: Unlike the product of its factors it has a JVP where eigenvalues coincide, if their weights are equal.
 eigen_sum: Operation = primitive(
     "eigen_sum",
     _eigen_sum,
@@ -251,7 +251,7 @@ eigen_sum: Operation = primitive(
 
 
 class _Singular:
-    """Which pairs of singular values coincide or vanish, and the inverses of their differences and sums."""
+    """Masks of coinciding and vanishing singular values, and the inverses of their differences and sums."""
 
     def __init__(self, s: Array) -> None:
         k = s.shape[-1]
@@ -262,7 +262,7 @@ class _Singular:
         self.gaps = inverse_gaps(s, self.same)
         self.sums = _inverse(s[..., None, :] + s[..., :, None], self.both_zero)
         self.pairs = logical_and(self.same, _off_diagonal(k))
-        #: The phases of a pair of vectors are open; those of the right one are held fixed, as JAX does.
+        #: The common phase of a pair of vectors is free; the phase of the right vector is held fixed, as in JAX.
         self.phases = self.sums * np.eye(k, dtype=np.int8)
 
 
@@ -271,24 +271,24 @@ def _svd(xp: Any, x: Any, *, full_matrices: bool) -> tuple[Any, Any, Any]:
 
 
 def split(x: Array, k: int) -> tuple[Array, Array | None]:
-    """The first ``k`` columns, and the others where there are some."""
+    """Split ``x`` into the first ``k`` columns and the remaining ones, or None if none remain."""
     return (x, None) if x.shape[-1] == k else (x[..., :k], x[..., k:])
 
 
 def _over_s(rest: Array, g: _Singular, columns: Array) -> Array:
-    """The columns of ``rest`` divided by the singular values; by zero only zero can be divided."""
+    """Divide the columns of ``rest`` by the singular values; where those are zero, 0 gives 0 and all else NaN."""
     return or_nan(torn(g.zero[..., None, :], rest, columns), rest * g.inverse[..., None, :])
 
 
 def _turned(moved: Array, u: Array, u_rest: Array | None, x: Array, g: _Singular, size: Array) -> Array:
-    """The tangent of singular vectors ``u`` and of those that complete them.
+    """Return the tangent of singular vectors ``u``, and of the vectors that complete them to a basis.
 
     Args:
-        moved: ``dx V``, of which ``u`` and ``u_rest`` span the space.
-        u: the vectors.
-        u_rest: those that complete them, if they are wanted. They do not turn among themselves.
-        x: how ``u`` turns in itself.
-        g: about the singular values.
+        moved: ``dx V``; ``u`` and ``u_rest`` span its space.
+        u: the singular vectors.
+        u_rest: the vectors that complete them, or None if they are not computed. They do not rotate among themselves.
+        x: the rotation of ``u`` within its own span.
+        g: masks and inverses for the singular values.
         size: the sizes of the columns of dx.
     """
     tangent = matmul(u, x)
@@ -319,7 +319,7 @@ def _svd_jvp(t: Array, ans: Any, *, full_matrices: bool) -> list[Array]:
 
 
 def _beyond(ct: Array, inner: Array, u: Array, u_rest: Array | None, g: _Singular, columns: Array) -> Array:
-    """What the cotangent ``ct`` of ``u`` and ``u_rest`` says of the space outside ``u``, over the singular values."""
+    """Return the part of the cotangent ``ct`` that is outside the span of ``u``, over the singular values."""
     if u_rest is None:
         rest = ct - matmul(u, inner)
     else:
@@ -329,7 +329,7 @@ def _beyond(ct: Array, inner: Array, u: Array, u_rest: Array | None, g: _Singula
 
 
 def singular_gradient(of_s: Array, x: Array, u: Array, vh: Array) -> Array:
-    """What a cotangent of the singular values makes of ``x``, with its thin singular vectors."""
+    """Return the cotangent of ``x`` from a cotangent of its singular values; ``u`` and ``vh`` are the thin vectors."""
     if is_constant(of_s) and not is_constant(u):
         return conjugated(singular_sum(x, of_s))
     return conjugated(matmul(u * of_s[..., None, :], vh))
@@ -352,7 +352,7 @@ def _svd_vjp(ct: Any, x: Array, ans: Any, *, full_matrices: bool) -> Array | Non
     if of_s is not None:
         used = sum([size[..., :k] for size in sizes])
         inner = with_diagonal(or_nan(entangled(g.pairs, used, of_s), inner), of_s)
-        if is_complex(u) or u.shape[-2] != v.shape[-2]:  # one vector of a zero may turn without the other
+        if is_complex(u) or u.shape[-2] != v.shape[-2]:  # vectors of a zero may rotate independently
             inner = or_nan(loose(s, of_s)[..., None, :], inner)
     ans = matmul(u, matmul(inner, adjoint(v)))
     if left is not None and u.shape[-2] > k:
@@ -363,14 +363,14 @@ def _svd_vjp(ct: Any, x: Array, ans: Any, *, full_matrices: bool) -> Array | Non
 
 
 def _between(left: Array | None, right: Array | None, turns: bool, g: _Singular, columns: Array) -> Array:
-    """The cotangent of ``adjoint(U) x V`` that those of the vectors make, as far as they turn among themselves.
+    """Return the cotangent of ``adjoint(U) x V`` that comes from rotations of the vectors among themselves.
 
     Args:
-        left: ``adjoint(U) B`` with the cotangent B of U.
-        right: the same of V.
-        turns: whether the phases of the vectors are open.
-        g: about the singular values.
-        columns: the sizes of the cotangents.
+        left: ``adjoint(U) B`` with the cotangent B of U, or None.
+        right: ``adjoint(V) B`` with the cotangent B of V, or None.
+        turns: whether the phases of the vectors are free.
+        g: masks and inverses for the singular values.
+        columns: the sizes of the columns of the cotangents.
     """
     if right is None:
         total = difference = left
@@ -386,8 +386,8 @@ def _between(left: Array | None, right: Array | None, turns: bool, g: _Singular,
     return or_nan(torn(g.pairs, even, columns), inner)
 
 
-#: ``svd(x, *, full_matrices)``: U, the singular values, falling, and adjoint(V). What the derivative leaves open is
-#: zero: vectors that complete a basis do not turn among themselves, the diagonal of ``adjoint(V) dV`` is zero.
+#: ``svd(x, *, full_matrices)``: U, the singular values in falling order, and adjoint(V). Undetermined derivatives are
+#: zero: vectors that complete a basis do not rotate among themselves, the diagonal of ``adjoint(V) dV`` is zero.
 svd: Operation = primitive("svd", _svd, vjps=[_svd_vjp], jvps=[_svd_jvp], batch="leading", multiple=True, sparse=True)
 
 
@@ -397,7 +397,7 @@ def _singular_sum(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _singular_sum_change(t: Array, x: Array, y: Array) -> Array:
-    """The tangent of the sum. Singular values that coincide and have equal weights take nothing from each other."""
+    """Return the tangent of the sum. Pairs of coinciding singular values with equal weights contribute nothing."""
     u, s, vh = svd(x, full_matrices=False)
     v, g, size, live = adjoint(vh), _Singular(s), column_sizes(t), not_equal(y, 0)
     of_u, of_v = matmul(t, v), matmul(adjoint(t), u)

@@ -1,15 +1,15 @@
 """Determinants of the matrices in the last two axes, differentiable at singular matrices too.
 
-The gradient of the determinant is the matrix of cofactors. It is a polynomial of the elements, and
-the inverse, which most libraries make it of, knows it only where the matrix has one. Up to three rows the
-polynomial is short and is written out, which makes every order of derivative exact. Of more rows the
+The gradient of the determinant is the matrix of cofactors, which is a polynomial of the elements. Most
+libraries compute it from the inverse, which exists only for regular matrices. For up to three rows the
+polynomial is short and is written out, which makes derivatives of every order exact. For more rows the
 cofactors come from the singular values: with ``x = U S V`` they are ``det(U V) conj(U) cof(S) conj(V)``, where
 ``cof(S)`` has products of singular values, and the same holds for their derivatives of every order. The
 derivative of order k of ``det`` at a diagonal matrix ``S`` along ``Y_1, ..., Y_k`` is the sum over all indices
 ``i_1, ..., i_k`` of the product of the elements of ``S`` at the other indices times the determinant of the matrix
 with the elements ``Y_a[i_a, i_b]``: Bhatia and Jain, "Higher order derivatives and perturbation bounds for
-determinants", Linear Algebra and its Applications 431 (2009), pages 2102 to 2108, written for a diagonal matrix. It
-divides by nothing, so it is exact at every rank.
+determinants", Linear Algebra and its Applications 431 (2009), pages 2102 to 2108, written for a diagonal matrix. The
+formula has no division, so it is exact at every rank.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from funcgrad.typing import Array, Shape
 
 __all__ = ["cofactors", "cofactors_change", "det", "lenient_inv", "slogdet"]
 
-_SIGNS = np.array([[1, -1], [-1, 1]], np.int8)  # the smallest of all dtypes: it promotes no other
+_SIGNS = np.array([[1, -1], [-1, 1]], np.int8)  # int8 promotes no other dtype
 _AROUND = np.array([0, 1, 2, 0, 1])
 
 
@@ -41,12 +41,12 @@ def _last_two(shape: Shape) -> tuple[int, int]:
 
 
 def _gradient(x: Array) -> Array:
-    """The cofactors of ``x``."""
+    """Return the matrix of cofactors of ``x``."""
     shape = backend.shape_of(x)
     n = shape[-1]
     if n > 3:
         return cofactors(x)
-    if n == 3:  # each is a determinant of the two next rows and columns, counted in a circle
+    if n == 3:  # each is a determinant of the next two rows and columns, counted cyclically
         wide = getitem(x, (..., _AROUND[:, None], _AROUND))
         part = [getitem(wide, (..., slice(i, i + 3), slice(j, j + 3))) for i in (1, 2) for j in (1, 2)]
         return part[0] * part[3] - part[1] * part[2]
@@ -56,7 +56,7 @@ def _gradient(x: Array) -> Array:
 
 
 def _products_of_others(xp: Any, s: Any) -> Any:
-    """At i, j the product of all singular values but those two: exact, however many are zero."""
+    """Return, at i, j, the product of all singular values but those two: exact, however many are zero."""
     n = s.shape[-1]
     rows = xp.where(np.eye(n, dtype=bool), xp.ones((), s.dtype), s[..., None, :])
     one = xp.ones_like(rows[..., :1])
@@ -66,7 +66,7 @@ def _products_of_others(xp: Any, s: Any) -> Any:
 
 
 def _decomposed(xp: Any, x: Any) -> tuple[Any, ...]:
-    """``det(U V)``, conj(U), conj(V), and the singular values; the first is NaN of what is not finite."""
+    """Return ``det(U V)``, conj(U), conj(V), and the singular values; the first is NaN if ``x`` is not finite."""
     finite = xp.isfinite(x).all((-2, -1))
     u, s, v = xp.linalg.svd(xp.where(finite[..., None, None], x, 0))
     phase = xp.where(finite, xp.linalg.det(u) * xp.linalg.det(v), x.dtype.type(np.nan))
@@ -74,10 +74,10 @@ def _decomposed(xp: Any, x: Any) -> tuple[Any, ...]:
 
 
 def _cofactors(xp: Any, x: Any) -> Any:
-    if xp is not np:  # JAX differentiates its determinant exactly, and can do so again
+    if xp is not np:  # JAX differentiates its determinant exactly, at every order
         values, pull = loaded_jax().vjp(xp.linalg.det, x)
         return pull(xp.ones_like(values))[0]
-    with np.errstate(all="ignore"):  # of what overflows, too, it is the value that counts
+    with np.errstate(all="ignore"):  # values that overflow are results too
         try:
             # The determinant and the inverse come from the same factors, so their errors cancel.
             ans = np.linalg.det(x)[..., None, None] * np.linalg.inv(x).swapaxes(-1, -2)
@@ -100,7 +100,7 @@ def _cofactors_change(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _products_outside(xp: Any, s: Any, order: int) -> Any:
-    """At i, j, ... the product of all singular values but those: a tensor with ``order`` axes of their number."""
+    """Return the tensor with ``order`` axes of the products of all singular values but those at its indices."""
     n = s.shape[-1]
     ans = xp.ones((*s.shape[:-1], *[1] * order), s.dtype)
     for m in range(n):
@@ -116,7 +116,7 @@ def _but(rank: int, axis: int) -> tuple[int, ...]:
 
 @functools.cache
 def _signed_permutations(n: int) -> list[tuple[int, tuple[int, ...]]]:
-    """All permutations of ``range(n)`` beside their signs."""
+    """Return all permutations of ``range(n)``, each as a pair of sign and permutation."""
 
     def sign(p: tuple[int, ...]) -> int:
         return -1 if sum(a > b for a, b in itertools.combinations(p, 2)) % 2 else 1
@@ -144,10 +144,10 @@ def _higher_change(xp: Any, x: Any, *ys: Any) -> Any:
 
 @functools.cache
 def _change(order: int) -> Operation:
-    """The derivative of ``cofactors`` of this order: ``change(x, y_1, ..., y_order)``.
+    """Return the derivative of ``cofactors`` of this order: ``change(x, y_1, ..., y_order)``.
 
-    It is linear in each ``y`` and symmetric in all of them, and its inner product with another matrix is symmetric
-    in that too. So its own derivative in ``x`` is the next order's, in both modes.
+    ``change`` is linear in each ``y`` and symmetric in all of them, and its inner product with another matrix is
+    symmetric in that matrix too. So its derivative in ``x`` is ``change`` of the next order, in both modes.
     """
 
     def along(position: int) -> Any:
@@ -163,7 +163,7 @@ def _change(order: int) -> Operation:
 #: ``cofactors_change(x, y)``: the derivative of ``cofactors`` along ``y``.
 cofactors_change: Operation = _change(1)
 
-#: ``cofactors(x)``: the gradient of the determinant of four rows and more. A gradient's Jacobian is symmetric.
+#: ``cofactors(x)``: the gradient of the determinant of four rows and more. Its Jacobian is symmetric, as a Hessian.
 cofactors: Operation = primitive(
     "cofactors",
     _cofactors,
@@ -186,7 +186,7 @@ def _lenient_inv(xp: Any, x: Any) -> Any:
         return xp.linalg.inv(x)
     try:
         return np.linalg.inv(x)
-    except np.linalg.LinAlgError:  # it does not say of which matrix
+    except np.linalg.LinAlgError:  # NumPy does not say which matrix is singular
         ans = np.empty(x.shape, np.linalg.inv(x[..., :0, :0]).dtype)
     for place in np.ndindex(x.shape[:-2]):
         try:
@@ -197,7 +197,7 @@ def _lenient_inv(xp: Any, x: Any) -> Any:
     return ans
 
 
-#: ``lenient_inv(x)``: ``inv``, but of singular matrices what their cofactors divided by zero give, infinity or NaN,
+#: ``lenient_inv(x)``: ``inv``, but the result for a singular matrix is its cofactors divided by zero (infinity or NaN),
 #: where NumPy raises an error for the whole batch.
 lenient_inv: Operation = primitive(
     "lenient_inv",
@@ -221,12 +221,12 @@ def _slogdet_vjp(ct: Any, x: Array, ans: Any, shape: Shape) -> Array | None:
     if backend.dtype_of(x).kind == "c" and of_sign is not None:
         turned = -real(of_sign * ans[0] * 1j) * 1j
         weight = turned if weight is None else weight + turned
-    if weight is None:  # a real sign is constant, also where the slope of the logarithm is infinite
+    if weight is None:  # a real sign is constant, even where the logarithm has an infinite slope
         return None
     return expand_to(weight, shape, _last_two(shape)) * swapped(lenient_inv(x))
 
 
-#: ``slogdet(x)``: the sign, and the logarithm of the absolute value. A complex sign turns with ``x``.
+#: ``slogdet(x)``: the sign, and the logarithm of the absolute value. The phase of a complex sign depends on ``x``.
 slogdet: Operation = primitive(
     "slogdet",
     lambda xp, x: tuple(xp.linalg.slogdet(x)),

@@ -1,8 +1,8 @@
 """Transcendental functions: exponentials, logarithms, circular and hyperbolic functions, and sinc.
 
-The derivatives are written so that they neither overflow nor cancel where the true value is finite, and
-so that on a branch cut of a complex function they belong to the side that the value belongs to: NumPy
-tells the sides by the sign of a zero, which ``x - -1`` keeps and ``1 + x`` does not.
+The derivatives neither overflow nor cancel where the true value is finite. On a branch cut of a complex
+function they belong to the same side as the value. NumPy tells the sides apart by the sign of a zero,
+which ``x - -1`` keeps and ``1 + x`` does not.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def is_complex(x: Any) -> bool:
 
 
 def is_regular(x: Any) -> bool:
-    """Whether ``x`` is a NumPy array that is known to have no zero, no infinity and no NaN."""
+    """Whether ``x`` is known to be a NumPy array or float64 without zeros, infinities and NaNs."""
     if type(x) is np.float64:
         return x != 0 and math.isfinite(x)
     count = np.count_nonzero
     return type(x) is np.ndarray and count(x) == x.size and count(np.isfinite(x)) == x.size
 
 
-#: Of a complex 0 the derivative has no direction: not even (infinity, NaN), which t / 0 would be.
+#: At a complex 0 both parts of the derivative are NaN; ``t / 0`` would give (infinity, NaN), which has a direction.
 sqrt: Operation = elementwise("sqrt", dx=lambda t, ans: t * (0.5 / ans) if is_complex(ans) else t * 0.5 / ans)
 
 exp: Operation = elementwise("exp", dx="ans")
@@ -80,16 +80,16 @@ log10: Operation = elementwise("log10", dx=lambda t, x: t * (1 / LN10) / x)
 log1p: Operation = elementwise("log1p", dx=lambda t, x: t / (x - -1.0))
 
 
-#: NumPy takes an array without axes sooner than a number of Python's, which it has to look at first.
+#: NumPy accepts an array without axes faster than a Python number, which it has to convert first.
 _ONE = np.array(1.0)
 
 
 def _logistic(xp: Any, x: Any) -> Any:
     if type(x) is np.ndarray and x.dtype.kind == "f" and x.ndim:
-        if x.itemsize > 2 and 0 < x.size < 1_000 and x.item(x.argmin()) > -80.0:  # seen sooner than a state is set
+        if x.itemsize > 2 and 0 < x.size < 1_000 and x.item(x.argmin()) > -80.0:  # faster than ``errstate``
             power = np.exp(-x)
         else:
-            with np.errstate(over="ignore"):  # where exp(-x) is infinite its reciprocal is the 0 that is meant
+            with np.errstate(over="ignore"):  # where exp(-x) is infinite, its reciprocal is the correct 0
                 power = np.exp(-x)
         power += _ONE if power.dtype is _ONE.dtype else 1.0
         return np.reciprocal(power, out=power)
@@ -106,7 +106,7 @@ logistic: Operation = elementwise("logistic", _logistic, dx=_slope_of_logistic)
 
 
 def _above(xp: Any, x: Any, y: Any) -> Any:
-    """``x - y``, and of two numbers at minus infinity minus infinity: a sum of nothing has no share in anything."""
+    """Return ``x - y``, but minus infinity where both are: two terms of exp(-inf) = 0 have no share in their sum."""
     differs = xp.logical_or(x != y, x > -xp.inf)
     if xp is not np:
         return xp.where(differs, x - y, -xp.inf)
@@ -130,12 +130,12 @@ sinh: Operation = elementwise("sinh", dx=cosh)
 
 
 def _one_minus_square(xp: Any, x: Any) -> Any:
-    """``1 - x * x`` with one new array instead of two."""
+    """Return ``1 - x * x``, with one new array instead of two."""
     squared = x * x
     if type(squared) is not np.ndarray:
         return 1.0 - squared
     if squared.size < 1_000 and squared.dtype is _ONE.dtype:
-        return _ONE - squared  # sooner than with a keyword
+        return _ONE - squared  # faster than a call with a keyword
     return np.subtract(_ONE if squared.dtype is _ONE.dtype else 1.0, squared, out=squared)
 
 
@@ -159,12 +159,12 @@ degrees: Operation = elementwise("degrees", dx=RADIAN)
 
 
 def _cosine_of_arcsin(x: Any) -> Any:
-    """``sqrt(1 - x**2)``, without cancellation near -1 and 1."""
+    """Return ``sqrt(1 - x**2)``, without cancellation near -1 and 1."""
     return sqrt(-(x - 1) * (x - -1)) if is_complex(x) else sqrt((1 - x) * (x + 1))
 
 
 def _secant_of_arctan(t: Any, x: Any) -> Any:
-    """``t / (1 + x**2)``."""
+    """Return ``t / (1 + x**2)``."""
     if is_complex(x):
         return t / (x * x + 1)
     h = hypot(x, 1)
@@ -180,22 +180,22 @@ arctanh: Operation = elementwise("arctanh", dx=lambda t, x: t / ((1 - x) * (x + 
 
 
 def _direction(xp: Any, x: Any, y: Any) -> Any:
-    """``x / hypot(x, y)``, its limit where x or y is infinite, in the directions that ``arctan2`` takes there."""
+    """Return ``x / hypot(x, y)``; where x or y is infinite, its limit in the direction that ``arctan2`` takes."""
     r = xp.hypot(x, y)
     if xp is np and is_regular(r):
         return x / r
     x, y = xp.asarray(x, r.dtype), xp.asarray(y, r.dtype)
     of_infinite = [xp.where(xp.isinf(z), xp.copysign(xp.ones_like(r), z), xp.zeros_like(r)) for z in (x, y)]
     infinite = xp.isinf(x) | xp.isinf(y)
-    far = xp.isinf(r)  # by an overflow where neither is infinite
+    far = xp.isinf(r)  # ``hypot`` overflows where neither x nor y is infinite
     x, y = [xp.where(infinite, u, xp.where(far, z * 0.25, z)) for u, z in zip(of_infinite, (x, y), strict=True)]
     r = xp.hypot(x, y)
     origin = r == 0
     return xp.where(origin, xp.nan, x / xp.where(origin, 1, r)).astype(r.dtype)[()]
 
 
-#: ``direction(x, y)``: ``x / hypot(x, y)``, the cosine of ``arctan2(y, x)``; NaN at the origin. Its partials are those
-#: of the cosine, without a difference of what is nearly equal.
+#: ``direction(x, y)``: ``x / hypot(x, y)``, the cosine of ``arctan2(y, x)``; NaN at the origin. Its partial derivatives
+#: are those of the cosine, without a difference of nearly equal numbers.
 direction: Operation = elementwise(
     "direction",
     _direction,
@@ -205,7 +205,7 @@ direction: Operation = elementwise(
 
 
 def _hypot_partial(x: Any, y: Any, ans: Any) -> Any:
-    """``x / ans``, and 1/2 at the origin."""
+    """Return ``x / ans``, and 1/2 at the origin."""
     if is_regular(ans):
         return x / ans
     origin = equal(ans, 0)
@@ -213,7 +213,7 @@ def _hypot_partial(x: Any, y: Any, ans: Any) -> Any:
 
 
 def _arctan2_partial(t: Any, x: Any, y: Any) -> Any:
-    """``t * y / (x**2 + y**2)``; the squares alone would overflow or vanish."""
+    """Return ``t * y / (x**2 + y**2)``; the squares alone could overflow or underflow."""
     r = hypot(x, y)
     return t * (y / r) / r if is_regular(r) else t * direction(y, x) / r
 
@@ -223,10 +223,10 @@ arctan2: Operation = elementwise("arctan2", dx=_arctan2_partial, dy=lambda t, x,
 
 
 def _sinc(xp: Any, x: Any, *, order: int) -> Any:
-    """The derivative of ``sin(pi x) / (pi x)`` of this order.
+    """Return the derivative of ``sin(pi x) / (pi x)`` of this order.
 
     With u = pi x and f(u) = sin(u) / u, differentiating u f = sin n times gives the recurrence
-    ``u f_n = sin_n - n f_(n-1)``, which loses accuracy for small u; there the Taylor series serves.
+    ``u f_n = sin_n - n f_(n-1)``. It loses accuracy for small u, where the Taylor series is used instead.
     """
     if order == 0:
         return xp.sinc(x)
@@ -245,7 +245,7 @@ def _sinc(xp: Any, x: Any, *, order: int) -> Any:
     return math.pi**order * xp.where(small, near * series if order % 2 else series, recurrent)
 
 
-#: ``sinc(x, *, order)``: the derivative of this order, so that the derivatives at 0 are exact to any order.
+#: ``sinc(x, *, order)``: the derivative of ``sinc`` of this order. Derivatives at 0 are exact to any order.
 sinc: Operation = primitive(
     "sinc",
     _sinc,

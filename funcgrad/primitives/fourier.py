@@ -1,7 +1,7 @@
-"""Discrete Fourier transforms along one axis; those along several are made of them, as NumPy does it.
+"""Discrete Fourier transforms along one axis. Transforms along several axes are composed of them, as in NumPy.
 
 The input is cut or padded with zeros to ``n`` entries along ``axis``, a non-negative number; ``norm`` is
-"backward", "ortho" or "forward". The transpose of every transform is one transform more, and nothing is
+"backward", "ortho" or "forward". The transpose of every transform is another transform, and nothing is
 saved on the tape.
 """
 
@@ -20,12 +20,12 @@ from funcgrad.typing import Shape
 
 __all__ = ["NORMS", "back", "fft", "ifft", "irfft", "rfft", "single"]
 
-#: How the other direction scales, so that the two undo each other.
+#: ``norm`` of the inverse transform, by the ``norm`` of the transform.
 NORMS = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def _fitted(x: Any, n: int, axis: int) -> Any:
-    """``x`` cut or padded with zeros to ``n`` entries along ``axis``: the transpose of doing so on the way there."""
+    """Cut or pad ``x`` with zeros to ``n`` entries along ``axis``: the transpose of the cut or pad of the input."""
     shape = shape_of(x)
     if shape[axis] == n:
         return x
@@ -35,12 +35,12 @@ def _fitted(x: Any, n: int, axis: int) -> Any:
 
 
 def single(xp: Any, x: Any) -> Any:
-    """``x`` in the precision that the array namespace ``xp`` can transform."""
+    """Return ``x`` in a precision that the array namespace ``xp`` can transform: float16 only with NumPy."""
     return x if xp is np or x.dtype.itemsize > 2 else x.astype(np.float32)
 
 
 def back(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
-    """``ct``, the transform of a cotangent, as the cotangent of an input of that shape and dtype."""
+    """Return ``ct``, the transform of a cotangent, as the cotangent of an input of that shape and dtype."""
     return conform(_fitted(ct, shape[axis], axis), None, dtype)
 
 
@@ -52,7 +52,7 @@ fft: Operation = linear(
     batch="axis",
 )
 
-#: ``ifft(x, *, n, axis, norm)``, likewise.
+#: ``ifft(x, *, n, axis, norm)``. Its matrix is symmetric too.
 ifft: Operation = linear(
     "ifft",
     lambda xp, x, *, n, axis, norm: xp.fft.ifft(single(xp, x), n, axis, norm),
@@ -62,9 +62,9 @@ ifft: Operation = linear(
 
 
 def _mirrored(xp: Any, x: Any, n: int, axis: int, factor: float) -> Any:
-    """``x``, half a spectrum, with ``factor`` times those entries that stand for their mirror image too.
+    """Return ``x``, half a spectrum, with ``factor`` times those entries that represent their mirror image too.
 
-    All do but the first and, when ``n`` is even, the last. A NumPy array is overwritten.
+    These are all entries but the first and, when ``n`` is even, the last. A NumPy array is overwritten.
     """
     last = (n + 1) // 2
     if xp is np:
@@ -83,7 +83,7 @@ def _rfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) 
 def _irfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
     if dual:
         x = _mirrored(xp, xp.conjugate(x), n, axis, 0.5)
-    if not x.shape[axis]:  # NumPy takes the first entry from whatever memory lies there
+    if not x.shape[axis]:  # NumPy would read the first entry from arbitrary memory
         x = xp.zeros((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
     return xp.fft.irfft(single(xp, x), n, axis, norm)
 
@@ -97,9 +97,9 @@ def _irfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, no
 
 
 # With w_k = exp(-2 pi i k / n): rfft gives z_k = sum_j x_j w_k^j for the first n // 2 + 1 of the k, and irfft
-# takes x_j = sum_k c_k real(z_k conj(w_k)^j) / n, where c_k is 2 for entries that stand for a mirror image
-# too, else 1. The transpose of the first is x_j = real(sum_k z_k w_k^j), the second with conj(z_k) / c_k and
-# without the n; the transpose of the second is z_k = c_k conj(sum_j x_j w_k^j) / n. These are the duals.
+# gives x_j = sum_k c_k real(z_k conj(w_k)^j) / n, where c_k is 2 for entries that represent a mirror image
+# too, else 1. The transpose of rfft is x_j = real(sum_k z_k w_k^j): irfft with conj(z_k) / c_k and
+# without the n; the transpose of irfft is z_k = c_k conj(sum_j x_j w_k^j) / n. These are the duals.
 
 #: ``rfft(x, *, n, axis, norm, dual=False)``; the dual is the transpose of ``irfft``.
 rfft: Operation = linear("rfft", _rfft, transpose=_rfft_transpose, batch="axis")

@@ -1,9 +1,9 @@
-"""What an index means: its static part, the integer arrays in it, and how both change under a batch axis.
+"""Specs of indices: the static part of an index, the integer arrays in it, and how a batch axis changes both.
 
 A *spec* is a tuple with one entry per axis or new axis: an integer, a slice as ``(start, stop, step)``,
-None for a new axis, ``ARRAY`` where the next integer array belongs, and ``...`` only where an ellipsis
-stands for no axis at all (NumPy lets even that one separate two arrays). It is hashable and has the
-numbers counted from 0.
+None for a new axis, ``ARRAY`` as a placeholder for the next integer array, and ``...`` only if an ellipsis
+represents no axis at all (NumPy lets even such an ellipsis separate two arrays). A spec is hashable, and its
+numbers count from 0.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Spec: TypeAlias = tuple[Any, ...]
 
 
 class Whole(tuple[Any, ...]):
-    """The spec of what a sum begins with, all of an array: added to zeros its -0 would be lost."""
+    """Spec of the first term of a sum, if that is a whole array. Added to zeros, its -0 would be lost."""
 
     __slots__ = ()
 
@@ -85,15 +85,15 @@ def is_concrete(index: Any) -> bool:
 
 
 def is_numpy(index: Any) -> bool:
-    """Whether ``index`` names neither a tracer nor another library's array: NumPy can deal with it."""
+    """Whether NumPy can handle ``index``: it contains neither a tracer nor another library's array."""
     entries = index if type(index) is tuple else (index,)
     return not any(isinstance(e, Tracer) for e in entries) and backend.namespace(entries) is np
 
 
 def snapshot(index: Any) -> Any:
-    """A concrete ``index`` with copies of its arrays.
+    """Return a concrete ``index`` with copies of its arrays.
 
-    The tape keeps an index until the pullback; a program that changes its index array in between must
+    The tape keeps an index until the backward pass. A program that changes its index array in between must
     not change where the cotangents go.
     """
     if type(index) is tuple:
@@ -102,13 +102,13 @@ def snapshot(index: Any) -> Any:
 
 
 def rebuild(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The index that ``spec`` and its ``arrays`` stand for, as an array library takes it."""
+    """Return the index that ``spec`` and its ``arrays`` represent, as an array library takes it."""
     rest = iter(arrays)
     return tuple([slice(*e) if type(e) is tuple else next(rest) if e == ARRAY else e for e in spec])
 
 
 def rows_at(x: Any, index: Any) -> Any:
-    """``x[index]``; of NumPy's arrays, the rows that integers name come by ``take``, in a tenth of the time.
+    """Return ``x[index]``. NumPy rows at integer positions are read by ``take``, in a tenth of the time.
 
     Example:
         >>> rows_at(np.array([[1, 2], [3, 4]]), np.array([1, -1, 0]))
@@ -126,10 +126,10 @@ def rows_at(x: Any, index: Any) -> Any:
 
 
 def names_all(spec: Spec, shape: Shape) -> bool:
-    """Whether ``spec`` names all elements of an array of ``shape``, in their order.
+    """Whether ``spec`` names all elements of an array of ``shape``, in order.
 
-    Writing to all of them is no scatter for other libraries: XLA makes a map of that one, and where the result is read
-    in reverse (``x.at[...].set(y)[::-1]``) its simplifier ends the process.
+    A write to all elements must not become a scatter in other libraries: XLA turns that scatter into a map, and if the
+    result is then read in reverse (``x.at[...].set(y)[::-1]``), XLA's simplifier ends the process.
 
     Example:
         >>> names_all(((0, 2, 1), None), (2,)), names_all(((0, 1, 1),), (2,))
@@ -139,7 +139,7 @@ def names_all(spec: Spec, shape: Shape) -> bool:
 
 
 def concrete_mask(mask: Any, what: str) -> np.ndarray:
-    """The ndarray behind ``mask``; one that differs between examples has no single number of hits."""
+    """Return the ndarray in ``mask``; raise an error if it differs between examples, which have different counts."""
     given = mask = shared(mask)
     while isinstance(mask, Tracer):
         if is_batched(mask):
@@ -159,17 +159,17 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
 
 
 def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None]:
-    """Take ``index`` of an array of ``shape`` apart.
+    """Split ``index`` of an array of ``shape`` into a spec and integer arrays.
 
     Returns:
-        The spec, its integer arrays, and the shape to give the array first where a boolean scalar in the
-        index asks for an axis of length 1 (else None).
+        The spec, its integer arrays, and the shape to give the array first if a boolean scalar in the
+        index needs an axis of length 1 (else None).
 
     Raises:
-        IndexError: NumPy's own, for what NumPy refuses.
+        IndexError: NumPy refuses the index; the message is NumPy's.
         ConcretizationError: a boolean mask differs between examples of a ``vmap``.
     """
-    if type(index) is int and shape and -shape[0] <= index < shape[0]:  # the commonest
+    if type(index) is int and shape and -shape[0] <= index < shape[0]:  # the most common case
         return (index % shape[0], *[(0, n, 1) if n else (0, 0, 1) for n in shape[1:]]), (), None
     entries = [_entry(e, index, shape) for e in (index if type(index) is tuple else (index,))]
     used = sum([_axes_used(e) for e in entries])
@@ -179,7 +179,7 @@ def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None
         entries.append(...)
     spec: list[Any] = []
     arrays: list[Any] = []
-    lengths: list[int] = []  # of the array's axes, with one for each boolean scalar
+    lengths: list[int] = []  # lengths of the array's axes, with a 1 for each boolean scalar
     rest = list(shape)
     for entry in entries:
         if entry is ...:
@@ -188,7 +188,7 @@ def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None
             del rest[: len(shape) - used]
         elif isinstance(entry, _Mask):
             there = rest[: entry.mask.ndim]
-            if any(m not in (n, 0) for m, n in zip(entry.mask.shape, there, strict=True)):  # NumPy lets 0 pass
+            if any(m not in (n, 0) for m, n in zip(entry.mask.shape, there, strict=True)):  # NumPy accepts 0
                 _refuse(index, shape)
             del rest[: entry.mask.ndim]
             lengths.extend(there or [1])
@@ -222,13 +222,13 @@ def _axes_used(entry: Any) -> int:
 
 
 def _entry(entry: Any, index: Any, shape: Shape) -> Any:
-    """One entry as an int, a slice, None, an ellipsis, a ``_Mask``, or an array of integers."""
+    """Return one entry as an int, a slice, None, an ellipsis, a ``_Mask``, or an array of integers."""
     if type(entry) in _STATIC:
         return int(entry) if type(entry) is np.int64 else entry
     if issubclass(type(entry), (bool, np.bool_)):
         return _Mask(np.asarray(entry))
     if isinstance(entry, (list, tuple, range)):
-        entry = FROM_LISTS[0](entry)  # there may be positions among them that examples of a ``vmap`` have
+        entry = FROM_LISTS[0](entry)  # the list may contain positions that are batched
         if not entry.size:
             entry = entry.astype(int)
     elif not hasattr(entry, "dtype"):
@@ -245,14 +245,14 @@ def _entry(entry: Any, index: Any, shape: Shape) -> Any:
 
 
 def _placed(entry: Any, n: int, index: Any, shape: Shape, arrays: list[Any]) -> Any:
-    """The spec's entry for an index into an axis of length ``n``; an array is appended to ``arrays``."""
+    """Return the spec's entry for an index into an axis of length ``n``; an array is appended to ``arrays``."""
     if issubclass(type(entry), int):
         if not -n <= entry < n:
             _refuse(index, shape)
         return entry % n
     if isinstance(entry, slice):
         start, stop, step = entry.indices(n)
-        # None, since -1 would count from the end
+        # None, because -1 would count from the end
         return (start, stop if stop >= 0 else None, step) if range(start, stop, step) else (0, 0, 1)
     if issubclass(type(entry), ndarray) and entry.size and not (-n <= entry.min() and entry.max() < n):
         _refuse(index, shape)
@@ -268,7 +268,7 @@ def _check_shapes(arrays: list[Any], index: Any, shape: Shape) -> None:
 
 
 def _refuse(index: Any, shape: Shape) -> NoReturn:
-    """Let NumPy refuse ``index`` in its own words, on an array that takes no memory."""
+    """Raise NumPy's error for ``index``, from an array that takes no memory."""
 
     def stand_in(entry: Any) -> Any:
         if isinstance(entry, Tracer) or (hasattr(entry, "dtype") and not isinstance(entry, ndarray)):
@@ -286,23 +286,23 @@ def _refuse(index: Any, shape: Shape) -> NoReturn:
 def lift(
     size: int, spec: Spec, arrays: tuple[Any, ...], batched: tuple[bool, ...], *, x_batched: bool
 ) -> tuple[Spec, tuple[Any, ...], tuple[int, ...] | None]:
-    """The index that reads a whole batch at once.
+    """Return the index that reads a whole batch at once.
 
     Args:
         size: the number of examples.
         spec: the spec for one example.
         arrays: its integer arrays.
-        batched: which of them have a batch axis, in front.
-        x_batched: whether the array that is read has one.
+        batched: for each of ``arrays``, whether it has a leading batch axis.
+        x_batched: whether the array that is read has a batch axis.
 
     Returns:
-        The new spec and arrays, and how to permute the axes of what they read, None for not at all, so
-        that the batch axis and then the axes of one example's result come in order.
+        The new spec, the new arrays, and the permutation of axes to apply to the array that they read, so that
+        the batch axis comes first and then the axes of one example's result; None for no permutation.
     """
     if not arrays:
         return ((0, size, 1), *spec), arrays, None
     ranks = [len(backend.shape_of(a)) - b for a, b in zip(arrays, batched, strict=True)]
-    read = max(ranks)  # axes that the arrays make
+    read = max(ranks)  # number of axes that the arrays make
     rank = read + sum([e is None or type(e) is tuple for e in spec])
     before, separated = _layout(spec)
     if not any(batched):
@@ -316,16 +316,16 @@ def lift(
     )
     if not x_batched:
         return spec, arrays, _unless_sorted((before, *range(before), *range(before + 1, rank + 1)))
-    # One more array, which reads each example; it comes first, and so do the axes that the arrays make.
+    # One more array selects the example. It comes first, and so do the axes that the arrays make.
     each = np.arange(size).reshape(size, *(1,) * read)
     order = (*range(read, read + before), *range(read), *range(read + before, rank))
     return (ARRAY, *spec), (each, *arrays), _unless_sorted((0, *[i + 1 for i in order]))
 
 
 def _layout(spec: Spec) -> tuple[int, bool]:
-    """Where the axes made by the arrays stand in the result, and whether other entries separate the arrays.
+    """Return the position in the result of the axes that arrays make, and whether other entries separate the arrays.
 
-    Integers count as arrays here. Separated arrays make the first axes, others stay in their place.
+    Integers count as arrays here. The axes of separated arrays come first; others stay in place.
     """
     fancy = [i for i, e in enumerate(spec) if e == ARRAY or type(e) is int]
     if not fancy or fancy[-1] - fancy[0] + 1 > len(fancy):

@@ -1,7 +1,7 @@
-"""Reading parts of an array, and adding parts into an array of zeros, which is the transpose.
+"""Reads of array parts, and the transpose: sums of parts in an array of zeros.
 
-Many reads of one array are pulled back together: each gives a part, and one pass adds all of them into one buffer. So
-n reads cost n times what they read, not n arrays of full size, and so it is for every higher order.
+The backward pass handles many reads of one array together: each read gives a sparse cotangent, and one pass adds all
+of them into one buffer. So n reads cost n times their own size, not n arrays of full size, at every order.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _NUMPY_OR_NONE = _NUMPY | {type(None)}
 
 
 def getitem(x: Array, index: Any) -> Array:
-    """``x[index]`` by NumPy's rules.
+    """Return ``x[index]`` by NumPy's rules.
 
     Raises:
-        IndexError: NumPy's own, for what NumPy refuses.
+        IndexError: NumPy refuses the index; the message is NumPy's.
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
 
     Example:
@@ -80,14 +80,14 @@ def getitem(x: Array, index: Any) -> Array:
                 made = _record_read(trace, ans, parent, kept, None, x.form or value.shape, dtype)
                 if dtype is DOUBLE:
                     made.form = ans.shape if type(ans) is ndarray else float64
-                if static and (type(ans) is not ndarray or ans.ndim):  # a number, or a view
+                if static and (type(ans) is not ndarray or ans.ndim):  # a number or a view
                     if type(ans) is ndarray:
                         share(x, made, getitem, {"index": index})
                     return made
             else:
                 ans, shape = getitem(value, index), backend.shape_of(value)
                 made = _record_read(trace, ans, parent, kept, None, shape, backend.dtype_of(value))
-                if type(index) is slice or (type(index) is int and len(shape) > 1):  # a view, seen at once
+                if type(index) is slice or (type(index) is int and len(shape) > 1):  # clearly a view
                     share(x, made, getitem, {"index": index})
                     return made
             return _noted(x, made, index, value)
@@ -100,7 +100,7 @@ def getitem(x: Array, index: Any) -> Array:
 
 
 def _of_others(x: Tracer, index: Any) -> Any:
-    """``x[index]`` of a traced value, where there is a short way in forward mode, on a graph, and of constants."""
+    """Return ``x[index]`` of a traced value, by a fast path in forward mode, on a graph, and for constants."""
     trace, value, t = x._trace, x._val, x.link
     kind = type(trace)
     if kind is ForwardTrace and is_concrete(index) and trace.live:
@@ -116,14 +116,14 @@ def _of_others(x: Tracer, index: Any) -> Any:
 
 
 def _of_constant(x: Any, index: Any) -> Any:
-    """``x[index]``, where ``x`` is not traced."""
+    """Return ``x[index]`` of an ``x`` that is not traced."""
     if type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return rows_at(x, index)
     return _found(x, index)
 
 
 def _found(x: Any, index: Any) -> Any:
-    """``x[index]`` for whatever they are."""
+    """Return ``x[index]`` of any operands, by the general path."""
     if (plain := _plain(index)) is not index:
         return getitem(x, plain)
     spec, arrays, to = parse(index, backend.shape_of(x))
@@ -131,7 +131,7 @@ def _found(x: Any, index: Any) -> Any:
     if not isinstance(x, Tracer) or arrays:
         return found
     if _is_view(found, index):
-        if not isinstance(found, Tracer):  # without axes, of another library or in a no_grad: here a view too
+        if not isinstance(found, Tracer):  # no axes, another library, or in ``no_grad``: here a view too
             found = buffer(np.asarray(found) if isinstance(found, np.generic) else found)
         _share(x, found, index)
     elif is_buffer(found) and type(found._val) is ndarray:
@@ -140,7 +140,7 @@ def _found(x: Any, index: Any) -> Any:
 
 
 def _plain(index: Any) -> Any:
-    """``index`` with arrays in place of buffers, which the program may write to: ``getitem`` copies what it keeps."""
+    """Return ``index`` with arrays in place of buffers, which the program may write to: ``getitem`` copies them."""
     if type(index) is not tuple:
         return index._val if is_buffer(index) and type(index._val) is ndarray and index._val.ndim else index
     made = tuple(map(_plain, index)) if any(map(is_buffer, index)) else index
@@ -148,14 +148,14 @@ def _plain(index: Any) -> Any:
 
 
 def _of_each(x: Tracer, index: Any) -> Tracer | None:
-    """``x[index]``, for a static index, of each example; None for what NumPy refuses."""
+    """Return ``x[index]`` of each example for a static index; None if NumPy refuses it."""
     value, whole = x._val, (slice(None), *index) if type(index) is tuple else (slice(None), index)
     try:
         made = value[whole] if type(value) is ndarray else getitem(value, whole)
-    except IndexError:  # it would name another axis
+    except IndexError:  # the message would name another axis
         return None
     part = tracer_of(made, x._trace)
-    one = type(index) is int and type(made) is ndarray  # the commonest
+    one = type(index) is int and type(made) is ndarray  # the most common case
     if made.ndim > 1 if one else _has_memory(part, index):
         _share(x, part, index)
     else:
@@ -164,7 +164,7 @@ def _of_each(x: Tracer, index: Any) -> Tracer | None:
 
 
 def _captured(x: Tracer, index: Any) -> Any:
-    """``x[index]``, for a static index, in a graph; None where there is more to see."""
+    """Return ``x[index]`` on a graph for a static index; None if the general path must handle it."""
     value, trace = x._val, x._trace
     spec, _, to = parse(index, x.shape)
     if to is not None:
@@ -174,11 +174,11 @@ def _captured(x: Tracer, index: Any) -> Any:
 
 
 def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
-    """``made``, which is ``x[index]``, noted as a view where NumPy gives one; ``value`` is what ``x`` held then."""
+    """Return ``made``, which is ``x[index]``, noted as a view if NumPy gives one; ``value`` is what ``x`` held."""
     ans = made._val
     if type(value) is not ndarray:
         view = is_static(index) and _has_memory(made, index)
-    else:  # what slices and integers name is a view, or a scalar
+    else:  # slices and integers give a view or a scalar
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
     if not view:
         if type(value) is not ndarray:
@@ -191,7 +191,7 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
 
 
 def _has_memory(made: Any, index: Any) -> bool:
-    """Whether NumPy makes an array of what it reads, and not a scalar: an ellipsis gives an array without axes."""
+    """Whether NumPy's result is an array, not a scalar: with an ellipsis it is an array even without axes."""
     return bool(made.shape) or index is ... or (type(index) is tuple and any(e is ... for e in index))
 
 
@@ -203,16 +203,16 @@ def _share(x: Tracer, made: Any, index: Any) -> None:
     share(x, made, getitem, {"index": index})
     value = made._val
     if not (value if type(value) is ndarray and not made._trace.hidden else made).shape:
-        as_array(made)  # what an ellipsis reads of a number is no number
+        as_array(made)  # an ellipsis gives an array without axes, not a scalar
 
 
 def _has_arrays(index: Any) -> bool:
-    """Whether an array without axes, which counts as a number otherwise, makes NumPy copy what it reads."""
+    """Whether ``index`` contains an ndarray; even one without axes makes NumPy copy, unlike a number."""
     return any(type(e) is ndarray for e in (index if type(index) is tuple else (index,)))
 
 
 def _part(x: Tracer, value: ndarray, part: Any, index: Any) -> Any:
-    """A part of a buffer, which held ``value``; a scalar is a constant for good."""
+    """Return ``part`` of the buffer ``x``, which held ``value``, as a buffer; a scalar stays a constant."""
     if type(part) is not ndarray:
         return part
     made = buffer(part)
@@ -222,21 +222,21 @@ def _part(x: Tracer, value: ndarray, part: Any, index: Any) -> Any:
 
 
 class IndexedCotangent(SparseCotangent):
-    """The cotangent of a part of an array: itself, the index, the arrays in that, the array's shape and dtype.
+    """Cotangent of a part of an array: ``(ct, index, arrays, shape, dtype)`` with the array's shape and dtype.
 
-    Where the arrays are None it is an index as the program wrote it, else one that ``index_spec`` describes.
+    If ``arrays`` is None, ``index`` is an index as the program wrote it, else a spec for ``arrays`` (``index_spec``).
     """
 
     __slots__ = ()
 
     @staticmethod
     def put_together(entries: list[Any]) -> Any:
-        """One cotangent from all parts, and a whole one that may stand first."""
+        """Add up all parts; the first entry may be a whole cotangent."""
         return _put_together(entries)
 
 
 def _parts_of(ct: Any, *saved: Any) -> tuple[Any]:
-    """The index arrays may be on the tape too: integers that were differentiated. They get no cotangent."""
+    """Return the VJP of a read whose index arrays are on the tape too: these integers get no cotangent."""
     return (IndexedCotangent((ct, *saved)),)
 
 
@@ -286,7 +286,7 @@ _read = Primitive(
 
 
 def _read_now(*args: Any, spec: Spec) -> Any:
-    """``read(x, *arrays, spec)``: the primitive behind ``getitem``, see ``index_spec`` for the static ``spec``."""
+    """Compute ``read(x, *arrays, spec)``, the primitive behind ``getitem``; ``index_spec`` explains ``spec``."""
     plain = len(args) == 1 and type(args[0]) is ndarray
     return args[0][rebuild(spec, ())] if plain else as_made_by(args, bind(_read, args, {"spec": spec}))
 
@@ -318,16 +318,16 @@ def _put_together(gathered: list[Any]) -> Any:
 
 
 def _scattered(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
-    """The same by ``scatter_sum``."""
+    """Add the parts to ``total`` by ``scatter_sum``."""
     shape, dtype = parts[0][3:]
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
-    if total is not None:  # the parts are added one after the other, as above
+    if total is not None:  # the parts are added in order, as above
         cts, specs = [total], [Whole([(0, n, 1) for n in shape])]
     whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
-        if type(index) is int:  # the commonest by far where there are many
+        if type(index) is int:  # by far the most common case in long lists
             spec, arrays = (index % shape[0], *whole), ()
         else:
             spec, arrays = (index, arrays) if arrays is not None else parse(index, shape)[:2]
@@ -338,7 +338,7 @@ def _scattered(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
 
 
 def _accumulated(total: ndarray | None, parts: Sequence[tuple[Any, ...]], shape: Shape, dtype: Any) -> Any:
-    """The same of NumPy's arrays and numbers, in the memory of ``total``."""
+    """Add the parts, NumPy arrays and numbers, to ``total`` in place."""
     total = np.zeros(shape, dtype) if total is None else total
     for ct, index, arrays, *_ in parts:
         _accumulate(index if arrays is None else rebuild(index, arrays), (total, ct))
@@ -346,7 +346,7 @@ def _accumulated(total: ndarray | None, parts: Sequence[tuple[Any, ...]], shape:
 
 
 def _assembled(gathered: list[Any]) -> ndarray | None:
-    """The same of arrays that were slices, the commonest; else None."""
+    """Add up parts that are slices of ndarrays, the most common case; None for other entries."""
     total = None
     for found in gathered:
         if type(found) is not IndexedCotangent:
@@ -357,12 +357,12 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
         if total is None:
             total = np.zeros(shape, dtype)
         part = total[index]
-        part += ct  # the first too: the sum with 0 is never -0, whoever adds
+        part += ct  # added to 0 like the others, so that it is never -0
     return total
 
 
 def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
-    """The same of slices that are the whole array, one behind the other, as of all parameters in one array."""
+    """Concatenate parts that are adjacent slices of the whole array, such as all parameters; None for other parts."""
     for ct, index, *_ in parts:
         if type(index) is not slice or stands_for_array(ct):
             return None
@@ -377,7 +377,7 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
 
 
 def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
-    """The same in one run of forward mode, where values and tangents are NumPy's: nothing is recorded. Else None."""
+    """Add the parts in forward mode, if values and tangents are NumPy's, without recording; None for other parts."""
     trace, given = None, [total]
     for ct, _, arrays, *_ in parts:
         if arrays is not None and not {ndarray}.issuperset(map(type, arrays)):
@@ -406,7 +406,7 @@ def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
 
 
 def _accumulate(index: Any, *pairs: tuple[ndarray, Any]) -> None:
-    """``total[index] += ct`` for pairs that are alike, where an element named several times receives all its shares."""
+    """Compute ``total[index] += ct`` for each pair; an element that is named several times receives all shares."""
     total, ct = pairs[0]
     if type(index) is slice or is_static(index) or _names_once(index, total.shape):
         for total, ct in pairs:
@@ -421,7 +421,7 @@ def _accumulate(index: Any, *pairs: tuple[ndarray, Any]) -> None:
 
 
 def _names_once(index: Any, shape: Shape) -> bool:
-    """Whether no element is named twice, as far as that is cheap to see."""
+    """Whether a cheap check shows that ``index`` names no element twice."""
     array, axis, passed = None, 0, 0
     for e in index if type(index) is tuple else (index,):
         if e is ... or (type(e) is ndarray and array is not None):
@@ -449,7 +449,7 @@ def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: 
 
 
 def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[Spec, ...]) -> Any:
-    """The same for arrays that each addition copies: reads that differ in integers only are added at once."""
+    """Scatter into arrays that each addition copies: reads that differ in integers only are added at once."""
     groups: dict[Spec, list[tuple[Spec, Any]]] = {}
     for ct, spec, arrays in zip(args, specs, _split(args, specs), strict=False):
         numbers = [i for i, e in enumerate(spec) if type(e) is int]
@@ -468,7 +468,7 @@ def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[
 
 
 def _split(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ...]]:
-    """The index arrays of each piece; they follow the cotangents."""
+    """Return the index arrays of each piece. In ``args`` they follow the cotangents."""
     if len(args) == len(specs):
         return [()] * len(specs)
     rest = iter(args[len(specs) :])
@@ -481,7 +481,7 @@ def _read_back(ct: Any, traced: Any, split: Any, specs: Any) -> list[Any]:
 
 
 def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
-    """``read``, the short way where no array of the index is traced."""
+    """Compute ``read``, by the fast path if no array of the index is traced."""
     known = {ndarray}.issuperset(map(type, arrays))
     return getitem(ct, rebuild(spec, arrays)) if known else read(ct, *arrays, spec=spec)
 
@@ -530,13 +530,13 @@ _scatter_sum = Primitive(
     "scatter_sum", _scatter, reverse=_reverse_scatter, forward=_forward_scatter, batch=_batch_scatter
 )
 
-#: ``scatter_sum(*cts, *arrays, specs, shape, dtype)``: zeros with every ``ct`` added at its index, the
-#: transpose of as many reads. Each spec is followed, in order, by its share of ``arrays``.
+#: ``scatter_sum(*cts, *arrays, specs, shape, dtype)``: zeros with every ``ct`` added at its index, the transpose
+#: of several reads. ``arrays`` holds the arrays of all specs, in order.
 scatter_sum: Operation = finish(lambda *args, **params: bind(_scatter_sum, args, params), _scatter_sum)
 
 
 def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique: bool = False) -> Any:
-    """Zeros of ``shape`` with ``ct`` added at ``y``."""
+    """Return zeros of ``shape`` with ``ct`` added at ``y``."""
     if xp is not np:
         grid = list(xp.ogrid[tuple(slice(n) for n in shape)])
         grid[axis] = y
@@ -554,7 +554,7 @@ def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique
 def _batch_take(
     size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> tuple[Any, bool]:
-    # the axes besides ``axis`` broadcast, so what is not batched gets a leading axis of length 1
+    # all axes but ``axis`` broadcast, so an argument without a batch axis gets a leading axis of length 1
     x, y = (a if b else reshape(a, to=(1, *backend.shape_of(a))) for a, b in zip(args, batched, strict=True))
     return take_along_axis(x, y, **{**params, "axis": params["axis"] + 1}), True
 
@@ -567,7 +567,7 @@ def _batch_add(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], para
 
 
 #: ``take_along_axis(x, y, *, axis, unique=False)``: the elements of ``x`` at the positions ``y`` along
-#: ``axis``, the other axes broadcasting. ``unique`` promises that no position along the axis is read twice.
+#: ``axis``; the other axes broadcast. ``unique`` promises that no position along the axis is read twice.
 take_along_axis: Operation = linear(
     "take_along_axis",
     lambda xp, x, y, *, axis, unique=False: xp.take_along_axis(x, y, axis),
@@ -598,7 +598,7 @@ def _pad_transpose(ct: Any, shape: Shape, *, widths: tuple[tuple[int, int], ...]
     return getitem(ct, tuple([slice(a, a + n) for n, (a, _) in zip(shape, widths, strict=True)]))
 
 
-#: ``pad_zeros(x, *, widths)``: zeros around ``x``; ``widths`` has (before, after) for each axis.
+#: ``pad_zeros(x, *, widths)``: ``x`` surrounded by zeros; ``widths`` has (before, after) for each axis.
 pad_zeros: Operation = linear(
     "pad_zeros",
     _pad_zeros,

@@ -1,6 +1,6 @@
 """QR factors, pseudo-inverses, and least squares solutions.
 
-Matrices stand in the last two axes, the others are batches.
+Matrices occupy the last two axes; leading axes are batches.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ singular: Operation = nondifferentiable("singular", _singular, batch="leading")
 
 
 def _inverse_of(r: Array) -> Array:
-    """The inverse of a triangular matrix, NaN where it has none: columns that depend on others have no direction."""
+    """Return the inverse of a triangular matrix, NaN if it is singular: dependent columns have no direction."""
     return or_nan(singular(r)[..., None, None], lenient_inv(r))
 
 
 def _on_diagonal(of_r: Array, of_q: Array) -> Array:
-    """The diagonal of R stays real, that of ``adjoint(Q) dQ`` is imaginary."""
+    """Return the diagonal: the diagonal of R stays real, that of ``adjoint(Q) dQ`` is imaginary."""
     d = diagonal(of_r, offset=0)
     return real(d) + imag(diagonal(of_q, offset=0)) * 1j if is_complex(d) else d
 
@@ -97,7 +97,7 @@ def _qr_vjp(ct: Any, ans: Any, *, complete: bool) -> Array | None:
     of_q = backend.zeros_like(ans[0]) if of_q is None else of_q
     of_r = backend.zeros_like(ans[1]) if of_r is None else of_r
     (of_q, of_q_rest), (of_r, of_r_rest) = split(of_q, k), split(of_r[..., :k, :], k)
-    if r_rest is not None:  # the columns after the k-th are Q times theirs
+    if r_rest is not None:  # the columns after the k-th are the product of Q and theirs in R
         of_q = of_q + matmul(matmul(q, r_rest), adjoint(of_r_rest))
     turned, scaled = matmul(adjoint(q), of_q), matmul(of_r, adjoint(r))
     above = triu(scaled, k=1)
@@ -111,8 +111,8 @@ def _qr_vjp(ct: Any, ans: Any, *, complete: bool) -> Array | None:
     return conjugated(ans if r_rest is None else joined(ans, matmul(q, of_r_rest)))
 
 
-#: ``qr(x, *, complete)``: Q and R, whose diagonal is real. Columns of Q that complete a basis do not turn among
-#: themselves. See H.-J. Liao et al., "Differentiable programming tensor networks" (2019), of the transpose.
+#: ``qr(x, *, complete)``: Q and R, whose diagonal is real. Columns of Q that complete a basis do not rotate among
+#: themselves. VJP rule: H.-J. Liao et al., "Differentiable programming tensor networks" (2019).
 qr: Operation = primitive(
     "qr",
     lambda xp, x, *, complete: tuple(xp.linalg.qr(x, mode="complete" if complete else "reduced")),
@@ -134,7 +134,7 @@ def _pinv(xp: Any, x: Any, y: Any, *, hermitian: bool) -> Any:
 
 
 def _stein(xp: Any, x: Any, y: Any, z: Any) -> Any:
-    """The sum of ``x**k y z**k`` over k, where the sizes of ``x`` and ``z`` have a product below one; by doubling."""
+    """Return the sum of ``x**k y z**k`` over k, by doubling; the norms of ``x`` and ``z`` have a product below one."""
 
     def normalized(x: Any) -> tuple[Any, Any]:
         scale = abs(x).max((-2, -1), keepdims=True, initial=0)
@@ -142,13 +142,13 @@ def _stein(xp: Any, x: Any, y: Any, z: Any) -> Any:
 
     def doubled(state: tuple[Any, ...]) -> tuple[Any, ...]:
         x, y, z, factor = state
-        x, of_x = normalized(x)  # their powers would overflow
+        x, of_x = normalized(x)  # powers of ``x`` and ``z`` would overflow
         z, of_z = normalized(z)
         factor = factor * of_x * of_z
         return x @ x, y + factor * (x @ y @ z), z @ z, factor * factor
 
     state = (x, y, z, xp.ones((*y.shape[:-2], 1, 1), y.real.dtype))
-    if xp is not np:  # a loop whose length depends on values has no reverse mode there
+    if xp is not np:  # JAX has no reverse mode for a loop whose length depends on values
         return loaded_jax().lax.fori_loop(0, 12, lambda _, state: doubled(state), state)[1]
     for _ in range(40):
         before = state[1]
@@ -180,17 +180,17 @@ stein: Operation = primitive(
 )
 
 
-#: ``all_count(x)``: whether the projector ``x`` is the identity, by its trace.
+#: ``all_count(x)``: whether the trace of the projector ``x`` shows that it is the identity.
 all_count: Operation = nondifferentiable(
     "all_count", lambda xp, x: xp.trace(x, axis1=-2, axis2=-1).real > x.shape[-1] - 0.5, batch="leading"
 )
 
 
 def _rest(x: Array, p: Array) -> Array:
-    """What of ``x`` counts as zero in its pseudo-inverse ``p``.
+    """Return the part of ``x`` that counts as zero in its pseudo-inverse ``p``.
 
-    It is taken out of the space of what counts once more from either side: the first time leaves rounding there
-    that the inverses of small singular values would enlarge.
+    The projection is repeated from both sides: the first one leaves rounding errors in the space of the other part,
+    and the inverses of small singular values would amplify them.
     """
     space = matmul(p, x)
     rest = x - matmul(x, space)
@@ -200,12 +200,12 @@ def _rest(x: Array, p: Array) -> Array:
 
 
 def _pinv_change(t: Array, x: Array, p: Array) -> Array:
-    """The tangent of the pseudo-inverse ``p`` of ``x`` along ``t``.
+    """Return the tangent of the pseudo-inverse ``p`` of ``x`` along ``t``.
 
-    ``rest``, what of ``x`` counts as zero, need not be zero. Where it is, this is the formula of Golub and Pereyra.
-    With singular values s that count and r that do not, that formula has ``1 / s**2`` for ``1 / (s**2 - r**2)``,
-    which ``stein`` gives, and lacks the terms with ``rest``. The map from ``t`` to the adjoint of the tangent is
-    its own adjoint, because the adjoint of ``p`` is the gradient of a function of the singular values.
+    ``rest``, the part of ``x`` that counts as zero, need not be zero. If it is, this is the formula of Golub and
+    Pereyra. With singular values s that count and r that do not, that formula has ``1 / s**2`` in place of
+    ``1 / (s**2 - r**2)``, which ``stein`` gives, and lacks the terms with ``rest``. The map from ``t`` to the adjoint
+    of the tangent is self-adjoint, because the adjoint of ``p`` is the gradient of a function of the singular values.
     """
     if x.shape[-2] < x.shape[-1]:
         return adjoint(_pinv_change(adjoint(t), adjoint(x), adjoint(p)))
@@ -233,7 +233,7 @@ def _pinv_vjp(ct: Array, x: Array, ans: Array, *, hermitian: bool) -> Array:
 
 
 #: ``pinv(x, y, *, hermitian)``: singular values up to ``y`` times the largest count as zero; ``y`` has the shape of the
-#: batch. The derivative is that at constant rank; see G. H. Golub and V. Pereyra, "The differentiation of
+#: batch. The derivative assumes constant rank; see G. H. Golub and V. Pereyra, "The differentiation of
 #: pseudo-inverses and nonlinear least squares problems whose variables separate" (1973).
 pinv: Operation = primitive("pinv", _pinv, vjps=[_pinv_vjp, None], jvps=[_pinv_jvp, None], batch="leading")
 
@@ -242,7 +242,7 @@ pinv: Operation = primitive("pinv", _pinv, vjps=[_pinv_vjp, None], jvps=[_pinv_j
 
 
 def _lstsq(xp: Any, x: Any, y: Any, *, rcond: float) -> tuple[Any, ...]:
-    """NumPy's and JAX's functions take one matrix; many are solved here."""
+    """Solve one or many systems: for one, by NumPy's or JAX's function, which take a single matrix."""
     if x.ndim == 2:
         return tuple(xp.linalg.lstsq(x, y, rcond))
     dtype = xp.result_type(x, y)
@@ -255,7 +255,7 @@ def _lstsq(xp: Any, x: Any, y: Any, *, rcond: float) -> tuple[Any, ...]:
     rest = (abs(y - x @ z) ** 2).sum(-2)
     rows, columns = x.shape[-2:]
     if xp is np and (rows <= columns or (rank.size and (rank < columns).all())):
-        rest = rest[..., :0]  # as NumPy has it
+        rest = rest[..., :0]  # as in NumPy
     elif xp is np:
         rest[rank < columns] = np.nan
     return z, rest, rank.astype(np.int32), s
@@ -266,7 +266,7 @@ def _inverse_for(x: Array, rcond: float) -> Array:
 
 
 def _columns_product(x: Array, y: Array) -> Array:
-    """The real parts of ``adjoint(x) y``, of each column."""
+    """Return the real parts of ``adjoint(x) y``, column by column."""
     product = reduce_sum(conjugated(x) * y, axis=(len(x.shape) - 2,))
     return real(product) if is_complex(product) else product
 
@@ -285,7 +285,7 @@ def _lstsq_jvp_y(t: Array, args: Any, ans: Any, *, rcond: float) -> list[Any]:
 
 
 def _rest_jvp(moved: Array, dz: Array, args: Any, ans: Any) -> Array:
-    """The tangent of the squared residuals."""
+    """Return the tangent of the squared residuals."""
     (x, y), (z, squares, _, _) = args, ans
     if not squares.shape[-1]:
         return backend.zeros_like(squares)
@@ -293,13 +293,13 @@ def _rest_jvp(moved: Array, dz: Array, args: Any, ans: Any) -> Array:
 
 
 def _lstsq_cts(ct: Any, args: Any, ans: Any) -> tuple[Array | None, Array | None]:
-    """The conjugated cotangents of the solution, and of ``y - x z``, of which the residuals are made."""
+    """Return the conjugated cotangents of the solution z and of ``y - x z``, whose squares are the residuals."""
     (x, y), (of_z, of_squares, _, _) = args, ct
     of_z = None if of_z is None else conjugated(of_z)
     if of_squares is None or not ans[1].shape[-1]:
         return of_z, None
     of_rest = (y - matmul(x, ans[0])) * (of_squares * 2)[..., None, :]
-    if backend.library_of(x) is not np:  # NumPy's are there at full rank only, and then orthogonal to x
+    if backend.library_of(x) is not np:  # NumPy has residuals at full rank only, and then they are orthogonal to x
         through = matmul(adjoint(x), of_rest)
         of_z = -through if of_z is None else of_z - through
     return of_z, of_rest
@@ -327,7 +327,7 @@ def _lstsq_vjp_y(ct: Any, args: Any, ans: Any, *, rcond: float) -> Array | None:
     return conjugated(sum(parts[1:], parts[0])) if parts else None
 
 
-#: ``lstsq(x, y, *, rcond)``: the solution of least norm for the columns of ``y``, the squared residuals, the rank, and
+#: ``lstsq(x, y, *, rcond)``: the solution of least norm for each column of ``y``, the squared residuals, the rank, and
 #: the singular values.
 lstsq: Operation = primitive(
     "lstsq",

@@ -1,8 +1,8 @@
-"""Products that share a matrix with many others.
+"""Cotangents of matrices that are factors of many products.
 
-Each product with the weights of a recurrent network, say, would make an array of the size of the weights for its
-cotangent, and add it to what the others made. Instead the factors of many wait and are multiplied at once: one product
-of long matrices for dozens of short ones.
+For example, each product with the weights of a recurrent network would make an array of the size of the weights for its
+cotangent, and add it to those of the other products. Instead, the factors of many products wait and are multiplied
+at once: one product of long matrices replaces dozens of short ones.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from funcgrad.reverse import SparseCotangent
 __all__ = ["ProductCotangent", "RowsCotangent", "can_wait"]
 
 ndarray = np.ndarray
-#: So many rows may wait for each product, where the matrix has several times as many.
+#: Largest number of rows of a product that may wait, and how many columns per row the other factor must have.
 _FEW, _TIMES = 32, 8
-#: So many products are worth putting together.
+#: Smallest number of entries that are combined into one product.
 _MANY = 8
 
 
 def can_wait(ct: ndarray, other: ndarray) -> bool:
-    """Whether a product is of so few rows that they take less memory than what it adds to the matrix's cotangent.
+    """Whether a product has so few rows that its factors take less memory than its term in the matrix's cotangent.
 
-    Whatever else is done with the matrix does not count, so that what is computed again adds up in the same order.
+    Only shapes count, no other use of the matrix, so that recomputed operations add their terms in the same order.
     """
     rows = len(ct)
     return rows == 1 or (rows <= _FEW and rows * _TIMES <= other.shape[1])
 
 
 class ProductCotangent(SparseCotangent):
-    """The cotangent ``left.T @ right`` of two matrices of as many rows."""
+    """Cotangent ``left.T @ right`` of two matrices with the same number of rows."""
 
     __slots__ = ()
     most = 64
 
     @staticmethod
     def put_together(entries: list[Any]) -> Any:
-        """The sum of all products; of many at once."""
+        """Return the sum of all entries; many products are computed as one."""
         waiting = [entry for entry in entries if type(entry) is ProductCotangent]
         if len(entries) < _MANY:
             return reduce(add, [_dot(e[0].T, e[1]) if type(e) is ProductCotangent else e for e in entries])
@@ -51,14 +51,14 @@ class ProductCotangent(SparseCotangent):
 
 
 class RowsCotangent(SparseCotangent):
-    """The cotangent that is the sum of the rows of a matrix."""
+    """Cotangent that is the sum of the rows of a matrix."""
 
     __slots__ = ()
     most = 64
 
     @staticmethod
     def put_together(entries: list[Any]) -> Any:
-        """The sum of all rows; of many at once."""
+        """Return the sum of all entries; many sums of rows are computed as one."""
         if len(entries) < _MANY:
             return reduce(add, [_row(e[0]) if type(e) is RowsCotangent else e for e in entries])
         rows = np.concatenate([e[0] for e in entries if type(e) is RowsCotangent])

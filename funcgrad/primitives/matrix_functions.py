@@ -1,9 +1,9 @@
 """Exponentials, square roots and logarithms of square matrices.
 
-Matrices stand in the last two axes, the others are batches. The derivative L of such a function f along a
+Matrices occupy the last two axes; leading axes are batches. The derivative L of such a function f along a
 matrix t comes with its values, whatever the eigenvalues are: ``f([[x, t], [0, x]])`` is ``[[f(x), L], [0, f(x)]]``;
 see R. Mathias, "A chain rule for matrix functions and applications" (1996). The transpose of the map from t to
-L is the derivative at the transposed matrix. Higher derivatives are those of larger blocks.
+L is the derivative at the transposed matrix. Higher derivatives use larger blocks.
 
 The algorithms are those of N. J. Higham, "Functions of Matrices" (2008): scaling and squaring with a Pade
 approximant (chapter 10), the product form of the iteration of Denman and Beavers (chapter 6), and
@@ -32,8 +32,8 @@ from funcgrad.typing import Array
 
 __all__ = ["expm", "logm", "sqrtm"]
 
-#: How often a matrix of JAX is squared, and how often roots are taken of it, at most: loops whose length depends on
-#: values have no reverse mode there.
+#: Numbers of squarings, of square roots, and of steps to a square root for JAX arrays: JAX has no reverse mode for
+#: loops whose length depends on values.
 SQUARINGS, ROOTS, STEPS = 32, 10, 24
 
 
@@ -45,12 +45,12 @@ def _magnitude(xp: Any, x: Any) -> Any:
     return xp.where((largest > 0) & xp.isfinite(largest), largest, 1)
 
 
-#: ``magnitude(x)``: the largest absolute value of each matrix, 1 where that is 0.
+#: ``magnitude(x)``: the largest absolute value of each matrix, or 1 if that is 0 or not finite.
 magnitude: Operation = nondifferentiable("magnitude", _magnitude, batch="leading")
 
 
 def _along(f: Callable[[Array], Array], x: Array, t: Array) -> Array:
-    """The derivative of ``f`` at ``x`` along ``t``, which is first brought to the size of ``x``."""
+    """Return the derivative of ``f`` at ``x`` along ``t``, which is first scaled to the magnitude of ``x``."""
     n, rank = x.shape[-1], len(x.shape)
     scale = magnitude(t) / magnitude(x)
     zeros = backend.library_of(x).zeros(x.shape, backend.dtype_of(x))
@@ -84,7 +84,7 @@ def _unit(x: Any) -> float:
 
 
 def _norm(x: Any) -> Any:
-    """The largest sum of a column's absolute values."""
+    """Return the largest sum of the absolute values of a column."""
     return abs(x).sum(-2).max(-1, initial=0)
 
 
@@ -93,13 +93,13 @@ def _eye(xp: Any, x: Any) -> Any:
 
 
 def _inverse(xp: Any, x: Any) -> Any:
-    """The inverse; of singular matrices something that is not finite."""
+    """Return the inverse; for singular matrices it is not finite."""
     with np.errstate(all="ignore"):
         return lenient_inv.primitive.kernel(xp)(x)  # type: ignore[attr-defined]
 
 
 def _repeat(xp: Any, times: int, step: Callable[[Any], Any], x: Any) -> Any:
-    """``step`` of ``step`` of ... ``x``; on JAX as one loop."""
+    """Apply ``step`` to ``x`` several times; with JAX as one loop."""
     if xp is np:
         for _ in range(times):
             x = step(x)
@@ -109,7 +109,7 @@ def _repeat(xp: Any, times: int, step: Callable[[Any], Any], x: Any) -> Any:
 
 # ---- the exponential ---------------------------------------------------------------------------------------
 
-#: The coefficients of the Pade approximant of degree 13, and the norm up to which it is exact in double precision.
+#: Coefficients of the Pade approximant of degree 13, and the norm up to which it is exact in double precision.
 PADE = tuple(math.comb(13, j) * math.factorial(26 - j) // math.factorial(13) for j in range(14))
 RADIUS = 5.371920351148152
 
@@ -143,7 +143,7 @@ def _expm(xp: Any, x: Any) -> Any:
     return _repeat(xp, most, squared, (_pade(xp, x * xp.exp2(-times)), times * 0))[0]
 
 
-#: ``expm(x)``
+#: ``expm(x)``: the matrix exponential.
 expm: Operation = _matrix_function("expm", _expm)
 
 
@@ -151,7 +151,7 @@ expm: Operation = _matrix_function("expm", _expm)
 
 
 def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
-    """The principal square root of ``x``, and how far each is from having converged."""
+    """Return the principal square root of each matrix in ``x``, and its distance from convergence."""
     n, eye = x.shape[-1], _eye(xp, x)
     unit = _unit(x)
 
@@ -159,7 +159,7 @@ def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
         m, y = state
         inverse = _inverse(xp, m)
         log_det = xp.linalg.slogdet(m)[1]
-        # scaling by the determinant, as long as that speeds up: near the end it disturbs
+        # scaling by the determinant speeds up the first steps, but disturbs the last ones
         far = (_norm(m - eye) > 0.1) & xp.isfinite(log_det)
         square = xp.exp(xp.where(far, log_det, 0) * (-1 / n))[..., None, None].astype(y.real.dtype)
         y = 0.5 * xp.sqrt(square) * (y + y @ inverse / square)
@@ -171,7 +171,7 @@ def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
         return state[1], _norm(state[0] - eye)
     best = np.inf
     for _ in range(60):
-        with np.errstate(all="ignore"):  # some may have no root: the others go on
+        with np.errstate(all="ignore"):  # some matrices may have no root: the others continue
             state = step(state)
             error = _norm(state[0] - eye)
         worst = np.max(error, initial=0, where=np.isfinite(error))
@@ -182,13 +182,13 @@ def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _half_turn(x: Any, base: int) -> tuple[Any, Any, Any]:
-    """``x`` turned in the complex plane such that its eigenvalues lie around the positive axis.
+    """Rotate the eigenvalues of ``x`` in the complex plane such that they lie around the positive axis.
 
-    The branch cut of root and logarithm, the negative axis, is cut anew midway between eigenvalues: those
+    The branch cut of root and logarithm, the negative axis, is thereby moved midway between eigenvalues; eigenvalues
     on the cut belong to its upper side.
 
     Returns:
-        The turned matrices, the angle, None where nothing is turned, and whether an eigenvalue is zero.
+        The rotated matrices, the angle (None if nothing is rotated), and whether an eigenvalue is zero.
     """
     w = np.linalg.eigvals(x[..., :base, :base])
     noise = _noise(w)
@@ -204,12 +204,12 @@ def _half_turn(x: Any, base: int) -> tuple[Any, Any, Any]:
 
 
 def _noise(w: Any) -> Any:
-    """How far from zero an eigenvalue may be that is zero."""
+    """Return the absolute value up to which an eigenvalue counts as zero."""
     return SPLIT * w.shape[-1] * _unit(w) * abs(w).max(-1, keepdims=True, initial=0)
 
 
 def _of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
-    """A function of Hermitian matrices, which their eigenvectors give with the least rounding."""
+    """Compute a function of Hermitian matrices from their eigenvectors, which gives the least rounding."""
     w, v = np.linalg.eigh(x)
     w = np.where(abs(w) <= _noise(w), 0, w)
     with np.errstate(divide="ignore"):
@@ -218,12 +218,12 @@ def _of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
 
 
 def _principal(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Callable[..., Any]) -> Any:
-    """A function of matrices with a branch cut along the negative axis.
+    """Compute a function of matrices with a branch cut along the negative axis.
 
     Args:
-        xp: the array namespace. Of JAX arrays, whose dtype cannot depend on values, nothing is turned.
+        xp: the array namespace. JAX arrays, whose dtype cannot depend on values, are not rotated.
         x: the matrices.
-        base: how many rows and columns have all eigenvalues that ``x`` has.
+        base: the number of leading rows and columns that have all eigenvalues of ``x``.
         f: the function of numbers.
         general: ``general(xp, x, angle, zero)``, for matrices that are not Hermitian, see ``_half_turn``.
     """
@@ -246,7 +246,7 @@ def _principal(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Cal
 
 
 def _by_eigenvalues(x: Any, f: Callable[[Any], Any], inverse: Callable[[Any], Any]) -> Any:
-    """A function of one matrix that the iteration could not find, if the eigenvectors give it; else NaN."""
+    """Compute a function of one matrix from its eigenvectors, where the iteration failed; NaN if they fail too."""
     nothing = np.full_like(x, np.nan)
     if not np.isfinite(x).all():
         return nothing
@@ -260,7 +260,7 @@ def _by_eigenvalues(x: Any, f: Callable[[Any], Any], inverse: Callable[[Any], An
 
 
 def _root(xp: Any, x: Any) -> Any:
-    """The principal root of matrices without eigenvalues near the negative axis; NaN where there is none."""
+    """Return the principal root of matrices without eigenvalues near the negative axis; NaN if there is none."""
     ans, error = _root_iteration(xp, x)
     lost = ~(error < 1e-3)
     if xp is not np:
@@ -279,19 +279,19 @@ def _sqrtm(xp: Any, x: Any, *, base: int) -> Any:
     return _principal(xp, x, base, np.sqrt, _turned_root)
 
 
-#: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues
-#: that ``x`` has; only they are asked for the side of the branch cut.
+#: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues of ``x``;
+#: only they decide on the side of the branch cut.
 sqrtm: Operation = _matrix_function("sqrtm", _sqrtm, loose=True)
 
 
 @cache
 def _gauss() -> tuple[Any, Any]:
-    """Points and weights of the quadrature by Gauss and Legendre with 8 points."""
+    """Return points and weights of Gauss-Legendre quadrature with 8 points."""
     return np.polynomial.legendre.leggauss(8)
 
 
 def _log_near_one(xp: Any, y: Any) -> Any:
-    """``log(1 + y)``, the Pade approximant of degree 8 in partial fractions."""
+    """Return ``log(1 + y)`` by the Pade approximant of degree 8 in partial fractions."""
     eye = _eye(xp, y)
     points, weights = _gauss()
     parts = [
@@ -327,5 +327,5 @@ def _logm(xp: Any, x: Any, *, base: int) -> Any:
     return _principal(xp, x, base, np.log, _turned_log)
 
 
-#: ``logm(x, *, base)``: the principal logarithm; ``base`` as in ``sqrtm``.
+#: ``logm(x, *, base)``: the principal logarithm; ``base`` as for ``sqrtm``.
 logm: Operation = _matrix_function("logm", _logm, loose=True)

@@ -3,12 +3,12 @@
 With ``x V = V diag(w)`` and ``T = inv(V) dx V`` the derivatives are ``dw = diag(T)`` and
 ``dV = V (F * T) + V diag(c)``, where ``F[i, j] = 1 / (w[j] - w[i])``; see M. Giles, "Collected matrix derivative
 results for forward and reverse mode algorithmic differentiation" (2008). ``c`` keeps each vector's length at
-one and its largest element real, as LAPACK has them.
+one and its largest element real, as LAPACK does.
 
-What ``primitives.decompositions`` says of eigenvalues that coincide holds here too. The rounding within which
-they do is larger, by the condition number of the eigenvalue. Where that is so large that the matrix is
-*defective* within rounding (it lacks eigenvectors), the derivatives of the eigenvalues are infinite: NaN, except
-for functions that treat those that coincide alike.
+The rules of ``primitives.decompositions`` for coinciding eigenvalues hold here too. The rounding within which
+eigenvalues coincide is larger, by the condition number of the eigenvalue. If that is so large that the matrix is
+*defective* within rounding (it lacks eigenvectors), the derivatives of the eigenvalues are infinite. The result is
+then NaN, except for functions that treat the coinciding eigenvalues alike.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["eig"]
 
 
 def _conditions(x: Any) -> Any:
-    """The condition numbers of eigenvalues, given the inverse of the matrix of unit eigenvectors."""
+    """Return the condition numbers of eigenvalues, given the inverse ``x`` of the matrix of unit eigenvectors."""
     return abs(x).max(-1, initial=1)
 
 
@@ -71,11 +71,11 @@ def _largest_rows(xp: Any, x: Any) -> Any:
     return (rows == abs(x).argmax(-2)[..., None, :]).astype(np.int8)
 
 
-#: ``merging(w, inverse)``: the pairs of eigenvalues that coincide, each with itself too.
+#: ``merging(w, inverse)``: the mask of pairs of eigenvalues that coincide, including each one with itself.
 merging: Operation = nondifferentiable("merging", _merging, batch="leading")
-#: ``defective(pairs, inverse)``: those of them whose eigenvectors coincide too.
+#: ``defective(pairs, inverse)``: the mask of those ``pairs`` whose eigenvectors coincide too.
 defective: Operation = nondifferentiable("defective", _defective, batch="leading")
-#: ``largest_rows(v)``: 1 at the element of each column that LAPACK makes real.
+#: ``largest_rows(v)``: 1 at the element of each column that LAPACK makes real, else 0.
 largest_rows: Operation = nondifferentiable("largest_rows", _largest_rows, batch="leading")
 
 
@@ -84,7 +84,7 @@ def _columns_sum(x: Array) -> Array:
 
 
 def _normalized(u: Array, v: Array) -> Array:
-    """A tangent ``u`` of eigenvectors ``v``, with what keeps lengths and phases."""
+    """Return the tangent ``u`` of eigenvectors ``v``, corrected so that lengths and phases are kept."""
     change = -_columns_sum(conjugated(v) * u)
     if is_complex(v):
         mark = largest_rows(v)
@@ -93,7 +93,7 @@ def _normalized(u: Array, v: Array) -> Array:
 
 
 def _normalized_back(ct: Array, v: Array) -> Array:
-    """The transpose of ``_normalized``, of conjugated cotangents."""
+    """Apply the transpose of ``_normalized`` to conjugated cotangents."""
     along = _columns_sum(conjugated(v) * ct)
     if not is_complex(v):
         return ct - v * along[..., None, :]
@@ -145,11 +145,11 @@ def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
     options = {"compute_left_eigenvectors": False, "enable_eigvec_derivs": True}
     try:
         return tuple(loaded_jax().lax.linalg.eig(floating, **options))
-    except TypeError:  # of older versions JAX's own derivatives know eigenvalues only
+    except TypeError:  # in older versions, JAX's derivatives cover eigenvalues only
         return tuple(xp.linalg.eig(x))
 
 
-#: ``eig(x)``: eigenvalues and eigenvectors of length one; real where NumPy finds all of them real.
+#: ``eig(x)``: eigenvalues and eigenvectors of length one; real if NumPy finds all eigenvalues real.
 eig: Operation = primitive(
     "eig",
     _eig,

@@ -1,4 +1,4 @@
-"""Arrays brought to mean 0 and variance 1, and the sums along axes that this takes: few passes over the numbers."""
+"""Standardization of arrays to mean 0 and variance 1, and the sums that it needs, in few passes over the data."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["standardized", "sum_of_products", "sums"]
 
 Axes = tuple[int, ...]
 
-#: Arrays of fewer elements NumPy adds up soonest by itself.
+#: Number of elements below which NumPy's sum is fastest.
 _FEW = 1_000
-#: Sums of more elements than this NumPy computes with smaller errors than a product with ones.
+#: Number of elements above which NumPy's sum has smaller errors than a product with ones.
 _LONG = 4_096
 _MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64")))
 
 
 def sums(x: Any, axis: Axes) -> Any:
-    """The sums of an ndarray along ``axis``, which is kept."""
+    """Return the sums of an ndarray along ``axis``, with the axes kept."""
     if x.size < _FEW or not axis:
         return np.add.reduce(x, axis, keepdims=True)
     if axis == (x.ndim - 1,) and x.shape[-1] <= _LONG and x.dtype in _MULTIPLIED:
@@ -33,7 +33,7 @@ def sums(x: Any, axis: Axes) -> Any:
 
 
 def sum_of_products(x: Any, y: Any, axis: Axes) -> Any:
-    """The sums of ``x * y``, ndarrays of one shape, along ``axis``, which is kept."""
+    """Return the sums of ``x * y``, ndarrays of one shape, along ``axis``, with the axes kept."""
     if axis == (x.ndim - 1,) and x.dtype in _MULTIPLIED and x.dtype is y.dtype:
         return np.vecdot(x, y)[..., None]
     return sums(x * y, axis)
@@ -44,7 +44,7 @@ def _length(shape: Shape, axis: Axes) -> int:
 
 
 def _standardized(xp: Any, x: Any, *, axis: Axes, epsilon: float) -> Any:
-    """The variance is that of the distances from the mean, which does not cancel."""
+    """Return the result and the root; the variance comes from the centred values, without cancellation."""
     x = xp.asarray(x)
     n = _length(x.shape, axis)
     if xp is not np or not x.ndim or not n:
@@ -72,7 +72,7 @@ def _deviation(xp: Any, x: Any, y: Any, z: Any, *, axis: Axes) -> Any:
 
 
 def _mean(x: Any, y: Any, axis: Axes) -> Any:
-    """The mean of products."""
+    """Return the mean of ``x * y``, with the axes kept."""
     return reduce_sum(x * y, axis=axis, keepdims=True) / _length(x.shape, axis)
 
 
@@ -95,7 +95,7 @@ deviation: Operation = primitive(
 
 
 def _pulled(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
-    """The derivative of the first result is symmetric, that of the root is ``y / n``."""
+    """Return the VJP: the Jacobian of the first result is symmetric, the gradient of the root is ``y / n``."""
     (ct, of_root), (y, root) = cts, ans
     found = None if ct is None else deviation(ct, y, root, axis=axis)
     if of_root is None:
@@ -104,7 +104,7 @@ def _pulled(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
     return other if found is None else found + other
 
 
-#: ``standardized(x, *, axis, epsilon)``: ``(x - mean) / root``. The root, that of ``variance + epsilon``, is hidden.
+#: ``standardized(x, *, axis, epsilon)``: ``(x - mean) / root`` and, hidden, the root of ``variance + epsilon``.
 standardized: Operation = primitive(
     "standardized",
     _standardized,

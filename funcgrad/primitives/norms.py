@@ -1,4 +1,4 @@
-"""The Euclidean norm, and roots and absolute values without a slope at zero."""
+"""The Euclidean norm, and square roots and absolute values whose slope at zero is zero."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _euclidean(xp: Any, x: Any, *, axis: tuple[int, ...]) -> Any:
     if xp is not np or len(axis) != x.ndim:
         squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
         return xp.sqrt(squares.sum(axis))
-    flat = x.ravel(order="K")  # as NumPy does it
+    flat = x.ravel(order="K")  # as in NumPy
     if x.dtype.kind == "c":
         return np.sqrt(flat.real.dot(flat.real) + flat.imag.dot(flat.imag))
     return np.sqrt(flat.dot(flat))
@@ -36,19 +36,19 @@ def _conjugated(x: Array) -> Array:
 def _pushed(t: Array, x: Array, ans: Array, *, axis: tuple[int, ...]) -> Array:
     along = t * _conjugated(x)
     total = reduce_sum(real(along) if backend.dtype_of(along).kind == "c" else along, axis=axis)
-    return total / ans if prod(backend.shape_of(x)) else total  # nothing moves the length of no elements
+    return total / ans if prod(backend.shape_of(x)) else total  # an empty sum has the derivative 0
 
 
 def _pulled(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, ...]) -> Array:
     return expand_to(ct / ans, shape, axis) * _conjugated(x)
 
 
-#: ``euclidean(x, *, axis)``: the root of the sum of squared absolute values. Its derivative at zero is NaN.
+#: ``euclidean(x, *, axis)``: the square root of the sum of squared absolute values. Its derivative at zero is NaN.
 euclidean: Operation = primitive("euclidean", _euclidean, vjps=[_pulled], jvps=[_pushed], batch="axis")
 
 
 def flat_root(x: Array) -> Array:
-    """The square root, with derivatives of zero at zero: of distances, where equal points attract none of them.
+    """Return the square root, with derivatives of zero at zero: distances of equal points then have zero gradients.
 
     Example:
         >>> flat_root(np.array([0.0, 4.0]))
@@ -61,7 +61,7 @@ def flat_root(x: Array) -> Array:
 
 
 def flat_abs(x: Array) -> Array:
-    """The absolute value, with a derivative of zero at zero, for the same reason.
+    """Return the absolute value, with a derivative of zero at zero, for the same reason as ``flat_root``.
 
     Example:
         >>> flat_abs(np.array([0.0, -4.0]))

@@ -1,8 +1,8 @@
-"""Series in families of polynomials: their values, their roots, characteristic polynomials of matrices.
+"""Series in families of polynomials: their values and roots, and characteristic polynomials of matrices.
 
-A family is its three-term recurrence, see ``Basis``; everything that is linear in the coefficients with constant
-numbers (derivatives, integrals, changes of basis) is a matrix that NumPy's own function makes of unit vectors.
-Coefficients stand along the first axis, the constant term first.
+A family is defined by its three-term recurrence, see ``Basis``. Every operation that is linear in the coefficients
+with constant numbers (derivatives, integrals, changes of basis) is a matrix: NumPy's function, applied to unit vectors.
+Coefficients are along the first axis, the constant term first.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ __all__ = [
 
 
 class Basis:
-    """A family of polynomials, ``p[0] = 1`` and ``p[i + 1] = (a x + b) p[i] - c p[i - 1]``.
+    """Family of polynomials with ``p[0] = 1`` and ``p[i + 1] = (a x + b) p[i] - c p[i - 1]``.
 
     Args:
-        prefix: what the names of NumPy's functions for this family begin with.
-        module: the name, in ``numpy.polynomial``, of NumPy's module of these functions.
-        step: ``step(i)`` gives ``a``, ``b`` and ``c``.
+        prefix: the prefix of the names of NumPy's functions for this family.
+        module: the name, in ``numpy.polynomial``, of NumPy's module with these functions.
+        step: ``step(i)`` returns ``a``, ``b`` and ``c``.
     """
 
     __slots__ = ("module", "prefix", "step")
@@ -66,17 +66,17 @@ class Basis:
 
     @property
     def library(self) -> ModuleType:
-        """NumPy's module, which is imported when it is first asked for."""
+        """NumPy's module for this family, imported at first use."""
         return import_module(f"numpy.polynomial.{self.module}")
 
     def numpy(self, name: str) -> Callable[..., Any]:
-        """NumPy's function ``name`` (without the prefix) of this family."""
+        """Return NumPy's function ``name`` (without the prefix) of this family."""
         found: Callable[..., Any] = getattr(self.library, self.prefix + name)
         return found
 
 
 MONOMIALS = Basis("poly", "polynomial", lambda i: (1.0, 0.0, 0.0))
-#: Every family, by its prefix. Recurrences: Abramowitz and Stegun, Handbook of Mathematical Functions, table 22.7.
+#: Families by prefix. Recurrences: Abramowitz and Stegun, Handbook of Mathematical Functions, table 22.7.
 BASES: dict[str, Basis] = {
     basis.prefix: basis
     for basis in (
@@ -95,7 +95,7 @@ BASES: dict[str, Basis] = {
 
 @lru_cache(maxsize=512)
 def matrix_of(basis: Basis, name: str, n: int, *args: Any) -> np.ndarray:
-    """What NumPy's linear function ``name`` does to the coefficients of ``n`` terms, as a matrix.
+    """Return the matrix of NumPy's linear function ``name`` of the coefficients of a series of ``n`` terms.
 
     Example:
         >>> matrix_of(MONOMIALS, "der", 3)
@@ -108,7 +108,7 @@ def matrix_of(basis: Basis, name: str, n: int, *args: Any) -> np.ndarray:
 
 @lru_cache(maxsize=512)
 def times_x(basis: Basis, n: int) -> np.ndarray:
-    """Multiplication of a series of ``n`` terms by ``x``, as a matrix: the recurrence solved for ``x p[i]``.
+    """Return the matrix that multiplies a series of ``n`` terms by ``x``: the recurrence solved for ``x p[i]``.
 
     Example:
         >>> times_x(BASES["cheb"], 2)
@@ -129,7 +129,7 @@ def times_x(basis: Basis, n: int) -> np.ndarray:
 
 @lru_cache(maxsize=512)
 def conversion(basis: Basis, name: str, n: int) -> np.ndarray:
-    """The matrix of NumPy's change of basis ``name`` ("poly2cheb", "cheb2poly", ...) for ``n`` terms.
+    """Return the matrix of NumPy's change of basis ``name`` ("poly2cheb", "cheb2poly", ...) for ``n`` terms.
 
     Example:
         >>> conversion(BASES["cheb"], "cheb2poly", 3)
@@ -146,7 +146,7 @@ def conversion(basis: Basis, name: str, n: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def products_of(basis: Basis, n: int, m: int) -> np.ndarray:
-    """The matrices that multiply a series of ``m`` terms by ``p[0]`` to ``p[n - 1]``, of shape (n, n + m - 1, m)."""
+    """Return the matrices that multiply ``m`` terms by ``p[0]`` to ``p[n - 1]``, of shape (n, n + m - 1, m)."""
     size = n + m - 1
     by_x = times_x(basis, size)[:size]
     made = np.zeros((n, size, m))
@@ -159,13 +159,13 @@ def products_of(basis: Basis, n: int, m: int) -> np.ndarray:
 
 @lru_cache(maxsize=512)
 def companion_parts(basis: Basis, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """NumPy's companion matrix is ``M``, but ``w * c[:-1] / c[-1]`` is taken off its last column: ``M`` and ``w``."""
+    """Return ``M, w``: NumPy's companion matrix is ``M`` less ``w * c[:-1] / c[-1]`` in the last column."""
     constant = basis.numpy("companion")([0.0] * n + [1.0])
     return constant, (constant - basis.numpy("companion")([1.0] * (n + 1)))[:, -1]
 
 
 def along_first(matrix: np.ndarray, c: Array) -> Array:
-    """``matrix`` times ``c`` along the first axis of ``c``, in the precision of ``c``."""
+    """Return ``matrix`` times ``c`` along the first axis of ``c``, in the precision of ``c``."""
     shape, dtype = backend.shape_of(c), backend.dtype_of(c)
     if backend.is_inexact(c):
         matrix = matrix.astype(np.zeros(0, dtype).real.dtype)
@@ -176,7 +176,7 @@ def along_first(matrix: np.ndarray, c: Array) -> Array:
 
 
 def derived(c: Array, basis: Basis) -> Array:
-    """The coefficients of the derivative of a series; one zero of a constant."""
+    """Return the coefficients of the derivative of a series; those of a constant are one zero."""
     return along_first(matrix_of(basis, "der", backend.shape_of(c)[0]), c)
 
 
@@ -184,7 +184,7 @@ def derived(c: Array, basis: Basis) -> Array:
 
 
 def _evaluate(xp: Any, x: Any, c: Any, *, basis: Basis) -> Any:
-    """Clenshaw's recurrence, Mathematical Tables and Other Aids to Computation 9 (1955) 118, as NumPy has it."""
+    """Evaluate by Clenshaw's recurrence (Mathematical Tables and Other Aids to Computation 9 (1955) 118), as NumPy."""
     if xp is np:
         return basis.numpy("val")(x, c, tensor=False)
     x, c = xp.asarray(x), xp.asarray(c)
@@ -197,18 +197,18 @@ def _evaluate(xp: Any, x: Any, c: Any, *, basis: Basis) -> Any:
 
 
 def _slope(ct: Array, x: Array, c: Array, basis: Basis) -> Array:
-    """The derivative in ``x``, as precise as ``ct``."""
+    """Return the derivative in ``x``, in the precision of ``ct``."""
     return evaluate(x, derived(met(c, backend.dtype_of(ct)), basis), basis=basis)
 
 
 def _evaluate_dc(ct: Array, x: Array, shape: Shape, *, basis: Basis) -> Array:
-    """The cotangent of the coefficients: to each what its polynomial is at the points, summed over those it serves."""
+    """Return the cotangent of the coefficients: each basis polynomial times ``ct``, summed over the points."""
     n, own, points = shape[0], shape[1:], backend.shape_of(x)
     table = basis_table(met(x, backend.dtype_of(ct)), n=n, basis=basis)
     out = backend.shape_of(ct)
     padded = (*(1,) * (len(out) - len(own)), *own)
     outer = len(out) - len(points)
-    if prod(padded[outer:]) == 1 and padded[:outer] == out[:outer]:  # every series meets every point
+    if prod(padded[outer:]) == 1 and padded[:outer] == out[:outer]:  # every series is evaluated at every point
         series, size = prod(out[:outer]), prod(points)
         pairs = permute(reshape(ct, to=(series, size)), axes=(1, 0))
         return reshape(matmul(reshape(table, to=(n, size)), pairs), to=shape)
@@ -230,7 +230,7 @@ def _batch_evaluate(
     return evaluate(x, c, **params), True
 
 
-#: ``evaluate(x, c, *, basis)``: the series whose coefficients stand along the first axis of ``c``, at ``x``. The
+#: ``evaluate(x, c, *, basis)``: the value at ``x`` of the series with coefficients along the first axis of ``c``. The
 #: other axes of ``c`` broadcast against ``x``.
 evaluate: Operation = primitive(
     "evaluate",
@@ -257,7 +257,7 @@ def _basis_table(xp: Any, x: Any, *, n: int, basis: Basis) -> Any:
 
 
 def _table_slopes(x: Array, n: int, basis: Basis) -> Array:
-    """The derivatives of ``p[0]`` to ``p[n - 1]`` at ``x``."""
+    """Return the derivatives of ``p[0]`` to ``p[n - 1]`` at ``x``."""
     slopes = matrix_of(basis, "der", n).T
     return along_first(slopes, basis_table(x, n=slopes.shape[1], basis=basis))
 
@@ -270,7 +270,7 @@ def _batch_table(
     return permute(basis_table(x, **params), axes=(1, 0, *range(2, rank + 1))), True
 
 
-#: ``basis_table(x, *, n, basis)``: ``p[0]`` to ``p[n - 1]`` at ``x``, along a new first axis.
+#: ``basis_table(x, *, n, basis)``: the values of ``p[0]`` to ``p[n - 1]`` at ``x``, along a new first axis.
 basis_table: Operation = primitive(
     "basis_table",
     _basis_table,
@@ -284,7 +284,7 @@ basis_table: Operation = primitive(
 
 
 def _one_by_one(call: Operation, x: Any, params: dict[str, Any], length: int, dtype: Any) -> tuple[Any, bool]:
-    """The batch rule of what takes one example; of none the result has this length and dtype."""
+    """Batch an operation that takes one example; for an empty batch the result has this length and dtype."""
     rows = [call(x[i], **params) for i in range(backend.shape_of(x)[0])]
     if not rows:
         return backend.library_of(x).zeros((0, length), dtype), True
@@ -335,8 +335,8 @@ def _pull_roots(ct: Array, x: Array, ans: Array, *, basis: Basis, sort: bool) ->
     return matmul(table, -ct / _slope_there(x, ans, basis))
 
 
-#: ``series_roots(c, *, basis, sort)``: the zeros of one series, sorted or as ``numpy.roots`` orders them. They move as
-#: the implicit function theorem says: by minus what the change is there, over the slope there.
+#: ``series_roots(c, *, basis, sort)``: the zeros of one series, sorted or in the order of ``numpy.roots``. Derivative
+#: (implicit function theorem): minus the change of the series at the root, divided by its slope there.
 series_roots: Operation = primitive(
     "series_roots",
     _roots,
@@ -355,7 +355,7 @@ def _characteristic(xp: Any, x: Any) -> Any:
 
 
 def _adjugate_terms(x: Array, ans: Array) -> list[Array]:
-    """The matrices ``M[k]`` of ``adj(z - x) = sum(z**(n - k) * M[k])``, k from 1 to n, by Horner's rule.
+    """Return the matrices ``M[k]`` of ``adj(z - x) = sum(z**(n - k) * M[k])``, k from 1 to n, by Horner's rule.
 
     Gantmacher, The Theory of Matrices, chapter IV, section 4.
     """
@@ -367,7 +367,7 @@ def _adjugate_terms(x: Array, ans: Array) -> list[Array]:
 
 
 def _push_characteristic(t: Array, x: Array, ans: Array) -> Array:
-    """Jacobi's formula: the determinant of ``z - x`` changes by minus the trace of ``adj(z - x) t``."""
+    """Apply Jacobi's formula: the determinant of ``z - x`` changes by minus the trace of ``adj(z - x) t``."""
     traces = [reduce_sum(t * permute(term, axes=(1, 0)), axis=(0, 1)) for term in _adjugate_terms(x, ans)]
     pushed = stack(traces[0] * 0, *[-trace for trace in traces], axis=0)
     return conform(pushed, None, backend.dtype_of(ans))
@@ -382,7 +382,7 @@ def _pull_characteristic(ct: Array, x: Array, ans: Array) -> Array:
 
 
 #: ``characteristic(x)``: the coefficients of ``det(z - x)``, highest power first. The derivative needs no
-#: eigenvalues, and so is exact where some are equal.
+#: eigenvalues, so it is exact even if some are equal.
 characteristic: Operation = primitive(
     "characteristic",
     _characteristic,

@@ -1,7 +1,7 @@
 """Matrix products, and sums of products of two arrays over any axes.
 
-``matmul`` is NumPy's, with vectors and broadcasting. ``einsum`` multiplies two arrays whose axes bear
-letters and sums over the letters that its result lacks; its transposes are of the same form.
+``matmul`` is NumPy's, with vectors and broadcasting. ``einsum`` multiplies two arrays whose axes have
+letters, and sums over the letters that are not in its result; its transposes have the same form.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ __all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
 ndarray = np.ndarray
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DOUBLE = np.dtype(np.float64)
-_BLAS = "fdFD"  # the dtypes for whose products there are routines
+_BLAS = "fdFD"  # the dtypes that BLAS routines multiply
 _FLAT = (1, 2)  # the ranks of vectors and matrices
-_SMALL = 4096  # the number of products up to which NumPy's own loop is the fastest
+_SMALL = 4096  # number of products up to which NumPy's ``einsum`` is fastest
 
 
 def swapped(x: Array) -> Array:
-    """``x`` with its last two axes exchanged."""
+    """Return ``x`` with its last two axes exchanged."""
     rank = len(x.shape)
     axes = (*range(rank - 2), rank - 1, rank - 2)
     return x.transpose(axes) if type(x) is ndarray else permute(x, axes=axes)
 
 
 def _product(x: ndarray, y: ndarray) -> Any:
-    """``x @ y`` of arrays with axes.
+    """Compute ``x @ y`` of arrays with axes.
 
-    Of matrices and vectors NumPy's ``dot`` computes the same by the same routines. It does not look for what these left
-    in the processor's flags, which says nothing of the result: that takes longer than a small product. Of two arrays of
-    one element it does not add to 0, which makes 0 of -0.
+    For matrices and vectors, ``dot`` gives the same result by the same routines. Unlike ``matmul``, ``dot`` does not
+    check floating-point status flags. This check takes longer than a small product and says nothing about the result.
+    Two arrays of one element go to ``matmul``: it adds their product to 0, which turns -0 into 0; ``dot`` does not.
     """
     dtype = x.dtype
     blas = y.dtype is dtype and (dtype is _DOUBLE or dtype.char in _BLAS)
     if blas and x.ndim <= 2 and y.ndim <= 2 and (x.size > 1 or y.size > 1):
         try:
             return x.dot(y)
-        except ValueError:  # shapes that do not fit: matmul says it in its own words
+        except ValueError:  # shapes do not fit: ``matmul`` raises its own message
             pass
     return np.matmul(x, y)
 
 
 def _product_at_once(x: Any, y: Any) -> Any:
-    """``matmul(x, y)`` where they meet as they are, else None."""
+    """Return ``matmul(x, y)`` if the factors need no broadcasting or promotion, else None."""
     flat = type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and x.ndim in _FLAT and y.ndim in _FLAT
     if flat and (dtype is _DOUBLE or dtype.char in _BLAS) and (x.size > 1 or y.size > 1):
         try:
@@ -70,12 +70,12 @@ def _product_at_once(x: Any, y: Any) -> Any:
 
 
 def times(x: Array, y: Array) -> Array:
-    """``matmul`` as the rules call it."""
+    """Compute ``matmul`` for derivative rules, with a fast path for ndarrays."""
     return _product(x, y) if type(x) is ndarray and type(y) is ndarray else matmul(x, y)
 
 
 def _by_rows(x: Array) -> Array:
-    """``x`` of shape (..., m, n) as a matrix of m rows."""
+    """Return ``x`` of shape (..., m, n) as a matrix of m rows."""
     shape = x.shape
     rank = len(shape)
     if rank > 2:
@@ -84,7 +84,7 @@ def _by_rows(x: Array) -> Array:
 
 
 def _by_columns(x: Array) -> Array:
-    """``x`` of shape (..., n) as a matrix of n columns."""
+    """Return ``x`` of shape (..., n) as a matrix of n columns."""
     return _refilled(x, (prod(x.shape[:-1]), x.shape[-1]))
 
 
@@ -93,23 +93,23 @@ def _refilled(x: Array, to: Shape) -> Array:
 
 
 def _outer(ct: Array, y: Array) -> Array:
-    """``ct[..., None] * y`` of a vector ``y``."""
+    """Compute ``ct[..., None] * y`` for a vector ``y``."""
     column = _refilled(ct, (*ct.shape, 1))
     if not stands_for_array(ct) and backend.library_of(ct) is np:
-        # of batches that is sooner than NumPy's loop from one short row to the next
+        # for batches this is faster than NumPy's loop over short rows
         return matmul(column, reshape(y, to=(1, *y.shape)))
     return multiply(column, y)
 
 
 def _is_captured(ct: Any, other: Any) -> bool:
-    """Whether a product is on a graph that must give the same bits as one of ndarrays of doubles."""
+    """Whether both are on a graph, whose product must give the same bits as one of float64 ndarrays."""
     return stands_for_array(ct) and stands_for_array(other) and ct.dtype is other.dtype is _DOUBLE
 
 
 def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
-    """The cotangent of the left factor; the batch axes that were broadcast are summed where that is cheap."""
+    """Return the cotangent of the left factor; broadcast batch axes are summed here if that is cheap."""
     plain = type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE
-    if plain and ct.ndim == y.ndim == 2:  # the commonest
+    if plain and ct.ndim == y.ndim == 2:  # the most common case
         return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
     here, there = len(shape), y.ndim
     if plain:
@@ -133,9 +133,9 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
 
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR0912 - each pair of ranks is a case
-    """The cotangent of the right factor."""
+    """Return the cotangent of the right factor."""
     plain = type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE
-    if plain and ct.ndim == x.ndim == 2:  # the commonest
+    if plain and ct.ndim == x.ndim == 2:  # the most common case
         if len(ct) == 1 or can_wait(ct, x):
             return ProductCotangent((x, ct))
         return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
@@ -151,7 +151,7 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR09
         if type(x) is ndarray:
             return times(x.T, ct)
         if backend.library_of(x) is not np:
-            # Sums of such products are transposed together, and XLA's products with a long last axis are faster.
+            # Sums of such products are transposed together, and XLA is faster at products with a long last axis.
             return swapped(matmul(swapped(ct), x))
         return times(swapped(x), ct)
     if there == 1:
@@ -192,7 +192,7 @@ def _batch_matmul(
 
 
 def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], ranks: tuple[int, int]) -> Array:
-    """The general case: vectors become matrices, and the batch axis one more that broadcasts."""
+    """Batch the general case: vectors become matrices, and the batch axis becomes one more broadcast axis."""
     most = max(2, *ranks)
     whole = []
     for position, (a, b, rank) in enumerate(zip(args, batched, ranks, strict=True)):
@@ -210,24 +210,24 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
 
 
 def _meets(v: Any, w: Any) -> bool:
-    """Whether two factors are arrays of one dtype, so that no cotangent has another one."""
+    """Whether two factors are arrays of one dtype, so that their cotangents have this dtype too."""
     while type(v) is Tracer and v._trace.differentiates:
         v = v._val
     while type(w) is Tracer and w._trace.differentiates:
         w = w._val
-    # of two bfloat16 NumPy's product is float32
+    # NumPy's product of two bfloat16 arrays is float32
     return type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype and v.dtype.kind != "V"
 
 
 def _fits(v: Any, w: Any) -> bool:
-    """The same of matrices and vectors, or of stacks of matrices of which none is repeated."""
+    """Whether ``_meets`` holds, and the factors are matrices, vectors, or stacks that need no broadcasting."""
     if not _meets(v, w):
         return False
     here, there = v.ndim, w.ndim
     return bool(0 < here <= 2 >= there > 0 or (here > 2 and v.shape[:-2] == w.shape[:-2]))
 
 
-#: ``matmul(x, y)`` as NumPy's, with vectors and broadcasting of the axes before the last two; one may be sparse.
+#: ``matmul(x, y)``: NumPy's, with vectors and broadcasting of all axes but the last two; one may be sparse.
 matmul: Operation = multilinear(
     "matmul",
     transposes=(_matmul_dx, _matmul_dy),
@@ -240,11 +240,11 @@ matmul: Operation = multilinear(
 
 
 class _Plan(NamedTuple):
-    """How NumPy computes an ``einsum`` of two arrays.
+    """Plan for computing an ``einsum`` of two arrays by NumPy.
 
     ``x_axes`` and ``y_axes`` bring the axes into the orders (shared, left, summed) and (shared, summed,
-    right); ``counts`` says how many axes there are of each sort; ``out_axes`` puts (shared, left, right)
-    into the order of the result.
+    right); ``counts`` are the numbers of axes in the groups shared, left, summed and right; ``out_axes`` brings
+    (shared, left, right) into the order of the result.
     """
 
     x_axes: tuple[int, ...]
@@ -283,7 +283,7 @@ def _einsum(xp: Any, x: Any, y: Any, *, subscripts: str) -> Any:
         x, y = [v.astype(np.float32) if v.dtype.kind == "V" else v for v in (x, y)]
     x_axes, y_axes, (shared, left, summed, right), out_axes = _plan(subscripts)
     if summed and (x.size * y.size <= _SMALL or (shared and not left and not right)):
-        # little to do, or a product of vectors at each place: no matrices worth multiplying
+        # few products, or a product of vectors at each entry: matrix products would not be faster
         return np.einsum(subscripts, x, y)
     x, y = x.transpose(x_axes), y.transpose(y_axes)
     common, rows, columns = x.shape[:shared], x.shape[shared : shared + left], y.shape[shared + summed :]
@@ -316,8 +316,8 @@ def _batch_einsum(
     return einsum(*args, subscripts=f"{tx},{ty}->{new}{out}"), True
 
 
-#: ``einsum(x, y, *, subscripts)``, as in "ij,jk->ik": no letter twice in one term, and every letter of a
-#: factor also in the other factor or in the result. Lengths agree, nothing broadcasts.
+#: ``einsum(x, y, *, subscripts)``, as in "ij,jk->ik": no letter occurs twice in one term, and every letter of a
+#: factor is also in the other factor or in the result. Lengths agree; nothing broadcasts.
 einsum: Operation = multilinear(
     "einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum, meets=_meets
 )

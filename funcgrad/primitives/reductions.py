@@ -1,6 +1,6 @@
-"""Reductions: products, extrema, variance, counts, and the exponential means that neural networks live on.
+"""Reductions: products, extrema, variance, counts, and the softmax and logsumexp of neural networks.
 
-``axis`` is a tuple of different non-negative numbers throughout; no axis is kept unless ``keepdims`` says so.
+``axis`` is always a tuple of different non-negative numbers. Axes are dropped unless ``keepdims`` is true.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Axes = tuple[int, ...]
 
 
 def _products_of_others(x: Any, shape: Shape, axis: Axes) -> Any:
-    """For each element the product of all others that are reduced with it; exact, whatever is zero."""
+    """Return, for each element, the product of the others that are reduced with it; exact, whatever is zero."""
     if len(axis) == 1:
         (along,) = axis
         before = cumprod(x, axis=along, exclusive=True)
@@ -68,7 +68,7 @@ def _tie_shares(xp: Any, x: Any, ans: Any, *, axis: Axes) -> Any:
     x, ans = xp.asarray(x), xp.asarray(ans)
     hits = x == ans.reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
     if xp is not np and math.prod(x.shape[i] for i in axis) <= 2 / xp.finfo(x.dtype).eps:
-        # A compiler does best with one dtype, which can hold so many. Without ties to count 0 times inf is NaN.
+        # XLA is fastest with one dtype, which can count so many elements. Nothing equals an extremum of NaN: 0 * inf.
         return hits * (1 / hits.sum(axis, x.real.dtype, keepdims=True))
     if xp is np and len(axis) == x.ndim:
         count = np.count_nonzero(hits)
@@ -77,7 +77,7 @@ def _tie_shares(xp: Any, x: Any, ans: Any, *, axis: Axes) -> Any:
         return hits.astype(x.real.dtype)  # nothing is NaN, so each extremum has one element
     count = hits.sum(axis, keepdims=True)
     if xp is not np or not count.size or not count.item(count.argmin()):
-        count = xp.where(count, count, math.nan)  # where the extremum is NaN nothing equals it: no share is defined
+        count = xp.where(count, count, math.nan)  # nothing equals an extremum that is NaN: the shares are undefined
     share = 1.0 / count
     return hits * share.astype(x.real.dtype)
 
@@ -111,9 +111,9 @@ reduce_min: Operation = _extremum("reduce_min", np.minimum, "min")
 
 
 def _twice_centred(x: Any, shape: Shape, axis: Axes, correction: float) -> Any:
-    """The derivative of the variance: ``2 (x - mean) / (n - correction)``, conjugated.
+    """Return the derivative of the variance: ``2 (x - mean) / (n - correction)``, conjugated.
 
-    The mean's own dependence on ``x`` drops out, because the centred values add up to zero.
+    The dependence of the mean on ``x`` drops out, because the centred values add up to zero.
     """
     n = math.prod(shape[i] for i in axis)
     centred = x - reduce_sum(x, axis=axis, keepdims=True) / max(n, 1)
@@ -126,7 +126,7 @@ def _var_jvp(t: Any, x: Any, shape: Shape, *, axis: Axes, correction: float) -> 
     return real(pushed) if pushed.dtype.kind == "c" else pushed
 
 
-#: ``reduce_var(x, *, axis, correction)``: real also for complex ``x``.
+#: ``reduce_var(x, *, axis, correction)``: the variance, which is real for complex ``x`` too.
 reduce_var: Operation = primitive(
     "reduce_var",
     lambda xp, x, *, axis, correction: xp.var(x, axis, ddof=correction),
@@ -147,13 +147,13 @@ count_nonzero: Operation = nondifferentiable(
 
 
 def _peak(xp: Any, x: Any, axis: Axes) -> Any:
-    """What to subtract before exponentiating: the largest real part, 0 where that is not finite; axes kept."""
+    """Return the largest real part (0 if that is not finite), to subtract before ``exp``; axes are kept."""
     peak = x.real.max(axis, keepdims=True, initial=-math.inf)
     return xp.where(xp.isfinite(peak), peak, xp.zeros((), peak.dtype))
 
 
 def _exponentials(x: Any) -> Any:
-    """``exp(x)`` in the place of ``x``, which was made for this; a number has none."""
+    """Compute ``exp(x)`` in the memory of ``x``, a temporary array; a number has no memory."""
     return np.exp(x, out=x) if x.shape else np.exp(x)
 
 
@@ -161,11 +161,11 @@ def _logsumexp(xp: Any, x: Any, *, axis: Axes) -> Any:
     x = xp.asarray(x)
     if xp is np and x.dtype.kind == "f":
         peak = np.maximum.reduce(x, axis, keepdims=True, initial=-math.inf)
-        if np.isfinite(peak).all():  # the sums are 1 or more
+        if np.isfinite(peak).all():  # all sums are at least 1
             total = np.log(np.add.reduce(_exponentials(x - peak), axis))
             return total + peak.reshape(total.shape)
     peak = _peak(xp, x, axis)
-    with np.errstate(divide="ignore", over="ignore"):  # log(0) is meant; only beside NaN can exp overflow
+    with np.errstate(divide="ignore", over="ignore"):  # log(0) is intended; only next to NaN can exp overflow
         total = xp.log(xp.exp(x - peak).sum(axis))
     return total + peak.reshape(total.shape)
 
@@ -174,7 +174,7 @@ def _shares(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     if xp is np:
         kept = [1 if i in axis else n for i, n in enumerate(np.shape(x))]
         return _exponentials(x - np.where(y == -math.inf, 0, y).reshape(kept))
-    # The exponentials of logsumexp once more, which XLA computes but once: they cost the most.
+    # These are the exponentials of logsumexp, the most expensive part; XLA computes them only once.
     parts = xp.exp(x - _peak(xp, x, axis))
     total = parts.sum(axis, keepdims=True)
     return parts / xp.where(total == 0, 1, total)
@@ -197,8 +197,8 @@ def _of_shares(t: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     return t * (x - mean) - y * reduce_sum(x * t, axis=axis, keepdims=True)
 
 
-#: ``softmax_deviation(x, y, *, axis)``: ``(x - sum(x * y)) * y``. Of a tangent ``x`` and a softmax ``y`` that is the
-#: softmax's tangent, and the cotangent as well: the matrix is symmetric.
+#: ``softmax_deviation(x, y, *, axis)``: ``(x - sum(x * y)) * y``. For a tangent ``x`` and a softmax ``y`` this is the
+#: tangent of the softmax; for a cotangent ``x`` it is the cotangent, because the Jacobian is symmetric.
 softmax_deviation: Operation = primitive(
     "softmax_deviation",
     _softmax_deviation,
@@ -212,11 +212,11 @@ def _softmax_rule(t: Any, ans: Any, *, axis: Axes) -> Any:
     return softmax_deviation(t, ans, axis=axis)
 
 
-#: ``shares(x, y, *, axis)``: the softmax of ``x``, of which ``y`` is the logsumexp; all 0 where every element is
-#: -inf. That ``y`` depends on ``x`` is in the derivative in ``x``.
+#: ``shares(x, y, *, axis)``: the softmax of ``x``, whose logsumexp is ``y``; all 0 where every element is -inf. The
+#: derivative in ``x`` includes the dependence of ``y`` on ``x``.
 shares: Operation = primitive("shares", _shares, vjps=[_softmax_rule, None], jvps=[_softmax_rule, None], batch="axis")
 
-#: ``logsumexp(x, *, axis)``: ``log(sum(exp(x)))`` without overflow; -inf where every element is.
+#: ``logsumexp(x, *, axis)``: ``log(sum(exp(x)))`` without overflow; -inf where every element is -inf.
 logsumexp: Operation = primitive(
     "logsumexp",
     _logsumexp,
@@ -227,7 +227,7 @@ logsumexp: Operation = primitive(
 
 
 def shifted(xp: Any, x: Any, axis: Axes) -> Any:
-    """``x`` less its largest real part; NaN throughout where that is infinite, without a warning."""
+    """Return ``x`` less its largest real part; all NaN where that is infinite, without a warning."""
     x = xp.asarray(x)
     real = x.real if x.dtype.kind == "c" else x
     with np.errstate(invalid="ignore"):
@@ -237,7 +237,7 @@ def shifted(xp: Any, x: Any, axis: Axes) -> Any:
 
 
 def _moderate(x: Any) -> bool:
-    """Whether every element of an ndarray has an exponential so far from the bounds that sums of them are safe too."""
+    """Whether the exponentials of all elements of an ndarray, and their sums, are far from overflow and underflow."""
     if x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
         return False
     return bool(x.item(x.argmin()) > -60 and x.item(x.argmax()) < 60)
@@ -274,7 +274,7 @@ log_softmax: Operation = primitive(
     batch="axis",
 )
 
-#: ``weighted_peak(x, y, *, axis)``: the largest real part of ``x`` where the weight ``y`` is not zero.
+#: ``weighted_peak(x, y, *, axis)``: the largest real part of ``x`` where the weight ``y`` is not 0; 0 if not finite.
 weighted_peak: Operation = nondifferentiable(
     "weighted_peak",
     lambda xp, x, y, *, axis: _peak(xp, xp.where(y == 0, -math.inf, xp.real(x)), axis),
@@ -287,5 +287,5 @@ def _vanishing_overflow(xp: Any, x: Any, y: Any) -> Any:
         return (y == 0) & ~xp.isfinite(xp.exp(x))
 
 
-#: ``vanishing_overflow(x, y)``: where ``y * exp(x)`` should be 0 because ``y`` is, but would be NaN.
+#: ``vanishing_overflow(x, y)``: the mask of ``y * exp(x)`` that should be 0 because ``y`` is 0, but would be NaN.
 vanishing_overflow: Operation = nondifferentiable("vanishing_overflow", _vanishing_overflow)

@@ -1,6 +1,6 @@
-"""Running sums and products, and the linear recurrence that differentiates the latter.
+"""Running sums and products, and the linear recurrence that differentiates running products.
 
-``axis`` is a non-negative number. ``reverse`` runs from the end, ``exclusive`` leaves out the element itself.
+``axis`` is a non-negative number. ``reverse`` starts from the end; ``exclusive`` leaves out the element itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ cumsum: Operation = linear(
 
 
 def _moved(xp: Any, x: Any, axis: int, by: int, fill: Any) -> Any:
-    """``x`` moved by one place along ``axis``, towards the end or the beginning."""
+    """Move ``x`` by one place along ``axis``, towards the end or the beginning."""
     n = x.shape[axis]
     if n == 0:
         return x
@@ -36,7 +36,7 @@ def _moved(xp: Any, x: Any, axis: int, by: int, fill: Any) -> Any:
     return xp.concatenate(parts, axis)
 
 
-#: ``shift(x, *, axis, by)``: ``x[k - by]`` at ``k``, for ``by`` 1 or -1, and 0 at the end that is left free.
+#: ``shift(x, *, axis, by)``: ``x[k - by]`` at ``k``, for ``by`` 1 or -1, and 0 at the free end.
 shift: Operation = linear(
     "shift",
     lambda xp, x, *, axis, by: _moved(xp, x, axis, by, 0),
@@ -46,10 +46,10 @@ shift: Operation = linear(
 
 
 def _scan(xp: Any, x: Any, y: Any) -> Any:
-    """``recurrence`` along the first axis.
+    """Compute ``recurrence`` along the first axis.
 
-    Two steps make one step of the same form, so half as many remain at each level of this recursion: as
-    much work as one after the other, in a few array operations, and no division.
+    Two steps combine to one step of the same form, so each level of this recursion halves their number. The work
+    is the same as that of one step after the other, in a few array operations, and without a division.
     """
     n = x.shape[0]
     if n < 2:
@@ -70,7 +70,7 @@ def _recurrence(xp: Any, x: Any, y: Any, *, axis: int, reverse: bool = False) ->
 
 
 def _back(ct: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """The transpose of ``y -> recurrence(x, y)``: the recurrence that runs the other way."""
+    """Apply the transpose of ``y -> recurrence(x, y)``: the recurrence in the other direction."""
     return recurrence(shift(x, axis=axis, by=_step(not reverse)), ct, axis=axis, reverse=not reverse)
 
 
@@ -105,7 +105,7 @@ def _cumprod(xp: Any, x: Any, *, axis: int, reverse: bool = False, exclusive: bo
 
 
 def _cumprod_vjp(ct: Any, x: Any, *, axis: int, reverse: bool = False, exclusive: bool = False) -> Any:
-    """Running products obey ``ans[k] = x[k] * ans[k - 1]``, whose transpose divides by nothing."""
+    """Return the VJP from ``ans[k] = x[k] * ans[k - 1]``, whose transpose needs no division."""
     if exclusive:
         ct = shift(ct, axis=axis, by=-_step(reverse))
     return _back(ct, x, axis, reverse) * cumprod(x, axis=axis, reverse=reverse, exclusive=True)

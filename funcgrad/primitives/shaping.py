@@ -1,7 +1,7 @@
 """Rearranging, cutting and joining: every element of a result is an element of an argument, or zero.
 
-Axes are non-negative, shapes are full and cuts lie in order here: callers resolve what NumPy accepts.
-Most come in pairs, each the other's transpose: concatenate and split, stack and unstack,
+Axes are non-negative, shapes are complete and cuts are in order here: callers resolve what NumPy accepts.
+Most operations come in pairs, each the other's transpose: concatenate and split, stack and unstack,
 diagonal and from_diagonal.
 """
 
@@ -62,7 +62,7 @@ def _concatenate_transpose(ct: Any, shapes: Any, wanted: tuple[int, ...], *, axi
 
 
 def _stack(xp: Any, *arrays: Any, axis: int) -> Any:
-    """As ``numpy.stack``, but of arrays in half the time, and of numbers in a twentieth."""
+    """Compute ``numpy.stack``; arrays take half the time of NumPy's function, numbers a twentieth."""
     kinds = set(map(type, arrays))
     if kinds == {ndarray} and len({a.shape for a in arrays}) == 1:
         place = (*(slice(None),) * axis, None)
@@ -84,7 +84,7 @@ def _arranged(xp: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     return made
 
 
-#: ``arranged(x, *, axes)``: a copy of ``x`` that has its axes in this order in memory, the slowest first.
+#: ``arranged(x, *, axes)``: a copy of ``x`` with its axes in this order in memory, the slowest first.
 arranged: Operation = linear(
     "arranged",
     _arranged,
@@ -99,7 +99,7 @@ arranged: Operation = linear(
 def _joined(
     call: Operation, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, axis: int
 ) -> tuple[Any, bool]:
-    """Examples whose axes lie in C order give such: NumPy looks at the batch, whose axis may be the last in memory."""
+    """Join batches; examples in C order give a result in C order, even if the batch axis is last in memory."""
     ans = call(*[a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)], axis=axis + 1)
     like = layout(ans)
     if like.flags.c_contiguous or not like.size:
@@ -109,12 +109,12 @@ def _joined(
 
 
 def _slowest_first(x: ndarray) -> bool:
-    """Whether the axes lie in C order in memory, gaps or not."""
+    """Whether the axes are in C order in memory, with or without gaps."""
     strides = [abs(stride) for stride, length in zip(x.strides, x.shape, strict=True) if length != 1]
     return strides == sorted(strides, reverse=True)
 
 
-#: ``concatenate(*arrays, axis)``, of arrays of at least one axis.
+#: ``concatenate(*arrays, axis)``, for arrays with at least one axis.
 concatenate: Operation = jointly_linear(
     "concatenate",
     lambda xp, *arrays, axis: xp.concatenate(arrays, axis),
@@ -124,7 +124,7 @@ concatenate: Operation = jointly_linear(
     batch=lambda size, args, batched, params: _joined(concatenate, args, batched, size, **params),
 )
 
-#: ``stack(*arrays, axis)``, of arrays of one shape, along a new axis.
+#: ``stack(*arrays, axis)``, for arrays of one shape, along a new axis.
 stack: Operation = jointly_linear(
     "stack",
     _stack,
@@ -134,7 +134,7 @@ stack: Operation = jointly_linear(
     batch=lambda size, args, batched, params: _joined(stack, args, batched, size, **params),
 )
 
-#: ``split(x, *, at, axis)``: the pieces that begin at the rising positions ``at``, of which the first is 0.
+#: ``split(x, *, at, axis)``: the pieces that begin at the rising positions ``at``; the first position is 0.
 split: Operation = primitive(
     "split",
     lambda xp, x, *, at, axis: _pieces(x, at, axis),
@@ -144,7 +144,7 @@ split: Operation = primitive(
     multiple=True,
 )
 
-#: ``unstack(x, *, axis)``: the arrays that stand one behind the other along ``axis``.
+#: ``unstack(x, *, axis)``: the tuple of slices of ``x`` along ``axis``, without that axis.
 unstack: Operation = primitive(
     "unstack",
     lambda xp, x, *, axis: _layers(x, axis),
@@ -170,7 +170,7 @@ flip: Operation = linear(
 
 
 def _roll(xp: Any, x: Any, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> Any:
-    """As ``numpy.roll``, but along one axis of a small array in a fifth of the time."""
+    """Compute ``numpy.roll``; along one axis of a small array it takes a fifth of the time of NumPy's function."""
     if type(x) is not ndarray or len(axis) != 1 or not x.shape[axis[0]]:
         return xp.roll(x, shift, axis)
     length, before, made = x.shape[axis[0]], (slice(None),) * axis[0], np.empty_like(x)
@@ -180,7 +180,7 @@ def _roll(xp: Any, x: Any, *, shift: tuple[int, ...], axis: tuple[int, ...]) -> 
     return made
 
 
-#: ``roll(x, *, shift, axis)``, tuples of one length.
+#: ``roll(x, *, shift, axis)``: ``shift`` and ``axis`` are tuples of one length.
 roll: Operation = linear(
     "roll",
     _roll,
@@ -188,7 +188,7 @@ roll: Operation = linear(
     batch="axis",
 )
 
-#: ``tril(x, *, k)`` of the last two axes.
+#: ``tril(x, *, k)`` for the last two axes.
 tril: Operation = linear(
     "tril",
     lambda xp, x, *, k: xp.tril(x, k),
@@ -196,7 +196,7 @@ tril: Operation = linear(
     batch="leading",
 )
 
-#: ``triu(x, *, k)`` of the last two axes.
+#: ``triu(x, *, k)`` for the last two axes.
 triu: Operation = linear(
     "triu",
     lambda xp, x, *, k: xp.triu(x, k),
@@ -217,14 +217,14 @@ def _from_diagonal(xp: Any, x: Any, *, offset: int, rows: int, columns: int) -> 
 
 
 def _diagonal(xp: Any, x: Any, *, offset: int) -> Any:
-    """The diagonal, which can be written to as ``einsum``'s can; NumPy's ``diagonal`` gives one that cannot."""
+    """Return the diagonal as a view that is writable if ``x`` is; NumPy's ``diagonal`` gives a read-only view."""
     found = xp.diagonal(x, offset, -2, -1)
     if xp is np:
         found.flags.writeable = x.flags.writeable
     return found
 
 
-#: ``diagonal(x, *, offset)`` of the last two axes.
+#: ``diagonal(x, *, offset)`` for the last two axes.
 diagonal: Operation = linear(
     "diagonal",
     _diagonal,
@@ -233,7 +233,7 @@ diagonal: Operation = linear(
     view=True,
 )
 
-#: ``from_diagonal(x, *, offset, rows, columns)``: the last axis of ``x`` on a diagonal of matrices of zeros.
+#: ``from_diagonal(x, *, offset, rows, columns)``: matrices of zeros with the last axis of ``x`` on a diagonal.
 from_diagonal: Operation = linear(
     "from_diagonal",
     _from_diagonal,
@@ -241,7 +241,7 @@ from_diagonal: Operation = linear(
     batch="leading",
 )
 
-#: ``cast(x, *, to)``: a change to an integer or boolean dtype, a step function of ``x``.
+#: ``cast(x, *, to)``: ``x`` in an integer or boolean dtype, a step function of ``x``.
 cast: Operation = nondifferentiable(
     "cast",
     lambda xp, x, *, to: xp.asarray(x).astype(native_dtype(xp, to)),

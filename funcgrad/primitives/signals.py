@@ -1,6 +1,6 @@
 """Convolution, linear interpolation, modified Bessel functions, sums and differences of neighbours, and phases.
 
-The first two work along the last axis; axes before it broadcast and hold many examples.
+Convolution and interpolation work along the last axis; leading axes broadcast and hold many examples.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["bessel_i", "cells", "convolve", "interp", "neighbours", "neighbours_
 # ---- convolution -------------------------------------------------------------------------------------------
 
 
-_SHORT = 2000  # products; of fewer it takes longer to call NumPy than to compute them without its help
+_SHORT = 2000  # number of products below which one ``einsum`` is faster than a call of ``np.convolve`` for each example
 
 
 def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
-    """The shorter array slides over a window of the longer one, so that nothing is computed and thrown away."""
+    """Slide the shorter array over a window of the longer one, so that only the needed entries are computed."""
     x, y = xp.asarray(x), xp.asarray(y)
     if x.shape[-1] < y.shape[-1]:
         x, y = y, x
@@ -59,14 +59,14 @@ def _convolve(xp: Any, x: Any, y: Any, *, start: int, length: int) -> Any:
 
 
 def _convolve_transpose(ct: Any, other: Any, shape: Shape, *, start: int, length: int) -> Any:
-    """With the other factor turned round, and the part of the result that has the length of this one."""
+    """Convolve with the other factor reversed, and keep the part that has the length of this factor."""
     axes = shape_of(other)
     turned = flip(other, axis=(len(axes) - 1,))
     return convolve(ct, turned, start=axes[-1] - 1 - start, length=shape[-1])
 
 
 #: ``convolve(x, y, *, start, length)``: ``sum(x[i] * y[k - i])`` over i, for ``length`` values of k from
-#: ``start`` on; it is 0 where the two do not meet.
+#: ``start`` on; 0 where the arrays do not overlap.
 convolve: Operation = multilinear(
     "convolve",
     _convolve,
@@ -100,7 +100,7 @@ def _aligned(x: Any, rank: int) -> Any:
 
 
 def _take(x: Any, at: Any) -> Any:
-    """``x[..., at]``, each example at its own positions."""
+    """Return ``x[..., at]``, where each example has its own positions."""
     if len(shape_of(x)) == 1:
         return getitem(x, at)
     rank = max(len(shape_of(x)), len(shape_of(at)))
@@ -108,7 +108,7 @@ def _take(x: Any, at: Any) -> Any:
 
 
 def _scatter(ct: Any, at: Any, n: int) -> Any:
-    """The transpose of ``_take`` of ``n`` elements."""
+    """Apply the transpose of ``_take`` from ``n`` elements."""
     shape = shape_of(ct)
     return add_along_axis(ct, _aligned(at, len(shape)), axis=len(shape) - 1, shape=(*shape[:-1], n))
 
@@ -134,20 +134,20 @@ def _cells(xp: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
     return low, high, before | behind, behind
 
 
-#: ``cells(x, y)``: for each ``x`` the positions of the knots on both sides (at a knot of that and the next, except
-#: for the last), whether the line is level there, and if so whether its value is that of the upper knot.
+#: ``cells(x, y)``: for each ``x`` the positions of the knots on both sides (at a knot, of this knot and the next,
+#: except at the last), whether the line is level there, and if so whether it has the value of the upper knot.
 cells: Operation = nondifferentiable("cells", _cells, multiple=True)
 
 
 def _slope(x: Any, y: Any, z: Any) -> Any:
-    """The derivative of ``interp`` in ``x``."""
+    """Return the derivative of ``interp`` in ``x``."""
     low, high, level, _ = cells(x, y)
     width = _take(y, high) - _take(y, low)
     return where(level, 0, (_take(z, high) - _take(z, low)) / where(level, 1, width))
 
 
 def _spread(ct: Any, x: Any, y: Any) -> Any:
-    """The cotangent of the values at the knots: each ``ct`` goes to the two knots beside ``x``, by its weights."""
+    """Return the cotangent of the values at the knots: ``ct`` times the weights of the two knots next to ``x``."""
     low, high, level, upper = cells(x, y)
     start = _take(y, low)
     share = ct * where(level, upper, (x - start) / where(level, 1, _take(y, high) - start))
@@ -159,9 +159,9 @@ def _last(x: Any) -> int:
     return len(shape_of(x)) - 1
 
 
-#: ``interp(x, y, z)``: the line through the values ``z`` at the rising knots ``y``, read at ``x``; it goes on
-#: level on both sides. With the weights w of the two knots beside x it is ``sum(w * z)``, and since moving
-#: all knots and x together changes nothing, moving the knots by t changes it by ``-slope * sum(w * t)``.
+#: ``interp(x, y, z)``: the piecewise linear function with values ``z`` at the rising knots ``y``, at ``x``; it is
+#: constant outside the knots. With the weights w of the two knots next to x it is ``sum(w * z)``. A shift of all
+#: knots and x together changes nothing, so moving the knots by t changes the result by ``-slope * sum(w * t)``.
 interp: Operation = primitive(
     "interp",
     _interp,
@@ -183,10 +183,10 @@ interp: Operation = primitive(
 
 @lru_cache
 def _expansions(order: int) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
-    """From where on the asymptotic series serves, and the quotients of the terms of both series.
+    """Return the least x for the asymptotic series, and the quotients of the terms of both series.
 
     The power series ``sum((x / 2)**(2 * k + n) / (k! * (k + n)!))`` has positive terms only; the asymptotic
-    one is Digital Library of Mathematical Functions 10.40.1. At the limit both have double precision.
+    series is Digital Library of Mathematical Functions 10.40.1. At the limit both have double precision.
     """
     limit = 20.0 + order * order
     near: list[float] = []
@@ -206,7 +206,7 @@ def _expansions(order: int) -> tuple[float, tuple[float, ...], tuple[float, ...]
 
 
 def _bessel_i(xp: Any, x: Any, *, order: int) -> Any:
-    """Both series are differentiable as they stand, so that this is right inside of JAX's own derivatives too."""
+    """Evaluate one of the two series. Both are differentiable as written, so JAX's derivatives are right too."""
     if order == 0 and xp is np:
         return np.i0(x)[()]
     x = xp.asarray(x)
@@ -227,7 +227,7 @@ def _bessel_i(xp: Any, x: Any, *, order: int) -> Any:
 
 
 def _nested(x: Any, quotients: tuple[float, ...]) -> Any:
-    """``1 + q1 * x * (1 + q2 * x * (1 + ...))``."""
+    """Compute ``1 + q1 * x * (1 + q2 * x * (1 + ...))``."""
     total: Any = 1
     for quotient in reversed(quotients):
         total = total * x * quotient + 1
@@ -235,13 +235,13 @@ def _nested(x: Any, quotients: tuple[float, ...]) -> Any:
 
 
 def _bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
-    """``(I[n - 1] + I[n + 1]) / 2``, and I[-1] is I[1]: no division, so it is exact at 0 to any order."""
+    """Compute ``(I[n - 1] + I[n + 1]) / 2``, where I[-1] is I[1]: without a division, so 0 is exact to any order."""
     if order == 0:
         return t * bessel_i(x, order=1)
     return t * ((bessel_i(x, order=order - 1) + bessel_i(x, order=order + 1)) * 0.5)
 
 
-#: ``bessel_i(x, *, order)``: the modified Bessel function of the first kind of a whole, non-negative order.
+#: ``bessel_i(x, *, order)``: the modified Bessel function of the first kind, of a non-negative integer order.
 bessel_i: Operation = primitive(
     "bessel_i", _bessel_i, vjps=[_bessel_i_rule], jvps=[_bessel_i_rule], batch="elementwise"
 )
@@ -271,7 +271,7 @@ def _neighbours_transpose(xp: Any, x: Any, *, axis: int, sign: int, n: int) -> A
     return ans
 
 
-#: ``neighbours(x, *, axis, sign)``: ``x[k + 1] + sign * x[k]`` at k, for a sign of 1 or -1.
+#: ``neighbours(x, *, axis, sign)``: ``x[k + 1] + sign * x[k]`` at k, where ``sign`` is 1 or -1.
 neighbours: Operation = linear(
     "neighbours",
     _neighbours,
@@ -279,7 +279,7 @@ neighbours: Operation = linear(
     batch="axis",
 )
 
-#: ``neighbours_transpose(x, *, axis, sign, n)``: ``x[k - 1] + sign * x[k]`` at each of n k, without what is not there.
+#: ``neighbours_transpose(x, *, axis, sign, n)``: ``x[k - 1] + sign * x[k]`` for ``n`` values of k; 0 outside of ``x``.
 neighbours_transpose: Operation = linear(
     "neighbours_transpose",
     _neighbours_transpose,
@@ -300,6 +300,6 @@ def _phase_turns(xp: Any, x: Any, y: Any, z: Any) -> Any:
     return change // y if whole else xp.rint(change / y)
 
 
-#: ``phase_turns(x, y, z)``: how many periods ``y`` to add to the step ``x`` for the shortest one; none where
-#: it is shorter than ``z``.
+#: ``phase_turns(x, y, z)``: the number of periods ``y`` to add to the step ``x`` to make it shortest; 0 if the step
+#: is shorter than ``z``.
 phase_turns: Operation = nondifferentiable("phase_turns", _phase_turns)

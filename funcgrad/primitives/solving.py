@@ -1,6 +1,6 @@
 """Inverses, systems of linear equations, and Cholesky factors of matrices in the last two axes.
 
-The axes before the last two are batches; in systems of equations they broadcast. Right-hand sides are
+Leading axes are batches; in systems of equations they broadcast. Right-hand sides are
 matrices here: callers give vectors a second axis. The rules are those of M. Giles, "Collected matrix
 derivative results for forward and reverse mode algorithmic differentiation" (2008).
 """
@@ -29,7 +29,7 @@ ndarray = np.ndarray
 
 
 def adjoint(x: Array) -> Array:
-    """``x`` with its last two axes exchanged, and conjugated."""
+    """Return ``x`` with its last two axes exchanged, and conjugated."""
     return conj(swapped(x)) if backend.dtype_of(x).kind == "c" else swapped(x)
 
 
@@ -52,16 +52,16 @@ def _system(
     part: Callable[..., Any],
     matrix: Callable[..., Any],
 ) -> Operation:
-    """The solution Z of ``M Z = y``, where M is made of the elements of ``x``.
+    """Make the operation that solves ``M Z = y`` for Z, where M is made of the elements of ``x``.
 
-    One system gives the cotangents of both arguments, and one more the tangent that both make.
+    One more system gives the cotangents of both arguments, or the tangent from both.
 
     Args:
-        name: what it is called.
+        name: the name of the operation.
         impl: ``impl(xp, x, y, **params)``.
         back: ``back(x, ct, **params)`` solves the transposed system.
-        part: ``part(t, **params)`` is the tangent of M that a tangent of ``x`` makes.
-        matrix: ``matrix(ct, **params)``, its transpose: what a cotangent of M makes of ``x``.
+        part: ``part(t, **params)`` returns the tangent of M from a tangent of ``x``.
+        matrix: ``matrix(ct, **params)``, the transpose of ``part``: the cotangent of ``x`` from a cotangent of M.
     """
 
     def pull_each(ct: Any, traced: Any, x: Any, ans: Any, likes: Any, params: Any) -> list[Any]:
@@ -94,7 +94,7 @@ def _system(
 
 
 def _system_batch(call: Operation) -> Callable[..., Any]:
-    """How a batch axis passes: matrices broadcast, but one matrix takes all right-hand sides at once."""
+    """Return the batching rule: matrices broadcast, but a single matrix takes all right-hand sides at once."""
     aligned = batch_rule("elementwise", call)
 
     def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
@@ -110,7 +110,7 @@ def _system_batch(call: Operation) -> Callable[..., Any]:
 
 
 def _solve(xp: Any, x: Any, y: Any) -> Any:
-    if xp is not np and y.ndim < x.ndim:  # which an older JAX takes for vectors
+    if xp is not np and y.ndim < x.ndim:  # an older JAX takes ``y`` for vectors
         y = y.reshape((*(1,) * (x.ndim - y.ndim), *y.shape))
     return xp.linalg.solve(x, y)
 
@@ -138,12 +138,12 @@ def _solve_triangular(xp: Any, x: Any, y: Any, *, lower: bool, transposed: bool,
         x = x.swapaxes(-1, -2)
     if lower is transposed:
         return np.linalg.solve(x, y)
-    # The general solver exchanges no rows of an upper triangle, so it does plain substitution there.
+    # The general solver exchanges no rows of an upper triangle, so it does plain substitution.
     return np.linalg.solve(x[..., ::-1, ::-1], y[..., ::-1, :])[..., ::-1, :]
 
 
 def _triangle(x: Array, *, lower: bool, transposed: bool, unit_diagonal: bool) -> Array:
-    """The elements of ``x`` that count."""
+    """Return the triangle of ``x`` that the operation reads."""
     return tril(x, k=-unit_diagonal) if lower else triu(x, k=+unit_diagonal)
 
 
@@ -156,9 +156,9 @@ def _to_triangle(ct: Array, **options: bool) -> Array:
     return _triangle(swapped(ct) if options["transposed"] else ct, **options)
 
 
-#: ``solve_triangular(x, y, *, lower, transposed, unit_diagonal)``: the solution Z of ``M Z = y``, where M is
-#: the lower or upper triangle of ``x``, transposed (not conjugated) on demand. Nothing else of ``x`` is
-#: read; with ``unit_diagonal`` the diagonal counts as ones.
+#: ``solve_triangular(x, y, *, lower, transposed, unit_diagonal)``: the solution Z of ``M Z = y``, where M is the
+#: lower or upper triangle of ``x``, transposed (not conjugated) if ``transposed``. Other elements of ``x`` are
+#: not read; with ``unit_diagonal`` the diagonal counts as ones.
 solve_triangular: Operation = _system(
     "solve_triangular",
     _solve_triangular,
@@ -174,7 +174,7 @@ solve_triangular: Operation = _system(
 def _cholesky(xp: Any, x: Any, *, upper: bool) -> Any:
     if xp is np:
         return np.linalg.cholesky(x, upper=upper)
-    # The value is of one triangle, as NumPy has it, and JAX's own derivative of both, as is the one below.
+    # The value depends on one triangle, as in NumPy; JAX's derivative depends on both, as do the rules below.
     symmetric = (x + x.swapaxes(-1, -2).conj()) / 2
     triangle = xp.triu(x) if upper else xp.tril(x)
     other = xp.triu(x, 1) if upper else xp.tril(x, -1)
@@ -183,7 +183,7 @@ def _cholesky(xp: Any, x: Any, *, upper: bool) -> Any:
 
 
 def _with_half_diagonal(x: Array) -> Array:
-    """The lower triangle of ``x``, its diagonal halved."""
+    """Return the lower triangle of ``x`` with its diagonal halved."""
     n = x.shape[-1]
     share = np.tri(n, k=-1) + np.eye(n) / 2
     return x * share.astype(np.empty(0, x.dtype).real.dtype)
@@ -210,6 +210,6 @@ def _cholesky_vjp(ct: Array, ans: Array, *, upper: bool) -> Array:
     return _hermitian_part(adjoint(_by_factor(factor, adjoint(half), transposed=True)))
 
 
-#: ``cholesky(x, *, upper)``: the triangular L with ``x = L adjoint(L)``, or adjoint(L). One triangle of ``x`` is
-#: read; the derivative takes ``x`` for a Hermitian matrix, so tangents and cotangents are made Hermitian.
+#: ``cholesky(x, *, upper)``: the triangular L with ``x = L adjoint(L)``, or adjoint(L). Reads one triangle of ``x``;
+#: the derivative treats ``x`` as Hermitian, so tangents and cotangents are made Hermitian.
 cholesky: Operation = primitive("cholesky", _cholesky, vjps=[_cholesky_vjp], jvps=[_cholesky_jvp], batch="leading")

@@ -1,8 +1,8 @@
-"""Sorting, and the positions that sorting, extrema and quantiles are read from.
+"""Sorting, and the positions of extrema, quantiles and sorted elements.
 
-``axis`` is a non-negative number. Positions are integers, no derivative passes to them; the derivative
-passes to the elements that stand there. Sorting is stable: equal elements keep their order, so which of
-them a gradient goes to is settled by position. NaN sorts behind everything.
+``axis`` is a non-negative number. Positions are integers, so no derivative passes to them; it passes to the
+elements at these positions. Sorting is stable: equal elements keep their order, so their position decides
+which of them receives a gradient. NaN is sorted to the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _position_of(name: str) -> Any:
-    """The position of the first extremum; JAX, which has extrema of complex numbers, has no positions of them."""
+    """Return code for the position of the first extremum; JAX lacks the positions of complex extrema."""
 
     def impl(xp: Any, x: Any, *, axis: int) -> Any:
         if xp is np or backend.dtype_of(x).kind != "c":
@@ -67,7 +67,7 @@ def _partition(name: str) -> Any:
     def impl(xp: Any, x: Any, *, kth: int | tuple[int, ...], axis: int) -> Any:
         if xp is np or (isinstance(kth, int) and backend.dtype_of(x).kind != "c"):
             return getattr(xp, name)(x, kth, axis)
-        return getattr(xp, name.replace("partition", "sort"))(x, axis)  # sorted is parted everywhere
+        return getattr(xp, name.replace("partition", "sort"))(x, axis)  # a sorted array is partitioned everywhere
 
     return impl
 
@@ -76,12 +76,12 @@ argpartition: Operation = nondifferentiable("argpartition", _partition("argparti
 
 
 def _origin(x: Any, ans: Any, axis: int) -> Any:
-    """Where the elements of ``ans``, ``x`` in another order, come from; equal ones in the order of position."""
+    """Return the positions in ``x`` of the elements of ``ans``, its partition; equal elements keep their order."""
     rank = argsort(argsort(ans, axis=axis), axis=axis)
     return take_along_axis(argsort(x, axis=axis), rank, axis=axis)
 
 
-#: ``partition(x, *, kth, axis)``; ``kth`` is a number or a tuple of them.
+#: ``partition(x, *, kth, axis)``: ``kth`` is a number or a tuple of numbers.
 partition: Operation = primitive(
     "partition",
     _partition("partition"),
@@ -96,15 +96,15 @@ partition: Operation = primitive(
 
 
 def _searchsorted(xp: Any, x: Any, y: Any, *, side: str) -> Any:
-    """``numpy.searchsorted`` for many sorted arrays: ``x[..., n]``, and ``y`` with the same leading axes."""
+    """Apply ``numpy.searchsorted`` to many sorted arrays: ``x[..., n]``, and ``y`` with the same leading axes."""
     x, y = xp.asarray(x), xp.asarray(y)
     if x.ndim == 1:
         return xp.searchsorted(x, y, side=side)
     *outer, n = x.shape
-    wanted = y.reshape(*outer, prod(y.shape[len(outer) :]))  # -1 has no meaning where there are no examples
+    wanted = y.reshape(*outer, prod(y.shape[len(outer) :]))  # -1 is ambiguous if there are no examples
     low = xp.zeros(wanted.shape, int)
     high = low + n
-    for _ in range(n.bit_length()):  # by halving, all at once
+    for _ in range(n.bit_length()):  # binary search for all at once
         middle = (low + high) // 2
         here = xp.take_along_axis(x, xp.minimum(middle, n - 1), -1)
         first, second = (here, wanted) if side == "left" else (wanted, here)
@@ -125,10 +125,10 @@ def _searchsorted_batch(
     return searchsorted(x, y, **params), True
 
 
-#: ``searchsorted(x, y, *, side)``; leading axes of ``x``, which ``y`` then has too, are many arrays at once.
+#: ``searchsorted(x, y, *, side)``: leading axes of ``x``, which ``y`` then has too, hold many arrays.
 searchsorted: Operation = nondifferentiable("searchsorted", _searchsorted, batch=_searchsorted_batch)
 
-#: The families of quantiles that interpolate, by their plotting position parameters alpha and beta.
+#: Quantile methods that interpolate, with their plotting position parameters alpha and beta.
 _CONTINUOUS = {
     "interpolated_inverted_cdf": (0, 1),
     "hazen": (0.5, 0.5),
@@ -139,7 +139,7 @@ _CONTINUOUS = {
 
 
 def virtual_place(q: Any, n: Any, method: str) -> Any:
-    """Where among ``n`` sorted numbers the quantile ``q`` lies, as a real number counted from 0."""
+    """Return the position of the quantile ``q`` among ``n`` sorted numbers, as a real number counted from 0."""
     if method in ("inverted_cdf", "averaged_inverted_cdf"):
         return q * n - 1
     if method == "closest_observation":
@@ -169,6 +169,6 @@ def _quantile_places(xp: Any, q: Any, n: Any, *, method: str) -> tuple[Any, Any,
     return low, high, weight
 
 
-#: ``quantile_places(q, n, *, method)``: the positions of the lower and the upper neighbour of the quantile
-#: among ``n`` sorted numbers, and the weight of the upper one for methods that do not interpolate.
+#: ``quantile_places(q, n, *, method)``: the positions of the lower and the upper neighbour of the quantile among ``n``
+#: sorted numbers, and, for methods that do not interpolate, the weight of the upper neighbour.
 quantile_places: Operation = nondifferentiable("quantile_places", _quantile_places, multiple=True)

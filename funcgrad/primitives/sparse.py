@@ -1,6 +1,6 @@
-"""Products and systems of sparse matrices: their values are an array like others, where they stand is static.
+"""Products and systems of sparse matrices. Their values are an ordinary array; the positions are static.
 
-Vectors stand along the last axis; axes before it broadcast and hold many examples.
+Vectors are along the last axis; leading axes broadcast and hold many examples.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = [
 
 
 class Structure:
-    """Where the values of a sparse matrix stand, in compressed rows. Compared and hashed by identity.
+    """Positions of the values of a sparse matrix, in compressed rows. Compared and hashed by identity.
 
     Attributes:
         indices: the column of each value.
-        indptr: where in them each row begins, and the end.
+        indptr: the position in ``indices`` where each row begins, and the end.
         shape: rows and columns.
         rows: the row of each value.
-        order: where each value stood before they were put in this order; None where they are as they were.
+        order: the original position of each value, before they were put in this order; None if the order is unchanged.
     """
 
     __slots__ = ("_factors", "indices", "indptr", "order", "rows", "shape")
@@ -53,23 +53,23 @@ class Structure:
         return f"<{self.shape[0]} x {self.shape[1]}, {len(self.indices)} values>"
 
     def matrix(self, data: Any, call: str = "sparse") -> Any:
-        """SciPy's matrix with the values ``data``."""
+        """Return SciPy's matrix with the values ``data``."""
         return import_scipy(call, "scipy.sparse").csr_array((data, self.indices, self.indptr), shape=self.shape)
 
     def places(self, transposed: bool) -> tuple[Any, Any]:
-        """Rows and columns of the values, of the matrix or of its transpose."""
+        """Return rows and columns of the values, of the matrix or of its transpose."""
         return (self.indices, self.rows) if transposed else (self.rows, self.indices)
 
     def factors(self, data: Any) -> Any:
-        """SuperLU's factors of the transpose: those of the last values are kept, both modes solve with them again."""
+        """Return SuperLU's factors of the transpose; the last factors are cached, because both modes use them again."""
         data, known = np.ascontiguousarray(data), self._factors
         if known is not None and known[0].dtype == data.dtype and np.array_equal(known[0], data):
             return known[1]
         linalg = import_scipy("sparse.linalg.spsolve", "scipy.sparse.linalg")
         matrix = self.matrix(data, "sparse.linalg.spsolve")
         if not matrix.has_canonical_format:
-            matrix = matrix.copy()  # SciPy adds values at the same place up where they stand
-        try:  # the transpose of compressed rows is in compressed columns, as SuperLU takes it
+            matrix = matrix.copy()  # SciPy adds up values at the same position in place
+        try:  # the transpose of compressed rows has compressed columns, which SuperLU needs
             made = linalg.splu(matrix.T)
         except RuntimeError as error:
             raise np.linalg.LinAlgError("Singular matrix") from error
@@ -78,10 +78,10 @@ class Structure:
 
 
 def compressed(matrix: Any) -> tuple[Any, Structure]:
-    """The values of a sparse matrix of SciPy in compressed rows, and where they stand."""
+    """Return the values of a SciPy sparse matrix in compressed rows, and their positions."""
     made = matrix.tocsr()
     if not made.has_canonical_format:
-        made = made.copy()  # the matrix itself stays as it is
+        made = made.copy()  # SciPy's matrix is not changed
         made.sum_duplicates()
     return made.data, Structure(made.indices, made.indptr, made.shape)
 
@@ -104,7 +104,7 @@ def _matvec(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) 
 
 
 def _values_ct(ct: Any, y: Any, structure: Structure, transposed: bool) -> Any:
-    """The cotangent of the values: the product of column and row at each place."""
+    """Return the cotangent of the values: the product of the entries of row and column at each position."""
     to, source = structure.places(transposed)
     return getitem(ct, (..., to)) * getitem(y, (..., source))
 
@@ -122,7 +122,7 @@ sparse_matvec: Operation = multilinear(
 
 
 def _parts_of(matrix: Any) -> tuple[Any, Structure, bool] | None:
-    """The values of a sparse matrix, where they stand, and whether it is the transpose of that; None of others."""
+    """Return the values, the structure and whether it is transposed, of a sparse matrix; None of other objects."""
     if isinstance(matrix, (Tracer, np.ndarray)):
         return None
     if type(getattr(matrix, "structure", None)) is Structure:
@@ -133,7 +133,7 @@ def _parts_of(matrix: Any) -> tuple[Any, Structure, bool] | None:
 
 
 def sparse_product(x: Any, y: Any) -> Any:
-    """``x @ y`` as NumPy's, of a sparse matrix and an array on either side; None where neither is sparse.
+    """Compute NumPy's ``x @ y`` where one operand is a sparse matrix; return None if neither is sparse.
 
     Raises:
         ShapeError: shapes that do not fit.
@@ -161,15 +161,15 @@ def sparse_product(x: Any, y: Any) -> Any:
 
 
 def is_matrix(x: Any) -> bool:
-    """Whether it is a sparse matrix of SciPy's older classes, whose ``*`` is the product of matrices."""
+    """Whether ``x`` is a matrix of SciPy's older sparse classes, whose ``*`` is the matrix product."""
     return not isinstance(x, (Tracer, np.ndarray)) and any(base.__name__ == "spmatrix" for base in type(x).__mro__)
 
 
 def product_of_matrices(x: Any, y: Any) -> Any:
-    """``x * y`` of such a matrix and an array, which is ``x @ y``; of a matrix of ours and a number; None of others.
+    """Compute ``x * y``: ``x @ y`` for older classes, scaling for funcgrad's matrices; None for other operands.
 
     Raises:
-        ShapeError: shapes that do not fit.
+        ShapeError: shapes do not fit.
     """
     if isinstance(x, Tracer) and hasattr(type(y), "with_data"):
         return y.__rmul__(x)

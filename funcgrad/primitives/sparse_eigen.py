@@ -1,17 +1,17 @@
-"""Some eigenvalues and eigenvectors of sparse matrices, which SciPy iterates for; the derivatives are implicit.
+"""Some eigenvalues and eigenvectors of sparse matrices, from SciPy's iterations, with implicit derivatives.
 
 With ``A v = w M v`` and ``R = dA v - w dM v`` the tangents solve the bordered system
 
     [ A - w M    -M V ] [ x ]   [ -R ]
     [ -(M V)^H      0 ] [ . ] = [  0 ],
 
-whose solution ``x`` is what the vector gets from all vectors but the columns of ``V``. For a Hermitian matrix ``V``
-has all vectors that were asked for, and ``dV`` gets from these ``V (F * adjoint(V) R)``, as in
-``primitives.decompositions``; else ``V`` is the one vector, and ``dw`` stands in the place of the dot. See
+whose solution ``x`` is the part of the vector's tangent outside the columns of ``V``. For a Hermitian matrix, ``V``
+holds all requested vectors, and ``dV`` also has the term ``V (F * adjoint(V) R)`` from these, as in
+``primitives.decompositions``. For other matrices, ``V`` is the one vector, and the dot in the solution is ``dw``. See
 R. B. Nelson, "Simplified calculation of eigenvector derivatives" (1976).
 
-Eigenvalues that coincide among those asked for are treated as ``primitives.decompositions`` says. Where one of them
-coincides with one that was not asked for, the system is singular: the derivatives of its vector are NaN.
+Coinciding eigenvalues among the requested ones follow the rules of ``primitives.decompositions``. If a requested
+eigenvalue coincides with another one, the system is singular: the derivatives of its vector are NaN.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ __all__ = ["Search", "sparse_eig", "sparse_eigen_sum", "sparse_eigh"]
 
 
 class Search:
-    """What is searched for, and how. Compared and hashed by identity.
+    """Arguments of an eigenvalue search. Compared and hashed by identity.
 
     Attributes:
-        a: where the values of the matrix stand.
-        m: where those of ``M`` stand; those of an identity where there is none.
-        options: those of SciPy's routine.
+        a: the structure of the matrix.
+        m: the structure of ``M``; that of an identity if there is no ``M``.
+        options: the options of SciPy's routine.
         is_plain: whether there is no ``M``.
     """
 
@@ -68,7 +68,7 @@ class Search:
         self.m = Structure(np.arange(n), np.arange(n + 1), (n, n)) if m is None else m
 
     def run(self, name: str, x: Any, m: Any) -> tuple[Any, Any]:
-        """What SciPy's routine finds."""
+        """Return the eigenvalues and eigenvectors that SciPy's routine ``name`` finds."""
         linalg = import_scipy(f"sparse.linalg.{name}", "scipy.sparse.linalg")
         matrix, weights = self.a.matrix(x).tocsc(), None if self.is_plain else self.m.matrix(m).tocsc()
         found: tuple[Any, Any] = getattr(linalg, name)(matrix, M=weights, **self.options)
@@ -76,7 +76,7 @@ class Search:
 
 
 class _Bordered(Structure):
-    """A structure whose singular systems have no solution, but NaN in its place."""
+    """Structure of a bordered matrix; the solution of a singular system is NaN."""
 
     def factors(self, data: Any) -> Any:
         try:
@@ -86,13 +86,13 @@ class _Bordered(Structure):
 
 
 class _Factors:
-    """Factors of a bordered matrix, whose largest element is ``scale``."""
+    """Factors of a bordered matrix whose largest element is ``scale``."""
 
     def __init__(self, made: Any, scale: float) -> None:
         self.made, self.scale = made, scale
 
     def solve(self, b: Any, trans: str) -> Any:
-        """The solution; NaN where it is so large that the matrix is singular within rounding."""
+        """Return the solution, or NaN if it is so large that the matrix is singular within rounding."""
         if self.made is None:
             return np.full(b.shape, math.nan, b.dtype)
         x = self.made.solve(b, trans)
@@ -103,7 +103,7 @@ class _Factors:
 
 @lru_cache(maxsize=32)
 def _bordered(a: Structure, m: Structure, k: int) -> Structure:
-    """Where the values of the bordered matrix stand: those of A, of M, and of the border to the right and below."""
+    """Return the structure of the bordered matrix: the values of A, of M, and of the border to the right and below."""
     n = a.shape[0]
     along, across = np.tile(np.arange(n), k), n + np.repeat(np.arange(k), n)
     rows = np.concatenate([a.rows, m.rows, along, across])
@@ -114,12 +114,12 @@ def _bordered(a: Structure, m: Structure, k: int) -> Structure:
 
 
 def _apply(x: Array, vectors: Array, structure: Structure, back: bool = False) -> Array:
-    """The product of the matrix, or its transpose, with vectors in rows."""
+    """Multiply the matrix, or its transpose, by vectors in rows."""
     return sparse_matvec(x[..., None, :], vectors, structure=structure, transposed=back)
 
 
 def _hermitian(x: Array, rows: Array, structure: Structure) -> Array:
-    """The product of the Hermitian part of the matrix with vectors in rows."""
+    """Multiply the Hermitian part of the matrix by vectors in rows."""
     back = conjugated(_apply(x, conjugated(rows), structure, back=True))
     return (_apply(x, rows, structure) + back) * 0.5
 
@@ -127,14 +127,14 @@ def _hermitian(x: Array, rows: Array, structure: Structure) -> Array:
 def _solved(
     search: Search, x: Array, m: Array, w: Array, border: Array, right: Array, transposed: bool = False
 ) -> Array:
-    """The solutions of the bordered systems, of each eigenvalue one.
+    """Return the solutions of the bordered systems, one for each eigenvalue.
 
     Args:
-        search: where values stand.
+        search: the structures of A and M.
         x: the values of A.
         m: the values of M.
         w: the eigenvalues.
-        border: for each of them the vectors of the border in rows, of shape (..., k, size, n).
+        border: for each eigenvalue the vectors of the border in rows, of shape (..., k, size, n).
         right: the right-hand sides, of shape (..., k, n), or (..., k, n + size).
         transposed: whether the systems are transposed.
     """
@@ -178,7 +178,7 @@ def _weighted(search: Search, m: Array, rows: Array) -> Array:
 
 
 def _outside(search: Search, x: Array, m: Array, w: Array, rows: Array, right: Array) -> Array:
-    """What the systems with all vectors in the border give for right-hand sides in rows."""
+    """Solve the systems with all vectors in the border, for right-hand sides in rows."""
     k, n = rows.shape[-2:]
     border = broadcast_to(_weighted(search, m, rows)[..., None, :, :], to=(*rows.shape[:-2], k, k, n))
     return _solved(search, x, m, w, border, right)[..., :n]
@@ -192,7 +192,7 @@ def _pairs(w: Array) -> tuple[Array, Array]:
 def _push(
     moved: Array, scale: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: Search
 ) -> list[Array]:
-    """The tangents, given R in rows, how large it can be, and, of a change of M, what it makes of the vectors."""
+    """Return the tangents from R in rows, the scale of R, and, if M changes, the diagonal of ``adjoint(V) dM V``."""
     w, v = ans
     rows = swapped(v)
     inner = matmul(adjoint(v), swapped(moved))
@@ -220,7 +220,7 @@ def _of_weights(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> li
 
 
 def _pull(ct: Any, x: Array, y: Array, ans: Any, search: Search) -> tuple[Array, Array | None] | None:
-    """For each vector what R is multiplied with, in rows, and the conjugated cotangents of the vectors."""
+    """Return the factors of R for each vector, in rows, and the conjugated cotangents of the vectors."""
     w, v = ans
     of_w, of_v = ct
     if of_v is None:
@@ -236,7 +236,7 @@ def _pull(ct: Any, x: Array, y: Array, ans: Any, search: Search) -> tuple[Array,
 
 
 def _at_places(left: Array, right: Array, structure: Structure) -> Array:
-    """The sums over vectors in rows of the Hermitian products of two, where values stand, conjugated."""
+    """Return sums over rows of the conjugated Hermitian products of ``left`` and ``right``, at the stored positions."""
     r, c = structure.rows, structure.indices
     there = conjugated(getitem(left, (..., r))) * getitem(right, (..., c))
     back = getitem(right, (..., r))
@@ -271,8 +271,8 @@ def _eigh(xp: Any, x: Any, y: Any, *, search: Search) -> tuple[Any, Any]:
     return _each("eigsh", xp, x, y, search)
 
 
-#: ``sparse_eigh(x, y, *, search)``: eigenvalues and eigenvectors of the Hermitian matrix with the values ``x``, for
-#: ``M`` with the values ``y``.
+#: ``sparse_eigh(x, y, *, search)``: eigenvalues and eigenvectors of the Hermitian matrix with the values ``x``, where
+#: ``M`` has the values ``y``.
 sparse_eigh: Operation = primitive(
     "sparse_eigh",
     _eigh,
@@ -294,7 +294,7 @@ def _ones(x: Any, search: Search) -> Any:
 
 
 def _eigen_sum_change(t: Array, x: Array, y: Array, *, search: Search) -> Array:
-    """The tangent of the sum. Eigenvalues that coincide and have equal weights take nothing from each other."""
+    """Return the tangent of the sum. Pairs of coinciding eigenvalues with equal weights contribute nothing."""
     ones = _ones(x, search)
     w, v = sparse_eigh(x, ones, search=search)
     rows = swapped(v)
@@ -308,7 +308,7 @@ def _eigen_sum_change(t: Array, x: Array, y: Array, *, search: Search) -> Array:
     return _at_places(swapped(within) + beyond * (2 * y)[..., None], rows, search.a)
 
 
-#: ``sparse_eigen_sum(x, y, *, search)``: the gradient of ``sum(y * w)`` for constant weights ``y``, where there is no
+#: ``sparse_eigen_sum(x, y, *, search)``: the gradient of ``sum(y * w)`` for constant weights ``y``, if there is no
 #: ``M``. Unlike the product of its factors it has a derivative where eigenvalues with equal weights coincide.
 sparse_eigen_sum: Operation = primitive(
     "sparse_eigen_sum",
@@ -327,7 +327,7 @@ def _eig(xp: Any, x: Any, y: Any, *, search: Search) -> tuple[Any, Any]:
 
 
 def _alone(search: Search, x: Array, m: Array, ans: Any, right: Array, transposed: bool = False) -> Array:
-    """The systems with the one vector in the border."""
+    """Solve the systems with a single vector in the border."""
     w, v = ans
     border = _weighted(search, m, swapped(v))[..., None, :]
     return _solved(search, x, m, w, border, right, transposed)
@@ -352,7 +352,7 @@ def _eig_pull(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array
 
 
 #: ``sparse_eig(x, y, *, search)``: eigenvalues and eigenvectors of the matrix with the values ``x``, for a constant
-#: ``M``. Eigenvectors turn in the complex plane such that ``diag(adjoint(M V) dV)`` is zero.
+#: ``M``. The phases of eigenvectors change such that ``diag(adjoint(M V) dV)`` is zero.
 sparse_eig: Operation = primitive(
     "sparse_eig",
     _eig,

@@ -1,6 +1,6 @@
-"""Windows that slide along axes, and what they overlap in: each is the other's transpose.
+"""Sliding windows, and the addition of overlapping windows: each is the other's transpose.
 
-The parameter ``axis`` names the axes, non-negative, one for each length in ``window``; an axis may come twice.
+``axis`` names the non-negative axes, one for each length in ``window``; an axis may occur twice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _overlap_add(xp: Any, x: Any, *, window: Ints, axis: Ints) -> Any:
     return x
 
 
-#: ``windows(x, *, window, axis)``: axes of the places of the windows, then those in them. NumPy's is a view.
+#: ``windows(x, *, window, axis)``: first the axes of window positions, then those inside a window. A view in NumPy.
 windows: Operation = linear(
     "windows",
     _windows,
@@ -54,7 +54,7 @@ windows: Operation = linear(
     batch="axis",
 )
 
-#: ``overlap_add(x, *, window, axis)``: an array of the sums of all that stands for one of its elements in ``x``.
+#: ``overlap_add(x, *, window, axis)``: the array of sums, over all windows, of the entries for the same element.
 overlap_add: Operation = linear(
     "overlap_add",
     _overlap_add,

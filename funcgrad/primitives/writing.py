@@ -1,7 +1,7 @@
-"""Writing into parts of an array: ``write``, and what duplicates in an index mean.
+"""Writes into parts of an array: ``write``, and the meaning of duplicates in an index.
 
-``write`` gives a new array; that programs can write ``x[i] = y`` is made of it in ``numpy.writing``. It is linear
-in the array and in what is written together: the cotangent of the array is zero where it was written to.
+``write`` returns a new array; ``numpy.assignment`` implements ``x[i] = y`` by it. ``write`` is linear in the array and
+the written values together: the cotangent of the array is zero at the written entries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMPY = frozenset((np.ndarray, int, float, complex, np.float64, np.float32))
 
 
 def region(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Shape:
-    """The shape of what ``spec`` names in an array of ``shape``."""
+    """Return the shape of the part of an array of ``shape`` that ``spec`` names."""
     stand_ins = tuple([np.zeros(backend.shape_of(a), int) for a in arrays])
     found: Shape = np.broadcast_to(np.False_, shape)[rebuild(spec, stand_ins)].shape
     return found
@@ -58,7 +58,7 @@ def _pull_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list
     if 0 in traced:
         cts[0] = write(ct, 0.0, *arrays, spec=spec)
     if 1 in traced:
-        cts[1] = conform(detached(read(ct, *arrays, spec=spec)), *like)  # as of what is written in place
+        cts[1] = conform(detached(read(ct, *arrays, spec=spec)), *like)  # a copy, as for writes in place
     return [cts.get(i) for i in traced]
 
 
@@ -87,7 +87,7 @@ def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: 
     y, room = args[1], region(params["spec"], examples, one)
     if batched[1]:
         have = backend.shape_of(y)[1:]
-        if len(room) > len(have):  # else it is in place as it is
+        if len(room) > len(have):  # else it broadcasts as it is
             y = reshape(y, to=(size, *(1,) * (len(room) - len(have)), *have))
     if axes is not None:
         y = broadcast_to(y, to=(size, *room))
@@ -96,15 +96,15 @@ def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: 
 
 
 def _in_c_order(places: Any) -> Any:
-    """Integers as NumPy goes through those of one example: through several axes it goes as they lie in memory."""
+    """Return ``places`` in C order, as NumPy visits those of one example: it visits several axes in memory order."""
     like = layout(places)
     return places if like.flags.c_contiguous else arranged(places, axes=tuple(range(like.ndim)))
 
 
 _write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_over)
 
-#: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` at what ``spec`` and its ``arrays`` name (see
-#: ``index_spec``). ``y`` broadcasts to that and has no more axes. Unless ``y`` is constant, nothing is named twice.
+#: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` written to the part that ``spec`` and its ``arrays`` name
+#: (see ``index_spec``). ``y`` broadcasts to it and has no more axes. If ``y`` is not constant, no element occurs twice.
 write: Operation = finish(lambda *args, **params: bind(_write_primitive, args, params), _write_primitive)
 
 
@@ -122,11 +122,11 @@ def _winners(xp: Any, places: Any, *, size: int) -> Any:
 def _batch_winners(
     size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> tuple[Any, bool]:
-    """The examples side by side, each with places of its own."""
+    """Join the examples, each with its own range of places."""
     n, rank = params["size"], len(backend.shape_of(args[0])) - 1
     return winners(args[0] + n * np.arange(size).reshape(size, *(1,) * rank), size=n * size), True
 
 
-#: ``winners(places, *, size)``: of several writes to the same place the last counts; whether each is the last.
+#: ``winners(places, *, size)``: the mask of the writes that count: of several writes to the same place, the last one.
 #: ``places`` are numbers below ``size``.
 winners: Operation = nondifferentiable("winners", _winners, batch=_batch_winners)
