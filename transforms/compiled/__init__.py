@@ -1,8 +1,8 @@
-"""Graph mode without JAX: a function's graph, recorded once and written down as straight NumPy code.
+"""Graph mode without JAX: the graph of a function, recorded once and written as straight NumPy code.
 
-``capture`` runs the function and lists its operations, ``graphs`` drops what is not needed, ``storage`` plans the
-memory, ``statements`` and ``source`` write the code, ``variants`` keeps what was written and chooses by the questions
-that the function asked.
+``capture`` runs the function and lists its operations, ``graphs`` drops unneeded ones, ``storage`` plans the
+memory, ``statements`` and ``source`` write the code, ``variants`` keeps the programs and chooses one by the answers
+to the questions that the function asked.
 """
 
 from funcgrad.transforms.compiled.variants import Compiled, jit_numpy, run_compiled

@@ -1,4 +1,4 @@
-"""Whether a program gives what the function gives: the same bits, types, dtypes and shapes."""
+"""Comparison of a program's results with the function's: bits, types, dtypes and shapes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from funcgrad.transforms.compiled.source import differs
 __all__ = ["disagreement", "disagreement_nearby"]
 
 ndarray = np.ndarray
-_NEARBY = 0.03  # how far other arguments are
-_SMALL, _OF_SMALL, _OF_LARGE = 1_000, 32, 3  # so many are tried; of few numbers one may be rounded alike by chance
+_NEARBY = 0.03  # relative distance of nearby arguments
+_SMALL, _OF_SMALL, _OF_LARGE = 1_000, 32, 3  # numbers of trials: a few numbers may be rounded alike by chance
 
 
 def disagreement(found: Any, expected: Any, exact: bool = True) -> str:
-    """What is the matter with a result, nothing if it is the same: to the last bit, or nearly."""
+    """Return how a result differs from the expected one, or ""; bit for bit if ``exact``, else up to rounding."""
     ours, spec = tree.flatten(found)
     theirs, like = tree.flatten(expected)
     if spec != like:
@@ -34,12 +34,12 @@ def disagreement(found: Any, expected: Any, exact: bool = True) -> str:
 
 
 def disagreement_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any], form: Form) -> str:
-    """The same of a program for other arguments than those that it was recorded with.
+    """Return how a program differs from the function for arguments near the recorded ones, or "".
 
     Args:
-        fun: the function as it stands, which is run for them.
-        run: the program, of inputs.
-        form: the arguments.
+        fun: the function itself, which is run for these arguments.
+        run: the program, a function of the list of inputs.
+        form: the recorded arguments.
     """
     rng = np.random.default_rng(0)
     few = sum([np.size(x) for x in form.inputs]) < _SMALL
@@ -49,7 +49,7 @@ def disagreement_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any]
             found = run(inputs)
             args, kwargs = form.filled(inputs)
             expected = fun(*args, **kwargs)
-        except Exception:  # it goes another way there, or cannot go there at all: that says nothing
+        except Exception:  # another path or an error there proves nothing
             continue
         if disagreement(found, expected):
             return "its program rounds otherwise for other values than the function does"
@@ -57,7 +57,7 @@ def disagreement_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any]
 
 
 def _moved(x: Any, rng: np.random.Generator) -> Any:
-    """A value near ``x``, which lies in memory as it does."""
+    """Return a value near ``x`` with the memory layout of ``x``."""
     if not backend.is_inexact(x):
         return x
     if type(x) is not ndarray:
@@ -68,7 +68,7 @@ def _moved(x: Any, rng: np.random.Generator) -> Any:
 
 
 def _same(x: Any, y: Any) -> bool:
-    """Whether two leaves are the same to the last bit; any NaN is a NaN."""
+    """Whether two leaves are equal bit for bit, where all NaNs count as equal."""
     if not backend.is_value(y):
         return bool(x is y or x == y)
     if not differs(x, y):
@@ -82,7 +82,7 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _near(x: Any, y: Any) -> bool:
-    """Whether two leaves are the same up to rounding."""
+    """Whether two leaves are equal up to rounding."""
     x, y = np.asarray(x), np.asarray(y)
     if x.shape != y.shape or x.dtype != y.dtype or x.dtype.kind not in "fc":
         return False

@@ -1,6 +1,6 @@
-"""The form of a call's arguments: what must be the same for a recorded program to hold good.
+"""Forms of arguments: what must be the same in a call for a recorded program to be valid.
 
-How arguments of the common containers reach a program, and its results theirs, is generated too.
+The code that takes inputs out of common containers, and puts results into them, is generated here too.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _SETTINGS = frozenset((int, bool, str, bytes, type(None)))
 
 
 def is_number(x: Any) -> bool:
-    """Whether it is a number that is an input."""
+    """Whether ``x`` is a number that counts as an input."""
     return type(x) in _NUMBERS
 
 
 def is_setting(x: Any) -> bool:
-    """Whether it is part of the form."""
+    """Whether ``x`` is part of the form, not an input."""
     return type(x) in _SETTINGS or callable(x)
 
 
 class Form(NamedTuple):
-    """The form of arguments, and what is in them.
+    """Form of the arguments of a call, together with their leaves.
 
     Attributes:
-        key: equal for arguments of one form.
+        key: equal for arguments of the same form.
         spec: the structure of ``(args, kwargs)``.
         leaves: all leaves.
-        live: for each whether it is an input; the others are part of the form.
+        live: for each leaf whether it is an input; other leaves are part of the form.
     """
 
     key: Any
@@ -53,11 +53,11 @@ class Form(NamedTuple):
 
     @property
     def inputs(self) -> list[Any]:
-        """The inputs among the leaves."""
+        """Inputs among the leaves."""
         return list(compress(self.leaves, self.live))
 
     def without_values(self) -> Form:
-        """The same form, which does not hold on to the arguments' arrays. Their stand-ins must not be read."""
+        """Return the form with placeholders for arrays, which must not be read, so that the arrays can be freed."""
         stand_ins = [
             as_strided(np.empty(1, x.dtype), x.shape, x.strides) if type(x) is ndarray and x.size else x
             for x in self.leaves
@@ -65,12 +65,12 @@ class Form(NamedTuple):
         return self._replace(leaves=stand_ins)
 
     def filled(self, inputs: list[Any]) -> Any:
-        """The arguments ``(args, kwargs)`` with these inputs."""
+        """Return the arguments ``(args, kwargs)`` with these inputs."""
         return tree.unflatten(self.spec, filled(self.leaves, self.live, inputs))
 
 
 def form_of(args: Any, kwargs: Any) -> Form | str:
-    """The form of a call; where something among the arguments cannot be recorded, what that is."""
+    """Return the form of a call, or a text that says which argument cannot be recorded."""
     leaves, spec = tree.flatten((args, kwargs))
     keys: list[Any] = []
     live = []
@@ -81,7 +81,7 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
                 return f"an argument is an array of dtype {x.dtype}, which holds no numbers of this machine"
             if any(stride < 0 for stride in x.strides):
                 return "an argument runs backwards through memory, as x[::-1] does: pass a copy"
-            usual = x.dtype is np.dtype(x.dtype.type)  # short cases look whether it is that object
+            usual = x.dtype is np.dtype(x.dtype.type)  # fast paths test the identity of dtypes
             keys.append((x.shape, x.dtype, usual, None if fact_of(x).contiguous else x.strides))
         elif kind in _NUMBERS:
             keys.append(kind)
@@ -99,7 +99,7 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
 
 
 def names_of(fun: Callable[..., Any], form: Form) -> list[str]:
-    """What the program calls the inputs, as far as it tells."""
+    """Return the names of the inputs in the program, from the names of parameters and the paths to leaves."""
     args, kwargs = tree.unflatten(form.spec, form.leaves)
     names = argument_names(fun, len(args))
     paths = [name + path for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]]
@@ -107,18 +107,18 @@ def names_of(fun: Callable[..., Any], form: Form) -> list[str]:
     return list(compress(paths, form.live))
 
 
-class Miss(Exception):  # noqa: N818  (it is no error: the arguments have another form)
-    """The arguments are not of the form that a program was written for."""
+class Miss(Exception):  # noqa: N818  (not an error: the arguments have another form)
+    """Exception for arguments of another form than that of the program."""
 
 
 def bound(program: Program, form: Form, spec: tree.PyTreeSpec, same: Callable[[], bool]) -> Callable[..., Any] | None:
-    """``call(args, kwargs)``, which raises ``Miss`` for arguments of another form; None where containers are others'.
+    """Return ``call(args, kwargs)``, which raises ``Miss`` for another form; None for containers of other types.
 
     Args:
-        program: what is to be run.
+        program: the program to run.
         form: the form of its arguments.
         spec: the structure of its result.
-        same: says whether what the function closes over is what it was.
+        same: returns whether everything that the function closes over is unchanged.
     """
     taken = taking(form)
     if taken is None:
@@ -145,9 +145,9 @@ def bound(program: Program, form: Form, spec: tree.PyTreeSpec, same: Callable[[]
 
 
 def taking(form: Form) -> tuple[list[str], dict[str, Any], int] | None:
-    """The statements that take the inputs ``i0``, ``i1``, ... out of ``args`` and ``kwargs``; None for own containers.
+    """Return statements that take inputs ``i0``, ``i1``, ... from ``args`` and ``kwargs``; None for other types.
 
-    With them come what they refer to by name, and how many inputs there are.
+    The tuple also holds the objects that the statements refer to by name, and the number of inputs.
     """
     writer = _Binding(form)
     shaped = tree.unflatten(form.spec, list(range(len(form.leaves))))
@@ -155,18 +155,18 @@ def taking(form: Form) -> tuple[list[str], dict[str, Any], int] | None:
 
 
 class _Binding:
-    """Writes what checks the arguments and takes the inputs out of them."""
+    """Writer of the statements that check the arguments and take the inputs out of them."""
 
     def __init__(self, form: Form) -> None:
         self.form = form
         self.space: dict[str, Any] = {}
         self.lines: list[str] = []
         live = [i for i, flag in enumerate(form.live) if flag]
-        self.numbers = {leaf: i for i, leaf in enumerate(live)}  # of the inputs
+        self.numbers = {leaf: i for i, leaf in enumerate(live)}  # number of each input, by its leaf
         self.count = len(live)
 
     def take(self, x: Any, word: str, top: bool = False) -> bool:
-        """Write it for a nest of numbers of leaves, which ``word`` names; whether that can be done."""
+        """Write statements for ``word``, a nest of leaf numbers ``x``; return whether that is possible."""
         if top:
             return self.take(x[0], "args") and self.take(x[1], "kwargs")
         kind = type(x)
@@ -213,7 +213,7 @@ class _Binding:
 
 
 def container_text(out: Any) -> str | None:
-    """The text of a nest of results; None where there are other containers."""
+    """Return the expression for a nest of results; None if it has containers of other types."""
     kind = type(out)
     if kind is int:
         return f"o{out}"

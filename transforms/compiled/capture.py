@@ -1,12 +1,12 @@
-"""One run of a function, listed: its operations in order, and the questions that Python asked of values.
+"""Record of one run of a function: its operations in order, and the questions that Python asked about values.
 
-The capture of ``trace`` notes a line of source and what reverse mode would keep for every operation, which takes most
-of its time. Here an operation is a tuple, and its line a frame that was met.
+The capture of ``trace`` records a source line and the values for reverse mode with every operation, which takes most
+of its time. Here an operation is a tuple, and its source line is looked up once for each position in the code.
 
-NumPy rounds some of Python's operators otherwise than its functions. ``x ** y`` of two numbers is C's power,
-``np.power(x, y)`` the loop of arrays, which differs in the last bit of one result in twenty. Products, powers and
-absolute values of complex numbers are others, and products in place. Which of them a program calls, the operators of a
-tracer of a graph say, see ``graph.GraphTrace.by_operator``.
+NumPy rounds some of Python's operators differently from its functions. ``x ** y`` of two numbers is C's power, while
+``np.power(x, y)`` uses the loop for arrays, which differs in the last bit of one result in twenty. Products, powers and
+absolute values of complex numbers differ too, and so do products in place. The operators of a graph's tracer report
+which of the two a program calls, see ``graph.GraphTrace.by_operator``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ndarray = np.ndarray
 
 
 def _as_operator(name: str, compute: Callable[..., Any]) -> Primitive:
-    """A primitive that ``compute`` computes; graphs that are recorded once are only computed."""
+    """Return a primitive that ``compute`` computes. It has no rules, because recorded graphs are only computed."""
     made = computed(name, lambda xp, *args: compute(*args))
     made.call = compute
     return made
@@ -46,7 +46,7 @@ def _multiplied_in_place(x: Any, y: Any) -> Any:
     return made
 
 
-#: By the name of an operation, what Python's operator for it is, and the operator in place.
+#: Python's operators as primitives, by the name of the operation. ``_IN_PLACE`` is the operator ``*=``.
 INFIX = {
     "multiply": _as_operator("infix_multiply", operator.mul),
     "power": _as_operator("infix_power", operator.pow),
@@ -57,14 +57,14 @@ DIFFERING = frozenset(INFIX)
 
 
 def operator_for(name: str, values: Sequence[Any], in_place: bool) -> Primitive | None:
-    """What computes an operator as Python does; None where that is what computes the operation.
+    """Return the primitive for a Python operator; None if the operation itself rounds like the operator.
 
     Args:
-        name: the operation's.
-        values: what the operator is asked for.
-        in_place: whether it is one such as ``*=``.
+        name: the name of the operation.
+        values: the operands.
+        in_place: whether the operator is an in-place one such as ``*=``.
     """
-    if any(issubclass(type(x), Tracer) for x in values):  # of another run, in which nobody sees the number
+    if any(issubclass(type(x), Tracer) for x in values):  # of another run: the number is not visible
         return None
     arrays = ndarray in map(type, values)
     if not any(map(_is_complex, values)):
@@ -77,10 +77,10 @@ def operator_for(name: str, values: Sequence[Any], in_place: bool) -> Primitive 
 
 
 def doubtful(name: str, args: Sequence[Any], values: Sequence[Any]) -> bool:
-    """Whether it cannot be known if an operator or a function was called.
+    """Whether it is unknown if an operator or a function was called.
 
-    An operator with a number of NumPy's on the left is one of that number, which asks its right operand by the same
-    name as the function does.
+    An operator with a NumPy number on the left is an operator of that number. It dispatches to its right operand under
+    the same name as the function.
     """
     return issubclass(type(args[0]), np.generic) and len(args) == 2 and operator_for(name, values, False) is not None
 
@@ -90,12 +90,12 @@ def _is_complex(x: Any) -> bool:
 
 
 _PYTHON = frozenset((bool, int, float, complex))
-#: Packages whose frames are not the user's.
+#: Packages whose frames are not the user's code.
 _BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "optree", "functools"))
-#: Operations that give a Python number of Python numbers, as Python's own arithmetic does.
+#: Operations that return a Python number for Python numbers, as Python's arithmetic does.
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "negative", "positive", "power", "remainder"))
 
-#: What Python's operators compute of doubles as NumPy's functions do, in a third of the time.
+#: Python's operators that round doubles like NumPy's functions, in a third of the time.
 _QUICK: dict[str, Callable[..., Any]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg
 }  # fmt: skip
@@ -103,18 +103,18 @@ _DOUBLES = frozenset((float, np.float64))
 
 
 class UnrecordableError(InputError):
-    """What a function does cannot be listed so that the list gives the same."""
+    """Error for a function whose recorded operations might not give the same result."""
 
 
 class Line(NamedTuple):
-    """A line of the user's program."""
+    """Line of the user's program."""
 
     path: str
     number: int
     function: str
 
 
-#: What transforms do around the function, on the way back say.
+#: Line of operations that transforms perform around the function, such as the backward pass.
 AROUND = Line("", 0, "")
 
 
@@ -126,18 +126,18 @@ def capture(
     is_live: Callable[[ndarray], bool],
     names: Collection[str],
 ) -> tuple[Graph, tree.PyTreeSpec]:
-    """Run ``fun`` once.
+    """Run ``fun`` once and record its operations.
 
     Args:
         fun: the function.
-        fill: ``fill(inputs) -> (args, kwargs)`` puts the inputs where they belong among the arguments.
+        fill: ``fill(inputs) -> (args, kwargs)`` puts the inputs in their places among the arguments.
         values: the inputs.
-        held: ``held(array)`` gives what stands for an ndarray that is no input: itself, or a copy of what it is now.
-        is_live: whether such an array is read anew at each call.
-        names: the names that the function and those that it can reach use, see ``doubtful``.
+        held: ``held(array)`` returns an ndarray to represent one that is not an input: itself, or a copy of its values.
+        is_live: returns whether such an array is read again at each call.
+        names: the names used by the function and the functions that it can reach, see ``doubtful``.
 
     Returns:
-        What it did, and the structure of its result.
+        The recorded graph, and the structure of the result.
     """
     run = Capture(held, is_live, names)
     try:
@@ -151,29 +151,29 @@ def capture(
 
 
 def _is_for_blas(x: Any) -> bool:
-    """Whether an array of one or two axes lies in memory so that products of all kinds are by one routine of BLAS."""
+    """Whether an array of one or two axes has a layout for which all kinds of products use one BLAS routine."""
     if type(x) is not ndarray or x.ndim > 2 or x.flags.c_contiguous or x.flags.f_contiguous:
         return True
     return min(x.strides) > 0 and (x.ndim == 1 or min(x.strides) == x.itemsize)
 
 
 def _form(x: Any) -> Any:
-    """By which operations of tracers that hold the tracer of ``x`` take their short cases."""
+    """Return the ``form`` of a tracer of ``x``; operations of tracers that hold this tracer choose fast paths by it."""
     return np.float64 if type(x) is np.float64 else aval_of(x) if type(x) is ndarray else None
 
 
 _CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
-#: What calls the user's function and what calls rules: operations that these ask for belong to no line of the user's.
+#: Code that calls the user's function or rules: operations that this code calls belong to no line of the user.
 _AROUND = frozenset(id(fun.__code__) for fun in (capture, reverse.backward, reverse._visit))
 
 
 class Capture(GraphTrace):
-    """The trace of such a run. The ``slot`` of its tracers is a value of the graph."""
+    """Trace that records a run. The ``slot`` of its tracers is a value of the graph."""
 
     __slots__ = ("codes", "graph", "held", "is_live", "lines", "names", "order", "repeated", "users")
 
     repeats = True
-    #: A call of XLA's keeps for its derivative what it keeps in a run without this.
+    #: A call of an XLA program keeps the same values for its derivative as in a run that is not recorded.
     runs_jax = True
 
     def __init__(self, held: Any, is_live: Any, names: Collection[str]) -> None:
@@ -181,25 +181,25 @@ class Capture(GraphTrace):
         self.order = Lock()  # the function may compute in several threads
         self.graph = Graph()
         self.held, self.is_live, self.names = held, is_live, names
-        self.repeated: Any = ()  # what is being repeated, see ``running.repeating``
-        self.users: dict[int, int] = {}  # by the identity of code: whose it is, see ``_whose``
-        self.codes: list[Any] = []  # what is known by its identity must live
-        self.lines: dict[tuple[int, int], Line] = {}  # by the identity of code and a place in it
+        self.repeated: Any = ()  # the part that is being repeated, see ``running.repeating``
+        self.users: dict[int, int] = {}  # owner of each code object, by identity, see ``_whose``
+        self.codes: list[Any] = []  # keeps objects alive whose identity is a key
+        self.lines: dict[tuple[int, int], Line] = {}  # by the identity of code and a position in it
 
     def input(self, value: Any) -> Tracer:
-        """The next input of the function, which must not write to it."""
+        """Return the tracer of the next input; the function must not write to it."""
         made = tracer_of(twin(value), self, self.graph.input(value), _form(value))
         made.alias = READ_ONLY
         return made
 
     def run(self, *args: Any) -> Any:
-        """Not used: who finds it overridden takes the general way."""
+        """Raise an error: callers that find this method overridden take the general path."""
         raise NotImplementedError
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Record ``primitive`` and compute it. A function with own rules is entered: what it does is recorded.
+        """Record ``primitive`` and compute it. A function with custom rules is entered, to record its operations.
 
-        A program of XLA's is one operation: nobody sees inside.
+        An XLA program is recorded as one operation, because its own operations are not visible.
         """
         if primitive is _CUSTOM and primitive.impl is not None:
             ans = primitive.impl(np, *args, **params)
@@ -208,7 +208,7 @@ class Capture(GraphTrace):
         return self._noted(primitive, args, params)
 
     def _noted(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The results of ``primitive``, which is recorded."""
+        """Record ``primitive`` and return its results."""
         places, values = [], []
         for x in args:
             if type(x) is Tracer and x._trace is self:
@@ -218,12 +218,12 @@ class Capture(GraphTrace):
                 places.append(self.constant(x))
                 values.append(x)
         name = primitive.name
-        if name in _QUICK and type(values[0]) in _DOUBLES and type(values[-1]) in _DOUBLES:  # of one or two
+        if name in _QUICK and type(values[0]) in _DOUBLES and type(values[-1]) in _DOUBLES:  # one or two
             ans = _QUICK[name](*values)
         else:
             ans = primitive.call(*values, **params)
             if name == "matmul" and not all(map(_is_for_blas, values)):
-                self.graph.delicate = True  # NumPy's matmul rounds otherwise than its dot there
+                self.graph.delicate = True  # here NumPy's matmul rounds differently from its dot
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, values)):
                 ans = ans.item()
         line = self._line()
@@ -239,7 +239,7 @@ class Capture(GraphTrace):
         return tuple([tracer_of(a, self, v, _form(a)) for a, v in zip(ans, outs, strict=True)])
 
     def by_numpy(self, operation: Any, *args: Any) -> Any:
-        """What NumPy asked for, which may be an operator of a number of its own."""
+        """Compute an operation that NumPy dispatched, which may be an operator of a NumPy number."""
         primitive = getattr(operation, "primitive", None)
         name = None if primitive is None else primitive.name
         first_is_mine = type(args[0]) is Tracer and args[0]._trace.repeats
@@ -253,14 +253,14 @@ class Capture(GraphTrace):
         return self.by_operator(operation, *args)
 
     def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
-        """What Python's operator gives, which may be rounded otherwise than what the function ``operation`` does."""
+        """Compute Python's operator, which may round differently from the function ``operation``."""
         values = self._values(args)
-        if _DOUBLES.issuperset(map(type, values)) and self.live:  # the commonest
+        if _DOUBLES.issuperset(map(type, values)) and self.live:  # the most common case
             primitive = operation.primitive
             return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
         found = operator_for(operation.primitive.name, values, in_place)
         if found is not None and ndarray in map(type, values) and self._is_within():
-            # in a run without this trace it is an array of NumPy's, or one that asks the function
+            # in a run that is not recorded the operand is an ndarray, or a tracer that calls the function
             raise UnrecordableError(
                 f"jit: an operator of complex arrays in a transform cannot be told from {operation.primitive.name}, "
                 "which rounds otherwise, got such arrays. Call the function."
@@ -268,11 +268,11 @@ class Capture(GraphTrace):
         return operation(*args) if found is None else bind(found, args, {})
 
     def _is_within(self) -> bool:
-        """Whether this thread is in a transform inside of the function."""
+        """Whether this thread runs a transform inside of the function."""
         return any(trace.level > self.level and trace.thread == self.thread for trace in running())
 
     def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
-        """The same of the rule of another transform, whose short cases call operators of doubles."""
+        """Compute an operator for a rule of another transform, whose fast paths use operators of doubles."""
         primitive, values = operation.primitive, self._values(args)
         if any(issubclass(type(x), Tracer) for x in values):
             return operation(*args)
@@ -285,29 +285,29 @@ class Capture(GraphTrace):
         return [x._val if type(x) is Tracer and x._trace is self else x for x in args]
 
     def constant(self, x: Any) -> Const:
-        """What stands for an argument that is no value of the graph's."""
+        """Return the constant for an argument that is not a value of the graph."""
         if type(x) is not ndarray:
             return self.graph.constant(x)
         x = self.held(x)
         return self.graph.constant(x, self.is_live(x))
 
     def composes(self) -> None:
-        """Have the program tried for more arguments."""
+        """Mark the program for trials with more arguments."""
         self.graph.delicate = True
 
     def warns(self) -> bool:
-        """Note that the function warns: it has done so in the run before, and is to do it again at each call."""
+        """Note that the function warns: it did so in the first run, and must do so again at each call."""
         self.graph.warns = True
         return True
 
     def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Note the question; where a checkpoint repeats a part, it has had its answer."""
+        """Record a question; in a part that a checkpoint repeats it was answered before."""
         with self.order:
             if not repeating.get():
                 self.graph.ask(tracer.slot, answer)
 
     def leave(self, leaf: Any) -> Any:
-        """Where a leaf of the result comes from, or the constant that it is."""
+        """Return the value of the graph for a leaf of the result, or the constant that the leaf is."""
         if type(leaf) is Tracer and leaf._trace is self:
             return leaf.slot
         leaf = twin(leaf)
@@ -319,9 +319,9 @@ class Capture(GraphTrace):
         return self.constant(leaf)
 
     def _line(self) -> Line | None:
-        frame: Any = sys._getframe(4)  # before these are this class's and the operation's
+        frame: Any = sys._getframe(4)  # skips frames of this class and of the operation
         known = self.users.get
-        while not (whose := known(id(code := frame.f_code))):  # the hash of code is that of all that is in it
+        while not (whose := known(id(code := frame.f_code))):  # a hash of code would hash its contents
             if whose is None:
                 self.users[id(code)] = _whose(frame)
                 self.codes.append(code)

@@ -1,7 +1,7 @@
-"""What a function closes over: arrays and numbers in closures, globals, containers and objects that it can reach.
+"""Arrays and numbers that a function closes over: in closures, globals, and reachable containers and objects.
 
-A recorded program holds good as long as they are what they were. They are looked for in Python's own places; what a
-function reads from a file, say, nobody sees.
+A recorded program is valid as long as these are unchanged. The search looks at Python objects only; it does not see
+what a function reads from elsewhere, such as a file.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from funcgrad.transforms.transformed import Transformed
 __all__ = ["Closed"]
 
 ndarray = np.ndarray
-#: What is compared by its value.
+#: Types whose objects are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None), np.dtype)
-#: Packages whose modules and objects are taken for constants.
+#: Packages whose modules and objects count as constants.
 _FIXED = frozenset(
     ("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "jax", "jaxlib", "optree", *sys.stdlib_module_names)
 )
-_MOST = 5_000  # so many places are looked at
-_SMALL = 1 << 16  # bytes of an array that are compared as bytes
+_MOST = 5_000  # largest number of places to look at
+_SMALL = 1 << 16  # largest size in bytes of an array that is compared as bytes
 
 
 class _Place(NamedTuple):
-    """Where something stands: ``way`` is a piece of Python, in which ``{h}`` is the holder, ``{k}`` the key."""
+    """Place of an object: ``way`` is Python code that reads it, where ``{h}`` is the holder and ``{k}`` the key."""
 
     way: str
     holder: Any
     key: Any = None
-    lasting: bool = False  # what stands there cannot change
+    lasting: bool = False  # whether the object at this place cannot change
 
     def read(self) -> Any:
         return _READ[self.way](self.holder, self.key)
@@ -53,12 +53,12 @@ _READ: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Closed:
-    """The places that a function can reach, and what stood there.
+    """Places that a function can reach, and the objects found there.
 
     Attributes:
         arrays: the arrays that were found, by identity.
-        whole: whether all could be looked at.
-        traced: whether there are values of transforms that are running.
+        whole: whether all places were looked at.
+        traced: whether values of running transforms were found.
         names: the names that the functions use.
     """
 
@@ -73,14 +73,14 @@ class Closed:
         self.same = self._written() if self._found or self._copies else lambda: True
 
     def holds_good(self) -> bool:
-        """``same``, where a name may have been deleted."""
+        """Return ``same()``, or False if it raises an error, for example because a name was deleted."""
         try:
             return self.same()
         except Exception:
             return False
 
     def holds(self, x: ndarray) -> bool:
-        """Whether ``x`` is one of the arrays, or lies in the memory of one."""
+        """Whether ``x`` is one of the arrays, or a view of one."""
         base: Any = x
         while type(base) is ndarray:
             if id(base) in self.arrays:
@@ -103,7 +103,7 @@ class Closed:
                     return
                 try:
                     found = place.read()
-                except Exception:  # an empty cell, say
+                except Exception:  # an empty cell, for example
                     continue
                 if issubclass(type(found), Tracer):
                     self.traced = True
@@ -115,7 +115,7 @@ class Closed:
                     self._found.append((place, found))
 
     def _written(self) -> Callable[[], bool]:
-        """What says whether all is what it was, as one function: it is asked at every call."""
+        """Generate a function that returns whether everything is unchanged; every call runs it."""
         space: dict[str, Any] = {"equal": _equal, "alike": _alike}
         lines = ["def same():"]
         for n, (place, found) in enumerate(self._found):
@@ -133,7 +133,7 @@ class Closed:
 
 
 def _alike(now: Any, found: Any) -> bool:
-    """Whether a number is what it was; NaN is what it was."""
+    """Whether a number is unchanged; NaN equals NaN."""
     return type(now) is type(found) and bool(now == found or (now != now and found != found))
 
 
@@ -146,14 +146,14 @@ def _equal(x: ndarray, copy: ndarray) -> bool:
 
 
 def _inner(fun: Any) -> Iterator[Any]:
-    """The function, and what it is made of by transforms and partials."""
+    """Yield the function, and the functions inside its transforms and partials."""
     while fun is not None:
         yield fun
         fun = getattr(fun, "fun", None) or getattr(fun, "func", None)
 
 
 def _of_library(name: str | None, own: frozenset[str]) -> bool:
-    """Whether a module is one of a library: of those known here, or installed, and not the function's own package."""
+    """Whether a module belongs to a library, known here or installed, and not to the function's own package."""
     package = (name or "").partition(".")[0]
     return package in _FIXED or (package not in own and _is_installed(package))
 
@@ -165,7 +165,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _is_fixed(x: Any, own: frozenset[str]) -> bool:
-    """Whether ``x`` is of a library, and so is not looked into."""
+    """Whether ``x`` belongs to a library, so that its contents are not searched."""
     if isinstance(x, ModuleType):
         return _of_library(x.__name__, own)
     if isinstance(x, FunctionType):
@@ -176,12 +176,12 @@ def _is_fixed(x: Any, own: frozenset[str]) -> bool:
 
 
 def _holds_others(name: str | None) -> bool:
-    """Whether functions and objects of a library's module are made of the user's."""
+    """Whether functions and objects of a library's module contain functions of the user."""
     return (name or "").startswith(("funcgrad.transforms", "funcgrad.interop", "toolz", "cytoolz", "functools"))
 
 
 def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
-    """The places inside ``x``; of a module and of a class those whose names are used."""
+    """Yield the places inside ``x``; for modules and classes only those whose names are used."""
     if isinstance(x, FunctionType):
         yield from _of_function(x, own)
     elif isinstance(x, MethodType):
@@ -196,7 +196,7 @@ def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
         yield from (_Place("{h}[{k}]", x, i) for i in range(len(x)))
     elif isinstance(x, tuple):
         yield from (_Place("{h}", y, lasting=True) for y in x)
-    elif isinstance(x, Transformed):  # what it has compiled is its own
+    elif isinstance(x, Transformed):  # its compiled programs do not count
         yield from (_Place("{h}", y, lasting=True) for y in (x.fun, x.options))
     elif isinstance(x, ModuleType):
         yield from (_Place("{h}[{k}]", x.__dict__, name) for name in names & x.__dict__.keys())
@@ -236,7 +236,7 @@ def _of_object(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]
 
 @functools.lru_cache(maxsize=1024)
 def _names(code: CodeType) -> frozenset[str]:
-    """The names that a function's code uses, that of inner functions included."""
+    """Return the names that a function's code uses, including its inner functions."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

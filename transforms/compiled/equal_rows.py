@@ -1,9 +1,9 @@
-"""Equal entries of a batch, computed once: of the unit vectors that Jacobians and Hessians push through a function.
+"""Equal entries of a batch are computed once, such as those of the unit vectors for Jacobians and Hessians.
 
-These are constants that have few different numbers in a column: zeros, and a one. What elementwise operations make
-of them and of arrays that are the same for all rows has as few. So a *short* array with a row for each of them is
-computed in place of the whole, and spread out where something else needs the whole. An entry is computed of the same
-numbers by the same operation, so it has the same bits, be it -0, infinite or no number.
+Unit vectors have few different numbers in a column: zeros and a one. Elementwise operations on them, and on arrays
+that are the same for all rows, give as few. So a *short* array with a row for each different number is computed
+instead of the whole array, and expanded to the whole where another operation needs it. An entry is computed from the
+same numbers by the same operation, so it has the same bits, even if it is -0, infinite or NaN.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Const, Fact, Graph, 
 __all__ = ["compute_equal_rows_once"]
 
 ndarray = np.ndarray
-#: Elementwise operations that round correctly, so that an entry has the same bits wherever it lies.
+#: Elementwise operations that round correctly, so that the bits of an entry do not depend on its place in memory.
 _EXACT = frozenset(("add", "subtract", "multiply", "divide", "negative", "absolute", "square", "sqrt", "where"))
-#: Operations that move entries, each at the most to one place.
+#: Operations that move entries, each to one place at most.
 _MOVING = frozenset(("getitem", "reshape", "permute", "roll", "flip"))
-#: Rows of an array at the least; so many times as many as the short one has; entries in which the rows may differ most.
+#: Least number of rows; least ratio to the rows of the short array; at most one entry in so many may be unusual.
 _ROWS, _TIMES, _SPARSE = 16, 4, 8
-#: What it takes to spread a short array out, or to take one apart, in elements that are computed meanwhile.
+#: Cost of expanding a short array, and of rearranging one, in elements that are computed in the same time.
 _SPREAD, _TAKEN = 5_000, 2_000
 
 
 class Rows(NamedTuple):
-    """How the rows of an array repeat.
+    """Pattern by which the rows of an array repeat.
 
     Attributes:
-        which: for each entry of the array, the row of the short array that has it in the same column.
-        first: for each entry of the short array, a row of the array that has it in the same column.
+        which: for each entry of the array, the row of the short array with the same number in the same column.
+        first: for each entry of the short array, a row of the array with the same number in the same column.
     """
 
     which: ndarray
@@ -43,14 +43,14 @@ class Rows(NamedTuple):
 
 
 class _Short(NamedTuple):
-    """A short array: a value, or the whole constant that it is taken from."""
+    """Short array: a value, or the whole constant that it is taken from."""
 
     value: Value
     rows: Rows
 
 
 def compute_equal_rows_once(graph: Graph) -> None:
-    """Do so in ``graph``, where it pays."""
+    """Rewrite ``graph`` so that equal rows are computed once, if that is faster."""
     known = _of_constants(graph)
     if not known:
         return
@@ -69,7 +69,7 @@ def compute_equal_rows_once(graph: Graph) -> None:
 
 
 def _of_constants(graph: Graph) -> dict[int, Rows]:
-    """How the rows repeat of the constants that operations take, by their identities; alike for those of one shape."""
+    """Return the row patterns of constant arguments, by identity; constants of one shape share a pattern."""
     found: dict[tuple[int, ...], dict[int, Rows]] = {}
     tried: set[int] = set()
     for item in graph.items:
@@ -88,7 +88,7 @@ def _has_bits(a: Const) -> bool:
 
 
 def _ranked(keys: ndarray) -> Rows | None:
-    """How the rows of an array of integers repeat, most of them as the first short one; None where they do not much."""
+    """Return the row pattern of an array of integers, usual entries first; None if it repeats too little."""
     n = len(keys)
     one, other = keys[n // 3], keys[2 * n // 3]
     usual = np.where(one == other, one, keys[0])
@@ -114,7 +114,7 @@ def _ranked(keys: ndarray) -> Rows | None:
 
 
 def _joined(several: Iterable[Rows]) -> Rows | None:
-    """How the rows of arrays repeat that are taken together; None where they do not much."""
+    """Return a pattern that fits several arrays; None if they repeat too little."""
     joined: Rows | None
     joined, *others = sorted(several, key=lambda rows: -len(rows.first))
     for rows in others:
@@ -126,11 +126,11 @@ def _joined(several: Iterable[Rows]) -> Rows | None:
 
 
 class _Changed:
-    """The items of a graph with short arrays.
+    """Items of a graph, rewritten with short arrays.
 
     Attributes:
-        items: them.
-        facts: what becomes known of values that are spread out otherwise than they lay before.
+        items: the new items.
+        facts: the new facts about values whose memory layout has changed.
     """
 
     def __init__(self, graph: Graph, known: dict[int, Rows]) -> None:
@@ -138,14 +138,14 @@ class _Changed:
         self.items: list[Any] = []
         self.facts: dict[int, Fact] = {}
         self._short: dict[int, _Short] = {}
-        self._made: dict[int, Op] = {}  # the operations of those in the graph
+        self._made: dict[int, Op] = {}  # the operation of each short value in the original graph
         self._whole: set[int] = set()
         self._used = {a for item in graph.items if type(item) is Op for a in item.args if type(a) is int}
         self._used |= {item.value for item in graph.items if type(item) is Ask}
-        self._saved = 0  # elements that need not be computed
+        self._saved = 0  # number of elements that need not be computed
 
     def add(self, item: Any) -> None:
-        """Add an operation or question: of short arrays where that can be."""
+        """Add an operation or question, with short arrays if possible."""
         if type(item) is Ask:
             self._need(item.value)
         elif not (self._elementwise(item) or self._moved(item) or self._summed(item) or self._turned(item)):
@@ -156,12 +156,12 @@ class _Changed:
         self.items.append(item)
 
     def end(self) -> None:
-        """Add what the results are spread out from."""
+        """Add the operations that expand the results."""
         for v in self.graph.outputs:
             self._need(v)
 
     def pays(self) -> bool:
-        """Whether less is computed, with all that is moved."""
+        """Whether the new graph computes less, including the cost of moving entries."""
         return self._saved > 0
 
     # ---- operations of short arrays ------------------------------------------------------------------------------
@@ -183,14 +183,14 @@ class _Changed:
         return True
 
     def _of(self, a: Value) -> _Short | None:
-        """The short array of an argument."""
+        """Return the short array of an argument, or None."""
         if type(a) is int:
             return self._short.get(a)
         rows = self._known.get(id(a))
         return None if rows is None else _Short(a, rows)
 
     def _fits(self, a: Value, short: _Short | None, v: int) -> bool:
-        """Whether ``v`` of an argument, short or the same for all rows, lies row by row where it is short."""
+        """Whether an argument of the operation for ``v`` is short or the same for all rows, and is C-contiguous."""
         shape, mine = self.graph.shapes[v], self.graph.shape(a)
         if short is not None:
             return mine == shape and bool(short.rows.first.copy("K").flags.c_contiguous)
@@ -218,7 +218,7 @@ class _Changed:
         return True
 
     def _summed(self, op: Op) -> bool:
-        """Zeros to which parts are added."""
+        """Add a sum of parts in zeros with short arrays; return whether that is possible."""
         if op.name != "scatter_sum" or len(op.args) != len(op.params["specs"]):
             return False
         shape, specs = op.params["shape"], op.params["specs"]
@@ -242,7 +242,7 @@ class _Changed:
         return True
 
     def _turned(self, op: Op) -> bool:
-        """A result whose axes are in another order: it is spread out in that order."""
+        """Expand a permuted result directly, in its new order of axes; return whether that is possible."""
         v = op.outs[0]
         if op.name != "permute" or op.args[0] not in self._short or v in self._used:
             return False
@@ -251,7 +251,7 @@ class _Changed:
         return True
 
     def _add(self, op: Op, args: Sequence[Value], params: dict[str, Any], rows: Rows, fact: Fact) -> None:
-        """Add ``op`` of short arrays, with a short result."""
+        """Add ``op`` for short arrays, with a short result."""
         v = op.outs[0]
         made = self.graph.new(rows.first.shape, self.graph.dtypes[v], fact)
         self.items.append(Op(op.primitive, args, params, [made], op.line))
@@ -260,7 +260,7 @@ class _Changed:
             self._saved += rows.which.size - rows.first.size
 
     def _taken(self, short: _Short, rows: Rows) -> Value:
-        """The short array that repeats as ``rows``."""
+        """Return the short array, rearranged to the pattern ``rows``."""
         if type(short.value) is Const:
             return self.graph.constant(np.take_along_axis(short.value.value, rows.first, 0))
         at = np.take_along_axis(short.rows.which, rows.first, 0)
@@ -274,7 +274,7 @@ class _Changed:
     # ---- whole arrays --------------------------------------------------------------------------------------------
 
     def _need(self, v: Value) -> None:
-        """Add what makes a whole array of a short one, once."""
+        """Add the operations that make the whole array of a short one, once."""
         if type(v) is not int or v not in self._short or v in self._whole:
             return
         self._whole.add(v)
@@ -297,35 +297,35 @@ class _Changed:
 
 
 def _numbers(x: ndarray) -> ndarray:
-    """The number of its row for each entry of an array."""
+    """Return, for each entry of an array, the number of its row."""
     return np.broadcast_to(np.arange(len(x)).reshape((-1, *(1,) * (x.ndim - 1))), x.shape)
 
 
 def _stay(numbers: ndarray, count: int) -> bool:
-    """Whether entries with these numbers lie in those rows, of which there are so many."""
+    """Whether there are ``count`` rows, and every entry of ``numbers`` is the number of its own row."""
     return len(numbers) == count and numbers.size > 0 and np.array_equal(numbers, _numbers(numbers))
 
 
 def _all_rows(spec: Any) -> Any:
-    """The index ``spec`` of all rows as that of arrays with fewer rows."""
+    """Return the index ``spec``, which reads all rows, for arrays with fewer rows."""
     return type(spec)(((None, None, 1), *spec[1:])) if spec and type(spec[0]) is tuple else spec
 
 
 def _laid(rows: Rows, place: Any, shape: tuple[int, ...]) -> Rows | None:
-    """How the rows of zeros repeat to which an array has been added at a place."""
+    """Return the row pattern of zeros to which an array was added at ``place``."""
     which = np.full(shape, len(rows.first))
     which[place] = rows.which
     return _ranked(which)
 
 
 def _flat(rows: ndarray) -> ndarray:
-    """The places of entries in an array row by row, by their rows; the columns are those that they lie in."""
+    """Return the positions of entries in the flattened array, from their rows; entries stay in their columns."""
     columns = prod(rows.shape[1:])
     return rows * columns + np.arange(columns).reshape(rows.shape[1:])
 
 
 def _spread_out(xp: Any, x: Any, *, shape: Any, back: Any, where: Any, source: Any) -> Any:
-    """The whole array: the first row of ``x`` for all rows, and at the places ``where`` what is at others of ``x``."""
+    """Return the whole array: row 0 of ``x`` in all rows, but the entries ``source`` of ``x`` at ``where``."""
     made = xp.empty(shape, x.dtype)
     made.transpose(back)[...] = x[0]
     made.reshape(-1)[where] = x.take(source)

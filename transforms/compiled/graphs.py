@@ -1,6 +1,6 @@
-"""A recorded run as a short list of operations: equal ones once, needless ones dropped, constants known by their bits.
+"""Recorded runs as short lists of operations, without duplicates or unneeded ones, and with shared constants.
 
-A value is an int: the inputs first, then the results of operations in order. An argument is a value or a ``Const``.
+A value is an int: first the inputs, then the results of operations in order. An argument is a value or a ``Const``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "co
 
 ndarray = np.ndarray
 Value: TypeAlias = Any
-_KNOWN = 4096  # bytes of an array up to which it is known by its bits
-#: Bytes from which on an array is large: its memory is not kept between calls.
+_KNOWN = 4096  # largest size in bytes of arrays that are compared by their bits
+#: Size in bytes from which an array is large: its memory is not kept between calls.
 LARGE = 1 << 16
-#: Operations whose result shows the memory of their first argument, or of a copy.
+#: Operations whose result is a view of their first argument, or of a copy of it.
 VIEWS = frozenset(
     (
         "reshape", "permute", "getitem", "split", "unstack", "flip", "broadcast_to", "broadcast_view", "diagonal",
@@ -32,11 +32,11 @@ VIEWS = frozenset(
 
 
 class Fact(NamedTuple):
-    """What is known of a result besides its shape and dtype.
+    """Facts about a result besides its shape and dtype.
 
     Attributes:
-        kind: its type: ndarray, a scalar type of NumPy, or a type of Python's numbers.
-        contiguous: whether an array lies in memory row by row.
+        kind: its type: ndarray, a scalar type of NumPy, or a Python number type.
+        contiguous: whether it is a C-contiguous array.
     """
 
     kind: type
@@ -50,7 +50,7 @@ _NUMBERS = frozenset((float, int, np.float64))
 
 
 def fact_of(x: Any) -> Fact:
-    """What is known of a value. An axis of length 1 may have any stride, and loops look at it."""
+    """Return the facts about ``x``. An axis of length 1 may have any stride, but loops depend on the stride."""
     if type(x) is ndarray:
         return _BY_ROWS if x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize) else _OTHERWISE
     found = _SCALARS.get(type(x))
@@ -58,14 +58,14 @@ def fact_of(x: Any) -> Fact:
 
 
 class Const:
-    """A constant: a number, an array or something else that an operation takes.
+    """Constant argument of an operation: a number, an array or another object.
 
     Attributes:
-        value: it.
-        live: whether it is an array of the program's, which is read anew at each call.
-        key: equal for constants that are the same to the last bit.
+        value: the constant itself.
+        live: whether it is an array of the user's program that is read again at each call.
+        key: equal for constants that are equal bit for bit.
         is_number: whether it is a real number, or a double in an array without axes.
-        is_one: whether it is the number 1, or an array without axes of it.
+        is_one: whether it is the number 1, or an array without axes that holds 1.
     """
 
     __slots__ = ("dtype", "is_number", "is_one", "key", "live", "shape", "value")
@@ -87,7 +87,7 @@ class Const:
 
 
 def computed(name: str, impl: Callable[..., Any]) -> Primitive:
-    """An operation that is only computed: what is recorded needs no rules any more."""
+    """Return a primitive without rules: recorded operations are only computed."""
 
     def never(*args: Any) -> Any:
         raise NotImplementedError("a recorded operation has no rules")
@@ -96,15 +96,15 @@ def computed(name: str, impl: Callable[..., Any]) -> Primitive:
 
 
 class Op:
-    """An operation.
+    """Operation of a recorded run.
 
     Attributes:
-        name: the primitive's.
-        primitive: it.
+        name: the name of the primitive.
+        primitive: the primitive.
         args: values and constants.
         params: static parameters.
-        outs: the values that it makes.
-        line: the user's, None where none is known.
+        outs: the values of the results.
+        line: the line of the user's program; None if it is unknown.
     """
 
     __slots__ = ("args", "line", "name", "outs", "params", "primitive")
@@ -117,7 +117,7 @@ class Op:
 
 
 class Ask:
-    """A question: ``value`` must give ``answer`` here."""
+    """Question about a value: on this path ``value`` gives ``answer``."""
 
     __slots__ = ("answer", "line", "value")
 
@@ -126,20 +126,20 @@ class Ask:
 
 
 class Graph:
-    """A run: its operations and questions, as they are recorded, and then without what nothing needs.
+    """Recorded run: its operations and questions, later without those that nothing needs.
 
     Attributes:
-        inputs: how many there are.
+        inputs: the number of inputs.
         items: operations and questions, in order.
         outputs: a value or a constant for each leaf of the result.
-        shapes: by value.
-        dtypes: by value.
-        facts: by value.
-        numbers: by value, whether it is a floating number of Python or NumPy, no array.
-        recorded: how many operations there were.
-        delicate: whether the way in which something is computed may change its last bits: products of complex numbers
-            are rounded by the order of the factors, sums by that of the axes in memory.
-        warns: whether the function gives warnings of its own on this way, so that it is to be run itself.
+        shapes: shapes by value.
+        dtypes: dtypes by value.
+        facts: facts by value.
+        numbers: by value, whether it is a floating-point number of Python or NumPy, not an array.
+        recorded: the number of operations that the run performed.
+        delicate: whether the way in which something is computed may change its last bits: the rounding of complex
+            products depends on the order of factors, that of sums on the order of axes in memory.
+        warns: whether the function itself gives warnings on this path, so that it must be run itself.
     """
 
     def __init__(self) -> None:
@@ -151,41 +151,41 @@ class Graph:
         self.facts: list[Fact] = []
         self.numbers: list[bool] = []
         self.delicate = self.warns = False
-        self._known: dict[Any, list[int]] = {}  # the results of operations, to find equal ones
-        self._part = 0  # how many parts of the run were repeated so far
+        self._known: dict[Any, list[int]] = {}  # results by operation, to find equal operations
+        self._part = 0  # number of parts of the run that were repeated so far
         self._consts: dict[Any, Const] = {}
         self._numbers: dict[tuple[type, Any], Const] = {}
 
     @property
     def operations(self) -> list[Op]:
-        """Without the questions."""
+        """Operations without the questions."""
         return [item for item in self.items if type(item) is Op]
 
     def shape(self, value: Value) -> tuple[int, ...]:
-        """That of a value or constant."""
+        """Return the shape of a value or constant."""
         shape: tuple[int, ...] = self.shapes[value] if type(value) is int else value.shape
         return shape
 
     def is_array(self, value: Value) -> bool:
-        """Whether it is a value, and an array."""
+        """Whether ``value`` is a value, not a constant, and an array."""
         return type(value) is int and self.facts[value].kind is ndarray
 
     def nbytes(self, value: int) -> int:
-        """The bytes of an array."""
+        """Return the size of an array in bytes."""
         size: int = prod(self.shapes[value]) * self.dtypes[value].itemsize
         return size
 
     # ---- recording -----------------------------------------------------------------------------------------------
 
     def input(self, x: Any) -> int:
-        """The value of the next input."""
+        """Return a new value for the next input."""
         self.inputs += 1
         return self._value(x, "input")
 
     def constant(self, x: Any, live: bool = False) -> Const:
-        """The constant for ``x``, one for all that are the same to the last bit."""
+        """Return the constant for ``x``; arguments that are equal bit for bit share one."""
         kind = type(x)
-        if (kind is float or kind is int) and x and x == x:  # 0 and -0 are one key
+        if (kind is float or kind is int) and x and x == x:  # 0 and -0 would be one key
             found = self._numbers.get((kind, x))
             if found is None:
                 found = self._numbers[kind, x] = self._constant(x, live)
@@ -199,7 +199,7 @@ class Graph:
     def operation(
         self, primitive: Any, args: tuple[Value, ...], params: dict[str, Any], results: Sequence[Any], line: Any
     ) -> Sequence[int]:
-        """The values of the results of an operation: old ones, if they are the same to the last bit."""
+        """Return the values of an operation's results; an equal operation before it provides its own values."""
         self.recorded += 1
         name = primitive.name
         if name in _UNCHANGING and (same := self._unchanged(name, args, params, results[0])) is not None:
@@ -209,7 +209,7 @@ class Graph:
         )
         try:
             outs = self._known.get(key)
-        except TypeError:  # a parameter has no hash
+        except TypeError:  # a parameter is not hashable
             key = outs = None
         if primitive.calls or name == "write":
             key = outs = None
@@ -224,15 +224,15 @@ class Graph:
         return outs
 
     def repeats(self) -> None:
-        """Note that what comes is repeated by a checkpoint, and then goes back through that.
+        """Note that a checkpoint repeats the following operations, and then runs their backward pass.
 
-        What was computed before is not looked for from here on: it would have to be kept until now, and to save that
-        memory is what it is computed again for.
+        From here on, results of equal operations before this point are not reused: they would have to be kept until
+        now, and the checkpoint computes them again to save that memory.
         """
         self._part += 1
 
     def _value(self, x: Any, name: str) -> int:
-        """A new value."""
+        """Return a new value for the result ``x`` of the operation ``name``."""
         number = len(self.shapes)
         kind = type(x)
         if kind is np.float64 or kind is float:
@@ -257,11 +257,11 @@ class Graph:
         return number
 
     def _unchanged(self, name: str, args: Sequence[Value], params: Any, result: Any) -> int | None:
-        """The argument that an operation gives back to the last bit."""
+        """Return the argument that an operation returns unchanged, bit for bit; None if there is none."""
         first = args[0]
         if name in ("multiply", "divide"):
             if type(first) is int and (type(args[1]) is int or not args[1].is_one):
-                return None  # the commonest
+                return None  # the most common case
             for a, b in ((args[0], args[1]), (args[1], args[0]))[: 1 if name == "divide" else 2]:
                 if type(a) is int and type(b) is Const and b.is_one and self.dtypes[a].kind == "f":
                     return a if self._is_like(a, result) else None
@@ -274,11 +274,11 @@ class Graph:
         return like == backend.like(x) and self.facts[value] == fact_of(x)
 
     def ask(self, value: int, answer: Any) -> None:
-        """Note that Python looked at a value."""
+        """Record a question: Python looked at a value."""
         self.items.append(Ask(value, answer, None))
 
     def ends(self, outputs: list[Value]) -> None:
-        """Note the results, and drop what neither these nor questions need."""
+        """Record the results, and drop operations that neither results nor questions need."""
         self.outputs = outputs
         self.drop()
         self._known.clear()
@@ -286,11 +286,11 @@ class Graph:
     # ---- changing ------------------------------------------------------------------------------------------------
 
     def drop(self) -> None:
-        """Drop what neither results nor questions need."""
+        """Drop operations that neither results nor questions need."""
         self.items = _needed(self)
 
     def new(self, shape: tuple[int, ...], dtype: Any, fact: Fact) -> int:
-        """A new value."""
+        """Return a new value with these properties."""
         self.numbers.append(False)
         self.shapes.append(shape)
         self.dtypes.append(dtype)
@@ -298,7 +298,7 @@ class Graph:
         return len(self.shapes) - 1
 
 
-#: Operations that may give an argument back to the last bit.
+#: Operations that may return an argument unchanged, bit for bit.
 _UNCHANGING = frozenset(("reshape", "broadcast_to", "permute", "multiply", "divide"))
 _DTYPES: dict[type, Any] = {
     kind: np.dtype(kind) for kind in (bool, int, float, complex, np.float64, np.float32, np.bool_, np.int64)
@@ -309,7 +309,7 @@ def _is_one(x: Any) -> bool:
     return isinstance(x, (int, float, np.generic, ndarray)) and not isinstance(x, bool) and bool(x == 1)
 
 
-#: Operations that may raise or warn of a value; a warning of what no result needs is not worth computing it.
+#: Operations that are kept because they may raise errors. A mere warning is not worth an unneeded operation.
 _MAY_RAISE = frozenset(
     (
         "cholesky", "solve", "inv", "eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals", "qr", "pinv", "lstsq",
@@ -319,7 +319,7 @@ _MAY_RAISE = frozenset(
 
 
 def _needed(graph: Graph) -> list[Any]:
-    """The items without what neither a result nor a question needs."""
+    """Return the items that a result or a question needs."""
     live = bytearray(len(graph.shapes))
     for v in graph.outputs:
         if type(v) is int:
@@ -342,7 +342,7 @@ def _needed(graph: Graph) -> list[Any]:
 
 
 def _asked_once(items: list[Any]) -> list[Any]:
-    """Without questions that were asked before."""
+    """Return the items without repeated questions."""
     found, seen = [], set()
     for item in items:
         if type(item) is Ask:
@@ -356,7 +356,7 @@ def _asked_once(items: list[Any]) -> list[Any]:
 
 
 def copy_of(x: ndarray) -> ndarray:
-    """A copy that lies in memory as ``x`` does, also where that runs backwards or has gaps: loops look at it."""
+    """Return a copy with the memory layout of ``x``, including negative strides and gaps: loops depend on these."""
     if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
         return x.copy("K")
     reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]

@@ -1,11 +1,11 @@
-"""Which numbers a program may compute as Python's floats, though the function has NumPy's: in a seventh of the time.
+"""Choice of the NumPy floats of a function that its program computes as Python floats, in a seventh of the time.
 
-Both compute sums and products alike, to the last bit. Only NumPy warns where these overflow, or are no numbers. So a
-number is Python's only where that would still be seen in a result: then the function is run as it stands, and warns.
+Both compute sums and products with the same bits. But only NumPy warns of overflow and of invalid operations. So a
+program uses a Python float only if a result would show that it is infinite or NaN: then the function is run itself.
 
-Python's functions of numbers take a quarter of the time. They and NumPy's ask the C library, unless NumPy was built
-with functions of its own for a processor. No table says for which: it is tried, once in a process and for each function
-that a program needs.
+Python's functions of numbers take a quarter of the time of NumPy's. Both call the C library, unless NumPy was built
+with functions of its own for a processor. No table lists the functions for which this holds, so each function that a
+program needs is tried once in a process.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from funcgrad.transforms.compiled.storage import is_ufunc
 __all__ = ["ARITHMETIC", "MATH", "has_same_bits", "plain_numbers"]
 
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "negative", "one_minus_square"))
-#: What gives no number of what is none or infinite.
+#: Operations whose result is infinite or NaN if an operand is.
 _SHOWING = ARITHMETIC | {"sin", "cos", "absolute"}
 _COMPARING = frozenset(("greater", "less", "greater_equal", "less_equal", "equal", "not_equal"))
 
 
 def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
-    """The values, floats of NumPy's in the function, that a program may have as Python's.
+    """Return the values, NumPy floats in the function, that a program may compute as Python floats.
 
-    With them come, by answers of comparisons that Python asked for, numbers that no result shows: there the program
-    looks whether they are numbers.
+    The second result has, for comparisons that Python asked about, the operands that no result shows. There the program
+    checks that these operands are finite.
     """
     facts, numbers, double = graph.facts, graph.numbers, np.float64
     known = [0] * len(graph.shapes)
@@ -41,7 +41,7 @@ def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
             known[v] = _TAKEN | _SHOWN
     plain: set[int] = set()
     looks: dict[int, list[int]] = {}
-    for item in reversed(graph.items):  # whatever uses a value comes before it
+    for item in reversed(graph.items):  # all users of a value come before it
         if type(item) is Ask:
             known[item.value] |= _USED
             continue
@@ -51,7 +51,7 @@ def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
             of_numbers = of_numbers and (numbers[a] if type(a) is int else a.is_number)
         if name in _COMPARING and not mine & _TAKEN and of_numbers:
             looks[item.outs[0]] = [a for a in args if type(a) is int and not known[a] & _SHOWN]
-            says = _TAKEN | _USED | _SHOWN  # whether Python's or NumPy's, the answer is the same
+            says = _TAKEN | _USED | _SHOWN  # the answer is the same for Python's and NumPy's numbers
         elif facts[item.outs[0]].kind is not double or item.primitive.multiple:
             says = _TAKEN | _KEPT
         else:
@@ -70,8 +70,8 @@ def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
     return plain, {v: [a for a in values if a in plain] for v, values in looks.items()}
 
 
-#: What is known of a value: something takes it, and not only asks; something computes with it; a result shows where it
-#: is no number; something takes it that wants NumPy's.
+#: Flags of a value: it is taken, and not only by a question; it is used in a computation; a result shows whether it is
+#: finite; something needs it as a NumPy number.
 _TAKEN, _USED, _SHOWN, _KEPT = 1, 2, 4, 8
 
 
@@ -80,7 +80,7 @@ MATH: dict[str, Any] = {
     "sqrt": math.sqrt, "sinh": math.sinh, "cosh": math.cosh, "arctan": math.atan, "log1p": math.log1p,
     "expm1": math.expm1, "arcsin": math.asin, "arccos": math.acos, "arctan2": math.atan2, "hypot": math.hypot,
 }  # fmt: skip
-#: Numbers that are tried: other functions, however good, differ from the C library's at more than one in a thousand.
+#: Number of trials. Other implementations, however good, differ from the C library's in more than one of a thousand.
 _TRIED = 1 << 14
 _EXTREMES = (0.0, -0.0, 5e-324, 1e-308, 0.5, 1.0, math.pi, 1e5, 1e22, 1.7e308)
 
@@ -89,7 +89,7 @@ _EXTREMES = (0.0, -0.0, 5e-324, 1e-308, 0.5, 1.0, math.pi, 1e5, 1e22, 1.7e308)
 def has_same_bits(name: str) -> bool:
     """Whether Python's function of one number gives the bits of NumPy's.
 
-    Where it raises an error NumPy warns: a program is left there, and the function itself is run.
+    Where Python's function raises an error, NumPy's warns: the program stops there, and the function itself is run.
 
     Example:
         >>> has_same_bits("sqrt")  # which all round correctly

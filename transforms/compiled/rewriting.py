@@ -1,4 +1,4 @@
-"""Changes to a recorded graph: arrays are broadcast later or only once, and equal factors are taken out of sums."""
+"""Rewrites of a recorded graph: later and shared broadcasts, and common factors taken out of sums."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["broadcast_later", "broadcast_once", "take_out_factors"]
 
 _BROADCAST: Primitive = broadcast_to.primitive  # type: ignore[attr-defined]
 
-#: What gives the same bits of what is filled in as of what is broadcast. Powers look whether it is one number.
+#: Operations with the same bits for filled-in and for broadcast operands. Powers differ: they test for one number.
 _SAME = frozenset(("add", "subtract", "multiply", "divide"))
-#: Elements up to which it pays for one use, and bytes of what is filled in at the most.
+#: Number of elements up to which filling in pays for a single use; largest size in bytes of a filled-in array.
 _SHORT, _MOST = 1_000, 1 << 17
 
 
 def broadcast_later(graph: Graph) -> None:
-    """Do so in ``graph`` for large arrays, where nothing sees that they lie otherwise in memory then."""
+    """Broadcast large arrays after elementwise operations, where nothing depends on the memory layout of the result."""
     large = {
         op.outs[0]: op
         for op in graph.operations
@@ -57,14 +57,14 @@ def broadcast_later(graph: Graph) -> None:
 
 
 def _of_broadcast(op: Op, large: dict[int, Op]) -> Op | None:
-    """What makes the large broadcast array of which and of numbers an elementwise operation is made."""
+    """Return the broadcast behind an elementwise operation of a large broadcast array and of numbers, or None."""
     values = [a for a in op.args if type(a) is int]
     numbers = all(type(a) is int or not (a.live or a.shape) for a in op.args)
     return large.get(values[0]) if len(values) == 1 and numbers and is_ufunc(op) and not op.params else None
 
 
 def _meets_others(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:
-    """Whether only elementwise operations need ``v``, each with an array as large that lies in memory row by row."""
+    """Whether only elementwise operations use ``v``, each with a C-contiguous array of the same shape."""
     for op in users.get(v, ()):
         others = [a for a in op.args if type(a) is int and a != v and graph.shapes[a] == graph.shapes[v]]
         if not is_ufunc(op) or not any(graph.facts[a].contiguous for a in others):
@@ -73,14 +73,14 @@ def _meets_others(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:
 
 
 def broadcast_once(graph: Graph) -> None:
-    """Fill in what is broadcast again and again: NumPy's loops over arrays of one shape take half the time, or less."""
+    """Fill in arrays that are broadcast repeatedly: loops over arrays of one shape take half the time or less."""
     if not any(len(shape) > 1 for shape in graph.shapes):
         return
     found: dict[tuple[int, tuple[int, ...]], list[Op]] = {}
     for item in graph.items:
         for a in _repeated_in(item, graph) if type(item) is Op else ():
             found.setdefault((a, graph.shapes[item.outs[0]]), []).append(item)
-    first: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # by the operation what is to be filled in before it
+    first: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # what to fill in first, by the operation's identity
     for (a, shape), ops in found.items():
         if len(ops) > 1 or prod(shape) <= _SHORT:
             first.setdefault(id(ops[0]), []).append((a, shape))
@@ -100,7 +100,7 @@ def broadcast_once(graph: Graph) -> None:
 
 
 def _repeated_in(op: Op, graph: Graph) -> list[int]:
-    """The arrays that an operation broadcasts beside one of the shape of its result, all row by row in memory."""
+    """Return the arrays that an operation broadcasts to the shape of another operand, if all are C-contiguous."""
     v = op.outs[0]
     shape, dtype = graph.shapes[v], graph.dtypes[v]
     if op.name not in _SAME or len(shape) < 2 or not graph.facts[v].contiguous or dtype.kind != "f":
@@ -120,11 +120,11 @@ def _lies_by_rows(a: Any, graph: Graph, dtype: Any) -> bool:
 
 #: Functions whose results are between -1 and 1.
 _BOUNDED = frozenset(("sin", "cos", "tanh"))
-_LARGEST = 1e100  # of constants whose sums cannot overflow
+_LARGEST = 1e100  # bound for constants, so that their sums cannot overflow
 
 
 def take_out_factors(graph: Graph) -> None:
-    """Do so in ``graph``, where a and b are constants or results of such functions: their sum does not overflow."""
+    """Replace ``a * x + b * x`` by ``(a + b) * x`` if a and b are bounded, so that their sum cannot overflow."""
     made: dict[int, Op] = {}
     uses = Counter([v for v in graph.outputs if type(v) is int])
     for item in graph.items:

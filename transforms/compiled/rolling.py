@@ -1,8 +1,8 @@
-"""Equal pieces of a program as a loop, so that its text does not grow with the number of steps that were recorded.
+"""Loops for equal pieces of a program, so that its text does not grow with the number of recorded steps.
 
-A piece is the same as the one before it if its statements are, and if the numbers of the names in them go up or down by
-the same from piece to piece: ``v7``, ``v19``, ``v31`` and so on. Slots are read from ``B`` by slices then, and values
-that other statements need from a list ``V``, to which they are appended as they are made.
+A piece equals the one before it if their statements are equal, and if the numbers in their names change by constant
+steps from piece to piece: ``v7``, ``v19``, ``v31`` and so on. Slots are then read from slices of ``B``. Values that
+other statements need are appended to a list ``V`` when they are made, and read from it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 __all__ = ["roll", "rolled_text"]
 
-_LONG = 500  # statements from which on it is worth looking: without loops a short program is faster
-_TIMES = 6  # so many equal pieces at the least
-_PIECE = 4_000  # statements of a piece at most
-_WIDE, _SHORT = 16, 4  # so many statements of short pieces make one piece, twice as many of pieces of so few
-_WIDEST = 2 * _WIDE  # so many pieces make one at most
+_LONG = 500  # least number of statements of a program with loops: short programs are faster without
+_TIMES = 6  # least number of equal pieces
+_PIECE = 4_000  # largest number of statements of a piece
+_WIDE, _SHORT = 16, 4  # number of statements of joined pieces; twice as many for pieces of up to ``_SHORT`` statements
+_WIDEST = 2 * _WIDE  # largest number of pieces that are joined
 _TRIES = 6
 _KINDS = {kind: number for number, kind in enumerate("ibtv")}
 Line = tuple[list[Any], Any]
 
 
 class _Name(NamedTuple):
-    """A name in a piece: its number in the first piece, and by how much it grows."""
+    """Name in a piece: its kind, its number in the first piece, and the step from piece to piece."""
 
     kind: str
     first: int
@@ -33,13 +33,13 @@ class _Name(NamedTuple):
 
 
 class Loop:
-    """Pieces of a program that are equal.
+    """Loop over equal pieces of a program.
 
     Attributes:
         body: the statements of the first piece.
-        names: for each of them its names, in order.
-        times: how many pieces there are.
-        places: by name, the statement of the first piece that has it first.
+        names: for each statement its names, in order.
+        times: the number of pieces.
+        places: by name, the first statement of the piece that has the name.
     """
 
     def __init__(self, body: list[Line], names: list[list[_Name]], times: int) -> None:
@@ -55,13 +55,13 @@ class Loop:
                 self.places.setdefault(name, place)
 
     def numbers(self, name: _Name) -> range | list[int]:
-        """The numbers of a name in all pieces."""
+        """Return the numbers of a name in all pieces."""
         if name.step:
             return range(name.first, name.first + name.step * self.times, name.step)
         return [name.first]
 
     def way(self, name: _Name) -> str:
-        """Where a value comes from: "here", the piece "before", or "outside"."""
+        """Return where a value comes from: "here", the piece "before", or "outside"."""
         if name in self.made:
             return "here"
         if name._replace(first=name.first + name.step) in self.made and name.step:
@@ -69,11 +69,11 @@ class Loop:
         return "outside"
 
     def has(self, name: _Name) -> bool:
-        """Whether a turn has the value of a name: it makes it, or has it from the turn before."""
+        """Whether an iteration has the value of a name, its own or that of the iteration before."""
         return name in self.made or (name in self.places and self.way(name) == "before")
 
     def holds_together(self) -> bool:
-        """Whether no piece needs what another one than the one before it makes."""
+        """Whether each piece needs values of itself, of the piece before, or from outside of the loop only."""
         made = {n for name in self.made for n in self.numbers(name)}
         for place, used in enumerate(self.names):
             for name in used:
@@ -88,14 +88,14 @@ class Loop:
 
 
 def _outside(loop: Loop) -> list[_Name]:
-    """The names of values that each turn of a loop reads from elsewhere, others in each."""
+    """Return the names of values that each iteration reads from outside, different values in each."""
     return [name for name in loop.places if name.kind == "v" and name.step and loop.way(name) == "outside"]
 
 
 def _read_of(loop: Loop, other: Loop) -> tuple[list[_Name], int, int] | None:
-    """The names in another loop of what a turn of a loop reads, if each turn reads what one turn of the other has.
+    """Return the names in ``other`` of what ``loop`` reads, if each iteration reads from one iteration of ``other``.
 
-    With them come the turn of the other that the first one reads, and 1 if the next ones read those after it, else -1.
+    The tuple also holds the iteration of ``other`` that the first one reads, and 1 or -1 for the order of the next.
     """
     read, growing = _outside(loop), {name.step for name in other.made}
     if len(growing) != 1 or len({name.step for name in read}) != 1 or abs(read[0].step) not in growing:
@@ -113,7 +113,7 @@ def _read_of(loop: Loop, other: Loop) -> tuple[list[_Name], int, int] | None:
 
 
 def _targets(parts: list[Any]) -> int:
-    """How many names a statement makes: those of values before its `` = ``."""
+    """Return the number of names that a statement assigns: those of values before its `` = ``."""
     count = 0
     for part in parts:
         if type(part) is tuple:
@@ -128,7 +128,7 @@ def _targets(parts: list[Any]) -> int:
 
 
 def roll(lines: Sequence[Line]) -> list[Any]:
-    """The statements, with loops where there are equal pieces."""
+    """Return the statements, with loops in place of equal pieces."""
     if len(lines) < _LONG:
         return list(lines)
     ids, names, following = _templates(lines)
@@ -148,7 +148,7 @@ def roll(lines: Sequence[Line]) -> list[Any]:
 
 
 def _templates(lines: Sequence[Line]) -> tuple[list[int], list[list[Any]], list[int]]:
-    """For each statement a number of its text, its names, and where the same text comes next."""
+    """Return, for each statement, a number of its text, its names, and the next statement with the same text."""
     known: dict[Any, int] = {}
     ids, names = [], []
     for parts, _ in lines:
@@ -164,7 +164,7 @@ def _templates(lines: Sequence[Line]) -> tuple[list[int], list[list[Any]], list[
 
 
 def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop | None:
-    """The loop that begins at a statement, if one does."""
+    """Return the loop that begins at statement ``at``, or None."""
     other = following[at]
     for _ in range(_TRIES):
         size = other - at
@@ -179,9 +179,9 @@ def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop 
 
 
 def _in_step(loop: Loop, before: Sequence[Loop]) -> tuple[int, Loop] | None:
-    """The loop with as many pieces as one as a loop has that makes what it reads, and how many statements are skipped.
+    """Join pieces of ``loop`` to match an earlier loop whose values it reads; None if that is impossible.
 
-    Then each turn reads what one turn of the other has.
+    Returns the number of statements to skip first, and a loop whose iterations each read from one of the other loop.
     """
     read = _outside(loop)
     for other in reversed(before) if read else ():
@@ -196,18 +196,18 @@ def _in_step(loop: Loop, before: Sequence[Loop]) -> tuple[int, Loop] | None:
 
 
 def _widened(loop: Loop) -> Loop:
-    """The loop with several of its pieces as one, where they are short: the turns of a loop take time of their own."""
+    """Join several short pieces into one, because every iteration of a loop takes time of its own."""
     size = len(loop.body)
     most = min((_WIDE if size > _SHORT else 2 * _WIDE) // size, loop.times // _TIMES)
     if most < 2:
         return loop
-    together = min(range(most, most * 3 // 4, -1), key=lambda count: loop.times % count)  # those over make a loop too
+    together = min(range(most, most * 3 // 4, -1), key=lambda count: loop.times % count)  # the rest is a loop too
     wider = _wider(loop, together, 0)
     return wider if wider.holds_together() else loop
 
 
 def _wider(loop: Loop, together: int, skipped: int) -> Loop:
-    """The loop with so many of its pieces as one, without the first ones."""
+    """Return the loop with ``together`` pieces joined into one, without the first ``skipped`` pieces."""
     names = [
         [_Name(kind, first + turn * step, together * step) for kind, first, step in used]
         for turn in range(skipped, skipped + together)
@@ -217,7 +217,7 @@ def _wider(loop: Loop, together: int, skipped: int) -> Loop:
 
 
 def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | None:
-    """The loop with pieces of this size, None if there are too few."""
+    """Return the loop with pieces of ``size`` statements; None if there are too few pieces."""
     steps: list[list[_Name]] = []
     for i in range(at, at + size):
         if i + size >= len(lines):
@@ -245,20 +245,20 @@ def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | No
 
 
 class _Values:
-    """Which values loops make, which of all must be in ``V``, and where; and which loops hand on tuples.
+    """Values that loops make, the places of values in ``V``, and the loops that pass tuples to another loop.
 
     Attributes:
-        rows: for each of two such loops by its identity: of the one that makes them the lists, each with the names of
-            what is in a tuple, of the other the list as it is read.
+        rows: by the identity of a loop that makes tuples, its lists, each with the names of the values in a tuple.
+        row_of: by the identity of a loop that reads tuples, the list, and the first place and the step of its reads.
     """
 
     def __init__(self, items: Sequence[Any]) -> None:
         self.maker: dict[int, _Name] = {}
-        self.last: dict[int, str] = {}  # of each name in a loop the last value, which keeps its name after it
+        self.last: dict[int, str] = {}  # the last value of each name in a loop, whose word stays valid after the loop
         self.stored: set[Any] = set()  # numbers of values, and names in loops
         self.rows: dict[int, dict[str, list[_Name]]] = {}
         self.row_of: dict[int, _Name] = {}
-        self._loops: dict[_Name, Loop] = {}  # by the names that they make
+        self._loops: dict[_Name, Loop] = {}  # by the names that the loops make
         for item in items:
             if type(item) is Loop:
                 self._find_row(item)
@@ -289,7 +289,7 @@ class _Values:
                     self.needs(name.first, plain=True)
 
     def _find_row(self, loop: Loop) -> None:
-        """Let a loop before this one hand on tuples, where each turn of this one reads what one turn of that has."""
+        """Let an earlier loop make tuples, if each iteration of this loop reads from one iteration of that loop."""
         read = _outside(loop)
         other = next((self._loops[self.maker[name.first]] for name in read if name.first in self.maker), None)
         found = None if other is None else _read_of(loop, other)
@@ -300,7 +300,7 @@ class _Values:
             self.row_of[id(loop)] = _Name(word, turn, way)
 
     def needs(self, number: int, plain: bool) -> None:
-        """Note that a value is read: from ``V`` if a loop made it before its last turn, or if a loop reads several."""
+        """Note that a value is read; from ``V`` unless it is the last of a loop, or if a loop reads several."""
         made = self.maker.get(number)
         if plain and number in self.last:
             return
@@ -310,7 +310,7 @@ class _Values:
             self.stored.add(number)
 
     def _placed(self, items: Sequence[Any]) -> dict[int, int]:
-        """Where values come in ``V``, in the order in which they are made."""
+        """Return the places of values in ``V``, in the order in which they are made."""
         order: list[int] = []
         for item in items:
             if type(item) is Loop:
@@ -321,20 +321,20 @@ class _Values:
         return {number: place for place, number in enumerate(order)}
 
     def kept(self, loop: Loop) -> list[_Name]:
-        """The names of a loop whose values are put into ``V``."""
+        """Return the names of a loop whose values are appended to ``V``."""
         return [name for name in loop.made if name in self.stored]
 
     def made(self, parts: list[Any]) -> list[Any]:
-        """The names that a statement outside of loops makes and puts into ``V``."""
+        """Return the names that a statement outside of loops assigns and appends to ``V``."""
         found = parts[: 2 * _targets(parts)]
         return [part for part in found if type(part) is tuple and part[1] in self.stored]
 
     def word(self, number: int, name: str) -> str:
-        """The value in the text outside of the loop that makes it."""
+        """Return the text for a value outside of the loop that makes it."""
         return self.last.get(number) or (f"V[{self.places[number]}]" if number in self.maker else name)
 
     def read(self, loop: Loop, name: _Name) -> _Name:
-        """Where a loop reads values: in ``V``, or in a list of tuples; a text, with no step, where in no order."""
+        """Return where a loop reads values: ``V``, a list of tuples, or, out of order, an expression with step 0."""
         if id(loop) in self.row_of:
             return self.row_of[id(loop)]
         places = [self.places[n] for n in loop.numbers(name)]
@@ -345,20 +345,20 @@ class _Values:
 
 
 def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tuple[list[str], set[int], bool]:
-    """The lines of a program.
+    """Return the lines of a program.
 
     Args:
         items: statements and loops.
-        called: what names are called that are not called by kind and number.
-        said: ``said(line)`` is the comment for a line of the user's, None for none.
+        called: the words for names that are not called by their kind and number.
+        said: ``said(line)`` returns the comment for a line of the user's program; None for no comments.
 
     Returns:
-        The text, the slots that it names, and whether it needs ``V``.
+        The lines, the slots that they name, and whether they need ``V``.
     """
     rolled = any(type(item) is Loop for item in items)
     values, slots, before = _Values(items if rolled else ()), set[int](), None
     text: list[str] = []
-    named: dict[Any, str] = {}  # what is called the same everywhere
+    named: dict[Any, str] = {}  # names with the same word everywhere
 
     def name(part: Any) -> str:
         kind, number = part
@@ -387,14 +387,14 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
 
 
 def _kept(words: list[str]) -> list[str]:
-    """The statement that puts values into ``V``."""
+    """Return the statement that appends values to ``V``, in a list; no statement for no values."""
     if len(words) > 1:
         return [f"V += {', '.join(words)}"]
     return [f"V.append({words[0]})"] if words else []
 
 
 def _shortened(parts: list[Any]) -> list[Any]:
-    """A statement in which many slots in a row are a slice of ``B``."""
+    """Return a statement in which a slice of ``B`` replaces many slots in a row."""
     if len(parts) < 2 * _TIMES:
         return parts
     found: list[Any] = []
@@ -412,7 +412,7 @@ def _shortened(parts: list[Any]) -> list[Any]:
 
 
 def _row(parts: list[Any], at: int) -> int:
-    """How many slots stand in a row, a comma behind each, whose numbers go up or down by the same."""
+    """Return the number of slots in a row, each followed by a comma, whose numbers have a constant step."""
     count, step = 0, 0
     while at + 2 * count + 1 < len(parts):
         part, comma = parts[at + 2 * count], parts[at + 2 * count + 1]
@@ -465,7 +465,7 @@ def _together(words: list[str]) -> str:
 
 
 def _carried_over(loop: Loop, words: Any, carried: Any, rows: Any) -> dict[str, _Name]:
-    """The names that may be called what their values are called a turn later, for nothing reads the older ones then."""
+    """Return the names whose value in the next iteration can take over their word, as nothing reads the old one."""
     found: dict[str, _Name] = {}
     for name, word in words.items():
         if word not in carried or not name.step or any(name in row for row in rows.values()):
@@ -478,7 +478,7 @@ def _carried_over(loop: Loop, words: Any, carried: Any, rows: Any) -> dict[str, 
 
 
 def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: Any, said: Any) -> Iterator[str]:
-    """The lines of a loop."""
+    """Yield the lines of a loop."""
     for word, (start, _) in carried.items():
         yield f"{word} = {start}"
     yield _heading(read, loop.times)
@@ -496,7 +496,7 @@ def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: Any, said: A
 
 
 def _heading(read: dict[str, _Name], times: int) -> str:
-    """The line with which a loop begins. One iterator gives all that a turn reads of a list, if nothing is left out."""
+    """Return the first line of a loop. One iterator gives all reads from a list, if they leave nothing out."""
     if not read:
         return f"for _ in range({times}):"
     words: dict[_Name, list[str]] = {}

@@ -1,7 +1,7 @@
-"""A recorded program as a module that needs neither this library nor the program that it was recorded from.
+"""Recorded programs as modules that need neither this library nor the user's program.
 
-What computes an operation may be a function of this library. Its source is taken together with what it refers to, each
-function in a scope of its own, where the names that it uses mean what they mean in its module.
+A function of this library may compute an operation. Its source is then copied, together with everything that it refers
+to. Each function gets a scope of its own, where the names that it uses mean what they mean in its module.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from funcgrad.transforms.compiled.statements import NO_NUMBER
 __all__ = ["module_text"]
 
 ndarray = np.ndarray
-_LITERAL = 64  # elements of an array that are written as numbers
+_LITERAL = 64  # largest number of elements of an array that is written as numbers
 
 
 class Bundle:
     """Definitions, each before those that use it.
 
     Attributes:
-        lines: the text.
+        lines: the text of the definitions.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._names: dict[int, str] = {}
-        self._kept: list[Any] = []  # what is known by its identity must live
+        self._kept: list[Any] = []  # keeps objects alive whose identity is a key
         self._open: set[int] = set()
 
     def text(self, value: Any, hint: str) -> str:
-        """An expression for a value. ``hint`` is what it is called where it is used, for messages."""
+        """Return an expression for a value. ``hint`` names the value in messages."""
         if value is None or value is ... or type(value) in (bool, int, str, bytes):
             return repr(value)
         if type(value) is float or type(value) is complex:
@@ -108,7 +108,7 @@ class Bundle:
             return self._assigned(f"functools.partial({', '.join(words)})", "function")
         if isinstance(value, functools._lru_cache_wrapper):
             return self.text(value.__wrapped__, hint)
-        if isinstance(primitive := getattr(value, "primitive", None), Primitive):  # what computes an operation of ours
+        if isinstance(primitive := getattr(value, "primitive", None), Primitive):  # an operation of this library
             return self.text(primitive.kernel(np), hint)
         if isinstance(value, FunctionType):
             return self._function(value, hint)
@@ -131,7 +131,7 @@ class Bundle:
     def _function(self, fun: FunctionType, hint: str) -> str:
         node = _node_of(fun, hint)
         name = f"_{fun.__code__.co_name.strip('<>_')}_{len(self.lines)}"
-        self.lines.append("")  # the name is taken
+        self.lines.append("")  # reserves the name
         scope = self._scope(fun, hint)
         words = ", ".join([f"{k}={v}" for k, v in scope.items()])
         own = "_it" if isinstance(node, ast.Lambda) else node.name
@@ -141,7 +141,7 @@ class Bundle:
         return name
 
     def _scope(self, fun: FunctionType, hint: str) -> dict[str, str]:
-        """What the names mean that a function uses from outside."""
+        """Return expressions for the names that a function uses from outside."""
         outside = dict(zip(fun.__code__.co_freevars, [c.cell_contents for c in fun.__closure__ or ()], strict=True))
         found: dict[str, str] = {}
         names, used = _used(fun.__code__)
@@ -151,7 +151,7 @@ class Bundle:
             elif name in fun.__globals__:
                 value = fun.__globals__[name]
             else:
-                continue  # Python's own
+                continue  # a builtin
             if value is fun:
                 continue
             if isinstance(value, ModuleType) and value.__name__.startswith("funcgrad"):
@@ -167,7 +167,7 @@ class Bundle:
             singular = {type(None): "type(None)", type(...): "type(...)"}
             return singular.get(value, value.__name__)
         if issubclass(value, Tracer):
-            return self._assigned(f"type({value.__name__!r}, (), {{}})", "class")  # there are none
+            return self._assigned(f"type({value.__name__!r}, (), {{}})", "class")  # no instances exist
         if issubclass(value, Exception):
             bases = [kind.__name__ for kind in value.__mro__ if kind.__module__ == "builtins"]
             return self._assigned(f"type({value.__name__!r}, ({bases[0]},), {{}})", "error")
@@ -193,7 +193,7 @@ def _array(x: ndarray) -> str:
 
 
 def _of_numpy(value: Any) -> str | None:
-    """The name of a function or class of NumPy's or of Python's own."""
+    """Return the name of an object of NumPy, ``builtins``, ``math`` or ``operator``; None for other objects."""
     name = getattr(value, "__name__", None)
     if value is np:
         return "np"
@@ -212,7 +212,7 @@ def _of_numpy(value: Any) -> str | None:
 
 
 def _used(code: CodeType) -> tuple[set[str], set[str]]:
-    """The names that a function's code uses from outside, and the names of attributes."""
+    """Return the names that a function's code uses from outside, and the names of attributes."""
     names: set[str] = set()
     attributes: set[str] = set()
     waiting = [code]
@@ -228,7 +228,7 @@ def _used(code: CodeType) -> tuple[set[str], set[str]]:
 
 
 def _bare(node: Any) -> Any:
-    """A function without decorators, annotations and documentation."""
+    """Remove decorators, annotations and the docstring from a function."""
     node.decorator_list = []
     node.returns = None
     for inner in ast.walk(node):
@@ -240,7 +240,7 @@ def _bare(node: Any) -> Any:
 
 
 def _node_of(fun: FunctionType, hint: str) -> Any:
-    """The function as Python parses it."""
+    """Return the syntax tree of a function."""
     code = fun.__code__
     try:
         module = inspect.getmodule(fun)
@@ -261,12 +261,12 @@ def _node_of(fun: FunctionType, hint: str) -> Any:
         found = [node for node in found if node.lineno == code.co_firstlineno and _alike(node, code)]
     if len(found) != 1:
         raise _refusal(hint, "its source cannot be told from others on one line")
-    return copy.deepcopy(found[0])  # what is written down is made of it
+    return copy.deepcopy(found[0])  # writing changes the tree
 
 
 @functools.lru_cache(maxsize=8)
 def _functions(source: str) -> list[ast.FunctionDef | ast.Lambda]:
-    """All functions of a module: a program refers to several of one, and to parse it takes longer than the rest."""
+    """Return all functions of a module; cached, because parsing takes longer than the other steps together."""
     return [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
 
 
@@ -345,14 +345,14 @@ def {name}(*args, **kwargs):
 
 
 def module_text(name: str, recorded: Sequence[tuple[Any, Any]]) -> str:
-    """The text of a module with one function.
+    """Return the text of a module with one function.
 
     Args:
-        name: what it is called.
+        name: the name of the function.
         recorded: pairs of a form of arguments and a variant for it.
 
     Raises:
-        InputError: there is nothing recorded, or something in it cannot be written down.
+        InputError: nothing was recorded, or something in it cannot be written as text.
     """
     if not recorded:
         raise InputError(
@@ -370,7 +370,7 @@ def module_text(name: str, recorded: Sequence[tuple[Any, Any]]) -> str:
 
 
 def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
-    """One program, what it needs, and what binds the arguments to it."""
+    """Return the text of one program, the objects that it needs, and the code that binds arguments to it."""
     program = variant.program
     taken = taking(form)
     put = container_text(tree.unflatten(variant.spec, list(range(variant.spec.num_leaves))))
@@ -381,7 +381,7 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
         )
     lines, held, count = taken
     known = {"NoNumber", "Otherwise", "differs", "unlike", "index", "Miss", "ndarray", "__builtins__", "run"}
-    own = [key for key in program.space if key.startswith(_PYTHONS)]  # of which NumPy's are called at their limits
+    own = [key for key in program.space if key.startswith(_PYTHONS)]  # NumPy's replace them at their limits
     known |= set(own)
     needs = [f"{key} = {bundle.text(x, key)}" for key, x in {**program.space, **held}.items() if key not in known]
     slots = [
@@ -410,14 +410,14 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     return f"\ndef _way_{n}():\n{inner}\n\n\n_way_{n} = _way_{n}()\n"
 
 
-#: How names of Python's functions of numbers begin, see ``statements``.
+#: Prefix of the names of Python's functions of numbers, see ``statements``.
 _PYTHONS = "math_"
 
 
 def _made(own: Sequence[str], program: Program, bundle: Bundle) -> list[str]:
-    """The program, and where it calls Python's functions a second one, which calls NumPy's.
+    """Return the program, and, if it calls Python's functions, a second version that calls NumPy's.
 
-    What Python's raise errors for, of an infinite number say, NumPy's give a result for.
+    Where Python's functions raise errors, for an infinite number for example, NumPy's give a result.
     """
     lines = [line for line in program.text.splitlines() if not line.endswith(NO_NUMBER)]
     if not own:

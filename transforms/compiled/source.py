@@ -1,7 +1,7 @@
-"""The text of a program: names for its values, the user's lines as comments, one function of the inputs.
+"""Text of a program: names for its values, the user's lines as comments, and one function of the inputs.
 
-Long programs are several functions, for Python's compiler takes memory for a whole function at once. What one piece
-makes and a later one needs is handed on in a list ``W``.
+Long programs become several functions, because Python's compiler needs memory for a whole function at once. A list
+``W`` passes values from one piece to later ones.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from funcgrad.transforms.compiled.storage import Storage
 __all__ = ["Otherwise", "Program", "differs", "generate"]
 
 ndarray = np.ndarray
-_FEW = 3_000  # statements of which each gets a comment, and values names of the program
-_UNPACKED = 64  # slots that get names whether or not each is used
+_FEW = 3_000  # largest number of statements that all get comments, and whose values get the user's names
+_UNPACKED = 64  # largest number of slots that all get names, used or not
 _numbers = itertools.count(1)
 
 
-class Otherwise(Exception):  # noqa: N818  (it is no error: the function goes another way)
-    """A question got another answer than when the program was recorded."""
+class Otherwise(Exception):  # noqa: N818  (not an error: the function takes another path)
+    """Exception for a question whose answer differs from the recorded one."""
 
 
-class NoNumber(Exception):  # noqa: N818  (it is no error: the function itself is to be run)
-    """A result is infinite or no number, of which NumPy may have warned; or the function gives a warning itself."""
+class NoNumber(Exception):  # noqa: N818  (not an error: the function itself must be run)
+    """Exception for a result that is not finite, of which NumPy may warn, or for a function that warns itself."""
 
 
 def differs(x: Any, answer: Any) -> bool:
-    """Whether a value is another than ``answer``, to the last bit."""
+    """Whether a value differs from ``answer`` in any bit, in shape or in dtype."""
     now, then = np.asarray(x), np.asarray(answer)
     return now.shape != then.shape or now.dtype != then.dtype or now.tobytes() != then.tobytes()
 
 
 def unlike(x: Any, like: Any) -> bool:
-    """Whether a result has another shape or dtype than it had."""
+    """Whether a result has another shape or dtype than the recorded one."""
     return bool(np.shape(x) != like[0] or np.asarray(x).dtype != like[1])
 
 
 class Program:
-    """A written program.
+    """Generated program.
 
     Attributes:
         text: its source.
-        run: ``run(*inputs, B)``, where ``B`` are slots.
-        space: what the text refers to.
-        slots: what ``B`` are, see ``Storage``.
-        statements: how many there are.
+        run: ``run(*inputs, B)``, where ``B`` are the slots.
+        space: the objects that the text refers to by name.
+        slots: the specification of the slots, see ``Storage``.
+        statements: the number of statements.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Program:
         self.views = [None if isinstance(shape, tuple) else _taker(what) for shape, what in slots]
 
     def allocate(self) -> tuple[ndarray, ...]:
-        """New slots."""
+        """Allocate new slots."""
         found: list[Any] = []
         for (shape, what), take in zip(self.slots, self.views, strict=True):
             found.append(np.empty(shape, what) if take is None else take(found[shape]))
@@ -85,7 +85,7 @@ class Program:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the slots."""
+        """Size of the slots in bytes."""
         return sum(int(np.prod(s)) * d.itemsize for s, d in self.slots if isinstance(s, tuple))
 
 
@@ -96,12 +96,12 @@ def _taker(expression: str) -> Callable[[Any], Any]:
 
 
 def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact: bool = True) -> Program:
-    """Write a graph down.
+    """Write the program of a graph.
 
     Args:
-        graph: the simplified run.
-        names: what the program calls the inputs.
-        expected: for each leaf of the result what the function gives, for its type.
+        graph: the simplified run; it is changed.
+        names: the names of the inputs in the program.
+        expected: for each leaf of the result the function's result, for its type.
         exact: whether the results must have the same bits.
     """
     compute_equal_rows_once(graph)
@@ -110,7 +110,7 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         take_out_factors(graph)
     broadcast_once(graph)
     storage = Storage(graph)
-    known = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else it is left at every call
+    known = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else every call would give up
     plain, looks = plain_numbers(graph) if exact and known else (set(), {})
     for values in looks.values():
         for v in values:
@@ -129,13 +129,13 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
 
 
 def _questions(writer: Writer) -> list[tuple[Parts, Any]]:
-    """Of each result that is computed plainly whether it is a number: else the function is run, which may warn."""
+    """Return checks that results computed as plain floats are finite; else the function is run, which may warn."""
     asked = dict.fromkeys([v for v in writer.graph.outputs if type(v) is int and v in writer.plain])
     return [(["if ", *writer.arg(v), " - ", *writer.arg(v), ": ", NO_NUMBER], None) for v in asked]
 
 
 def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
-    """The statement that returns the results: each with memory of its own, and of the type that the function gives."""
+    """Return the statement that returns the results, each with memory of its own and of the function's type."""
     storage, graph = writer.storage, writer.graph
     parts: Parts = ["return ("]
     seen: set[int] = set()
@@ -163,7 +163,7 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
 
 
 def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
-    """Let go of large arrays after the last statement that names them, as the tape does."""
+    """Delete large arrays after the last statement that names them, as the tape does."""
     graph, large = writer.graph, writer.storage.large
     big = {v for v, fact in enumerate(graph.facts) if fact.kind is ndarray and graph.nbytes(v) >= large}
     if not big:
@@ -223,7 +223,7 @@ _OWN = re.compile(
 
 
 def _name_values(lines: list[tuple[Parts, Any]], called: dict[Any, str]) -> None:
-    """Call the last value of each group of statements of one line what the line calls it."""
+    """Name the last value of each group of statements after the variable that their source line assigns."""
     used = set(called.values())
     counts: dict[str, int] = {}
     for n, (parts, line) in enumerate(lines):
@@ -244,7 +244,7 @@ def _name_values(lines: list[tuple[Parts, Any]], called: dict[Any, str]) -> None
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """The names of the inputs as names of variables, all different."""
+    """Return names for the inputs that are different and valid names of variables."""
     found: list[str] = []
     for i, name in enumerate(names):
         word = re.sub(r"\W+", "_", name).strip("_")
@@ -256,26 +256,26 @@ def _unique(names: Sequence[str]) -> list[str]:
     return found
 
 
-_LONG = 10_000  # lines from which on a program is taken apart
-_PIECE = 5_000  # lines of a piece, at the least
+_LONG = 10_000  # number of lines above which a program is cut into pieces
+_PIECE = 5_000  # least number of lines of a piece
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MADE = re.compile(r"(?:for )?([A-Za-z_][\w, ]*?) (?:=|in) ")
 _SLOT = re.compile(r"b\d+")
 
 
 def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -> list[str]:
-    """The functions of a program; the last one is ``run``.
+    """Return the functions of a program; the last one is ``run``.
 
     Args:
-        head: what a program in one piece begins with, which takes slots out of ``B``.
-        body: its other lines.
-        inputs: the names of its inputs.
+        head: the first lines of a program in one piece, which take slots out of ``B``.
+        body: the other lines of the program.
+        inputs: the names of the inputs.
     """
     if len(body) <= _LONG:
         lines = [*head, *["    " + line for line in body]]
         return ["\n".join([f"def run({', '.join([*inputs, 'B'])}):", *lines]) + "\n"]
     pieces = [_Piece(lines) for lines in _cut(body)]
-    last = {name: k for k, piece in enumerate(pieces) for name in piece.names}  # where a name comes last
+    last = {name: k for k, piece in enumerate(pieces) for name in piece.names}  # the last piece with each name
     made = set().union(*[piece.made for piece in pieces])
     places: dict[str, int] = {}
     given = ", ".join([*inputs, "B", "V", "W"])
@@ -292,10 +292,10 @@ def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -
                 waiting.add(name)
         over = [name for name in taken if last[name] == k or name in piece.gone]
         waiting.difference_update(over)
-        lines += [f"W[{places[name]}] = None" for name in over]  # nobody else holds it while the piece runs
+        lines += [f"W[{places[name]}] = None" for name in over]  # nothing else may hold it while the piece runs
         lines += [*piece.lines[: -1 if k == len(pieces) - 1 else None], *ending]
         if k == len(pieces) - 1:
-            lines.append(piece.lines[-1])  # what returns the results
+            lines.append(piece.lines[-1])  # the return statement
         texts.append("\n".join([f"def run_{k}({given}):", *["    " + line for line in lines]]) + "\n")
         calls.append(f"    {'return ' if k == len(pieces) - 1 else ''}run_{k}({given})")
     start = [f"def run({', '.join([*inputs, 'B'])}):", f"    V, W = [], [None] * {len(places)}"]
@@ -303,7 +303,7 @@ def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -
 
 
 def _cut(body: Sequence[str]) -> list[list[str]]:
-    """The lines in pieces; a loop stays in one."""
+    """Cut the lines into pieces; a loop stays in one piece."""
     found: list[list[str]] = [[]]
     for line in body:
         if len(found[-1]) >= _PIECE and not line.startswith(" "):
@@ -313,12 +313,12 @@ def _cut(body: Sequence[str]) -> list[list[str]]:
 
 
 class _Piece:
-    """Lines, and their names.
+    """Lines of a program, and their names.
 
     Attributes:
-        names: all, those of functions too.
-        made: those of what they make.
-        gone: what they let go of, and do not make again.
+        names: all names, including those of functions.
+        made: the names that the lines assign.
+        gone: the names that the lines delete, and do not assign again.
     """
 
     def __init__(self, lines: list[str]) -> None:

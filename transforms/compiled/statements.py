@@ -1,4 +1,4 @@
-"""A statement of NumPy for each operation; of views, products, sums and writes there is more to say than a call.
+"""NumPy statements for operations: usually a call, but more for views, products, sums and writes.
 
 A statement is a list of *parts*: pieces of text, and names ``(kind, number)``: ``i`` inputs, ``v`` values, ``b`` slots,
 ``t`` memory of the call.
@@ -25,29 +25,29 @@ _DOUBLE = np.dtype(np.float64)
 _NUMBERS = (float, int, np.float64)
 _OTHERS = frozenset((np.complex128, np.complex64, np.float32))
 _SCALARS = _OTHERS | frozenset((np.float64, int, float))
-#: What Python's operators compute of numbers as NumPy's functions do.
+#: Python's operators that round numbers like NumPy's functions.
 _INFIX = {
     "multiply": "*", "add": "+", "subtract": "-", "divide": "/", "greater": ">", "less": "<", "greater_equal": ">=",
     "less_equal": "<=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 _OPERATORS = frozenset((*_INFIX, "negative", "one_minus_square"))
 _CLOSED = {"multiply": " * ", "add": " + ", "subtract": " - "}
-#: Functions that take a number as an array without axes for what it is.
+#: Functions that treat an array without axes like the number in it.
 _MEETING = frozenset((*_INFIX, "maximum", "minimum"))
-#: The statement by which a program gives up, which stands in no program that runs by itself.
+#: Statement by which a program gives up. Saved modules leave it out.
 NO_NUMBER = "raise NoNumber"
-_LONGEST = 11  # parts of an expression that is written into another
+_LONGEST = 11  # largest number of parts of an expression that is written into another
 
 
 class Writer:
-    """Writes the operations of a graph.
+    """Writer of the operations of a graph.
 
     Attributes:
         lines: statements, each with the user's line.
-        python: the values that are numbers of Python's when the text is run.
-        plain: those among them that the function has as NumPy's, see ``plain``.
-        space: what the text refers to by name, besides its own variables.
-        asked: how many lines there are up to the last question.
+        python: the values that are Python numbers in the program.
+        plain: those among them that are NumPy numbers in the function, see ``plain``.
+        space: the objects that the text refers to by name, besides its own variables.
+        asked: the number of lines up to the last question.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Writer:
         self.asked = 0
 
     def write(self) -> None:
-        """Write all."""
+        """Write the whole program but the statement that returns."""
         for i in range(self.graph.inputs):
             if i in self.plain or (not self.exact and self.graph.facts[i].kind is np.float64):
                 self.say([("i", i), " = float(", ("i", i), ")"])
@@ -96,7 +96,7 @@ class Writer:
         self.lines.append((parts, self.line))
 
     def bind(self, v: int, expression: Parts) -> None:
-        """Add a statement that gives the value ``v`` its name."""
+        """Add a statement that assigns the value ``v``."""
         kind = self.graph.facts[v].kind
         if (kind in (float, complex) or v in self.plain) and v not in self.python:
             expression = ["complex(" if kind is complex else "float(", *expression, ")"]
@@ -105,14 +105,14 @@ class Writer:
         self.say([("v", v), " = ", *expression])
 
     def refer(self, name: str, value: Any) -> str:
-        """``name``, which stands for ``value`` in the text."""
+        """Return the name of ``value`` in the text: ``name``, or a longer one if that is taken."""
         held = self.space.setdefault(name, value)
-        if held is not value:  # two operations of one name
+        if held is not value:  # two operations with one name
             return self.refer(name + "_", value)
         return name
 
     def held(self, value: Any, key: Any) -> str:
-        """The name of a constant."""
+        """Return the name of a constant."""
         name = self.consts.get(key)
         if name is None:
             name = self.consts[key] = f"c{len(self.consts)}"
@@ -120,9 +120,9 @@ class Writer:
         return name
 
     def const(self, c: Const, beside: Any = None) -> str:
-        """A constant in the text: ``beside`` arrays of doubles as an array, beside numbers as a number.
+        """Return the text of a constant: an array if ``beside`` is float64, a number if it is "number".
 
-        NumPy takes an array without axes sooner than a number of Python's, which it has to look at first.
+        NumPy accepts an array without axes faster than a Python number, which it has to convert first.
         """
         value = c.value
         if beside == "number" and type(value) is ndarray and not c.live:
@@ -136,11 +136,11 @@ class Writer:
         return self.held(value, c.key)
 
     def arg(self, a: Any, beside: Any = None) -> Parts:
-        """An argument in the text."""
+        """Return the text of an argument."""
         return list(self.names[a]) if type(a) is int else [self.const(a, beside)]
 
     def call(self, fun: Any, *words: Parts, name: str = "") -> Parts:
-        """A call of a function of NumPy's, or of another under a ``name``."""
+        """Return a call of a NumPy function, or of another function under a ``name``."""
         text = name or "np_" + fun.__name__
         parts: Parts = [self.refer(text, fun), "("]
         for n, word in enumerate(words):
@@ -148,12 +148,12 @@ class Writer:
         return [*parts, ")"]
 
     def new(self, fun: Any, v: int) -> Parts:
-        """A call of ``np.empty`` or ``np.zeros`` for the value ``v``."""
+        """Return a call of ``np.empty`` or ``np.zeros`` for the value ``v``."""
         dtype = self.graph.dtypes[v]
         return self.call(fun, [repr(self.graph.shapes[v])], [self.held(dtype, ("dtype", dtype.str))])
 
     def literal(self, value: Any) -> str:
-        """A static parameter in the text."""
+        """Return the text of a static parameter."""
         if _is_literal(value):
             return repr(value)
         try:
@@ -166,7 +166,7 @@ class Writer:
     # ---- statements ----------------------------------------------------------------------------------------------
 
     def ask(self, item: Ask) -> None:
-        """Raise where the function would go another way."""
+        """Write checks that raise an exception where the function would take another path."""
         word, answer = self.names[item.value], item.answer
         for v in self.looks.get(item.value, ()):
             self.say(["if ", *self.names[v], " - ", *self.names[v], ": ", NO_NUMBER])
@@ -201,14 +201,14 @@ class Writer:
                 self.say(["if unlike(", *self.names[v], f", {held}): raise Otherwise"])
 
     def beside(self, op: Op) -> Any:
-        """The dtype of doubles where an argument with axes has it, and all others that have a dtype have it too."""
+        """Return float64 if all values with axes have that dtype, and there are such values; else None."""
         if op.name not in _MEETING:
             return None
         dtypes = [self.graph.dtypes[a] for a in op.args if type(a) is int and self.graph.shapes[a]]
         return _DOUBLE if dtypes and all(d is _DOUBLE for d in dtypes) else None
 
     def _number(self, op: Op) -> bool:
-        """Write an operation of numbers with Python's operators; into the statement that needs it, if only one does."""
+        """Write an operation of numbers with Python's operators, inside the only statement that uses it if possible."""
         v, args, numbers, python = op.outs[0], op.args, self.graph.numbers, True
         for a in args:
             if type(a) is int:
@@ -217,7 +217,7 @@ class Writer:
                 python = python and a in self.python
             elif not a.is_number:
                 return self._other_number(op)
-        if python and op.name in _CLOSED and v in self.plain:  # the commonest
+        if python and op.name in _CLOSED and v in self.plain:  # the most common case
             left, right = args
             words = self.names[left] if type(left) is int else [self._literal(left)]
             more = self.names[right] if type(right) is int else [self._literal(right)]
@@ -227,7 +227,7 @@ class Writer:
         return self._made_of_numbers(op, python) if args else False
 
     def _made_of_numbers(self, op: Op, python: bool) -> bool:
-        """The same of others: ``python`` says whether all values are numbers of Python's."""
+        """Write another operation of numbers; ``python`` says whether all its values are Python numbers."""
         v, fact = op.outs[0], self.graph.facts[op.outs[0]]
         plainly = v in self.plain
         if self.exact:
@@ -266,21 +266,21 @@ class Writer:
         return True
 
     def _give(self, v: int, found: Parts, number: bool) -> None:
-        """Name a number: by what it is made of, where that is short and one statement needs it."""
+        """Name a number: by its expression, if that is short and only one statement uses the number."""
         if number and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.results:
             self.names[v] = ["(", *found, ")"]
         else:
             self.bind(v, found)
 
     def _literal(self, c: Const) -> str:
-        """A number in the text, beside numbers."""
+        """Return the text of a number next to numbers."""
         word = self.literals.get(c)
         if word is None:
             word = self.literals[c] = self.const(c, "number")
         return word
 
     def _other_number(self, op: Op) -> bool:
-        """The same of complex numbers and of single precision: NumPy's operators round products otherwise."""
+        """Write an operator of complex or float32 numbers; no complex product: operators round it differently."""
         kinds = [self.graph.facts[a].kind if type(a) is int else type(a.value) for a in op.args]
         symbol = "*" if op.name == "infix_multiply" else _INFIX.get(op.name)
         if symbol is None or not _SCALARS.issuperset(kinds) or not _OTHERS.intersection(kinds):
@@ -292,22 +292,22 @@ class Writer:
         return True
 
     def into(self, n: int, op: Op, fun: Any, *words: Parts, over: bool, name: str = "") -> None:
-        """Write a call that puts its result where it belongs: ``fun(*words, out)``."""
+        """Write ``fun(*words, out)``, a call with the memory for its result."""
         self.put(n, op, self.call(fun, *words, name=name), over)
 
     def put(self, n: int, op: Op, found: Parts, over: bool, before: str = ", ") -> None:
-        """Write the call ``found``, whose last argument may be the memory for its result, with a text before it."""
+        """Write the call ``found``, with the memory for its result as last argument, after the text ``before``."""
         v, place = op.outs[0], self.storage.place(n, op, over)
         if place is None:
             self.bind(v, found)
             return
         where, there = place
         self.names[v] = [where]
-        keyword = "out=" if found[0] in ("np_maximum", "np_minimum") else ""  # more positions are deprecated there
+        keyword = "out=" if found[0] in ("np_maximum", "np_minimum") else ""  # not by position: deprecated there
         self.say([*found[:-1], before + keyword, where, ")"] if there else [where, " = ", *found])
 
     def memory(self, n: int, op: Op, over: bool = False) -> tuple[Any, bool]:
-        """The name of the array that the first result is to be, and whether it is there already."""
+        """Return the name of the array for the first result, and whether the array exists already."""
         where, there = self.storage.place(n, op, over) or (("v", op.outs[0]), False)
         self.names[op.outs[0]] = [where]
         return where, there
@@ -328,7 +328,7 @@ class Writer:
         self.say([*targets[:-1], ", = " if len(op.outs) == 1 else " = ", *found])
 
     def view(self, v: int, x: int, taken: str) -> None:
-        """Write ``v``, the view ``taken`` of ``x``; of a slot it is made once."""
+        """Write ``v``, the view ``taken`` of ``x``; a view of a slot is made only once."""
         base = self.arg(x)
         if len(base) == 1 and base[0][0] == "b" and self.graph.facts[v].kind is ndarray:
             self.names[v] = [("b", self.storage.view(base[0][1], "x" + taken))]
@@ -349,7 +349,7 @@ _PARTS = 10_000
 
 
 def _power(w: Writer, n: int, op: Op) -> bool:
-    """A power by Python's operator, and squares. Of a number of Python's it may raise an error or be complex."""
+    """Write a square, or a power by Python's operator, which may raise an error or be complex for Python numbers."""
     base, exponent = op.args
     number = type(exponent) is Const and type(exponent.value) in (int, float)
     array = w.graph.is_array(base)
@@ -393,7 +393,7 @@ def _logistic(w: Writer, n: int, op: Op) -> bool:
 
 
 def logistic_into(x: ndarray, out: ndarray) -> None:
-    """``1 / (1 + exp(-x))``, by the steps of ``primitives.elementwise``, in memory that is there."""
+    """Compute ``1 / (1 + exp(-x))`` into ``out``, by the steps of ``primitives.elementwise``."""
     small = x.size < 1_000 and x.item(x.argmin()) > -80.0
     np.negative(x, out)
     if small:
@@ -408,7 +408,7 @@ def logistic_into(x: ndarray, out: ndarray) -> None:
 def _matmul(w: Writer, n: int, op: Op) -> bool:
     shapes = [w.graph.shape(a) for a in op.args]
     first, second = [w.graph.dtypes[a] if type(a) is int else a.dtype for a in op.args]
-    # as ``primitives.products``, which looks whether the dtypes are one object: ``dot`` gives -0 where matmul adds 0
+    # as in ``primitives.products``, which tests the identity of dtypes: ``dot`` gives -0 where matmul adds 0
     if not all(1 <= len(s) <= 2 for s in shapes) or first is not second or first.char not in "fdFD":
         return False
     if all(math.prod(s) == 1 for s in shapes):
@@ -419,7 +419,7 @@ def _matmul(w: Writer, n: int, op: Op) -> bool:
 
 
 def _linear(w: Writer, n: int, op: Op) -> bool:
-    """``x @ y + z`` of two matrices and a vector, the sum in place."""
+    """Write ``x @ y + z`` of two matrices and a vector, with the sum in place."""
     if not all(map(w.graph.is_array, op.args)):
         return False
     x, y, z = [w.arg(a) for a in op.args]
@@ -444,7 +444,7 @@ def _reduced(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
 
 
 def _sum_over(w: Writer, n: int, op: Op) -> bool:
-    """As ``kinds.linear.summed``, which looks at shapes and dtypes only."""
+    """Write a sum as ``kinds.linear.summed`` computes it, which depends on shapes and dtypes only."""
     (x,) = op.args
     if not w.graph.is_array(x):
         return False
@@ -460,7 +460,7 @@ def _sum_over(w: Writer, n: int, op: Op) -> bool:
 
 
 def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
-    """Zeros, to which parts are added; the first is all of it where something is there already."""
+    """Write zeros to which parts are added; the first part may be a whole array in place of the zeros."""
     specs, shape = op.params["specs"], op.params["shape"]
     if ARRAY in [e for spec in specs for e in spec] or not shape or len(specs) > _PARTS:
         return False
@@ -509,7 +509,7 @@ def _entry(e: Any) -> str:
 
 
 def index_text(spec: Any) -> str:
-    """A static index as Python writes it."""
+    """Return a static index as Python code."""
     inner = ", ".join(map(_entry, spec))
     return f"[{inner}{',' if len(spec) == 1 and spec[0] is ... else ''}]" if spec else "[()]"
 
@@ -529,7 +529,7 @@ def _getitem(w: Writer, n: int, op: Op) -> bool:
 
 
 def _views(w: Writer, n: int, op: Op) -> bool:
-    """``split`` and ``unstack``: a view for each result that something takes."""
+    """Write ``split`` or ``unstack``: a view for each result that is used."""
     (x,), axis = op.args, op.params["axis"]
     if not w.graph.is_array(x):
         return False
@@ -542,7 +542,7 @@ def _views(w: Writer, n: int, op: Op) -> bool:
 
 
 def _broadcast_to(w: Writer, n: int, op: Op) -> bool:
-    """As ``kinds.rows.repeated``: few elements are filled in, of many there is a view."""
+    """Write a broadcast as in ``kinds.rows.repeated``: few elements are filled in, for many a view is made."""
     (x,) = op.args
     to = op.params["to"]
     if type(x) is not int or math.prod(to) > FILLED or not to:
@@ -576,9 +576,9 @@ def _tuple(w: Writer, op: Op) -> Parts:
 
 
 def _written_over(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> bool:
-    """Let ``v`` be made in the memory of the array ``x``, which nothing needs any more, where that can be done.
+    """Make ``v`` in the memory of the array ``x`` if nothing needs ``x`` any more; return whether that is possible.
 
-    What else it is made of must lie somewhere else.
+    The other arguments must not share that memory.
     """
     if not w.graph.is_array(x) or x in others:
         return False
@@ -596,7 +596,7 @@ def _written_over(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> b
 
 
 def _write(w: Writer, n: int, op: Op) -> bool:
-    """``x`` with ``y`` at an index: written there where ``x`` is not needed any more."""
+    """Write ``x`` with ``y`` at an index, in the memory of ``x`` if nothing needs ``x`` any more."""
     x, y, *arrays = op.args
     v = op.outs[0]
     if not w.graph.is_array(x) or arrays:
@@ -609,7 +609,7 @@ def _write(w: Writer, n: int, op: Op) -> bool:
     return True
 
 
-#: ``handler(writer, number of the item, operation)`` writes it and says whether it could.
+#: ``handler(writer, number of the item, operation)`` writes the operation and returns whether it could.
 HANDLERS: dict[str, Callable[[Writer, int, Op], bool]] = {
     "power": _power,
     "infix_power": _power,

@@ -1,7 +1,7 @@
-"""Where results lie: which arrays show the memory of others, when each is needed last, and what may be used again.
+"""Memory of results: which arrays share memory, when each is needed last, and which memory can be reused.
 
-Small arrays get *slots*: memory that is kept from one call to the next, into which operations write. Large ones get
-memory of the call, where an operation may write over what is not needed any more.
+Small arrays get *slots*: memory that is kept between calls, into which operations write. Large arrays get memory of the
+call, where an operation may overwrite arrays that are not needed any more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Ask, Graph, Op
 __all__ = ["FILLED", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
-#: Operations whose result never does.
+#: Operations whose result never shares the memory of an argument.
 FRESH = frozenset(
     (
         "matmul", "linear", "reduce_sum", "sum_over", "concatenate", "stack", "scatter_sum", "one_minus_square",
@@ -25,21 +25,21 @@ FRESH = frozenset(
         "add_along_axis", "write", "astype", "cast", "spread_out", "taken_anew",
     )
 )  # fmt: skip
-#: So many elements at most are filled in where an array is broadcast, see ``kinds.rows.repeated``.
+#: Largest number of elements of a broadcast array that is filled in, see ``kinds.rows.repeated``.
 FILLED = 100_000
-#: Where arrays from ``_MIDDLE`` bytes on have so many bytes together, none of these is kept between calls. Of long
-#: programs slots make loops, see ``rolling``.
+#: If arrays of ``_MIDDLE`` bytes and more have ``_MANY`` bytes together, none of them is kept between calls, except in
+#: programs of more than ``_SHORT`` items, where slots allow loops, see ``rolling``.
 _MIDDLE, _MANY, _SHORT = 1 << 12, 1 << 19, 500
-#: Bytes from which on memory of the call waits for another result: the system takes long to give as much anew.
+#: Size in bytes from which memory of the call waits for another result, because the system allocates it slowly.
 _WAITING = 1 << 20
-#: So many views of an input are worth copying it, where it has no more bytes than this.
+#: Number of views of an input from which a copy pays, and the largest size in bytes of such an input.
 _LOOKS, _COPIED = 3, 1 << 20
 _NEVER = 1 << 62
 _NONE: frozenset[int] = frozenset()
 
 
 def is_ufunc(op: Op) -> bool:
-    """Whether one function of NumPy's with ``out`` computes it."""
+    """Whether a NumPy function with ``out`` computes the operation."""
     return op.primitive.impl is None and op.name in _UFUNCS
 
 
@@ -47,19 +47,19 @@ _UFUNCS = frozenset([name for name, found in vars(np).items() if isinstance(foun
 
 
 def _bytes_from(least: int, graph: Graph) -> int:
-    """The bytes of all arrays that operations make, of ``least`` bytes and more."""
+    """Return the total size in bytes of the arrays of ``least`` bytes and more that operations make."""
     made = [v for item in graph.items if type(item) is Op for v in item.outs if graph.facts[v].kind is ndarray]
     return sum([size for v in made if (size := graph.nbytes(v)) >= least])
 
 
 class Storage:
-    """What is known of the memory of a graph's values, and which slots there are.
+    """Facts about the memory of a graph's values, and the slots.
 
     Attributes:
-        slots: for each slot ``(shape, dtype)``, or ``(slot, expression)`` of a view of another one, ``x``.
-        large: bytes from which on an array has memory of the call.
-        uses: how often a value is used.
-        copied: inputs that are copied into slots, since many parts of them are read.
+        slots: for each slot ``(shape, dtype)``, or ``(slot, expression)`` for a view of another slot, named ``x``.
+        large: size in bytes from which an array gets memory of the call.
+        uses: the number of uses of each value.
+        copied: inputs that are copied into slots, because many parts of them are read.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -77,7 +77,7 @@ class Storage:
         self._free: dict[Any, list[Any]] = {}
         self._owner: dict[int, Any] = {}
         self._temporaries = 0
-        self._names: list[tuple[str, int]] = []  # of memory of the call that has been let go of
+        self._names: list[tuple[str, int]] = []  # of memory of the call that has been released
         self._views: dict[Any, int] = {}
         self._survey()
         self.ends: dict[int, list[int]] = {}
@@ -101,7 +101,7 @@ class Storage:
                         arrays = True
                         self._use(a, n)
             if not arrays and graph.facts[item.outs[0]].kind is not ndarray and len(item.outs) == 1:
-                continue  # a number of numbers
+                continue  # a number from numbers
             values = [a for a in item.args if type(a) is int]
             if item.name in VIEWS and values:
                 self._looks[values[0]] += 1
@@ -121,7 +121,7 @@ class Storage:
                 self.copied.add(i)
 
     def _roots_of(self, op: Op, v: int, values: list[int]) -> frozenset[int]:
-        """The values in whose memory the result ``v`` may lie."""
+        """Return the values whose memory the result ``v`` may use."""
         fact, mine = self.graph.facts[v], frozenset((v,))
         if fact.kind is not ndarray:
             return frozenset()
@@ -139,7 +139,7 @@ class Storage:
             self.last[root] = n
 
     def is_own(self, v: int) -> bool:
-        """Whether a result has memory of its own, and no other's."""
+        """Whether a result has memory of its own that it shares with no other value."""
         return self._roots[v] == frozenset((v,)) and v >= self.graph.inputs
 
     def ends_at(self, v: int, n: int) -> bool:
@@ -147,15 +147,15 @@ class Storage:
         return self.last[v] <= n
 
     def place(self, n: int, op: Op, over: bool) -> tuple[Any, bool] | None:
-        """Where the first result of item ``n`` is to be written.
+        """Return the memory into which the first result of item ``n`` is written.
 
         Args:
             n: the number of the item.
-            op: it.
-            over: whether it may be written over one of its arguments.
+            op: the operation, which is this item.
+            over: whether the result may overwrite one of the arguments.
 
         Returns:
-            The name of the memory and whether it is there already; None where the operation makes an array itself.
+            The name of the memory and whether it exists already; None if the operation makes an array itself.
         """
         v = op.outs[0]
         graph = self.graph
@@ -166,7 +166,7 @@ class Storage:
         if not kind[0] or not size or (size < self.large and v in self.escaping):
             return None
         if over and not all(self._is_plain(a) for a in op.args):
-            return None  # NumPy goes through it in the order in which it lies, which a result that is given may change
+            return None  # NumPy's loop follows the memory layout, which a given result may change
         name = self._over(n, op, v, kind) if over else None
         if name is None and (stock := self._free.get(kind)):
             name = stock.pop()
@@ -178,13 +178,13 @@ class Storage:
         return name, name[0] == "b"
 
     def _is_plain(self, a: Any) -> bool:
-        """Whether an argument of an elementwise operation lies in memory row by row."""
+        """Whether an argument of an elementwise operation is a number or C-contiguous."""
         if type(a) is int:
             return self.graph.facts[a].kind is not ndarray or self.graph.facts[a].contiguous
         return type(a.value) is not ndarray or bool(a.value.flags.c_contiguous)
 
     def _over(self, n: int, op: Op, v: int, kind: Any) -> Any:
-        """The memory of an argument that is not needed any more. In place NumPy rounds complex products otherwise."""
+        """Return unneeded memory of an argument; None for complex results, which NumPy rounds differently in place."""
         graph = self.graph
         if kind[1].kind == "c":
             return None
@@ -204,7 +204,7 @@ class Storage:
         return "b", self.slot(*kind)
 
     def slot(self, shape: Any, dtype: Any) -> int:
-        """A new slot."""
+        """Add a slot and return its number."""
         self.slots.append((shape, dtype))
         return len(self.slots) - 1
 
@@ -214,17 +214,17 @@ class Storage:
             self._owner[v] = self._owner.pop(of)
 
     def view(self, slot: int, expression: str) -> int:
-        """A slot that is a view of another, made once."""
+        """Return a slot that is a view of another slot, made once."""
         key = (slot, expression)
         if key not in self._views:
             self._views[key] = self.slot(slot, expression)
         return self._views[key]
 
     def over(self, n: int) -> list[Any]:
-        """Item ``n`` is written: what is not needed any more may be used again.
+        """Release the memory of values that are not needed after item ``n``.
 
         Returns:
-            The names of memory of the call that is to be let go of.
+            The names of memory of the call that must be deleted.
         """
         gone = []
         for v in self.ends.get(n, ()):

@@ -1,4 +1,4 @@
-"""A recorded function that is called very often, as straight NumPy code."""
+"""Programs of NumPy code, without checks, for recorded functions that are called very often."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funcgrad.transforms.compiled.source import Program, generate
 
 __all__ = ["Straight", "key_of", "kind_of", "lifted"]
 
-#: Programs by what they were written from, the oldest first; None where there is none.
+#: Programs by the keys of their recordings, the oldest first; None for recordings without a program.
 _programs: dict[Any, Program | None] = {}
 _KEPT = 64
 _VALUES = (np.ndarray, np.generic)
@@ -27,11 +27,11 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtyp
 
 
 class Straight:
-    """``hoisted`` of one vector or matrix of doubles, with one array for a result, as a program.
+    """Program of ``hoisted``, a function of one vector or matrix of doubles with one array as result.
 
-    Unlike that of ``jit`` the program looks at nothing: each call must have arrays of the same shapes, dtypes and
-    strides. It keeps memory between calls, so it is for one thread at a time. Functions that are recorded alike share
-    what was written.
+    Unlike a program of ``jit`` it checks nothing: each call must have arrays of the same shapes, dtypes and
+    strides. The program keeps memory between calls, so it is for one thread at a time. Functions with equal recordings
+    share a program.
 
     Args:
         hoisted: the recorded function.
@@ -48,17 +48,17 @@ class Straight:
         self.hoisted = hoisted
         self._inner: list[Any] = []
         self._key = key_of(hoisted.recording, self._inner)
-        self._known: dict[Any, Program | None] = {}  # of those that are shared, by what they rely on
+        self._known: dict[Any, Program | None] = {}  # shared programs, by the kinds of their inputs
 
     def program(self, shape: tuple[int, ...], held: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]] | None:
-        """A program, and what it takes behind the array and what is held; its result is the first of a tuple.
+        """Return a program and the list of its last arguments; the program returns a tuple with one result.
 
         Args:
-            shape: of the array, at one of which it is tried: it must give what the function gives, to the last bits.
-            held: what the function holds, in plain numbers.
+            shape: the shape of the array. For one such array the program must agree with the function up to rounding.
+            held: the values that the function holds, as plain numbers.
 
         Returns:
-            None where it cannot be written down.
+            None if there is no program.
         """
         inputs = [np.empty(shape), *held, *self._inner]
         kinds = tuple(map(kind_of, inputs))
@@ -66,7 +66,7 @@ class Straight:
         return None if program is None else (program.run, [*self._inner, program.allocate()])
 
     def _shared(self, kinds: Any, inputs: list[Any], held: Sequence[Any]) -> Program | None:
-        """The program of functions that are recorded alike."""
+        """Return the program that functions with equal recordings share."""
         shared = self._key, kinds
         program = _programs.get(shared)
         if program is None and shared not in _programs:
@@ -82,12 +82,12 @@ class Straight:
 
 
 def kind_of(x: Any) -> tuple[Any, ...]:
-    """What a program that looks at nothing relies on."""
+    """Return the properties of an input on which a program without checks relies."""
     return type(x), np.shape(x), getattr(x, "strides", ()), getattr(x, "dtype", None)
 
 
 def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any) -> Program | None:
-    """The program, which has given what the function gives; None where it does not, after a warning."""
+    """Return the program; None if it cannot be written, or, with a warning, if it gives other results."""
     try:
         program = _written(hoisted.recording, inputs, expected, inner)
     except UnrecordableError:
@@ -107,7 +107,7 @@ def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any)
 
 
 def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:
-    """The program of a recording, whose own arrays and numbers of NumPy's are inputs."""
+    """Return the program of a recording, whose own arrays and NumPy numbers are inputs."""
     run = lifted(recording, len(inputs) - len(inner))
     with np.errstate(all="ignore"):
         graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
@@ -119,7 +119,7 @@ def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list
 
 
 def lifted(recording: Recording, count: int) -> Callable[..., Any]:
-    """The result of a recording as a function of its ``count`` inputs and of its own arrays and numbers of NumPy's."""
+    """Return the recording as a function of its ``count`` inputs, then of its own arrays and NumPy numbers."""
 
     def run(*values: Any) -> Any:
         arrays = iter(values[count:])
@@ -131,7 +131,7 @@ def lifted(recording: Recording, count: int) -> Callable[..., Any]:
 
 
 def key_of(recording: Recording, inner: list[Any]) -> Any:
-    """What tells recordings apart; None where that is not known. Arrays and numbers of its own go into ``inner``."""
+    """Return a key, equal for equal recordings, or None; add the recording's arrays and NumPy numbers to ``inner``."""
     parts: list[Any] = [tuple(recording.inputs), tuple(recording.outputs)]
     known = not recording.decisions and len(recording.outputs) == 1 and recording.outputs[0] not in recording.constants
     for slot, x in recording.constants.items():

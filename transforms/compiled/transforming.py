@@ -1,7 +1,7 @@
-"""Transforms around recorded functions go through recorded code: a call is one operation, whose rules are programs.
+"""Transforms of recorded functions: a call is one operation, whose derivative and batching rules are programs.
 
-The rule of a transform is the transform of the function, recorded in its turn: the pullback is a program of arguments
-and cotangents that runs forward and back, and its own derivative is a program again, so every order has one.
+The rule of a transform is the transform of the function, recorded itself. For example, the pullback is a program of
+arguments and cotangents that runs forward and back. Its derivative is a program too, so every order has one.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _TRACES = (ReverseTrace, ForwardTrace, BatchTrace)
 
 
 class Part:
-    """A function of leaves, how it is recorded, and what transforms have made of it.
+    """Function of leaves, its recorded version, and the functions that transforms have derived from it.
 
     Attributes:
-        fun: the function as it stands.
-        run: the recorded one, of plain values.
-        record: ``record(fun, strict)`` is a function's recorded twin, of plain values.
-        name: the function's name.
-        strict: whether ``run`` refuses what has no recorded program: the function around it takes another way then.
-        at_one: by the arguments that are traced whether the last pullback was asked for the cotangent 1 of a number.
+        fun: the function itself.
+        run: the recorded version, for plain values.
+        record: ``record(fun, strict)`` returns the recorded version of a function, for plain values.
+        name: the name of the function.
+        strict: whether ``run`` refuses calls without a recorded program; the caller then takes another path.
+        at_one: by traced arguments, whether the last pullback got a number's cotangent of 1.
     """
 
     def __init__(self, fun: Run, run: Run, record: Callable[[Run, bool], Run], name: str, strict: bool) -> None:
@@ -48,7 +48,7 @@ class Part:
         self._derived: dict[Any, Part] = {}
 
     def derived(self, make: Callable[..., Run], *details: Any) -> Part:
-        """The part of ``make(fun, *details)``. A pullback of what is recorded may be run as it stands itself."""
+        """Return the part of ``make(fun, *details)``. If it cannot be recorded, a pullback may run eagerly."""
         found = self._derived.get((make, details))
         if found is None:
             fun, strict = make(self.fun, *details), self.strict and make not in (_pulled, _with_slopes)
@@ -58,11 +58,11 @@ class Part:
 
 
 class Call:
-    """A call of a part.
+    """Call of a part.
 
     Attributes:
-        part: it.
-        told: the structure of the result, once there is one.
+        part: the part that is called.
+        told: the structure of the result, once it is known.
     """
 
     __slots__ = ("part", "told")
@@ -72,7 +72,7 @@ class Call:
         self.told: Any = None
 
     def __call__(self, *leaves: Any) -> tuple[Any, ...]:
-        """The leaves of the result, through whatever transforms there are among ``leaves``."""
+        """Return the leaves of the result, through all transforms among ``leaves``."""
         for x in leaves:
             if isinstance(x, Tracer):
                 found: tuple[Any, ...] = bind(_recorded_call, leaves, {"call": self})
@@ -85,15 +85,15 @@ class Call:
 
 
 class Through:
-    """A recorded function for arguments of one structure with the same settings.
+    """Recorded function for arguments of one structure with the same settings.
 
     Args:
-        fun: the function as it stands.
-        run: the recorded one.
+        fun: the function itself.
+        run: the recorded version.
         record: see ``Part``.
-        name: the function's name.
+        name: the name of the function.
         spec: the structure of ``(args, kwargs)``.
-        leaves: its leaves, of which arrays and numbers are inputs.
+        leaves: the leaves of ``(args, kwargs)``; arrays and numbers among them are inputs.
     """
 
     def __init__(self, fun: Run, run: Run, record: Any, name: str, spec: tree.PyTreeSpec, leaves: Leaves) -> None:
@@ -103,7 +103,7 @@ class Through:
         self._part = Part(self._of_inputs(fun), self._of_inputs(run), record, name, strict=True)
 
     def __call__(self, leaves: Leaves) -> Any:
-        """The result for other inputs, some of which are tracers."""
+        """Return the result for other inputs, some of which are tracers."""
         call = Call(self._part)
         outs = call(*compress(leaves, self._live))
         return tree.unflatten(call.told, list(outs))
@@ -117,12 +117,12 @@ class Through:
 
 
 def is_input(x: Any) -> bool:
-    """Whether a leaf of the arguments is no setting."""
+    """Whether a leaf of the arguments is an input, not a setting."""
     return type(x) is np.ndarray or isinstance(x, Tracer) or is_number(x)
 
 
 def can_go_through(leaves: Leaves) -> bool:
-    """Whether transforms of these leaves can go through recorded code: derivatives and batches of arrays of NumPy."""
+    """Whether recorded code can handle the transforms of these leaves: derivatives and batches of NumPy arrays."""
     if named_axes.get():
         return False
     traced = False
@@ -145,7 +145,7 @@ def _impl(xp: Any, *leaves: Any, call: Call) -> tuple[Any, ...]:
 
 
 def _pulled(fun: Run, traced: tuple[int, ...], live: tuple[int, ...]) -> Run:
-    """The cotangents of the arguments ``traced``, from all arguments and the cotangents of the results ``live``."""
+    """Make the function from all arguments and cotangents of results ``live`` to cotangents of ``traced``."""
 
     def pulled(*values: Any) -> list[Any]:
         count = len(values) - len(live)
@@ -156,7 +156,7 @@ def _pulled(fun: Run, traced: tuple[int, ...], live: tuple[int, ...]) -> Run:
 
 
 def _with_slopes(fun: Run, traced: tuple[int, ...]) -> Run:
-    """The result, a number, and its derivatives by the arguments ``traced``."""
+    """Make the function that returns the result, a number, and its derivatives by the arguments ``traced``."""
 
     def with_slopes(*values: Any) -> tuple[Any, list[Any]]:
         of, moving = _of_some(fun, values, traced, None)
@@ -167,7 +167,7 @@ def _with_slopes(fun: Run, traced: tuple[int, ...]) -> Run:
 
 
 def _pushed(fun: Run, traced: tuple[int, ...]) -> Run:
-    """The result, and tangents of its leaves that have one, from all arguments and the tangents of some."""
+    """Make the function from all arguments and tangents of ``traced`` to the result and its tangents."""
 
     def pushed(*values: Any) -> tuple[Any, list[Any]]:
         count = len(values) - len(traced)
@@ -183,9 +183,9 @@ def _batched(fun: Run, flags: tuple[bool, ...]) -> Run:
 
 
 def _of_some(fun: Run, values: Leaves, traced: tuple[int, ...], live: Any) -> tuple[Run, list[Any]]:
-    """The function of the arguments ``traced``, and what it is taken at.
+    """Return the function of the arguments ``traced``, and the values of these arguments.
 
-    It gives the leaves ``live`` of the result, None for all that may have a derivative, beside the result.
+    The function returns the leaves ``live`` of the result (None for all that may have a derivative) and the result.
     """
 
     def of(*moving: Any) -> tuple[list[Any], Any]:
@@ -197,7 +197,7 @@ def _of_some(fun: Run, values: Leaves, traced: tuple[int, ...], live: Any) -> tu
 
 
 def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
-    """Most cotangents of losses are 1: then the derivatives come with the value, in a run that goes forward once."""
+    """Compute a call. If the last cotangent was 1, as for most losses, one run gives the derivatives too."""
     call: Call = params["call"]
     part, traced, slopes = call.part, tuple(traced), None
     if part.at_one.get(traced):

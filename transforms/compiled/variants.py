@@ -1,6 +1,6 @@
-"""``jit(f, backend="numpy")``: programs by the form of the arguments, and their variants by the answers of values.
+"""``jit(f, backend="numpy")``: programs for each form of arguments, in a variant for each path.
 
-Whatever cannot be recorded, or whose program does not give what the function gives, is run as it stands.
+A function that cannot be recorded, or whose program gives other results, runs eagerly.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _ROUNDS = 20
 
 @dataclass(frozen=True)
 class Report:
-    """What was recorded of a function. Printed, it is a table.
+    """Report on the recorded programs of a function. Printed, it is a table.
 
     Attributes:
-        name: the function's.
-        variants: for each ``(operations recorded, operations kept, statements, bytes of slots)``.
-        eager: for forms of arguments that are run as they stand, why.
-        seconds: of a call of the program and of the function as it stands, None where none were measured.
-        lines: for each line of the user's, the seconds of the program that belong to it.
+        name: the name of the function.
+        variants: for each one ``(operations recorded, operations kept, statements, bytes of slots)``.
+        eager: the reasons for forms of arguments that run eagerly.
+        seconds: the time of a call of the program and of the function itself, None if not measured.
+        lines: for each line of the user's program, the seconds that its statements take.
     """
 
     name: str
@@ -73,14 +73,14 @@ class Report:
 def reported(
     name: str, fun: Callable[..., Any], entries: Iterable[Any], fast: Callable[..., Any], args: Any, kwargs: Any
 ) -> Report:
-    """The report of what stands in ``entries``; of a call with arguments, where there are any, its times too."""
+    """Return the report on ``entries``; with arguments it includes the times of a call."""
     entries = list(entries)
     found = [v for entry in entries for v in entry.variants]
     variants = tuple([(v.recorded, v.kept, v.program.statements, v.program.bytes) for v in found])
     eager = tuple([entry.eager for entry in entries if entry.eager is not None])
     if not args and not kwargs:
         return Report(name, variants, eager, None, ())
-    fast(*args, **kwargs)  # it may have to be recorded
+    fast(*args, **kwargs)  # records a program if there is none
     seconds = (_best(lambda: fast(*args, **kwargs)), _best(lambda: fun(*args, **kwargs)))
     return Report(name, variants, eager, seconds, _by_line(fast, args, kwargs))
 
@@ -95,7 +95,7 @@ def _best(call: Callable[[], Any]) -> float:
 
 
 def _by_line(fast: Any, args: Any, kwargs: Any) -> tuple[tuple[str, float], ...]:
-    """The seconds between the comments of the program that goes this way; nothing where the function itself is run."""
+    """Return the seconds for each user's line in the program of this path; nothing if the function runs eagerly."""
     found = fast.variant_of(args, kwargs)
     if found is None:
         return ()
@@ -124,7 +124,7 @@ def _by_line(fast: Any, args: Any, kwargs: Any) -> tuple[tuple[str, float], ...]
         clock[1] = perf_counter()
         try:
             space["run"](*form.inputs, variant.program.allocate())
-        except Exception:  # it gives up, as it does in a call
+        except Exception:  # the program gives up, as in a call
             return ()
         tick(0)
         best = [min(a, b) for a, b in zip(best, spent, strict=True)]
@@ -136,12 +136,12 @@ def _by_line(fast: Any, args: Any, kwargs: Any) -> tuple[tuple[str, float], ...]
 
 P = ParamSpec("P")
 ndarray = np.ndarray
-MOST = 16  # variants of one form of the arguments
+MOST = 16  # largest number of variants for one form of the arguments
 FORMS = 64
 
 
 class Options(NamedTuple):
-    """What ``jit`` was told, see there."""
+    """Options of ``jit``, documented there."""
 
     static_argnums: Any
     static_argnames: Any
@@ -149,13 +149,13 @@ class Options(NamedTuple):
 
 
 class Variant:
-    """One recorded way through the function, for one form of its arguments.
+    """Recorded path through the function, for one form of its arguments.
 
     Attributes:
-        recorded: how many operations there were, and how many were ``kept``.
+        recorded: the number of operations, of which ``kept`` were needed.
         delicate: whether the way in which something is computed may change its last bits.
-        warns: whether the function gives warnings on this way, so that the program only says that it goes there.
-        program: what was written.
+        warns: whether the function warns on this path; then the program only detects the path.
+        program: the generated program.
     """
 
     def __init__(
@@ -169,10 +169,10 @@ class Variant:
         self._pool: list[Any] = []
 
     def run(self, inputs: list[Any]) -> Any:
-        """The result for inputs of the form.
+        """Return the result for inputs of the form.
 
         Raises:
-            Otherwise: the function goes another way for them.
+            Otherwise: the function takes another path for them.
         """
         try:
             slots = self._pool.pop()
@@ -185,8 +185,8 @@ class Variant:
         return tree.unflatten(self.spec, list(found))
 
 
-class _NotRecorded(Exception):  # noqa: N818  (it is no error: the function is run as it stands)
-    """There is no program; where the function has been run, ``found`` holds its result."""
+class _NotRecorded(Exception):  # noqa: N818  (not an error: the function runs eagerly)
+    """Exception for a call without a program; ``found`` holds the result if the function was run."""
 
     def __init__(self, *found: Any) -> None:
         super().__init__()
@@ -194,10 +194,10 @@ class _NotRecorded(Exception):  # noqa: N818  (it is no error: the function is r
 
 
 class _Entry:
-    """The variants for one form of the arguments.
+    """Variants for one form of the arguments.
 
     Attributes:
-        eager: why the function is run as it stands, None where it is not.
+        eager: the reason why the function runs eagerly; None if it does not.
     """
 
     def __init__(self) -> None:
@@ -207,7 +207,7 @@ class _Entry:
 
 
 class Compiled(Transformed[P, Any]):
-    """A function as straight NumPy code: what ``jit`` with ``backend="numpy"`` returns."""
+    """Function compiled to NumPy code, which ``jit`` with ``backend="numpy"`` returns."""
 
     __doc__ = Transformed.__dict__["__doc__"]
 
@@ -217,18 +217,18 @@ class Compiled(Transformed[P, Any]):
         self._parts: dict[Any, Compiled[...]] = {}  # by static arguments
         self._entries: dict[Any, _Entry] = {}
         self._quick: Callable[..., Any] | None = None
-        self._closed: Closed | None = None  # of what was recorded last
+        self._closed: Closed | None = None  # as found when last searched
         self._throughs: dict[Any, Through] = {}
-        self._wholes: dict[Any, Compiled[...]] = {}  # by what transforms it
+        self._wholes: dict[Any, Compiled[...]] = {}  # by transform and options
         self._said: set[str] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Run the program that was recorded for such arguments; record one where there is none."""
+        """Run the recorded program for these arguments; record one if there is none."""
         quick = self._quick
         if quick is not None and not open_traces and blocks.here() is None:
             try:
                 return quick(args, kwargs)
-            except Exception:  # arguments of another form, another way, or an error that the function raises itself
+            except Exception:  # another form, another path, or an error of the function itself
                 pass
         return self._general(args, kwargs)
 
@@ -245,10 +245,10 @@ class Compiled(Transformed[P, Any]):
             return self.fun(*args, **kwargs) if error.found is None else error.found[0]
 
     def _by_program(self, args: Any, kwargs: Any) -> Any:
-        """The result by a recorded program, which is made where there is none.
+        """Return the result of a recorded program; record one if there is none.
 
         Raises:
-            _NotRecorded: there can be none.
+            _NotRecorded: there is no program.
         """
         form = form_of(args, kwargs)
         if isinstance(form, str):
@@ -266,7 +266,7 @@ class Compiled(Transformed[P, Any]):
                 result = variant.run(inputs)
             except Otherwise:
                 continue
-            except Exception:  # the function raises it itself, in its own words, or does not
+            except Exception:  # the function itself may raise an error, with its own message
                 raise _NotRecorded from None
             self._prefer(entry, variant)
             return result
@@ -280,7 +280,7 @@ class Compiled(Transformed[P, Any]):
         return result
 
     def _transformed(self, args: Any, kwargs: Any) -> Any:
-        """The result inside of a function that is being transformed."""
+        """Return the result inside of a function that is being transformed."""
         leaves, spec = tree.flatten((args, kwargs))
         if not can_go_through(leaves) or self._closes_over_traced():
             return self.fun(*args, **kwargs)
@@ -299,7 +299,7 @@ class Compiled(Transformed[P, Any]):
             return self.fun(*args, **kwargs)
 
     def _of_values(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for plain values, in a function that is being transformed or not, by a program only."""
+        """Return the result for plain values from a program only, inside of a transform or not."""
         quick = self._quick
         if quick is not None:
             try:
@@ -310,7 +310,7 @@ class Compiled(Transformed[P, Any]):
             return self._by_program(args, kwargs)
 
     def _twin(self, fun: Callable[..., Any], strict: bool) -> Callable[..., Any]:
-        """A recorded function of plain values, which may be run as it stands unless ``strict``."""
+        """Return a recorded version of ``fun`` for plain values, which may run eagerly unless ``strict``."""
         made = self._of(fun)
         if strict:
             return made._of_values
@@ -327,19 +327,19 @@ class Compiled(Transformed[P, Any]):
         return run
 
     def within(self, run: Callable[..., Any], options: Any, says: str) -> Any:
-        """A transform of this function."""
+        """Return a transform of this function."""
         kind = Transformed if self._places.static else _Around
         return kind(run, self, options, says)
 
     def whole(self, run: Callable[..., Any], options: Any, says: str) -> Compiled[...]:
-        """The same transform of the function as it stands, recorded."""
+        """Return this transform of the function itself, recorded as a whole."""
         found = self._wholes.get((run, options))
         if found is None:
             found = self._wholes.setdefault((run, options), self._of(Transformed(run, self.fun, options, says)))
         return found
 
     def _of(self, fun: Callable[..., Any]) -> Compiled[...]:
-        """Another function, recorded as this one is."""
+        """Return another function that is recorded with the same options."""
         return Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
 
     def _closes_over_traced(self) -> bool:
@@ -357,7 +357,7 @@ class Compiled(Transformed[P, Any]):
         return part(*args, **kwargs)
 
     def _entry(self, form: Form) -> _Entry | None:
-        """What is known of arguments of this form; None where there are too many forms."""
+        """Return the entry for arguments of this form; None if there are too many forms."""
         entry = self._entries.get(form.key)
         if entry is None:
             if len(self._entries) >= FORMS:
@@ -380,7 +380,7 @@ class Compiled(Transformed[P, Any]):
             self._quick = None
 
     def _give_up(self, entry: _Entry, reason: str) -> None:
-        """Run the function as it stands from now on, and say so once."""
+        """Run the function eagerly from now on, and warn once."""
         entry.eager = reason
         entry.variants = []
         self._say(reason)
@@ -399,7 +399,7 @@ class Compiled(Transformed[P, Any]):
         )
 
     def _record(self, entry: _Entry, form: Form, args: Any, kwargs: Any) -> Any:
-        """Run the function as it stands, for the result, and recorded, for the program, which must give the same."""
+        """Run the function for the result, and record it for the program, which must give the same result."""
         closed = Closed(self.fun)
         eager = self.fun(*args, **kwargs)
         entry.recorded += 1
@@ -431,7 +431,7 @@ class Compiled(Transformed[P, Any]):
         copies: dict[int, Any] = {}
 
         def held(x: ndarray) -> ndarray:
-            """What stands for an array: itself if the program can reach it, else a copy of what it is now."""
+            """Return an array itself if the program can reach it, else a copy of its current values."""
             if closed.holds(x):
                 return x
             known = copies.get(id(x))
@@ -439,7 +439,7 @@ class Compiled(Transformed[P, Any]):
                 known = copies[id(x)] = (x, copy_of(x))
             return known[1]
 
-        with np.errstate(all="ignore"):  # the function itself has given its warnings
+        with np.errstate(all="ignore"):  # the function itself has warned already
             graph, spec = capture(self.fun, form.filled, form.inputs, held, closed.holds, closed.names)
         if spec != tree.structure(eager):
             raise TypeError("the result has another structure")
@@ -447,18 +447,18 @@ class Compiled(Transformed[P, Any]):
 
     @property
     def source(self) -> str:
-        """The source of all programs."""
+        """Source of all programs."""
         return "\n\n".join([variant.program.text for variant in self._variants()])
 
     def save(self, path: Any, name: str | None = None) -> None:
-        """Write what has been recorded as a module with one function, which needs NumPy (and SciPy where it is used).
+        """Write the recorded programs as a module with one function, which needs NumPy, and SciPy if it is used.
 
-        The module knows the forms of arguments and the ways that were recorded, and refuses others. Arrays that the
-        function closes over are in it as they are now. Containers of arguments and results must be Python's own.
+        The module accepts the recorded forms of arguments and paths, and refuses others. It contains the arrays that
+        the function closes over, with their current values. Containers of arguments and results must be Python's own.
 
         Args:
             path: the file.
-            name: what the function is to be called; its own name by default.
+            name: the name of the function in the module; its own name by default.
 
         Raises:
             InputError: nothing was recorded, or something in it cannot be written down (a ``TypeError``).
@@ -467,16 +467,16 @@ class Compiled(Transformed[P, Any]):
         Path(path).write_text(text, encoding="utf-8")
 
     def report(self, *args: P.args, **kwargs: P.kwargs) -> Report:
-        """What was recorded: operations before and after, statements, memory, variants.
+        """Report what was recorded: operations before and after simplification, statements, memory, variants.
 
         Args:
-            *args: with arguments, the time of a call is measured, by line of the user's, beside that of the function.
-            **kwargs: likewise.
+            *args: with arguments, a call is timed by line of the user's program, and compared with the function itself.
+            **kwargs: keyword arguments of that call.
         """
         return reported(name_of(self.fun), self.fun, self._entries.values(), self, args, kwargs)
 
     def variant_of(self, args: Any, kwargs: Any) -> tuple[Form, Variant] | None:
-        """The form of a call's arguments and the variant that was used for them last; None where there is none."""
+        """Return the form of a call's arguments and the variant last used for that form; None if there is none."""
         form = form_of(args, kwargs)
         entry = None if isinstance(form, str) else self._entries.get(form.key)
         if isinstance(form, str) or entry is None or not entry.variants:
@@ -489,7 +489,7 @@ class Compiled(Transformed[P, Any]):
 
 
 class _Around(Transformed[P, Any]):
-    """A transform of a recorded function: where no other is going on, one program does all of it."""
+    """Transform of a recorded function: a single program, unless another transform is running."""
 
     __doc__ = Transformed.__dict__["__doc__"]
 
@@ -502,7 +502,7 @@ class _Around(Transformed[P, Any]):
 
 
 class _Uncollected:
-    """While a program is written the collector would go through many small things that stay."""
+    """Context manager that disables garbage collection, which would traverse many small objects that stay."""
 
     def __enter__(self) -> None:
         self.was = gc.isenabled()
@@ -516,11 +516,11 @@ class _Uncollected:
 def jit_numpy(
     fun: Callable[P, Any], static_argnums: Any = (), static_argnames: Any = (), *, exact: bool = True
 ) -> Compiled[P]:
-    """``fun`` as straight NumPy code, see ``funcgrad.jit``."""
+    """Return ``fun`` as straight NumPy code, see ``funcgrad.jit``."""
     check_callable("jit", fun)
     return Compiled(run_compiled, fun, Options(static_argnums, static_argnames, exact), "{fun} as straight NumPy code.")
 
 
 def run_compiled(fun: Callable[..., Any], options: Options, args: Any, kwargs: Any) -> Any:
-    """What such a function does when it is called, except that it remembers nothing."""
+    """Call ``fun`` as a compiled function would, but without recording a program."""
     return fun(*args, **kwargs)
