@@ -1,7 +1,7 @@
-"""SciPy's functions, differentiable: the same names, arguments and results.
+"""Differentiable versions of SciPy's functions, with the same names, arguments and results.
 
-The kernels are SciPy's for NumPy values, and JAX's for JAX arrays where it has them. SciPy is needed when
-a function is called, not to import it; it comes with ``funcgrad[scipy]``.
+NumPy values are computed by SciPy's kernels, JAX arrays by JAX's kernels where JAX has them. SciPy is needed
+when a function is called, not when this package is imported. ``funcgrad[scipy]`` installs SciPy.
 """
 
 from typing import TYPE_CHECKING
@@ -27,5 +27,5 @@ if TYPE_CHECKING:
         special,
         stats,
     )
-else:  # each is imported when it is first asked for
+else:  # each module is imported at its first use
     __getattr__, __dir__ = later(__name__, globals(), {name: f"{__name__}.{name}" for name in __all__})

@@ -1,7 +1,7 @@
-"""What SciPy computes itself, and its own Python code, built anew with funcgrad's functions in it.
+"""SciPy functions rebuilt with funcgrad's functions, and wrappers that pass plain values to SciPy.
 
-Functions of the latter kind have SciPy's names, arguments, docstrings and messages. What SciPy has compiled is written
-in the modules of ``funcgrad.scipy``, and so is what is twice as fast there, or is compiled by JAX as it stands.
+Rebuilt functions keep SciPy's names, arguments, docstrings and messages. The modules of ``funcgrad.scipy`` write out
+the functions that SciPy has compiled, those that run twice as fast when written out, and those that JAX must compile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 
-#: By the module of ``scipy`` the functions that are its own code.
+#: Functions that are rebuilt from SciPy's code, by their module in ``scipy``.
 OWN_CODE: Mapping[str, frozenset[str]] = {
     module: frozenset(names.split())
     for module, names in {
@@ -40,13 +40,13 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
 
 
 def of_scipy(home: str, name: str) -> Callable[..., Any]:
-    """The function ``name`` of the module ``home`` of SciPy, differentiable.
+    """Return a differentiable version of the function ``name`` of SciPy's module ``home``.
 
-    Plain arguments go to SciPy's function itself.
+    The returned function passes plain arguments to SciPy's function.
 
     Raises:
         MissingExtraError: SciPy is not installed.
-        InputError: by the function, where it is to write traced values to an array that is given as ``output``.
+        InputError: by the returned function, if ``output`` is an array and values are traced.
 
     Example:
         >>> area = of_scipy("integrate", "trapezoid")
@@ -69,7 +69,7 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
         return run_anywhere(theirs, args, kwargs)
 
     call.__module__ = f"funcgrad.scipy.{home}"
-    # SciPy's examples import SciPy and draw pictures: they show nothing of this function
+    # SciPy's examples import SciPy and draw plots, so they do not show this function
     call.__doc__ = cleandoc(theirs.__doc__ or "").partition("\nExamples\n")[0].rstrip() + "\n"
     return call
 
@@ -77,12 +77,12 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
 def own_code(
     home: str, names: dict[str, Any], other: Callable[[str], Any] | None = None
 ) -> tuple[list[str], Callable[[str], Any]]:
-    """The names of a module of ``funcgrad.scipy`` that are SciPy's own code, and its ``__getattr__``, which finds them.
+    """Return the names of ``home`` that ``of_scipy`` rebuilds, and a module's ``__getattr__`` that finds them.
 
     Args:
         home: the module of SciPy.
-        names: the ``globals()`` of the module.
-        other: finds what else the module has under names that it does not hold.
+        names: the ``globals()`` of the module; functions that were built are stored there.
+        other: finds any further name that the module does not hold.
 
     Example:
         >>> listed, found = own_code("integrate", {})
@@ -106,11 +106,11 @@ R = TypeVar("R")
 
 
 def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
-    """``fun``, but plain arguments go to the function of SciPy that has its name.
+    """Wrap ``fun`` so that calls with plain arguments go to SciPy's function of the same name.
 
-    Arguments that only SciPy's function has, as older versions do, are taken at their defaults.
+    Arguments that only SciPy's function has, in some versions, are accepted if they have their default values.
 
-    A function of ``funcgrad.scipy.linalg`` and of the modules in it mirrors one of ``scipy.linalg``.
+    A function of ``funcgrad.scipy.linalg`` or of one of its modules mirrors a function of ``scipy.linalg``.
 
     Example:
         >>> def det(a):
@@ -139,12 +139,12 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 def mirror_rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
-    """``faces.rows`` of functions of which each ``mirrors`` the one of SciPy that has its name."""
+    """Return ``faces.rows`` of ``template``, with each function it makes wrapped in ``mirrors``."""
     row = rows(template)
     return lambda *said, **defaults: mirrors(row(*said, **defaults))
 
 
 def _is_default(fun: Callable[..., Any], name: str, value: Any) -> bool:
-    """Whether ``value`` is what the argument is where nobody gives it."""
+    """Whether ``value`` is the default of the parameter ``name`` of ``fun``."""
     given = inspect.signature(fun).parameters.get(name)
     return given is not None and value is given.default
