@@ -1,7 +1,7 @@
-"""Solvers, as ``scipy.optimize`` has them, whose answers are differentiable.
+"""The solvers of ``scipy.optimize``, with differentiable solutions.
 
-SciPy solves, with plain values. The derivative of what it found follows from the equation that this solves, by the
-implicit function theorem: in what is given in ``args`` and in what the function closes over, to any order.
+SciPy solves with plain values. The derivative of the solution follows from the equation that the solution satisfies, by
+the implicit function theorem: with respect to ``args`` and the variables that the function closes over, to any order.
 
 Example:
     >>> from funcgrad import grad
@@ -28,7 +28,7 @@ __all__ += programs.__all__
 __all__ += scalar.__all__
 __all__ += systems.__all__
 
-#: Functions of ``scipy.optimize`` that are not here, and what to take.
+#: Replacements for functions of ``scipy.optimize`` that this module lacks.
 _INSTEAD = {
     "approx_fprime": "funcgrad.grad, which is exact",
     "check_grad": "funcgrad.check_grads",
@@ -41,7 +41,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> Any:
-    """SciPy's classes of bounds, constraints and results are as they are."""
+    """Return SciPy's class of this name: classes of bounds, constraints and results need no derivatives."""
     if not name.startswith("_"):
         theirs = getattr(import_scipy("optimize", "scipy.optimize"), name, None)
         if isinstance(theirs, type):

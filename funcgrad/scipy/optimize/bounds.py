@@ -1,4 +1,4 @@
-"""Which derivatives SciPy's methods take; bounds in SciPy's forms, and which of them hold the solution."""
+"""SciPy's forms of bounds, the equation of a minimum within bounds, and the derivatives that each method uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Limits = tuple[Any, Any]
 
 
 def limits(bounds: Any, size: int) -> Limits | None:
-    """Lower and upper bounds of ``size`` unknowns: of SciPy's ``Bounds``, or of a pair of arrays or numbers."""
+    """Return lower and upper bounds of ``size`` unknowns, from SciPy's ``Bounds`` or a pair of arrays or numbers."""
     if bounds is None:
         return None
     low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
@@ -26,7 +26,7 @@ def limits(bounds: Any, size: int) -> Limits | None:
 
 
 def pairs(bounds: Any, size: int) -> Limits | None:
-    """The same of the form that ``minimize`` takes: a pair for each unknown, in which None is open."""
+    """Return lower and upper bounds from the form that ``minimize`` takes: a pair per unknown, None if unbounded."""
     if bounds is None or hasattr(bounds, "lb"):
         return limits(bounds, size)
     if isinstance(bounds, (Tracer, np.ndarray)) and bounds.dtype != object:
@@ -51,10 +51,10 @@ def _spread(x: Any, size: int) -> Any:
 
 
 def held(gradient: Callable[[Any], Any], x: Any, within: Limits | None) -> Callable[[Any], Any]:
-    """The equation of a minimum within bounds: the gradient is zero, or the unknown is at the bound that holds it.
+    """Return the equation of a minimum within bounds: zero gradient, or the unknown equals its active bound.
 
-    A bound holds where the gradient pushes against it by more than what is left to go. Which do is found at ``x``; the
-    derivative is that for these, and where a gradient is zero at a bound there is a kink.
+    A bound is active where the distance to it is at most the gradient that pushes against it. Active bounds are
+    determined at ``x`` and the derivative assumes that they stay active. A zero gradient at a bound is a kink.
     """
     if within is None:
         return gradient
@@ -71,21 +71,21 @@ def held(gradient: Callable[[Any], Any], x: Any, within: Limits | None) -> Calla
 
 
 def are_fixed(bounds: Any, within: Limits | None) -> bool:
-    """Whether bounds, in any form, and the arrays made of them hold nothing traced."""
+    """Whether neither ``bounds``, in any form, nor ``within``, the arrays made of them, contain a traced value."""
     traced = any(isinstance(leaf, Tracer) for leaf in tree.leaves(bounds))
     return not traced and (within is None or is_plain(*within))
 
 
-#: Methods of minimize that use no gradient, Hessian-vector products, whole Hessians. The others use gradients.
+#: Methods of ``minimize`` that use no gradient, Hessian-vector products, whole Hessians. The others use gradients.
 VALUES = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
 PRODUCTS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))
 HESSIANS = frozenset(("dogleg", "trust-exact"))
-#: Methods of root that take a Jacobian.
+#: Methods of ``root`` that take a Jacobian.
 JACOBIANS = frozenset(("hybr", "lm"))
 
 
 def default_method(method: Any, bounds: Any, constraints: Any) -> str:
-    """The method of minimize in small letters, by default SciPy's choice; nothing for a function."""
+    """Return the method of ``minimize`` in lower case (default: SciPy's choice); an empty text for a function."""
     if method is None:
         return "slsqp" if constraints else "bfgs" if bounds is None else "l-bfgs-b"
     return "" if callable(method) else str(method).lower()

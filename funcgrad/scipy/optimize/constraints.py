@@ -1,8 +1,8 @@
-"""Minima under constraints: SciPy's forms of these, and the equations of Karush, Kuhn and Tucker.
+"""Minima under constraints: SciPy's forms of constraints, and the Karush-Kuhn-Tucker equations.
 
-At a minimum the gradient is a combination of those of the constraints that hold it, by multipliers (Nocedal and Wright,
-Numerical Optimization, 2006, equation 12.34). Which of them hold is found there; the derivative is that for these, and
-where a multiplier of one is zero there is a kink.
+At a minimum the gradient is a combination of the gradients of the active constraints, with multipliers as coefficients
+(Nocedal and Wright, Numerical Optimization, 2006, equation 12.34). Active constraints are determined at the minimum and
+the derivative assumes that they stay active. A zero multiplier of an active constraint is a kink.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from funcgrad.transforms.stopping import stop_gradient
 
 __all__ = ["NEAR", "Constraint", "equations", "for_scipy", "listed", "opened", "values_of"]
 
-#: What is so near to its limit, relative to it, may hold the minimum: SciPy's methods leave no more.
+#: Largest distance to the limit of an active constraint, relative to ``1 + abs(value)``; SciPy's methods come so near.
 NEAR = 1e-5
 
 
 class Constraint(NamedTuple):
-    """``low <= fun(x, *args) <= high``.
+    """A constraint ``low <= fun(x, *args) <= high``.
 
     Attributes:
-        given: what the caller gave, of which SciPy takes settings.
-        fun: a function, or the matrix of a linear one.
+        given: the constraint as the caller gave it; SciPy's settings are read from it.
+        fun: a function, or the matrix of a linear function.
         low: the lower limits.
         high: the upper limits.
         args: further arguments.
@@ -49,13 +49,13 @@ class Constraint(NamedTuple):
     args: tuple[Any, ...]
 
     def value(self, x: Any) -> Any:
-        """The values that are limited, as a vector."""
+        """Return the constrained values at ``x`` as a vector."""
         y = self.fun(x, *self.args) if callable(self.fun) else fnp.atleast_2d(as_value(self.fun)) @ x
         return fnp.reshape(fnp.astype(fnp.asarray(y), float), (-1,))
 
 
 def listed(constraints: Any) -> list[Constraint]:
-    """Constraints in SciPy's forms: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``, one or several."""
+    """Return a list from one or several constraints: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``."""
     several = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     return [_one(given) for given in several]
 
@@ -69,9 +69,9 @@ def _one(given: Any) -> Constraint:
 
 
 def opened(call: str, one: Constraint, point: Any) -> Constraint:
-    """The constraint with the values of a ``vmap`` that its function closes over as further arguments.
+    """Return ``one`` with the ``vmap`` batches that its function closes over turned into further arguments.
 
-    Its own Jacobian and Hessian may close over them too: they are left to funcgrad.
+    The caller's Jacobian and Hessian may close over batches too: funcgrad's Jacobian and SciPy's BFGS replace them.
     """
     if not callable(one.fun) or not any(type(trace) is BatchTrace for trace in at_work()):
         return one
@@ -88,7 +88,7 @@ def opened(call: str, one: Constraint, point: Any) -> Constraint:
 
 
 def for_scipy(problem: Problem, constraints: list[Constraint], point: Any) -> list[Any]:
-    """The constraints of plain numbers, with exact Jacobians where the caller gave none."""
+    """Return the constraints as functions of plain values, with exact Jacobians where the caller gave none."""
     return [_plain(problem, one, point) for one in constraints]
 
 
@@ -120,7 +120,7 @@ def _plain(problem: Problem, one: Constraint, point: Any) -> Any:
 
 
 def values_of(constraints: list[Constraint], x: Any) -> Any:
-    """All values that are limited, and their limits."""
+    """Return all constrained values at ``x``, their lower limits and their upper limits."""
     if not constraints:
         return (np.empty(0),) * 3
     values = [one.value(x) for one in constraints]
@@ -132,7 +132,7 @@ def values_of(constraints: list[Constraint], x: Any) -> Any:
 def equations(
     value: Callable[[Any], Any], constraints: list[Constraint], x: Any, within: Limits | None
 ) -> tuple[Callable[[Any], Any], Any]:
-    """The equations of a minimum at ``x`` in the unknowns and the multipliers, and their root."""
+    """Return the equations of a minimum at ``x`` in unknowns and multipliers, and the root of these equations."""
     size, slope = fnp.size(x), stop_gradient(grad(value)(x))
     y, low, high = map(stop_gradient, values_of(constraints, x))
     jacobian = stop_gradient(jacrev(lambda x: values_of(constraints, x)[0])(x))
@@ -164,7 +164,7 @@ def equations(
 
 
 def _is_inside(x: Any, within: Limits) -> Any:
-    """1 for unknowns that are at no bound, else 0."""
+    """Return 1 for each unknown that is not at a bound, else 0."""
     low, high = (stop_gradient(end) for end in within)
     apart = fnp.minimum(x - low, high - x)
     return fnp.where(apart > NEAR * (1 + fnp.abs(x)), 1.0, 0.0)

@@ -1,6 +1,6 @@
-"""Roots and minima of many functions of one number at once, as ``scipy.optimize.elementwise`` has them.
+"""Roots and minima of many functions of one number at once, as in ``scipy.optimize.elementwise``.
 
-SciPy searches, with plain values. Each solution has the derivative of its own equation, and brackets have none.
+SciPy searches with plain values. Each solution has the derivative that its own equation gives. Brackets are constants.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ def find_root(
     maxiter: int | None = None,
     callback: Callable[..., Any] | None = None,
 ) -> Any:
-    """The root of each element of ``f`` between the ends of a bracket, by Chandrupatla's method.
+    """Find the root of each element of ``f`` within a bracket, by Chandrupatla's method.
 
-    Differentiable in ``args`` and in what ``f`` closes over, to any order; in the bracket it is constant.
+    The root is differentiable in ``args`` and in values that ``f`` closes over, to any order. Brackets are constants.
 
     Args:
-        f: ``f(x, *args)``, element by element.
+        f: ``f(x, *args)``, computed elementwise.
         init: the lower and the upper ends, numbers or arrays.
         args: further arguments, which broadcast with the ends.
         tolerances: SciPy's ``xatol``, ``xrtol``, ``fatol`` and ``frtol``.
-        maxiter: the most iterations.
+        maxiter: the largest number of iterations.
         callback: called after each iteration, with plain values.
 
     Returns:
-        SciPy's result: ``x`` and ``f_x``, which have derivatives, ``success``, ``status``, ``nfev``, ``nit``, and
-        ``bracket`` and ``f_bracket``, constants that the result of a batch has not.
+        SciPy's result: ``x`` and ``f_x``, which have derivatives, ``success``, ``status``, ``nfev``, ``nit``, and the
+        constants ``bracket`` and ``f_bracket``, which the result of a batch lacks.
 
     Raises:
-        ConvergenceError: an element has not converged, and a derivative is asked for (an ``ArithmeticError``).
+        ConvergenceError: an element has not converged, and a derivative is requested (an ``ArithmeticError``).
 
     Example:
         >>> from funcgrad import grad
@@ -67,9 +67,9 @@ def find_minimum(
     maxiter: int = 100,
     callback: Callable[..., Any] | None = None,
 ) -> Any:
-    """The minimum of each element of ``f`` within a bracket of three points, by Chandrupatla's method.
+    """Find the minimum of each element of ``f`` within a bracket of three points, by Chandrupatla's method.
 
-    Arguments, results and errors are those of ``find_root``; the derivative follows from that of ``f``, which is zero.
+    Arguments, results and errors are those of ``find_root``. The minimum is the root of the derivative of ``f``.
 
     Example:
         >>> from funcgrad import grad
@@ -100,7 +100,7 @@ def _found(
         result = routine(lambda *point: problem(point), init, args=args, **options)
         return result.x, result
 
-    # SciPy calls ``f`` for the elements that it still searches, so it gets what belongs to them of ``args``
+    # SciPy calls ``f`` with the elements that it still searches, and with their elements of ``args``
     found = search(call, lambda point: f(*point), (), (init, args), solve, (1.0 * as_value(init[0]), *args))
     if not depends((found.x, f(found.x, *args))):
         return found.result
@@ -113,5 +113,5 @@ def _found(
 
 
 def _slope(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The derivative of each element by its own number."""
+    """Return the elementwise derivative of ``f``."""
     return lambda x, *args: jvp(lambda x: f(x, *args), (x,), (backend.ones_like(x),))[1]

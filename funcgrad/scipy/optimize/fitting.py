@@ -1,4 +1,4 @@
-"""Least squares, of any functions and of linear ones, and curves through measured points."""
+"""Nonlinear and linear least squares, and curves through measured points."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["least_squares", "lsq_linear", "nnls", "curve_fit"]
 
 
-#: What squared residuals count for, by the names that SciPy has for it.
+#: Loss functions of squared residuals, by SciPy's names.
 _LOSSES: dict[str, Callable[[Any], Any]] = {
     "linear": lambda z: z,
     "soft_l1": lambda z: 2 * (fnp.sqrt(1 + z) - 1),
@@ -71,44 +71,44 @@ def least_squares(
     callback: Callable[..., Any] | None = None,
     workers: Any = None,
 ) -> Any:
-    """The smallest sum of squared residuals near ``x0``, with an exact Jacobian.
+    """Find a minimum near ``x0`` of the sum of squared residuals, with an exact Jacobian.
 
-    Differentiable in ``args``, ``kwargs``, ``bounds`` and in what ``fun`` closes over, to any order: one linear system
-    with the Hessian of the sum, of which no part is left out. Unknowns that a bound holds move with it, as in
-    ``minimize``.
+    The solution is differentiable in ``args``, ``kwargs``, ``bounds`` and in values that ``fun`` closes over, to any
+    order. The derivative is one linear system with the full Hessian of the sum, not the Gauss-Newton approximation.
+    Unknowns at an active bound move with the bound, as in ``minimize``.
 
     Args:
-        fun: ``fun(x, *args, **kwargs)`` gives the residuals, a vector.
+        fun: ``fun(x, *args, **kwargs)`` returns the residuals, a vector.
         x0: the first guess.
-        jac: the Jacobian, or the name of SciPy's differences; with the default it is exact, and by differences where
-            ``fun`` has none, or where ``diff_step`` or ``jac_sparsity`` tell how these are made.
+        jac: the Jacobian, or the name of SciPy's finite differences. The default is exact; differences are taken if
+            ``fun`` has no derivative, or if ``diff_step`` or ``jac_sparsity`` says how to take them.
         bounds: a pair of lower and upper bounds, which may be traced, or SciPy's ``Bounds``.
         method: "trf", "dogbox" or "lm".
-        ftol: see ``scipy.optimize.least_squares`` for this and what is not named here.
+        ftol: see ``scipy.optimize.least_squares`` for this and the arguments that refer here.
         xtol: see ``ftol``.
         gtol: see ``ftol``.
         x_scale: see ``ftol``.
-        loss: the name of one of SciPy's, or a function of squared residuals as SciPy takes it, made of functions that
-            have derivatives.
-        f_scale: the residual from which the loss counts less.
+        loss: the name of one of SciPy's losses, or a function of squared residuals in SciPy's form, composed of
+            differentiable functions.
+        f_scale: the residual from which the loss grows more slowly.
         diff_step: see ``ftol``.
         tr_solver: see ``ftol``.
         tr_options: see ``ftol``.
         jac_sparsity: see ``ftol``.
         max_nfev: see ``ftol``.
         verbose: see ``ftol``.
-        args: further arguments; a tuple, or one.
-        kwargs: further arguments by name.
+        args: further arguments; a tuple, or a single argument.
+        kwargs: further keyword arguments.
         callback: called after each iteration, with plain values.
         workers: see ``ftol``.
 
     Returns:
-        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``cost``, ``fun`` and ``grad``, which have
-        derivatives, and what counts and tells.
+        SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``cost``, ``fun`` and ``grad``, which have
+        derivatives, and SciPy's counts, flags and messages.
 
     Raises:
-        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        LinAlgError: the Hessian is singular, and a derivative is asked for.
+        ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
+        LinAlgError: the Hessian is singular, and a derivative is requested.
 
     Example:
         >>> from funcgrad import jacobian
@@ -121,7 +121,7 @@ def least_squares(
     """
     known = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "diff_step": diff_step, "tr_solver": tr_solver}
     known |= {"jac_sparsity": jac_sparsity, "max_nfev": max_nfev, "verbose": verbose}
-    # The oldest SciPy that will do has not all of these, and another default for the last.
+    # The oldest supported SciPy lacks some of these, and has another default for ``x_scale``.
     other = {"tr_options": tr_options, "callback": callback, "workers": workers, "x_scale": x_scale}
     known |= {key: value for key, value in other.items() if value is not None}
     return _squares(fun, x0, jac, bounds, loss, f_scale, (as_args(args, unpacks=True), kwargs or {}), known)
@@ -130,7 +130,7 @@ def least_squares(
 def _squares(
     fun: Callable[..., Any], x0: Any, jac: Any, bounds: Any, loss: Any, scale: float, args: Any, options: dict[str, Any]
 ) -> Any:
-    """``least_squares`` with what SciPy alone needs in ``options``."""
+    """Compute ``least_squares``; ``options`` holds the arguments that only SciPy needs."""
     call = "optimize.least_squares"
     check_callable(call, fun)
     size = int(np.size(x0))
@@ -158,7 +158,7 @@ def _squares(
 
 
 def fitted(call: str, residuals: Callable[[Any], Any], found: Found, within: Any, loss: Any, scale: Any) -> Any:
-    """The result of least squares with its derivatives."""
+    """Return the result of least squares with its derivatives."""
     rho = weight(loss)
 
     def cost(x: Any) -> Any:
@@ -171,12 +171,12 @@ def fitted(call: str, residuals: Callable[[Any], Any], found: Found, within: Any
 
 
 def weight(loss: Any) -> Callable[[Any], Any]:
-    """What squared residuals count for. SciPy's own form gives the derivatives as well."""
+    """Return the loss as a function of squared residuals. A callable in SciPy's form returns derivatives too."""
     return (lambda z: loss(z)[0]) if callable(loss) else _LOSSES[loss]
 
 
 def exact_jacobian(problem: Problem, x0: Any) -> Callable[..., Any] | None:
-    """The Jacobian of residuals, by the mode with less to compute; None where they have none."""
+    """Return the Jacobian of residuals in the mode that computes less, or None if the residuals have no derivative."""
     point = 1.0 * np.atleast_1d(x0)
     forward = point.size <= np.size(problem(point))
     return problem.exact((jacfwd if forward else jacrev)(_flat(problem)), point)
@@ -187,20 +187,20 @@ def _flat(problem: Problem) -> Callable[[Any], Any]:
 
 
 def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None, **deprecated: Any) -> tuple[Array, Any]:
-    """The ``x >= 0`` that brings ``A @ x`` nearest to ``b``, and the distance.
+    """Find the ``x >= 0`` that minimizes the norm of ``A @ x - b``, and that norm.
 
-    Differentiable in ``A`` and ``b``, to any order: unknowns that are zero stay zero, and the others are those of
-    least squares among themselves.
+    The solution is differentiable in ``A`` and ``b``, to any order: zero unknowns stay zero, and the others are a
+    least-squares solution among themselves.
 
     Args:
         A: a matrix.
         b: a vector.
-        maxiter: the most iterations.
-        deprecated: what SciPy still takes.
+        maxiter: the largest number of iterations.
+        deprecated: keyword arguments that SciPy still accepts.
 
     Raises:
         RuntimeError: no convergence.
-        LinAlgError: the columns of unknowns above zero depend on each other, and a derivative is asked for.
+        LinAlgError: the columns of the positive unknowns are linearly dependent, and a derivative is requested.
 
     Example:
         >>> from funcgrad import jacobian
@@ -238,29 +238,29 @@ def lsq_linear(
     *,
     lsmr_maxiter: int | None = None,
 ) -> Any:
-    """The ``x`` within bounds that brings ``A @ x`` nearest to ``b``.
+    """Find the ``x`` within bounds that minimizes the norm of ``A @ x - b``.
 
-    Differentiable in ``A``, ``b`` and ``bounds``, to any order; see ``minimize`` for unknowns at their bounds.
+    The solution is differentiable in ``A``, ``b`` and ``bounds``, to any order. ``minimize`` describes active bounds.
 
     Args:
-        A: a matrix; one of ``scipy.sparse``, or an operator, as a constant and for plain ``b`` only.
+        A: a matrix. A matrix of ``scipy.sparse`` or an operator is a constant, and needs a plain ``b``.
         b: a vector.
         bounds: a pair of lower and upper bounds, or SciPy's ``Bounds``.
         method: "trf" or "bvls".
         tol: the tolerance.
-        lsq_solver: see ``scipy.optimize.lsq_linear`` for this and what follows.
+        lsq_solver: see ``scipy.optimize.lsq_linear`` for this and the following arguments.
         lsmr_tol: see ``lsq_solver``.
         max_iter: see ``lsq_solver``.
         verbose: see ``lsq_solver``.
         lsmr_maxiter: see ``lsq_solver``.
 
     Returns:
-        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``cost`` and ``fun``, which have derivatives, and
-        what counts and tells.
+        SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``cost`` and ``fun``, which have derivatives, and
+        SciPy's counts, flags and messages.
 
     Raises:
-        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        LinAlgError: the columns of free unknowns depend on each other, and a derivative is asked for.
+        ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
+        LinAlgError: the columns of the free unknowns are linearly dependent, and a derivative is requested.
 
     Example:
         >>> from funcgrad import jacobian
@@ -317,34 +317,34 @@ def curve_fit(
     nan_policy: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """The parameters with which ``f`` comes nearest to measured points, and their covariances.
+    """Fit the parameters of ``f`` to measured points; return the parameters and their covariances.
 
-    Both are differentiable in ``xdata``, ``ydata``, ``sigma``, ``bounds`` and in what ``f`` closes over, to any order:
-    how a fit answers to each point. See ``least_squares`` for the derivative and for what is raised.
+    Both are differentiable in ``xdata``, ``ydata``, ``sigma``, ``bounds`` and in values that ``f`` closes over, to any
+    order, so they show how a fit reacts to each point. See ``least_squares`` for the derivative and the errors.
 
     Args:
         f: ``f(xdata, *parameters)``.
-        xdata: where it was measured; whatever ``f`` takes.
-        ydata: what was measured, a vector.
-        p0: the first guess, on which the fit does not depend.
-        sigma: standard deviations of ``ydata``, or their matrix of covariances.
-        absolute_sigma: whether these are known, and not only their ratios.
-        check_finite: as SciPy.
+        xdata: the points of measurement; anything that ``f`` takes.
+        ydata: the measured values, a vector.
+        p0: the first guess; its derivative is zero.
+        sigma: standard deviations of ``ydata``, or their covariance matrix.
+        absolute_sigma: whether ``sigma`` is absolute; if not, only its ratios count.
+        check_finite: as in SciPy.
         bounds: a pair of lower and upper bounds, which may be traced, or SciPy's ``Bounds``.
         method: "lm", "trf" or "dogbox".
-        jac: the Jacobian ``jac(xdata, *parameters)``, or the name of SciPy's differences; exact by default.
-        full_output: as SciPy, of plain values.
-        nan_policy: as SciPy, of plain values.
+        jac: the Jacobian ``jac(xdata, *parameters)``, or the name of SciPy's finite differences; exact by default.
+        full_output: as in SciPy, for plain values only.
+        nan_policy: as in SciPy, for plain values only.
         kwargs: further options of SciPy's ``leastsq`` or ``least_squares``.
 
     Returns:
-        Parameters and covariances; of traced values the covariances are those of the exact Jacobian.
+        Parameters and covariances. For traced values the covariances come from the exact Jacobian.
 
     Raises:
         RuntimeError: no convergence.
-        LinAlgError: a parameter does not matter, and a derivative is asked for.
-        InputError: ``full_output`` or ``nan_policy`` of traced values (a ``TypeError``).
-        StagingError: what JAX knows only later (a ``TypeError``).
+        LinAlgError: the curve does not depend on a parameter, and a derivative is requested.
+        InputError: ``full_output`` or ``nan_policy`` with traced values (a ``TypeError``).
+        StagingError: values that are abstract inside ``jax.jit`` (a ``TypeError``).
 
     Example:
         >>> from funcgrad import jacobian
@@ -356,7 +356,7 @@ def curve_fit(
                [-0.5     , -0.      ,  0.5     ]])
     """
     options = {"absolute_sigma": absolute_sigma, "check_finite": check_finite, "method": method, **kwargs}
-    if nan_policy is not None:  # SciPy leaves points out
+    if nan_policy is not None:  # SciPy omits points with NaN
         _check_plain("nan_policy", depends((xdata, ydata, sigma)))
         given = {"bounds": bounds, "jac": jac, "full_output": full_output, "nan_policy": nan_policy}
         return import_scipy(_CALL).curve_fit(f, xdata, ydata, p0, sigma, **given, **options)
@@ -378,7 +378,7 @@ def _check_plain(option: str, refused: bool) -> None:
 
 
 class _Curve:
-    """A curve and the points that it shall come near to."""
+    """A curve and the points that it is fitted to."""
 
     def __init__(
         self, f: Any, xdata: Any, ydata: Any, p0: Any, sigma: Any, bounds: Any, jac: Any, options: dict[str, Any]
@@ -393,26 +393,26 @@ class _Curve:
         self.fixed = are_fixed(bounds, self.within)
 
     def model(self, p: Any, xdata: Any) -> Any:
-        """The curve, of parameters in one vector."""
+        """Return the values of the curve for the parameters in the vector ``p``."""
         return self.f(xdata, *[p[i] for i in range(self.size)])
 
     def depends(self, p: Any) -> bool:
-        """Whether anything is traced."""
+        """Whether any input is traced or an array of another library."""
         return not self.fixed or depends((p, self.ydata, self.sigma)) or depends(self.model(p, self.xdata))
 
     def residuals(self) -> Callable[[Any], Any]:
-        """The distances from the points, in standard deviations."""
+        """Return a function that computes the residuals in units of standard deviations."""
         weigh = _weighing(self.sigma)
         return lambda p: weigh(fnp.ravel(as_value(self.model(p, self.xdata))) - fnp.ravel(self.ydata))
 
     def searched(self) -> Found:
-        """The parameters that SciPy finds."""
+        """Find the parameters with SciPy."""
         start = (self.p0, self.ydata, self.sigma, None if self.fixed else self.within)
         guess = np.ones(self.size) if self.p0 is None else 1.0 * fnp.ravel(self.p0)
         return search(_CALL, self.model, (self.xdata,), start, self._solve, guess)
 
     def _solve(self, problem: Problem, p0: Any, ydata: Any, sigma: Any, within: Any) -> Any:
-        @functools.wraps(self.f)  # SciPy counts its parameters
+        @functools.wraps(self.f)  # SciPy counts the parameters of ``f``
         def curve(xdata: Any, *p: Any) -> Any:
             return problem(np.array(p, float))
 
@@ -431,7 +431,7 @@ class _Curve:
         return whole[0], {"whole": whole}
 
     def _jacobian(self, problem: Problem, p0: Any) -> Any:
-        """What SciPy is given for the Jacobian."""
+        """Return the argument ``jac`` for SciPy."""
         if callable(self.jac):
             given = problem.given(lambda p, xdata: self.jac(xdata, *p), jacfwd(_flat(problem)))
             return lambda _, *p: given(np.array(p, float))
@@ -442,7 +442,7 @@ class _Curve:
 
 
 def _count(f: Callable[..., Any]) -> int:
-    """How many parameters a curve has."""
+    """Return the number of parameters of a curve."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(p.kind in kinds for p in inspect.signature(f).parameters.values())
     if count < 2:
@@ -451,7 +451,7 @@ def _count(f: Callable[..., Any]) -> int:
 
 
 def _weighing(sigma: Any) -> Callable[[Any], Any]:
-    """What divides residuals by their standard deviations."""
+    """Return the function that divides residuals by their standard deviations, or whitens them if ``sigma`` is 2-D."""
     if sigma is None:
         return lambda r: r
     if len(backend.shape_of(as_value(sigma))) < 2:
@@ -461,7 +461,7 @@ def _weighing(sigma: Any) -> Callable[[Any], Any]:
 
 
 def _slopes(residuals: Callable[[Any], Any], x: Any, loss: Any, scale: Any) -> Any:
-    """The Jacobian, its rows weighted as SciPy does by what the loss makes of the residuals (Triggs et al., 1999)."""
+    """Return the Jacobian with its rows weighted by derivatives of the loss, as in SciPy (Triggs et al., 1999)."""
     slopes = jacfwd(residuals)(x)
     if loss == "linear":
         return slopes

@@ -1,7 +1,7 @@
-"""What SciPy finds of plain values, and its derivative: one linear system at the solution.
+"""Solutions that SciPy finds from plain values, and their derivatives: one linear system at the solution.
 
-Every function here does the same: SciPy solves, with all that is traced as constants; then what was found is
-the root of an equation by ``custom_root``, which has the rules. Nothing of the search is recorded.
+All functions here work alike. SciPy solves with traced values held constant. ``custom_root`` then declares the
+solution the root of an equation and supplies the derivative rules. The search itself is not recorded.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from funcgrad.transforms.implicit import custom_root, dense_solve
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import no_grad
 
-#: A step, relative to the solution, that is none: the default tolerances leave no less.
+#: Largest Newton step, relative to the solution, that counts as zero: default tolerances leave errors of this size.
 _NEAR = 1e-5
 
 
 class Problem(NamedTuple):
-    """A function with its further arguments, none of them traced, as SciPy gets it."""
+    """A function and its further arguments, without traced values, as SciPy receives it."""
 
     call: str
     fun: Callable[[Any], Any]
     args: tuple[Any, ...]
 
     def __call__(self, x: Any) -> Any:
-        """The function as numbers of NumPy's."""
+        """Return the value of the function at ``x`` in NumPy numbers."""
         return plain(self.call, self.fun(x))
 
     def given(self, derivative: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
-        """A derivative of the caller's, of the same arguments; where it closes over a batch our ``own``."""
+        """Return the caller's ``derivative`` as a plain function; ``own`` replaces it if it closes over a batch."""
 
         def call(x: Any, *more: Any) -> Any:
             try:
@@ -55,26 +55,26 @@ class Problem(NamedTuple):
         return call
 
     def exact(self, derivative: Callable[..., Any], *points: Any) -> Callable[..., Any] | None:
-        """``derivative``, or None where the function has none: then SciPy goes by differences.
+        """Return ``derivative`` as a plain function, or None if the function has none: SciPy then takes differences.
 
-        A function that funcgrad cannot differentiate can still be solved, as SciPy solves it.
+        This way SciPy can also solve a function that funcgrad cannot differentiate.
         """
         try:
             plain(self.call, derivative(*points))
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
             forgive()
-            self(points[0])  # of a batch this fails as well
+            self(points[0])  # raises if ``fun`` closes over a batch
             return None
         return lambda *points: plain(self.call, derivative(*points))
 
 
 class Found(NamedTuple):
-    """What a search gave.
+    """Result of a search.
 
     Attributes:
-        x: the solution; of a batch a tracer.
-        facts: what the result says in integers, truth values and words.
-        result: SciPy's result; of a batch a list.
+        x: the solution; a tracer for a batch.
+        facts: the integers, truth values and texts of SciPy's result.
+        result: SciPy's result; for a batch a list of results.
     """
 
     x: Any
@@ -83,15 +83,15 @@ class Found(NamedTuple):
 
 
 def as_args(args: Any, unpacks: bool = False) -> tuple[Any, ...]:
-    """Further arguments, of which one may stand alone; a list is one too, but for functions of SciPy that unpack it."""
+    """Return further arguments as a tuple: a non-tuple is a single one, a list too unless SciPy ``unpacks`` it."""
     return tuple(args) if isinstance(args, (tuple, list) if unpacks else tuple) else (args,)
 
 
 def plain(call: str, y: Any) -> Any:
-    """``y`` in NumPy's numbers; inside ``no_grad`` what an outer derivative follows is a constant.
+    """Return ``y`` in NumPy numbers; inside ``no_grad`` values that an outer derivative follows are constants.
 
     Raises:
-        StagingError: JAX knows the values only later (a ``TypeError``).
+        StagingError: the values are abstract inside a JAX transform (a ``TypeError``).
         ConcretizationError: there is one value for each example of a batch.
     """
     kind = type(y)
@@ -114,12 +114,12 @@ def plain(call: str, y: Any) -> Any:
 
 
 def number(call: str, x: Any) -> Any:
-    """A number for SciPy to begin with."""
+    """Return a number as SciPy's starting value, or None for None."""
     return x if x is None else np.asarray(plain(call, x))[()]
 
 
 def vector(call: str, x: Any) -> Any:
-    """An array of doubles for SciPy to begin with."""
+    """Return an array as SciPy's starting value."""
     return np.asarray(plain(call, x))
 
 
@@ -131,15 +131,15 @@ def search(
     solve: Callable[..., tuple[Any, dict[str, Any]]],
     guess: Any,
 ) -> Found:
-    """What SciPy finds; of a batch of one example after the other.
+    """Run SciPy's search; for a batch, one example after the other.
 
     Args:
         call: the public call, for messages.
         fun: ``fun(x, *args)``.
-        args: a tree, of which anything may be traced, as what ``fun`` closes over may be.
-        start: likewise what the search begins with.
-        solve: ``solve(problem, *start)`` gives the solution and SciPy's result.
-        guess: a point like the solution, or a tree of which the solution has the shape together.
+        args: a tree that may contain tracers; ``fun`` may close over tracers too.
+        start: a tree of starting values, which may contain tracers.
+        solve: ``solve(problem, *start)`` returns the solution and SciPy's result.
+        guess: a point with the shape of the solution, or a tree whose leaves broadcast to that shape.
     """
     leaves, spec = tree.flatten((args, start))
     live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
@@ -171,7 +171,7 @@ def search(
 
 
 def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]) -> list[Any]:
-    """``one(*values)``, a constant, which traces see as one operation."""
+    """Compute ``one(*values)`` as one operation whose result is a constant for derivatives."""
     if not any(isinstance(value, Tracer) for value in values):
         return one(*values)
 
@@ -179,7 +179,7 @@ def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]
 
 
 def _constant(call: str, one: Callable[..., list[Any]]) -> CustomRules:
-    """Rules of a constant. They do not refer to themselves: what ``one`` holds is given back with them."""
+    """Return the rules of a constant. They form no reference cycle, so what ``one`` holds is freed with them."""
     return CustomRules(call, lambda *values: example_by_example(one, values), jvp=partial(_push, call, one))
 
 
@@ -189,20 +189,20 @@ def _push(call: str, one: Callable[..., list[Any]], leaves: Any, tangents: Any) 
 
 
 class _Aside:
-    """What results hold beside numbers, which operations do not carry. Of a batch each example adds to it."""
+    """The parts of results that operations cannot return, such as texts. Each example of a batch adds its result."""
 
     def __init__(self) -> None:
         self.results: list[Any] = []
 
     def split(self, x: Any, result: dict[str, Any]) -> list[Any]:
-        """The numbers of a result."""
+        """Store a result; return the solution and the integers and truth values."""
         self.results.append(result)
-        # the inverse Hessian of BFGS is one of integers where the search begins at a minimum
+        # ``hess_inv`` of BFGS has dtype int if the search begins at a minimum
         self.names = [name for name, value in result.items() if _is_count(value) and name != "hess_inv"]
         return [x, *[result[name] for name in self.names]]
 
     def joined(self, outs: list[Any]) -> Found:
-        """The whole result."""
+        """Return the complete result."""
         facts = dict(zip(self.names, outs[1:], strict=True))
         alone, last = len(self.results) == 1, self.results[-1]
         for name, value in last.items():
@@ -212,21 +212,21 @@ class _Aside:
 
 
 def _of_none(leaves: list[Any], guess: Any) -> Found:
-    """What is found for a batch without an example."""
+    """Return the result for a batch without examples."""
     within: Any = max((leaf._trace for leaf in leaves if is_batched(leaf)), key=lambda trace: trace.level)
     shape = np.broadcast_shapes(*[backend.shape_of(leaf) for leaf in tree.leaves(guess)])
     return Found(tracer_of(np.empty((0, *shape)), within), defaultdict(lambda: True), [])
 
 
 def _is_count(value: Any) -> bool:
-    """Whether it is made of integers or truth values, which have no derivative."""
+    """Whether ``value`` is an integer, a truth value or an array of these, which have no derivative."""
     if issubclass(type(value), np.ndarray):
         return value.dtype.kind in "biu"
     return issubclass(type(value), (bool, int, np.bool_, np.integer))
 
 
 def depends(value: Any) -> bool:
-    """Whether something traced is in ``value``, or another library's array."""
+    """Whether ``value`` contains a tracer or an array of a library other than NumPy."""
     return any(
         isinstance(leaf, Tracer) or backend.namespace_of(leaf) not in (None, np)
         for leaf in map(twin, tree.leaves(value))
@@ -234,20 +234,20 @@ def depends(value: Any) -> bool:
 
 
 def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any, linear: Any = dense_solve) -> Any:
-    """What was found as the root of ``equation``, with the derivatives of one.
+    """Return the solution that a search found as the root of ``equation``, with the derivatives of the root.
 
     Args:
         call: the public call, for messages.
-        equation: a function of the solution that gives as many numbers.
-        found: what the search gave.
+        equation: a function of the solution that returns as many numbers as the solution has.
+        found: the result of the search.
         solved: whether the search converged.
-        linear: what solves the linear system.
+        linear: the solver of the linear system.
 
     Raises:
-        ConvergenceError: it did not, and a derivative is asked for (an ``ArithmeticError``).
+        ConvergenceError: the search has not converged, and a derivative is requested (an ``ArithmeticError``).
         LinAlgError: the Jacobian of the equation is singular.
     """
-    like = np.float64(found.x) if type(found.x) is float else found.x  # a float of Python's has no dtype of its own
+    like = np.float64(found.x) if type(found.x) is float else found.x  # a Python float has no dtype
     shape, dtype = backend.shape_of(like), backend.dtype_of(like)
 
     def shaped(x: Any) -> Any:
@@ -277,18 +277,18 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
 
 
 def one_by_one(matvec: Callable[[Any], Any], b: Any) -> Any:
-    """The solution of a system whose matrix is diagonal."""
+    """Solve a linear system whose matrix is diagonal."""
     return b / matvec(backend.ones_like(b))
 
 
 def _is_false(solved: Any) -> bool:
-    """Whether the search has not ended well, in any example, or where that is not known."""
+    """Whether the search failed for any example, or its success is not known yet."""
     return known(solved, steers=False) is None or anywhere(fnp.logical_not, solved)
 
 
 @no_grad
 def _is_near(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any]) -> bool:
-    """Whether Newton's method would hardly move from ``x``: the search stopped for want of digits only."""
+    """Whether Newton's method would hardly move from ``x``: the search then stopped only for lack of precision."""
     try:
         step = linear(lambda v: jvp(equation, (x,), (v,))[1], equation(x))
     except np.linalg.LinAlgError:
@@ -298,7 +298,7 @@ def _is_near(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any])
 
 
 def differentiated(x: Any) -> bool:
-    """Whether a derivative of ``x`` is asked for, and not only its values for a batch."""
+    """Whether a derivative of ``x`` is requested; ``vmap`` alone does not request one."""
     while isinstance(x, Tracer):
         if x._trace.differentiates:
             return True
@@ -312,7 +312,7 @@ def _message(found: Found) -> str:
 
 
 def with_fields(kind: Any, facts: dict[str, Any], **fields: Any) -> Any:
-    """A result of SciPy's class with these entries and no others."""
+    """Build a result of SciPy's class ``kind`` with exactly these entries."""
     made = kind.__new__(kind)
     made.update(facts)
     made.update(fields)

@@ -1,7 +1,7 @@
 """Minima.
 
-The derivative is that of the point where the gradient is zero: one linear system with the Hessian there. Unknowns
-that a bound holds stay at the bound.
+A minimum is the point where the gradient is zero, so its derivative is one linear system with the Hessian there.
+Unknowns at an active bound stay at the bound.
 """
 
 from __future__ import annotations
@@ -43,38 +43,38 @@ def minimize(
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A minimum of ``fun`` near ``x0``, with exact derivatives for the methods that use them.
+    """Find a minimum of ``fun`` near ``x0``, with exact derivatives for the methods that use derivatives.
 
-    The minimum is differentiable in ``args``, in ``bounds`` and in what ``fun`` closes over, to any order; ``x0`` is a
-    constant. Unknowns that a bound holds move with their bound, and the others as if those were fixed: at an
-    unknown that is at its bound while its gradient is zero there is a kink. Constraints that hold the minimum stay
-    equations, by the conditions of Karush, Kuhn and Tucker. The derivative is as exact as the minimum,
-    so ask for a small ``tol``. Parameters that are trees: ``funcgrad.interop.scipy.minimize``.
+    The minimum is differentiable in ``args``, in ``bounds`` and in values that ``fun`` closes over, to any order;
+    ``x0`` is a constant. Unknowns at an active bound move with the bound, and the others move as if these were fixed.
+    An unknown at its bound with a zero gradient is a kink. Active constraints stay equations, by the Karush-Kuhn-Tucker
+    conditions. The derivative is as exact as the minimum, so choose a small ``tol``.
+    ``funcgrad.interop.scipy.minimize`` takes parameters that are trees.
 
     Args:
-        fun: ``fun(x, *args)`` gives one real number; where ``jac`` is True, a pair of that and the gradient.
+        fun: ``fun(x, *args)`` returns one real number; if ``jac`` is True, a pair of the number and the gradient.
         x0: the first guess, a vector or a number.
-        args: further arguments, arrays or trees of arrays; a tuple, or one.
-        method: one of SciPy's, or a function as SciPy takes it.
-        jac: the gradient, whether ``fun`` returns it, or the name of SciPy's differences. By default it is exact, and
-            where ``fun`` has none by differences.
-        hess: the Hessian, or what SciPy takes for it; exact by default.
+        args: further arguments, arrays or trees of arrays; a tuple, or a single argument.
+        method: the name of one of SciPy's methods, or a function in SciPy's form.
+        jac: the gradient, whether ``fun`` returns it, or the name of SciPy's finite differences. The default is exact,
+            or finite differences if ``fun`` has no derivative.
+        hess: the Hessian, or another value that SciPy accepts; exact by default.
         hessp: the Hessian times a vector; exact by default.
         bounds: SciPy's ``Bounds``, or a pair for each unknown, of numbers or None; the numbers may be traced.
-        constraints: SciPy's, one or several. Their functions, limits and arguments may be traced too.
+        constraints: SciPy's constraints, one or several. Their functions, limits and arguments may be traced too.
         tol: SciPy's tolerance.
         callback: called after each iteration, with plain values.
-        options: SciPy's, for the method.
+        options: SciPy's options for the method.
 
     Returns:
-        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``fun`` and ``jac``, which have derivatives, and what
-        counts and tells.
+        SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``fun`` and ``jac``, which have derivatives, and
+        SciPy's counts, flags and messages.
 
     Raises:
-        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        LinAlgError: the Hessian at the minimum is singular, or constraints that hold it depend on each other, and a
-            derivative is asked for.
-        StagingError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
+        ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
+        LinAlgError: the Hessian at the minimum is singular, or active constraints depend on each other, and a
+            derivative is requested.
+        StagingError: values that are abstract inside ``jax.jit`` (a ``TypeError``).
 
     Example:
         >>> from funcgrad import jacobian
@@ -133,7 +133,7 @@ def _one_number(call: str, y: Any) -> Any:
 
 
 class _Derivatives:
-    """What SciPy's ``minimize`` is given of a function, for the method of that name."""
+    """The function and derivatives that SciPy's ``minimize`` receives for the method ``kind``."""
 
     def __init__(
         self, problem: Problem, start: Any, kind: str, together: bool, jac: Any, hess: Any, hessp: Any
@@ -161,7 +161,7 @@ class _Derivatives:
 
 
 def _doubles(direction: Any) -> Any:
-    """What SciPy multiplies an operator by, as a vector: it may be a column, or of integers."""
+    """Return the vector that SciPy multiplies an operator by; SciPy may pass a column, or integers."""
     return np.ravel(direction).astype(np.float64)
 
 
@@ -174,25 +174,25 @@ def minimize_scalar(
     tol: float | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A minimum of a function of one number, by SciPy's methods without derivatives.
+    """Find a minimum of a function of one number, by SciPy's methods without derivatives.
 
-    Differentiable as that of ``minimize``, and raises what that raises.
+    The derivatives and errors are those of ``minimize``.
 
     Args:
-        fun: ``fun(x, *args)``, a number for a number.
-        bracket: two or three numbers to begin with; the minimum does not depend on them.
+        fun: ``fun(x, *args)`` returns a number for a number ``x``.
+        bracket: two or three numbers to begin with; they have zero derivative.
         bounds: two numbers, for method "bounded".
-        args: further arguments; a tuple, or one.
+        args: further arguments; a tuple, or a single argument.
         method: "brent", "golden" or "bounded".
         tol: SciPy's tolerance.
-        options: SciPy's, for the method.
+        options: SciPy's options for the method.
 
     Returns:
-        SciPy's ``OptimizeResult``. Of traced values ``x`` and ``fun`` have derivatives.
+        SciPy's ``OptimizeResult``. For traced values ``x`` and ``fun`` have derivatives.
 
     Raises:
-        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        LinAlgError: the second derivative at the minimum is zero, and a derivative is asked for.
+        ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
+        LinAlgError: the second derivative at the minimum is zero, and a derivative is requested.
 
     Example:
         >>> from funcgrad.scipy import optimize

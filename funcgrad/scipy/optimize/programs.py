@@ -32,31 +32,31 @@ def linprog(
     x0: ArrayLike | None = None,
     integrality: ArrayLike | None = None,
 ) -> Any:
-    """The least ``c @ x`` with ``A_ub @ x <= b_ub`` and ``A_eq @ x == b_eq``, within bounds.
+    """Minimize ``c @ x`` subject to ``A_ub @ x <= b_ub`` and ``A_eq @ x == b_eq``, within bounds.
 
-    The solution is a corner, where as many conditions hold as there are unknowns: it moves with these, and its value
-    with ``c`` too. Where another corner takes over there is a kink.
+    The solution is a vertex, where as many conditions are active as there are unknowns. The vertex moves with the
+    active conditions; the minimal value also depends on ``c``. A change to another vertex is a kink.
 
     Args:
-        c: a number for each unknown.
+        c: the cost of each unknown.
         A_ub: a row for each inequality.
-        b_ub: what its value is at most.
+        b_ub: the upper limit of each inequality.
         A_eq: a row for each equation.
-        b_eq: its value.
-        bounds: a pair for each unknown, or one for all, of numbers or None.
-        method: one of SciPy's.
+        b_eq: the right-hand side of each equation.
+        bounds: a pair for each unknown, or one pair for all, of numbers or None.
+        method: one of SciPy's methods.
         callback: called after each iteration, with plain values.
-        options: SciPy's, for the method.
+        options: SciPy's options for the method.
         x0: the first guess, for the methods that take one.
-        integrality: which unknowns are whole numbers, as SciPy says it; they do not move.
+        integrality: which unknowns must be integers, in SciPy's codes; these have zero derivative.
 
     Returns:
-        SciPy's ``OptimizeResult``. Of traced values it has ``x``, ``fun``, ``slack``, ``con`` and the residuals and
-        marginals, which have derivatives, and what counts and tells.
+        SciPy's ``OptimizeResult``. For traced values it holds ``x``, ``fun``, ``slack``, ``con``, the residuals and the
+        marginals, which have derivatives, and SciPy's counts, flags and messages.
 
     Raises:
-        ConvergenceError: no solution, and a derivative is asked for (an ``ArithmeticError``).
-        LinAlgError: conditions that hold depend on each other, and a derivative is asked for.
+        ConvergenceError: no solution, and a derivative is requested (an ``ArithmeticError``).
+        LinAlgError: active conditions depend on each other, and a derivative is requested.
 
     Example:
         >>> from funcgrad import jacobian
@@ -109,7 +109,7 @@ def linprog(
 
 
 def _row(A: Any, b: Any) -> tuple[Any, Any]:
-    """A matrix and a vector of bounds, which may be a column as for SciPy."""
+    """Return a matrix and a vector of limits; SciPy also accepts the limits as a column."""
     return None if A is None else _dense(A), None if b is None else fnp.reshape(_dense(b), (-1,))
 
 

@@ -1,7 +1,7 @@
-"""Roots of functions of one number, and of each number of an array by itself.
+"""Roots of functions of one number, and of elementwise functions of an array.
 
-The derivative is that of the implicit function: where ``f(x, a) = 0``, ``dx = -df/da da / (df/dx)``. Brackets and
-guesses are where the search begins, and the root does not depend on them.
+The implicit function theorem gives the derivative: if ``f(x, a) = 0``, then ``dx = -df/da da / (df/dx)``. Brackets and
+guesses only start the search; the derivative of a root with respect to them is zero.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def toms748(
     full_output: bool = False,
     disp: bool = True,
 ) -> Any:
-    """The root of ``f`` between ``a`` and ``b`` by Algorithm 748; see ``brentq``.
+    """Find the root of ``f`` between ``a`` and ``b`` by Algorithm 748; see ``brentq``.
 
     Example:
         >>> from funcgrad.scipy import optimize
@@ -127,7 +127,7 @@ def _bracketed(
 
 
 def _root_of(call: str, f: Callable[..., Any], args: tuple[Any, ...], found: Found) -> tuple[Any, Any]:
-    """The root and the result with it."""
+    """Return the root and SciPy's result, both with derivatives if anything is traced."""
     if not depends((found.x, f(found.x, *args))):
         return found.x, found.result
     root = answer(call, lambda x: f(x, *args), found, found.facts["converged"])
@@ -147,32 +147,32 @@ def newton(
     full_output: bool = False,
     disp: bool = True,
 ) -> Any:
-    """A root of ``func`` near ``x0``, or of each element near that of ``x0``: by Newton, Halley or the secant method.
+    """Find a root of ``func`` near ``x0``, elementwise for arrays, by Newton's, Halley's or the secant method.
 
-    Which method it is follows from the derivatives that are given, as in SciPy; the derivative of the root needs
-    none. See ``brentq`` for what it is and for what is raised.
+    The given derivatives select the method, as in SciPy. The derivative of the root does not need them. See ``brentq``
+    for this derivative and the errors.
 
     Args:
-        func: ``func(x, *args)``; of an array element by element.
+        func: ``func(x, *args)``; elementwise for an array.
         x0: the first guess, real or complex.
         fprime: the derivative of ``func``, for Newton's method.
-        args: further arguments; a tuple, or one.
-        tol: the last step that is allowed.
-        maxiter: the most iterations.
+        args: further arguments; a tuple, or a single argument.
+        tol: the largest allowed last step.
+        maxiter: the largest number of iterations.
         fprime2: the second derivative, for Halley's method.
         x1: a second guess for the secant method.
-        rtol: the last step, relative to the root.
-        full_output: whether to return SciPy's ``RootResults`` too; of an array which elements have converged
-            and at which the derivative was zero.
-        disp: whether not to converge is an error.
+        rtol: the largest allowed last step, relative to the root.
+        full_output: whether to return SciPy's ``RootResults`` too; for an array, which elements have converged and at
+            which elements the derivative was zero.
+        disp: whether to raise an error if there is no convergence.
 
     Returns:
         The root, or roots in the shape of ``x0``.
 
     Raises:
         RuntimeError: no convergence.
-        ConvergenceError: no convergence, with ``disp=False`` and traced values; ``func`` of an array is not element
-            by element (an ``ArithmeticError``).
+        ConvergenceError: no convergence, with ``disp=False`` and traced values; or ``func`` of an array is not
+            elementwise (an ``ArithmeticError``).
 
     Example:
         >>> from funcgrad import jacobian
@@ -215,7 +215,7 @@ def newton(
 
 
 class Roots(NamedTuple):
-    """What ``newton`` tells of an array with ``full_output``: SciPy's own class is a private one."""
+    """Result of ``newton`` for an array with ``full_output``; SciPy's class for it is private."""
 
     root: Any
     converged: Any
@@ -236,30 +236,30 @@ def root_scalar(
     maxiter: int | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A root of a function of one number, by the method of that name; see ``brentq`` for its derivative.
+    """Find a root of a function of one number, by the given method; see ``brentq`` for its derivative.
 
-    Newton's and Halley's methods get exact derivatives where none are given.
+    Newton's and Halley's methods get exact derivatives if the caller gives none.
 
     Args:
-        f: ``f(x, *args)``; where ``fprime`` or ``fprime2`` is True, it returns the derivatives as well.
-        args: further arguments; a tuple, or one.
-        method: one of SciPy's, by default one that fits what is given.
+        f: ``f(x, *args)``; if ``fprime`` or ``fprime2`` is True, ``f`` returns the derivatives as well.
+        args: further arguments; a tuple, or a single argument.
+        method: one of SciPy's methods; the default fits the other arguments.
         bracket: two numbers between which ``f`` changes its sign.
         fprime: the derivative, or whether ``f`` returns it.
         fprime2: the second derivative, or whether ``f`` returns it.
         x0: the first guess.
-        x1: a second one.
-        xtol: the absolute error that is allowed.
-        rtol: the relative one.
-        maxiter: the most iterations.
-        options: SciPy's, for the method.
+        x1: a second guess.
+        xtol: the allowed absolute error.
+        rtol: the allowed relative error.
+        maxiter: the largest number of iterations.
+        options: SciPy's options for the method.
 
     Returns:
         SciPy's ``RootResults``, whose ``root`` has derivatives.
 
     Raises:
-        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        LinAlgError: the derivative of ``f`` at the root is zero, and one of the root is asked for.
+        ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
+        LinAlgError: the derivative of ``f`` at the root is zero, and a derivative of the root is requested.
 
     Example:
         >>> from funcgrad.scipy import optimize
@@ -299,7 +299,7 @@ def root_scalar(
 
 
 def _slopes(problem: Problem, method: str | None, x0: Any, x1: Any, given: list[Any]) -> list[Any]:
-    """The derivatives that the method takes: those that are given, and else exact ones."""
+    """Return the derivatives that the method uses: the given ones, or exact ones where none is given."""
     name = "newton" if method is None and x1 is None else str(method).lower()
     wanted = {"newton": 1, "halley": 2}.get(name, 0)
     orders = _orders(problem.fun)
@@ -307,7 +307,7 @@ def _slopes(problem: Problem, method: str | None, x0: Any, x1: Any, given: list[
 
 
 def _orders(fun: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """The first and the second derivative, of each number by itself."""
+    """Return the first and the second derivative of an elementwise function."""
     slope = _slope(fun)
     return slope, _slope(slope)
 

@@ -1,4 +1,4 @@
-"""Systems of as many equations as unknowns, and fixed points."""
+"""Systems with as many equations as unknowns, and fixed points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["fixed_point", "fsolve", "root"]
 
 
 def _array(y: Any) -> Any:
-    """What a function of SciPy's may give as an array: numbers, also in lists."""
+    """Return the result of a user's function as an array; SciPy also accepts numbers in lists."""
     return fnp.array(y) if isinstance(y, (list, tuple)) else as_value(y)
 
 
@@ -41,22 +41,22 @@ def fsolve(
     factor: float = 100,
     diag: Any = None,
 ) -> Any:
-    """A root of as many equations as unknowns, by MINPACK's hybrid method with an exact Jacobian.
+    """Find a root of as many equations as unknowns, by MINPACK's hybrid method with an exact Jacobian.
 
-    Differentiable in ``args`` and in what ``func`` closes over, to any order: one linear system with the Jacobian at
-    the root. In ``x0`` it is constant.
+    The root is differentiable in ``args`` and in values that ``func`` closes over, to any order. The derivative is one
+    linear system with the Jacobian at the root. The derivative with respect to ``x0`` is zero.
 
     Args:
-        func: ``func(x, *args)`` gives as many numbers as the vector ``x`` has.
+        func: ``func(x, *args)`` returns as many numbers as the vector ``x`` has.
         x0: the first guess.
-        args: further arguments; a tuple, or one.
-        fprime: the Jacobian; by default the exact one, and differences where ``func`` has none.
+        args: further arguments; a tuple, or a single argument.
+        fprime: the Jacobian; by default the exact one, or finite differences if ``func`` has no derivative.
         full_output: whether to return more: see ``scipy.optimize.fsolve``.
-        col_deriv: whether ``fprime`` gives the transposed Jacobian.
-        xtol: the relative error that is allowed.
-        maxfev: the most calls of ``func``.
-        band: for a banded Jacobian by differences: the numbers of its diagonals.
-        epsfcn: the step of such differences; with either of these two they are what is taken.
+        col_deriv: whether ``fprime`` returns the transposed Jacobian.
+        xtol: the allowed relative error.
+        maxfev: the largest number of calls of ``func``.
+        band: the numbers of lower and upper diagonals of a banded Jacobian; selects finite differences.
+        epsfcn: the step of finite differences; selects finite differences.
         factor: the first step.
         diag: scales of the unknowns.
 
@@ -64,9 +64,9 @@ def fsolve(
         The root, a vector; with ``full_output`` also a dictionary, a flag that is 1 for success, and a message.
 
     Raises:
-        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        LinAlgError: the Jacobian at the root is singular, and a derivative is asked for.
-        StagingError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).
+        ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
+        LinAlgError: the Jacobian at the root is singular, and a derivative is requested.
+        StagingError: values that are abstract inside ``jax.jit`` (a ``TypeError``).
 
     Example:
         >>> from funcgrad import jacobian
@@ -105,7 +105,7 @@ def _counts(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _warned(x: Any, facts: dict[str, Any]) -> Any:
-    """``x``, and what SciPy says where it is not asked for the flag."""
+    """Return ``x``; raise or warn as SciPy does when the caller does not request the flag."""
     if facts["ier"] == 0:
         raise TypeError(facts["mesg"])
     if facts["ier"] != 1:
@@ -114,12 +114,12 @@ def _warned(x: Any, facts: dict[str, Any]) -> Any:
 
 
 def _jacobian(problem: Problem) -> Callable[..., Any]:
-    """The Jacobian of equations as a matrix."""
+    """Return the Jacobian of the equations as a function that returns a matrix."""
     return jacfwd(lambda x: fnp.ravel(_array(problem.fun(x))))
 
 
 def _exact(problem: Problem, x0: Any) -> Callable[..., Any] | None:
-    """The same, or None where the function has none."""
+    """Return the exact Jacobian as a function of plain values, or None if ``problem`` has no derivative."""
     made = problem.exact(_jacobian(problem), 1.0 * np.ravel(x0))
     return None if made is None else lambda x: made(np.asarray(x, float))
 
@@ -134,26 +134,26 @@ def root(
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A root of as many equations as unknowns; see ``fsolve`` for its derivative and what is raised.
+    """Find a root of as many equations as unknowns; see ``fsolve`` for its derivative and the errors.
 
     Args:
-        fun: ``fun(x, *args)``; where ``jac`` is True, it returns the Jacobian as well.
+        fun: ``fun(x, *args)``; if ``jac`` is True, ``fun`` returns the Jacobian as well.
         x0: the first guess.
-        args: further arguments; a tuple, or one.
-        method: one of SciPy's. Of lm with more equations than unknowns there is no derivative.
-        jac: the Jacobian, or whether ``fun`` returns it; hybr and lm get an exact one by default, and differences where
-            ``fun`` has none.
+        args: further arguments; a tuple, or a single argument.
+        method: one of SciPy's methods. With lm, a root of more equations than unknowns has no derivative.
+        jac: the Jacobian, or whether ``fun`` returns it. By default hybr and lm get an exact one, or finite differences
+            if ``fun`` has no derivative.
         tol: SciPy's tolerance.
         callback: called after each iteration, with plain values.
-        options: SciPy's, for the method.
+        options: SciPy's options for the method.
 
     Returns:
-        SciPy's ``OptimizeResult``. Of traced values it has ``x`` and ``fun``, which have derivatives, and what counts
-        and tells.
+        SciPy's ``OptimizeResult``. For traced values it holds ``x`` and ``fun``, which have derivatives, and SciPy's
+        counts, flags and messages.
 
     Raises:
-        ConvergenceError: no convergence, and a derivative is asked for (an ``ArithmeticError``).
-        ShapeError: more equations than unknowns, and a derivative is asked for (a ``ValueError``).
+        ConvergenceError: no convergence, and a derivative is requested (an ``ArithmeticError``).
+        ShapeError: more equations than unknowns, and a derivative is requested (a ``ValueError``).
 
     Example:
         >>> from funcgrad import jacobian
@@ -203,22 +203,22 @@ def fixed_point(
     maxiter: int = 500,
     method: str = "del2",
 ) -> Any:
-    """The ``x`` with ``func(x, *args) = x``, by iteration with Steffensen's acceleration.
+    """Find the ``x`` with ``func(x, *args) = x``, by iteration with Steffensen's acceleration.
 
-    Differentiable in ``args`` and in what ``func`` closes over, to any order; in ``x0`` it is constant. For trees and
-    other iterations there is ``funcgrad.fixed_point``.
+    The fixed point is differentiable in ``args`` and in values that ``func`` closes over, to any order; its derivative
+    with respect to ``x0`` is zero. ``funcgrad.fixed_point`` supports trees and other iterations.
 
     Args:
-        func: ``func(x, *args)`` gives an array like ``x``.
+        func: ``func(x, *args)`` returns an array with the shape of ``x``.
         x0: the first guess.
-        args: further arguments; a tuple, or one.
-        xtol: the relative error that is allowed.
-        maxiter: the most iterations.
+        args: further arguments; a tuple, or a single argument.
+        xtol: the allowed relative error.
+        maxiter: the largest number of iterations.
         method: "del2", or "iteration" without the acceleration.
 
     Raises:
         RuntimeError: no convergence.
-        LinAlgError: the fixed point is not isolated, and a derivative is asked for.
+        LinAlgError: the fixed point is not isolated, and a derivative is requested.
 
     Example:
         >>> from funcgrad.scipy import optimize
