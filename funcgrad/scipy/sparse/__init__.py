@@ -1,4 +1,4 @@
-"""Sparse matrices whose values are differentiable; where the values stand is static.
+"""Sparse matrices with differentiable values; the positions of the values are static.
 
 Example:
     >>> import numpy as np

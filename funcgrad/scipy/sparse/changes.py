@@ -1,4 +1,4 @@
-"""What changes a sparse matrix where it stands: its diagonals, its elements, the order of its values."""
+"""In-place changes of a sparse matrix: its diagonals, its elements, the order of its values."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["Changing", "on_diagonal", "places_of", "written"]
 
 
 def places_of(key: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
-    """The rows and columns that an index means, as arrays of the shape that it selects."""
+    """Return the rows and columns that an index selects, as arrays of the selected shape."""
     if hasattr(key, "nonzero") and getattr(key, "ndim", 0) == 2:  # a mask
         key = key.nonzero()
     row, column = key if isinstance(key, tuple) else (key, slice(None))
     rows, columns = np.arange(shape[0])[row], np.arange(shape[1])[column]
     if isinstance(column, slice) or (isinstance(row, slice) and columns.ndim):
-        rows = rows[..., None] if rows.ndim else rows  # a row of each
+        rows = rows[..., None] if rows.ndim else rows  # combine each row with all columns
     rows, columns = np.broadcast_arrays(rows, columns)
     return rows, columns
 
 
 def on_diagonal(values: Any, k: int, shape: tuple[int, int]) -> tuple[Any, Any, Any]:
-    """Rows, columns and values of what ``setdiag`` writes: a number everywhere, and of an array as much as there is.
+    """Return rows, columns and values of a ``setdiag``: a number goes everywhere, an array as far as it reaches.
 
     Raises:
         ShapeError: a diagonal outside of the matrix, or values of several axes (a ``ValueError``).
@@ -49,7 +49,7 @@ def on_diagonal(values: Any, k: int, shape: tuple[int, int]) -> tuple[Any, Any, 
 
 
 def written(values: Any, at: Any, new: Any) -> Any:
-    """``values`` with ``new`` at the places ``at``: written where they stand, or a copy where that cannot be."""
+    """Return ``values`` with ``new`` at the indices ``at``, written in place or, if that is impossible, in a copy."""
     if type(values) is np.ndarray and isinstance(new, Tracer):
         values = fnp.copy(values)
     if not isinstance(values, (np.ndarray, Tracer)):
@@ -60,16 +60,16 @@ def written(values: Any, at: Any, new: Any) -> Any:
 
 
 def _numbers(major: Any, minor: Any, shape: tuple[int, int]) -> Any:
-    """A number for each place."""
+    """Return an integer key for each position."""
     return major.astype(np.int64) * shape[1] + minor
 
 
 @functools.cache
 def _sorts_diagonals() -> bool:
-    """Whether SciPy puts the values of a matrix in order again after ``setdiag``, as since 1.17.
+    """Whether SciPy sorts the values of a matrix after ``setdiag``, as since 1.17.
 
-    Before, what is written comes last in its row, or column, and a large matrix is made anew where it has few of the
-    places, not where it lacks many.
+    Before 1.17 written values come last in their row, or column, and a large matrix is rebuilt if it has few of the
+    positions, not if it lacks many.
     """
     matrix = import_scipy("csr_array.setdiag", "scipy.sparse").csr_array(np.array([[0.0, 1.0]]))
     matrix.setdiag(1.0)
@@ -77,20 +77,20 @@ def _sorts_diagonals() -> bool:
 
 
 class Changing:
-    """The methods of sparse matrices that change them, and what they tell of the order of the values.
+    """Methods of sparse matrices that change them in place, and properties of the order of the values.
 
-    Values at places that the matrix has are written where they stand, so that who shares them sees it, as in SciPy.
+    Values at positions that the matrix has are written in place, so all who share the values see them, as in SciPy.
     """
 
     values: Any
     structure: Structure
     transposed: bool
-    #: Numbers of the places at which constant zeros were written: ``eliminate_zeros`` leaves them out.
+    #: Keys of the positions at which constant zeros were written: ``eliminate_zeros`` removes them.
     cleared: Any = np.zeros(0, np.int64)
 
     @property
     def stored(self) -> Any:
-        """The array in which the values lie."""
+        """Array that holds the values."""
         return self.values
 
     @stored.setter
@@ -98,11 +98,11 @@ class Changing:
         self.values = values
 
     def take(self, other: Any) -> None:
-        """Be the same matrix as ``other`` from now on."""
+        """Become the same matrix as ``other``."""
         self.structure, self.transposed, self.values = other.structure, other.transposed, other.values
 
     def _order(self) -> Any:
-        """How the numbers of the places rise in the order in which the values stand."""
+        """Return the differences between keys of consecutive positions, in the order of the values."""
         structure = self.structure
         return np.diff(structure.rows.astype(np.int64) * structure.shape[1] + structure.indices)
 
@@ -113,16 +113,16 @@ class Changing:
 
     @property
     def has_canonical_format(self) -> bool:
-        """Whether they are, and there is one for each place."""
+        """Whether the values of each row, or column, are in order, with one value for each position."""
         return bool((self._order() > 0).all())
 
     def sum_duplicates(self) -> None:
-        """Add up values at the same place."""
+        """Add up values at the same position."""
         if not self.has_canonical_format:
             self.take(self.summed())
 
     def sort_indices(self) -> None:
-        """Put the values of each row, or column, in order."""
+        """Sort the values of each row, or column."""
         if not self.has_sorted_indices:
             a = self.structure
             order = np.lexsort((a.indices, a.rows))
@@ -130,19 +130,19 @@ class Changing:
             self.structure, self.values = Structure(a.indices[order], a.indptr, a.shape), values
 
     def sorted_indices(self) -> Any:
-        """The matrix with the values of each row, or column, in order."""
+        """Return a copy of the matrix with the values of each row, or column, sorted."""
         made = self.copy()
         made.sort_indices()
         return made
 
     def prune(self) -> None:
-        """Nothing: no memory is left over."""
+        """Do nothing: no memory is left over."""
 
     def check_format(self, full_check: bool = True) -> None:
-        """Nothing: the places were checked."""
+        """Do nothing: the positions were checked."""
 
     def eliminate_zeros(self) -> None:
-        """Leave out constant zeros that were written.
+        """Remove constant zeros that were written.
 
         Raises:
             InputError: another value is zero, which may have a derivative.
@@ -157,7 +157,7 @@ class Changing:
             )
 
     def setdiag(self, values: Any, k: int = 0) -> None:
-        """Write to the ``k``-th diagonal a number, or of a vector as much as either has.
+        """Write a number to the ``k``-th diagonal, or a vector as far as both reach.
 
         Raises:
             ShapeError: a diagonal outside of the matrix, or values of several axes (a ``ValueError``).
@@ -167,14 +167,14 @@ class Changing:
             self._write(rows, columns, values)
 
     def diagonal_of(self, values: Any, k: int) -> tuple[Any, Any, Any]:
-        """What ``on_diagonal`` gives: a number has the dtype of the matrix, and a vector its own."""
+        """Return the result of ``on_diagonal``; a number takes the dtype of the matrix, a vector keeps its own."""
         rows, columns, written = on_diagonal(values, k, self.shape)
         return rows, columns, written if fnp.ndim(values) else fnp.astype(written, self.dtype)
 
     def _replace_diagonal(self, rows: Any, columns: Any, values: Any) -> bool:
-        """Take away what stands at these places and append ``values``; false where SciPy writes them into the matrix.
+        """Remove the values at these positions and append ``values``; return False if SciPy writes in place instead.
 
-        It writes where the matrix has all the places, or is large and lacks few.
+        SciPy writes in place if the matrix has all the positions, or is large and lacks few.
         """
         major, minor = (columns, rows) if self.transposed else (rows, columns)
         if (self._found(major, minor)[1] > 1).any():
@@ -198,19 +198,19 @@ class Changing:
         self._write(rows.ravel(), columns.ravel(), fnp.broadcast_to(fnp.asarray(value), rows.shape).reshape(-1))
 
     def keep(self, kept: Any) -> None:
-        """Leave out the values where ``kept`` is false."""
+        """Remove the values where ``kept`` is false."""
         a = self.structure
         self._arrange(self.values[kept], a.rows[kept], a.indices[kept], in_order=False)
 
     def _arrange(self, values: Any, major: Any, minor: Any, in_order: bool) -> None:
-        """Be the matrix of these values: of rows, or columns, after each other, each in order or as it was given."""
+        """Rebuild the matrix from these values; within each row, or column, sort them or keep the given order."""
         shape = self.structure.shape
         order = np.lexsort((minor, major)) if in_order else np.argsort(major, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(major, minlength=shape[0]))])
         self.structure, self.values = Structure(minor[order], indptr, shape), values[order]
 
     def _write(self, rows: Any, columns: Any, values: Any) -> None:
-        """Write ``values`` to these places; of several for one place the last."""
+        """Write ``values`` to these positions; the last value of a repeated position counts."""
         last = len(rows) - 1 - np.unique((rows * self.shape[1] + columns)[::-1], return_index=True)[1]
         if len(last) < len(rows):
             rows, columns, values = rows[last], columns[last], values[last]
@@ -230,7 +230,7 @@ class Changing:
             self._arrange(whole, major, minor, in_order=self.has_sorted_indices)
 
     def _found(self, major: Any, minor: Any) -> tuple[Any, Any, Any]:
-        """Of each place the first value there and how many there are, as positions in an order of the values."""
+        """Return for each position the index of its first value and the number of its values, and the order of keys."""
         a = self.structure
         keys, wanted = _numbers(a.rows, a.indices, a.shape), _numbers(major, minor, a.shape)
         order = np.argsort(keys, kind="stable")
@@ -238,7 +238,7 @@ class Changing:
         return first, end - first, order
 
     def _note(self, places: Any, values: Any) -> None:
-        """Remember places at which constant zeros are written, and forget others."""
+        """Remember the positions at which constant zeros are written, and forget those of other values."""
         is_zero = not isinstance(values, Tracer) or is_buffer(values)
         zero = np.asarray(values == 0) if is_zero else np.zeros(len(places), bool)
         self.cleared = np.union1d(np.setdiff1d(self.cleared, places), places[zero])
@@ -255,29 +255,29 @@ class Changing:
         self.stored /= other
         return self
 
-    # what matrices bring
+    # supplied by the subclass
 
     data: Any
 
     @property
     def dtype(self) -> Any:
-        """The dtype of the values."""
+        """Dtype of the values."""
         raise NotImplementedError
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         raise NotImplementedError
 
     @property
     def coords(self) -> tuple[Any, Any]:
-        """The row and the column of each of ``data``."""
+        """Row and column of each entry of ``data``."""
         raise NotImplementedError
 
     def summed(self) -> Any:
-        """The matrix with one value for each place."""
+        """Return the matrix with one value for each position."""
         raise NotImplementedError
 
     def copy(self) -> Any:
-        """The matrix with values of its own."""
+        """Return the matrix with its own copy of the values."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Sparse matrices made of diagonals, of blocks, and of the parts of others."""
+"""Sparse matrices made of diagonals, of blocks, and of parts of other matrices."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def diags_array(
     format: str | None = None,
     dtype: Any = None,
 ) -> SparseArray:
-    """The matrix with these diagonals.
+    """Build the matrix with these diagonals.
 
     Args:
         diagonals: arrays, or numbers, which need a ``shape``; their values may be traced. One array is one diagonal.
-        offsets: which each is: 0 is the main one, those above it are positive.
-        shape: rows and columns; by default just enough for the first, in a square.
-        format: nothing: there is one format here.
-        dtype: the dtype; that of the values by default.
+        offsets: the index of each diagonal: 0 for the main one, positive above it.
+        shape: rows and columns; by default a square just large enough for the first diagonal.
+        format: ignored: there is one format here.
+        dtype: the dtype; by default that of the values.
 
     Raises:
-        ShapeError: lengths that do not fit (a ``ValueError``).
+        ShapeError: lengths that do not match (a ``ValueError``).
 
     Example:
         >>> diags_array([np.array([1.0, 2.0]), 5.0], offsets=[0, 1], shape=(2, 2)).toarray()
@@ -69,7 +69,7 @@ def diags_array(
         rows.append(np.arange(length) + max(-k, 0))
         columns.append(np.arange(length) + max(k, 0))
     values = fnp.concatenate(data)
-    given = dtype is not None and type(dtype) is not object  # SciPy's own code hands over its mark for what is not
+    given = dtype is not None and type(dtype) is not object  # SciPy's code passes an object for a missing dtype
     values = fnp.astype(values, dtype) if given else values
     return assembled(values, np.concatenate(rows), np.concatenate(columns), shape)
 
@@ -77,14 +77,14 @@ def diags_array(
 def eye_array(
     m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None
 ) -> SparseArray:
-    """The matrix with ones on its ``k``-th diagonal.
+    """Build the matrix with ones on its ``k``-th diagonal.
 
     Args:
-        m: rows.
-        n: columns; as many by default.
-        k: which diagonal.
+        m: the number of rows.
+        n: the number of columns; by default ``m``.
+        k: the index of the diagonal.
         dtype: the dtype.
-        format: nothing: there is one format here.
+        format: ignored: there is one format here.
 
     Example:
         >>> eye_array(2).toarray()
@@ -95,7 +95,7 @@ def eye_array(
 
 
 def _part(call: str, x: Any) -> SparseArray:
-    """A sparse matrix, or a matrix of numbers as one: of plain ones without its zeros."""
+    """Return a sparse or dense matrix as a ``SparseArray``; zeros of a plain dense matrix are dropped."""
     if not isinstance(x, (Tracer, np.ndarray, list)):
         return as_sparse(call, x)
     x = fnp.atleast_2d(x)
@@ -103,15 +103,15 @@ def _part(call: str, x: Any) -> SparseArray:
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
-    """The product of Kronecker of two sparse matrices.
+    """Return the Kronecker product of two sparse matrices.
 
     Args:
         A: a ``SparseArray``, or a sparse matrix of SciPy, or an array.
-        B: another.
-        format: nothing: there is one format here.
+        B: likewise.
+        format: ignored: there is one format here.
 
     Raises:
-        InputError: what is not sparse.
+        InputError: an argument that is not sparse.
 
     Example:
         >>> kron(eye_array(2), 3.0 * eye_array(1)).toarray()
@@ -129,15 +129,15 @@ def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
 
 
 def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: Any = None) -> SparseArray:
-    """The matrix made of blocks.
+    """Build a matrix from blocks.
 
     Args:
         blocks: rows of sparse matrices or arrays, with None for a block of zeros.
-        format: nothing: there is one format here.
-        dtype: the dtype; that of the values by default.
+        format: ignored: there is one format here.
+        dtype: the dtype; by default that of the values.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not match.
 
     Example:
         >>> block_array([[eye_array(1), None], [None, 2.0 * eye_array(1)]]).toarray()
@@ -156,10 +156,10 @@ def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, d
 
 
 def hstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
-    """Sparse matrices side by side; see ``block_array``.
+    """Join sparse matrices side by side; see ``block_array``.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not match.
 
     Example:
         >>> hstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
@@ -169,10 +169,10 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
 
 
 def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) -> SparseArray:
-    """Sparse matrices below each other; see ``block_array``.
+    """Stack sparse matrices on top of each other; see ``block_array``.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not match.
 
     Example:
         >>> vstack([eye_array(1), 2.0 * eye_array(1)]).toarray()
@@ -183,10 +183,10 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
 
 
 def tril(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
-    """The part of a sparse matrix on its ``k``-th diagonal and below.
+    """Return the part of a sparse matrix on and below its ``k``-th diagonal.
 
     Raises:
-        InputError: what is not sparse.
+        InputError: an argument that is not sparse.
 
     Example:
         >>> tril(eye_array(2), k=-1).nnz
@@ -198,10 +198,10 @@ def tril(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
 
 
 def triu(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
-    """The part of a sparse matrix on its ``k``-th diagonal and above.
+    """Return the part of a sparse matrix on and above its ``k``-th diagonal.
 
     Raises:
-        InputError: what is not sparse.
+        InputError: an argument that is not sparse.
 
     Example:
         >>> triu(eye_array(2)).nnz

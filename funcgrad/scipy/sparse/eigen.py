@@ -20,7 +20,7 @@ __all__ = ["eigs", "eigsh"]
 
 
 def _matrix(call: str, A: Any) -> Any:
-    """A square matrix as a ``SparseArray`` where its values are traced, else as SciPy takes it."""
+    """Return a matrix as a ``SparseArray`` if its values are traced, else in a form that SciPy takes."""
     A = plain_matrix(A)
     if not is_sparse(A) and hasattr(A, "matvec"):
         made = A @ np.eye(A.shape[1])
@@ -37,7 +37,7 @@ def _is_traced(A: Any) -> bool:
 
 def _followed(call: str, A: Any) -> SparseArray:
     if not is_sparse(A) and not isinstance(A, np.ndarray):
-        A = A @ np.eye(A.shape[1])  # a linear operator
+        A = A @ np.eye(A.shape[1])  # ``A`` is a linear operator
     A = as_sparse(call, A) if is_sparse(A) else every_element(A)
     if A.shape[0] != A.shape[1]:
         raise ShapeError(f"{call}: matrices must be square, got {list(A.shape)}. Use svds for singular values.")
@@ -84,37 +84,37 @@ def eigsh(
     mode: str = "normal",
     rng: Any = None,
 ) -> Any:
-    """``k`` eigenvalues and eigenvectors of a Hermitian matrix, as SciPy finds them; any order of derivatives.
+    """Find ``k`` eigenvalues and eigenvectors of a Hermitian matrix with SciPy; any order of derivatives.
 
-    The derivative solves one bordered sparse system for each eigenvalue; see R. B. Nelson, "Simplified calculation of
-    eigenvector derivatives" (1976). Of vectors it is NaN where eigenvalues coincide, as that of ``numpy.linalg.eigh``.
-    It is that of exact eigenvalues: leave ``tol`` at 0.
+    The derivative solves one bordered sparse system for each eigenvalue (R. B. Nelson, "Simplified calculation of
+    eigenvector derivatives", 1976). The derivative of vectors is NaN where eigenvalues coincide, as in
+    ``numpy.linalg.eigh``. The derivative is that of exact eigenvalues: leave ``tol`` at 0.
 
     Args:
-        A: a ``SparseArray``, a sparse matrix of SciPy, a matrix, or a linear operator, of n rows and columns. That its
-            Hermitian part counts, the derivative takes for granted. Of an operator with traced values all columns are
+        A: a ``SparseArray``, a sparse matrix of SciPy, a matrix, or a linear operator, of n rows and columns. The
+            derivative assumes that only the Hermitian part counts. All columns of an operator with traced values are
             computed.
-        k: how many, fewer than n.
+        k: the number of eigenvalues, fewer than n.
         M: for ``A v = w M v``: Hermitian and positive definite, its values may be traced.
-        sigma: near which eigenvalues are searched for.
-        which: which of them, as SciPy says it.
-        v0: where the search begins.
-        ncv: how many vectors are kept.
-        maxiter: the most iterations.
-        tol: the accuracy, relative.
-        return_eigenvectors: whether vectors are returned as well.
+        sigma: the number near which eigenvalues are searched for.
+        which: which eigenvalues to find, in SciPy's notation.
+        v0: the starting vector of the search.
+        ncv: the number of vectors that are kept.
+        maxiter: the largest number of iterations.
+        tol: the relative accuracy.
+        return_eigenvectors: whether to return eigenvectors as well.
         Minv: a linear operator for the inverse of ``M``, of plain numbers.
-        OPinv: one for the inverse of ``A - sigma M``.
-        mode: with traced values "normal".
-        rng: what draws ``v0``.
+        OPinv: a linear operator for the inverse of ``A - sigma M``.
+        mode: "normal" with traced values.
+        rng: the generator that draws ``v0``.
 
     Returns:
         Eigenvalues of shape (k,), and eigenvectors as columns, of shape (n, k).
 
     Raises:
-        InputError: another ``mode``, or JAX's arrays.
+        InputError: another ``mode``, or JAX arrays.
         ShapeError: a matrix that is not square.
-        scipy.sparse.linalg.ArpackNoConvergence: by SciPy.
+        scipy.sparse.linalg.ArpackNoConvergence: raised by SciPy.
 
     Example:
         >>> from funcgrad.scipy.sparse import diags_array
@@ -144,15 +144,15 @@ def eigs(
     OPpart: Any = None,
     rng: Any = None,
 ) -> Any:
-    """``k`` eigenvalues and eigenvectors of a matrix that need not be Hermitian; see ``eigsh``.
+    """Find ``k`` eigenvalues and eigenvectors of a matrix that need not be Hermitian; see ``eigsh``.
 
-    The phases of vectors are SciPy's; their derivatives leave them as they are. Both are NaN where an eigenvalue
-    coincides with another.
+    The phases of vectors are SciPy's, and the derivatives leave them unchanged. The derivatives of eigenvalues and
+    vectors are NaN where an eigenvalue coincides with another.
 
     Raises:
-        InputError: an ``M`` with traced values, or JAX's arrays.
+        InputError: an ``M`` with traced values, or JAX arrays.
         ShapeError: a matrix that is not square.
-        scipy.sparse.linalg.ArpackNoConvergence: by SciPy.
+        scipy.sparse.linalg.ArpackNoConvergence: raised by SciPy.
 
     Example:
         >>> f = lambda x: eigs(fnp.array([[x, 1.0, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]), 1)[0].real[0]

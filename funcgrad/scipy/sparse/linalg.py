@@ -1,4 +1,4 @@
-"""Solving sparse systems, by factors and by iteration, and eigenvalues."""
+"""Solvers of sparse systems, by factors and by iteration, and eigenvalues."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ __all__ = ["bicgstab", "cg", "eigs", "eigsh", "factorized", "gmres", "splu", "sp
 
 
 def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
-    """The solution x of ``A @ x = b``, by SuperLU; differentiable in the values of ``A`` and in ``b``.
+    """Solve ``A @ x = b`` by SuperLU; the solution is differentiable in the values of ``A`` and in ``b``.
 
-    The factors of the last values are kept with the structure of ``A``, so that a pullback or a pushforward costs
-    two triangular solves. On JAX arrays it is JAX's ``spsolve``.
+    The factors of the last values are kept with the structure of ``A``, so a pullback or a pushforward costs two
+    triangular solves. On JAX arrays it is JAX's ``spsolve``.
 
     Args:
         A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy, which is a constant.
-        b: of shape (n,) or (n, k), dense; of a sparse matrix the solution is one whose elements are all stored.
-        permc_spec: taken as SciPy takes it, and of no effect, as ``use_umfpack``: it is a matter of speed.
+        b: of shape (n,) or (n, k), dense. For a sparse ``b`` the solution is sparse and stores all its elements.
+        permc_spec: accepted as in SciPy, without effect, like ``use_umfpack``: it only influences speed.
         use_umfpack: see ``permc_spec``.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not match.
         LinAlgError: ``A`` is singular.
 
     Example:
@@ -68,7 +68,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 
 
 class _Factors:
-    """What ``splu`` returns: its ``solve`` is that of SciPy's object, and so are its factors."""
+    """Result of ``splu``, with the ``solve`` method and the factors of SciPy's object."""
 
     def __init__(self, A: SparseArray, options: dict[str, Any]) -> None:
         self.A, self.shape, self.options = A, A.shape, options
@@ -76,7 +76,7 @@ class _Factors:
 
     @property
     def _plain(self) -> Any:
-        """SciPy's object for the values as they are."""
+        """SciPy's object for the present values."""
         if self._made is None:
             made = self.A.plain("sparse.linalg.splu").tocsc()
             self._made = import_scipy("sparse.linalg.splu", "scipy.sparse.linalg").splu(made, **self.options)
@@ -89,10 +89,10 @@ class _Factors:
     U = property(lambda self: self._factor(1), doc="The upper factor; see ``_factor``.")
 
     def _factor(self, which: int) -> SparseArray:
-        """A factor of the matrix whose rows and columns are exchanged, where SciPy's has values.
+        """Return a factor of the matrix with exchanged rows and columns, with values where SciPy's factor has values.
 
-        Two steps of Newton's from SciPy's factors leave them what they are, and have their derivatives to third order:
-        with ``E = inv(L) A inv(U) - I`` they are ``L (I + tril(E, -1))`` and ``(I + triu(E)) U``. They are dense.
+        Two Newton steps from SciPy's factors keep their values and give them derivatives up to third order: with
+        ``E = inv(L) A inv(U) - I`` a step gives ``L (I + tril(E, -1))`` and ``(I + triu(E)) U``. The steps are dense.
         """
         plain = self._plain
         A = self.A.toarray()[np.argsort(plain.perm_r)][:, np.argsort(plain.perm_c)]
@@ -105,7 +105,7 @@ class _Factors:
         return csc_array(coo_array(((lower, upper)[which][like.row, like.col], (like.row, like.col)), like.shape))
 
     def solve(self, rhs: ArrayLike, trans: str = "N") -> Array:
-        """The solution of the system, of the transposed one ("T") or of the adjoint one ("H")."""
+        """Solve the system, the transposed system ("T") or the adjoint system ("H")."""
         if trans not in ("N", "T", "H"):
             raise ValueError(f"splu: trans is 'N', 'T' or 'H', got {trans!r}. Give one of them.")
         A = self.A if trans == "N" else self.A.T
@@ -113,14 +113,14 @@ class _Factors:
 
 
 def splu(A: Any, **options: Any) -> Any:
-    """An object whose ``solve(b)`` is ``spsolve(A, b)``: the factors of the last values are kept with the structure.
+    """Return an object whose ``solve(b)`` is ``spsolve(A, b)``; the structure keeps the factors of the last values.
 
     Args:
         A: a square ``SparseArray``, whose values may be traced, or a sparse matrix of SciPy.
-        options: those of SciPy's function, for the factors ``L`` and ``U``.
+        options: options of SciPy's function, for the factors ``L`` and ``U``.
 
     Raises:
-        LinAlgError: ``A`` is singular; said by ``solve``.
+        LinAlgError: ``A`` is singular; raised by ``solve``.
 
     Example:
         >>> import scipy.sparse
@@ -131,10 +131,10 @@ def splu(A: Any, **options: Any) -> Any:
 
 
 def factorized(A: Any) -> Callable[[ArrayLike], Array]:
-    """A function that solves ``A @ x = b`` for ``b``; see ``splu``.
+    """Return a function that solves ``A @ x = b`` for ``b``; see ``splu``.
 
     Raises:
-        LinAlgError: ``A`` is singular; said when it is called.
+        LinAlgError: ``A`` is singular; raised by the returned function.
 
     Example:
         >>> import scipy.sparse
@@ -156,20 +156,20 @@ def cg(
     M: Any = None,
     callback: Callable[..., Any] | None = None,
 ) -> tuple[Array, Any]:
-    """The solution of ``A @ x = b`` for Hermitian positive-definite ``A``, by conjugate gradients.
+    """Solve ``A @ x = b`` for Hermitian positive-definite ``A``, by conjugate gradients.
 
-    Differentiable in the values of ``A`` and in ``b``, to any order: a derivative solves such a system again, to the
-    same tolerances. So ask for a small ``rtol``.
+    The solution is differentiable in the values of ``A`` and in ``b``, to any order. A derivative solves such a system
+    again, to the same tolerances, so choose a small ``rtol``.
 
     Args:
         A: a ``SparseArray``, a sparse matrix of SciPy, a matrix, or a linear operator, whose function may close over
             traced values.
         b: a vector.
-        x0: the first guess, of plain numbers; for plain calls alone.
-        rtol: the residual that is allowed, as a share of the norm of ``b``.
-        atol: the residual that is allowed in any case.
-        maxiter: the most iterations.
-        M: a preconditioner of plain numbers, as SciPy takes it.
+        x0: the first guess, of plain numbers; only calls with plain values use it.
+        rtol: the allowed residual, relative to the norm of ``b``.
+        atol: the allowed absolute residual.
+        maxiter: the largest number of iterations.
+        M: a preconditioner of plain numbers, in SciPy's form.
         callback: called after each iteration, with plain values.
 
     Returns:
@@ -189,7 +189,7 @@ def cg(
 
 @like(cg)
 def bicgstab(*args: Any, **kwargs: Any) -> tuple[Array, Any]:
-    """The solution of ``A @ x = b`` by stabilised biconjugate gradients; see ``cg``.
+    """Solve ``A @ x = b`` by stabilised biconjugate gradients; see ``cg``.
 
     Raises:
         ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
@@ -215,7 +215,7 @@ def gmres(
     callback: Callable[..., Any] | None = None,
     callback_type: str | None = None,
 ) -> tuple[Array, Any]:
-    """The solution of ``A @ x = b`` by generalised minimal residuals; see ``cg``.
+    """Solve ``A @ x = b`` by generalised minimal residuals; see ``cg``.
 
     Raises:
         ConvergenceError: no convergence, with traced values (an ``ArithmeticError``).
@@ -230,7 +230,7 @@ def gmres(
 
 
 def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, **options: Any) -> tuple[Array, Any]:
-    """What SciPy's iterative solver of this name gives: the solution, and 0; see ``cg``.
+    """Return the solution by SciPy's iterative solver of this name, and 0; see ``cg``.
 
     Args:
         name: "cg", "minres", "qmr" and so on.
@@ -238,7 +238,7 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
         b: a vector.
         x0: the first guess.
         M: a preconditioner.
-        options: others of the solver's.
+        options: further options of the solver.
     """
     call = f"sparse.linalg.{name}"
     theirs = import_scipy(call, "scipy.sparse.linalg")
@@ -278,9 +278,9 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
             for _ in range(10):
                 if info >= 0:
                     break
-                x, info = routine(system, b, x, **here)  # after a breakdown it begins anew from there
+                x, info = routine(system, b, x, **here)  # after a breakdown the solver restarts from ``x``
             allowed = 10 * max(rtol * np.linalg.norm(b), atol)
-            if info and not np.linalg.norm(plainly(x) - b) <= allowed:  # it may break down because it is there
+            if info and not np.linalg.norm(plainly(x) - b) <= allowed:  # a solver may break down at the solution
                 raise ConvergenceError(
                     f"{call}: no convergence, got the code {info} from SciPy. Allow more iterations or a larger rtol, "
                     "or give a preconditioner M."
@@ -293,14 +293,14 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
     return x, 0
 
 
-#: Solvers of systems that are their own adjoint, and those that multiply by the adjoint, too.
+#: Solvers of self-adjoint systems, and solvers that also multiply by the adjoint.
 _HERMITIAN, _BOTH_WAYS = ("cg", "minres"), ("bicg", "qmr")
 #: Options that belong to the matrix of the system.
 _TURNED = frozenset(("M", "M1", "M2"))
 
 
 def _turned(M: Any, *, hermitian: bool) -> Any:
-    """A preconditioner for the transposed system; none, where ``M`` is a function of which no transpose is known."""
+    """Return a preconditioner for the transposed system; None if ``M`` is a function without a known transpose."""
     if M is None or hermitian:
         return M
     try:

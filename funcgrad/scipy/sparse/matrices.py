@@ -1,4 +1,4 @@
-"""Sparse matrices, made of their values and of where these stand, and their products."""
+"""Sparse matrices, made of their values and the positions of these, and their products."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "matvec"]
 class SparseArray(Changing):
     """A sparse matrix: a pytree with one leaf, its values.
 
-    Products, sums, parts and ``A.toarray()`` are differentiable in the values and in ``x``. ``*`` is element by
-    element, as of sparse arrays of SciPy, and ``@`` the product of matrices. Made by ``csr_array`` and others.
+    Products, sums, parts and ``A.toarray()`` are differentiable in the values and in ``x``. ``*`` is the elementwise
+    product, as for SciPy's sparse arrays, and ``@`` the matrix product. ``csr_array`` and others make such matrices.
 
     Attributes:
-        data: the values, one for each stored place, row by row; of a transposed matrix column by column.
-        structure: where they stand.
-        transposed: whether the matrix is the transpose of that.
+        data: the values, one for each stored position, row by row; column by column if transposed.
+        structure: the positions of the values.
+        transposed: whether the matrix is the transpose of the one that ``structure`` describes.
     """
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
@@ -45,7 +45,7 @@ class SparseArray(Changing):
 
     @property
     def data(self) -> Array:
-        """The values."""
+        """Values of the matrix."""
         return self.values
 
     @data.setter
@@ -54,45 +54,45 @@ class SparseArray(Changing):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         m, n = self.structure.shape
         return (n, m) if self.transposed else (m, n)
 
     @property
     def dtype(self) -> Any:
-        """The dtype of the values."""
+        """Dtype of the values."""
         return backend.dtype_of(self.values)
 
     @property
     def format(self) -> str:
-        """How SciPy calls matrices whose values have this order."""
+        """SciPy's name of the format whose values have this order."""
         return "csc" if self.transposed else "csr"
 
     @property
     def indices(self) -> Any:
-        """The column of each value; of a transposed matrix the row."""
+        """Column of each value; its row if transposed."""
         return self.structure.indices
 
     @property
     def indptr(self) -> Any:
-        """Where the values of each row, or column, begin, and the end."""
+        """Index of the first value of each row, or column, followed by the number of values."""
         return self.structure.indptr
 
     @property
     def nnz(self) -> int:
-        """The number of values."""
+        """Number of values."""
         return len(self.structure.indices)
 
     @property
     def T(self) -> SparseArray:  # noqa: N802  (NumPy's name)
-        """The transpose, without a copy."""
+        """Transpose of the matrix, without a copy."""
         return SparseArray(self.values, self.structure, not self.transposed)
 
     def with_data(self, data: ArrayLike) -> SparseArray:
-        """The matrix of the same structure with other values.
+        """Return the matrix of the same structure with other values.
 
         Raises:
-            ShapeError: not one value for each place.
+            ShapeError: the number of values is not the number of positions.
         """
         data = as_value(data)
         if backend.shape_of(data) != (self.nnz,):
@@ -102,12 +102,12 @@ class SparseArray(Changing):
         return SparseArray(data, self.structure, self.transposed)
 
     def of_values(self, change: Callable[[Any], Any]) -> SparseArray:
-        """The matrix of what ``change`` makes of the values, one for each place; of a zero it makes a zero."""
+        """Apply ``change``, which must map zero to zero, to the values, one for each position; return the matrix."""
         whole = self.summed()
         return whole.with_data(change(whole.values))
 
     def summed(self) -> SparseArray:
-        """The matrix with one value for each place, in its order."""
+        """Return the matrix with one value for each position, in order."""
         return canonical(self.T).T if self.transposed else canonical(self)
 
     def __matmul__(self, x: Any) -> Any:
@@ -119,7 +119,7 @@ class SparseArray(Changing):
     dot = __matmul__
 
     def multiply(self, other: Any) -> SparseArray:
-        """The product element by element with a number, an array that broadcasts to the shape, or a sparse matrix."""
+        """Multiply elementwise with a number, an array that broadcasts to the shape, or a sparse matrix."""
         if is_sparse(other):
             return _common(self, as_sparse("SparseArray.multiply", other))
         return SparseArray(self.values * _at_places(self, other), self.structure, self.transposed)
@@ -141,7 +141,7 @@ class SparseArray(Changing):
         return self.of_values(fnp.abs)
 
     def power(self, n: Any, dtype: Any = None) -> SparseArray:
-        """The values to the power of ``n``, element by element.
+        """Raise the values to the power of ``n``, elementwise.
 
         Raises:
             InputError: the power 0, which would fill the matrix.
@@ -155,23 +155,23 @@ class SparseArray(Changing):
     __pow__ = power
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> SparseArray:
-        """The matrix with its values in another dtype."""
+        """Return the matrix with its values in another dtype."""
         return self.with_data(fnp.astype(self.values, dtype))
 
     def conjugate(self, copy: bool = True) -> SparseArray:
-        """The complex conjugate."""
+        """Return the complex conjugate."""
         return self.with_data(fnp.conjugate(self.values))
 
     conj = conjugate
 
     @property
     def real(self) -> SparseArray:
-        """The real parts."""
+        """Real parts of the elements."""
         return self.with_data(fnp.real(self.values))
 
     @property
     def imag(self) -> SparseArray:
-        """The imaginary parts."""
+        """Imaginary parts of the elements."""
         return self.with_data(fnp.imag(self.values))
 
     def __add__(self, other: Any) -> Any:
@@ -196,7 +196,7 @@ class SparseArray(Changing):
         return -self + other
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows and columns by slices and arrays, as a matrix; elements by two numbers, two arrays, or a mask."""
+        """Return a matrix for slices and arrays of rows and columns; elements for two numbers, two arrays or a mask."""
         if isinstance(key, tuple) and len(key) == 2 and all(issubclass(type(k), (int, np.integer)) for k in key):
             i, j = (int(k) % n for k, n in zip(key, self.shape, strict=True))
             rows, columns = self.places()
@@ -205,42 +205,42 @@ class SparseArray(Changing):
         return rearranged(lambda numbers: numbers[key], self)
 
     def places(self) -> tuple[Any, Any]:
-        """The row and the column of each value."""
+        """Return the row and the column of each value."""
         return self.structure.places(self.transposed)
 
     @property
     def coords(self) -> tuple[Any, Any]:
-        """The row and the column of each of ``data``."""
+        """Row and column of each entry of ``data``."""
         return self.places()
 
     def diagonal(self, k: int = 0) -> Array:
-        """The ``k``-th diagonal."""
+        """Return the ``k``-th diagonal."""
         rows, columns = self.places()
         on = np.flatnonzero(columns - rows == k)
         length = max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
         return _added(getitem(self.values, on), np.minimum(rows[on], columns[on]), length)
 
     def sum(self, axis: int | None = None) -> Array:
-        """The sum of all values, or of those of each column (``axis=0``) or row (``axis=1``)."""
+        """Sum all values, or those of each column (``axis=0``) or row (``axis=1``)."""
         if axis is None:
             return fnp.sum(self.values)
         kept = 1 - axis % 2
         return _added(self.values, self.places()[kept], self.shape[kept])
 
     def mean(self, axis: int | None = None) -> Array:
-        """The mean of all elements, zeros too, or of those of each column (``axis=0``) or row (``axis=1``)."""
+        """Return the mean of all elements, zeros included, or of each column (``axis=0``) or row (``axis=1``)."""
         return SparseArray.sum(self, axis) / (prod(self.shape) if axis is None else self.shape[axis])
 
     def trace(self, offset: int = 0) -> Array:
-        """The sum of the ``offset``-th diagonal."""
+        """Return the sum of the ``offset``-th diagonal."""
         return fnp.sum(self.diagonal(offset))
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Array:
-        """The largest element; with ``explicit=True`` of those that are stored."""
+        """Return the largest element; with ``explicit=True`` the largest stored element."""
         return self._extreme("max", axis, out, explicit)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Array:
-        """The smallest element; with ``explicit=True`` of those that are stored."""
+        """Return the smallest element; with ``explicit=True`` the smallest stored element."""
         return self._extreme("min", axis, out, explicit)
 
     def _extreme(self, name: str, axis: Any, out: Any, explicit: bool) -> Array:
@@ -254,23 +254,23 @@ class SparseArray(Changing):
         return getattr(fnp, name)(values)
 
     def count_nonzero(self, axis: Any = None) -> Any:
-        """How many elements are not zero."""
+        """Return the number of elements that are not zero."""
         if axis is not None:
             raise InputError(f"SparseArray.count_nonzero: axis must be None, got {axis}. Use A.toarray().")
         return fnp.count_nonzero(canonical(self).values)
 
     def _deduped_data(self) -> Array:
-        """What SciPy's own code asks for: one value for each place."""
+        """Return one value for each position; SciPy's code calls this method."""
         return self.summed().values
 
     def toarray(self, order: Any = None) -> Array:
-        """The matrix with its zeros."""
+        """Return the matrix as a dense array."""
         return matvec(self, np.eye(self.shape[1], dtype=self.dtype))
 
     todense = toarray
 
     def tocsr(self, copy: bool = False) -> SparseArray:
-        """The matrix row by row."""
+        """Return the matrix with its values row by row."""
         if not self.transposed:
             return self
         rows, columns = self.places()
@@ -279,44 +279,44 @@ class SparseArray(Changing):
         return SparseArray(getitem(self.values, order), Structure(columns[order], indptr, self.shape))
 
     def tocsc(self, copy: bool = False) -> SparseArray:
-        """The matrix column by column."""
+        """Return the matrix with its values column by column."""
         return self if self.transposed else self.T.tocsr().T
 
     def tocoo(self, copy: bool = False) -> SparseArray:
-        """The matrix itself, which knows its places."""
+        """Return the matrix itself, which knows its positions."""
         return self
 
     def copy(self) -> SparseArray:
-        """The matrix with values of its own: a write to either is not seen in the other."""
+        """Return the matrix with its own copy of the values: a write to either matrix does not change the other."""
         return SparseArray(fnp.copy(self.values), self.structure, self.transposed)
 
     def transpose(self, axes: Any = None, copy: bool = False) -> SparseArray:
-        """The transpose; with ``copy=True`` with values of its own."""
+        """Return the transpose; with ``copy=True`` with its own copy of the values."""
         return self.copy().T if copy else self.T
 
     @property
     def size(self) -> int:
-        """The number of values."""
+        """Number of values."""
         return self.nnz
 
     def nonzero(self) -> tuple[Any, Any]:
-        """The rows and the columns of the values that are not zero, by which the run goes on."""
+        """Return rows and columns of the non-zero values; the values steer the run, like a branch."""
         there = _plainly(self.data != 0, "sparse.nonzero")
         rows, columns = self.coords
         return rows[there], columns[there]
 
     def plain(self, asked: str) -> Any:
-        """SciPy's matrix of the plain values behind these, by which the run goes on; with one for each place."""
+        """Return SciPy's matrix of the plain values, one for each position; they steer the run, like a branch."""
         whole = canonical(self)
         return whole.structure.matrix(_plainly(whole.values, asked))
 
     def reshape(self, *shape: Any, **options: Any) -> SparseArray:
-        """The matrix with its elements, row by row, in another shape of two axes."""
+        """Return the matrix with its elements, row by row, in another shape of two axes."""
         made: SparseArray = rearranged(lambda numbers: numbers.reshape(*shape, **options).tocsr(), self)
         return made
 
     def resize(self, *shape: Any) -> None:
-        """Give the matrix other numbers of rows and columns: places outside are lost."""
+        """Give the matrix other numbers of rows and columns; values outside are dropped."""
         m, n = shape[0] if len(shape) == 1 else shape
         (rows, columns), turned = self.places(), (n, m) if self.transposed else (m, n)
         inside = (rows < m) & (columns < n)
@@ -325,11 +325,11 @@ class SparseArray(Changing):
         self.take(made.T if self.transposed else made)
 
     def maximum(self, other: Any) -> SparseArray:
-        """The larger elements of two matrices, or of a matrix and a number."""
+        """Return the elementwise maximum of two matrices, or of a matrix and a number."""
         return self._compared(fnp.maximum, other)
 
     def minimum(self, other: Any) -> SparseArray:
-        """The smaller elements of two matrices, or of a matrix and a number."""
+        """Return the elementwise minimum of two matrices, or of a matrix and a number."""
         return self._compared(fnp.minimum, other)
 
     def _compared(self, choose: Callable[[Any, Any], Any], other: Any) -> SparseArray:
@@ -342,7 +342,7 @@ class SparseArray(Changing):
         return every_element(choose(self.toarray(), other))
 
     def getnnz(self, axis: int | None = None) -> Any:
-        """The number of values, or of those of each column (``axis=0``) or row (``axis=1``)."""
+        """Return the number of values, or of the values of each column (``axis=0``) or row (``axis=1``)."""
         if axis is None:
             return self.nnz
         kept = 1 - axis % 2
@@ -360,7 +360,7 @@ def _of_values(name: str) -> Callable[[SparseArray], SparseArray]:
     return method
 
 
-#: What SciPy's sparse arrays have as methods: functions that make a zero of a zero.
+#: Names of the elementwise methods of SciPy's sparse arrays: functions that map zero to zero.
 ELEMENTWISE = (
     *("arcsin", "arcsinh", "arctan", "arctanh", "ceil", "deg2rad", "expm1", "floor", "log1p", "rad2deg", "rint"),
     *("sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
@@ -378,7 +378,7 @@ def is_sparse(x: Any) -> bool:
 
 
 def _elements(A: SparseArray, rows: Any, columns: Any) -> Array:
-    """The elements of ``A`` at these places."""
+    """Return the elements of ``A`` at these positions."""
     whole = canonical(A)
     first, many, order = whole._found(rows, columns)
     at = np.where(many > 0, np.append(order, -1)[first], -1)
@@ -390,14 +390,14 @@ def _plainly(x: Any, asked: str) -> Any:
 
 
 def _added(values: Array, places: Any, length: int) -> Array:
-    """A vector of ``length`` entries: the sums of the values at each place."""
+    """Return a vector of ``length`` entries: the sums of the values at each place."""
     indptr = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=length))])
     chosen = Structure(np.argsort(places, kind="stable"), indptr, (length, len(places)))
     return sparse_matvec(np.ones(len(places), np.int8), values, structure=chosen, transposed=False)
 
 
 def assembled(data: Array, rows: Any, columns: Any, shape: tuple[int, int]) -> SparseArray:
-    """The matrix of values and their places; values at the same place are added."""
+    """Build the matrix from values and their positions; values at the same position are added."""
     keys = np.asarray(rows, np.int64) * shape[1] + columns
     places, first, number = np.unique(keys, return_index=True, return_inverse=True)
     data = getitem(data, first) if len(places) == len(keys) else _added(data, number.ravel(), len(places))
@@ -407,13 +407,13 @@ def assembled(data: Array, rows: Any, columns: Any, shape: tuple[int, int]) -> S
 
 
 def every_element(x: Array) -> SparseArray:
-    """A matrix with all of its elements."""
+    """Return a dense matrix as a sparse one that stores all elements."""
     m, n = backend.shape_of(x)
     return SparseArray(fnp.ravel(x), Structure(np.tile(np.arange(n), m), np.arange(0, m * n + 1, n), (m, n)))
 
 
 def canonical(A: SparseArray) -> SparseArray:
-    """The matrix row by row, with one value for each place."""
+    """Return the matrix row by row, with one value for each position."""
     keys = A.structure.rows.astype(np.int64) * A.structure.shape[1] + A.structure.indices
     if not A.transposed and (len(keys) < 2 or (np.diff(keys) > 0).all()):
         return A
@@ -421,13 +421,13 @@ def canonical(A: SparseArray) -> SparseArray:
 
 
 def rearranged(arrange: Any, *matrices: SparseArray) -> Any:
-    """What ``arrange`` makes of sparse matrices of SciPy by moving their values: these are numbered, and followed."""
+    """Apply ``arrange``, which moves values of SciPy's sparse matrices: numbers take the values' places in the call."""
     whole, numbered, count = [canonical(A) for A in matrices], [], 1
     for A in whole:
         numbered.append(A.structure.matrix(np.arange(count, count + A.nnz)))
         count += A.nnz
     made, values = arrange(*numbered), fnp.concatenate([A.values for A in whole])
-    if isinstance(made, np.ndarray):  # elements, those that are not stored too
+    if isinstance(made, np.ndarray):  # elements, which may include zeros that are not stored
         return getitem(fnp.append(values, np.zeros(1, backend.dtype_of(values))), np.asarray(made) - 1)
     if made.ndim != 2:
         raise InputError(
@@ -438,7 +438,7 @@ def rearranged(arrange: Any, *matrices: SparseArray) -> Any:
 
 
 def _at_places(A: SparseArray, other: Any) -> Any:
-    """A number, or an array's elements where ``A`` has values."""
+    """Return a number, or the elements of an array at the positions of ``A``."""
     other = as_value(other)
     if not backend.shape_of(other):
         return other
@@ -446,7 +446,7 @@ def _at_places(A: SparseArray, other: Any) -> Any:
 
 
 def _common(A: SparseArray, B: SparseArray) -> SparseArray:
-    """The product element by element."""
+    """Return the elementwise product."""
     if A.shape != B.shape:
         raise ShapeError(f"SparseArray: shapes differ, got {A.shape} and {B.shape}. Multiply matrices of one shape.")
     A, B = canonical(A), canonical(B)
@@ -457,13 +457,13 @@ def _common(A: SparseArray, B: SparseArray) -> SparseArray:
 
 
 def sparse_times_sparse(A: SparseArray, B: SparseArray) -> SparseArray:
-    """The product of two sparse matrices."""
+    """Return the product of two sparse matrices."""
     if A.shape[1] != B.shape[0]:
         raise ShapeError(f"matmul: sparse matrices do not fit, got {A.shape} and {B.shape}. Check their shapes.")
     (rows, inner), (outer, columns) = A.places(), B.places()
     order, counts = np.argsort(outer, kind="stable"), np.bincount(outer, minlength=B.shape[0])
     starts = np.cumsum(counts) - counts
-    many = counts[inner]  # each value of A meets all values in a row of B
+    many = counts[inner]  # each value of A is multiplied with all values in a row of B
     left = np.repeat(np.arange(len(inner)), many)
     within = np.arange(len(left)) - np.repeat(np.cumsum(many) - many, many)
     right = order[starts[inner][left] + within]
@@ -473,17 +473,17 @@ def sparse_times_sparse(A: SparseArray, B: SparseArray) -> SparseArray:
 
 
 def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
-    """A sparse matrix in compressed rows.
+    """Build a sparse matrix with compressed rows.
 
     Args:
         arg: a sparse matrix of SciPy in any format; ``(data, indices, indptr)``; ``(data, (row, col))``, whose values
-            at the same place are added; an array of plain numbers, whose zeros are left out; or a shape, for a matrix
+            at the same position are added; an array of plain numbers, whose zeros are dropped; or a shape, for a matrix
             without values. Only ``data`` may be traced.
-        shape: rows and columns; by default just enough for the indices.
+        shape: numbers of rows and columns; by default just enough for the indices.
 
     Raises:
-        ValueError: indices or lengths that do not fit.
-        ConcretizationError: a traced array: which of its elements are zero is not known before.
+        ValueError: indices or lengths that do not match.
+        ConcretizationError: a traced array, whose zeros are unknown.
 
     Example:
         >>> A = csr_array((np.array([1.0, 2.0, 3.0]), [0, 2, 1], [0, 2, 3]), shape=(2, 3))
@@ -504,15 +504,15 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     indices, indptr = [np.asarray(concrete(i, "sparse.csr_array: indices")) for i in (indices, indptr)]
     numbers = scipy.csr_array((np.arange(len(indices)), indices, indptr), shape=shape)
     numbers.check_format()
-    structure = Structure(numbers.indices, numbers.indptr, numbers.shape)  # of integers, whatever the dtypes were
+    structure = Structure(numbers.indices, numbers.indptr, numbers.shape)  # integers, for indices of any dtype
     return SparseArray(data, structure).with_data(data)
 
 
 def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
-    """A sparse matrix in compressed columns; arguments as for ``csr_array``.
+    """Build a sparse matrix with compressed columns; arguments as for ``csr_array``.
 
     Raises:
-        ValueError: indices or lengths that do not fit.
+        ValueError: indices or lengths that do not match.
 
     Example:
         >>> csc_array((np.array([1.0, 2.0, 3.0]), [0, 1, 1], [0, 1, 1, 3]), shape=(2, 3)).toarray()
@@ -525,14 +525,14 @@ def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
 
 
 def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
-    """A sparse matrix from rows, columns and values; values at the same place are added.
+    """Build a sparse matrix from rows, columns and values; values at the same position are added.
 
     Args:
-        arg: ``(data, (row, col))``; only ``data`` may be traced. Or what else ``csr_array`` takes.
-        shape: rows and columns; by default just enough for the indices.
+        arg: ``(data, (row, col))``; only ``data`` may be traced. Or any other argument of ``csr_array``.
+        shape: numbers of rows and columns; by default just enough for the indices.
 
     Raises:
-        ValueError: indices or lengths that do not fit.
+        ValueError: indices or lengths that do not match.
 
     Example:
         >>> coo_array((np.array([1.0, 2.0, 3.0]), ([1, 0, 1], [0, 1, 0]))).toarray()
@@ -546,7 +546,7 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     data = as_value(data)
     row, col = [np.asarray(concrete(i, "sparse.coo_array: indices")) for i in (row, col)]
     numbers = scipy.coo_array((np.ones(len(row)), (row, col)), shape=shape)
-    row, col = numbers.coords  # integers, whatever the dtype was
+    row, col = numbers.coords  # integers, for indices of any dtype
     order = np.lexsort((col, row))
     counts = np.bincount(row, minlength=numbers.shape[0])
     indptr = np.concatenate([[0], np.cumsum(counts)])
@@ -555,14 +555,14 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
 
 
 def matvec(A: Any, x: ArrayLike) -> Array:
-    """The product of a sparse matrix with a vector, or with the columns of a matrix.
+    """Multiply a sparse matrix with a vector, or with the columns of a matrix.
 
     Args:
         A: a ``SparseArray``, or a sparse matrix of SciPy, which is a constant.
         x: of shape (n,) or (n, k).
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not match.
 
     Example:
         >>> import scipy.sparse
@@ -575,10 +575,10 @@ def matvec(A: Any, x: ArrayLike) -> Array:
 
 
 def as_sparse(call: str, A: Any) -> SparseArray:
-    """``A`` as a ``SparseArray``.
+    """Return ``A`` as a ``SparseArray``.
 
     Raises:
-        InputError: it is not sparse.
+        InputError: ``A`` is not sparse.
     """
     if isinstance(A, SparseArray):
         return A
@@ -589,7 +589,7 @@ def as_sparse(call: str, A: Any) -> SparseArray:
 
 
 def on_columns(call: str, operation: Any, A: SparseArray, x: Array, length: int) -> Array:
-    """``operation`` of the values of ``A`` and of the vector ``x``, or of each column of the matrix ``x``."""
+    """Apply ``operation`` to the values of ``A`` and the vector ``x``, or each column of the matrix ``x``."""
     shape = backend.shape_of(x)
     if len(shape) not in (1, 2) or shape[0] != length:
         raise ShapeError(
