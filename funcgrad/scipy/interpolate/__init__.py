@@ -1,4 +1,4 @@
-"""Interpolation, as ``scipy.interpolate`` has it: differentiable in knots, values and query points.
+"""Interpolation as in ``scipy.interpolate``, differentiable in knots, values and query points.
 
 Example:
     >>> import numpy as np

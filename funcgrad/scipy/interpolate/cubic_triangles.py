@@ -1,4 +1,4 @@
-"""Smooth interpolation of values at scattered points of a plane: cubic polynomials in triangles."""
+"""Smooth interpolation of values at scattered points of a plane, by cubic polynomials in triangles."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ __all__ = ["CloughTocher2DInterpolator"]
 
 
 class CloughTocher2DInterpolator(Scattered):
-    """Values at scattered points of a plane, cubic in triangles, with continuous slopes; differentiable in all.
+    """Piecewise cubic interpolation at scattered points of a plane, with continuous slopes; differentiable in all.
 
-    Each triangle has three cubic polynomials (Alfeld 1984; Farin 1986). The slopes at the points are those of least
-    curvature along the edges (Nielson 1983; Renka and Cline 1984): SciPy goes towards them until they change by less
-    than ``tol``, here their linear equations are solved. So the values are SciPy's with a small ``tol``. The triangles
-    are Delaunay's, which are constants.
+    Each triangle has three cubic polynomials (Alfeld 1984; Farin 1986). The slopes at the points minimise the curvature
+    along the edges (Nielson 1983; Renka and Cline 1984). SciPy iterates until the slopes change by less than ``tol``;
+    here their linear equations are solved. So the values are SciPy's with a small ``tol``. The triangles are those of
+    the Delaunay triangulation, and constants.
 
     Args:
         points: the points, of shape (n, 2), or two arrays of coordinates, or a ``scipy.spatial.Delaunay``.
         values: a value for each point, of shape (n, ...).
-        fill_value: what stands outside of all triangles.
-        tol: SciPy's, without a meaning here.
-        maxiter: the same.
-        rescale: whether the points are brought to the unit square first.
+        fill_value: the value outside of all triangles.
+        tol: SciPy's tolerance, without effect here.
+        maxiter: SciPy's limit, without effect here.
+        rescale: whether the points are scaled to the unit square first.
 
     Raises:
         MissingExtraError: SciPy is not installed.
-        ShapeError: not as many values as points, or points of another dimension.
+        ShapeError: the numbers of values and points differ, or points of another dimension.
         ConversionError: traced points in a ``vmap``, whose triangles would differ.
 
     Example:
@@ -76,7 +76,7 @@ class CloughTocher2DInterpolator(Scattered):
         return fnp.reshape(found, (-1, *backend.shape_of(self.values)[1:]))
 
     def _towards(self, places: Any) -> Array:
-        """Of each edge the direction in which the slope is linear along it: to the middle of the triangle beyond."""
+        """Return for each edge the direction of linear slope along it: to the middle of the triangle beyond it."""
         beyond = fnp.take(self.tri.neighbors, places, axis=0)
         directions = []
         for k in range(3):
@@ -89,11 +89,11 @@ class CloughTocher2DInterpolator(Scattered):
 
 
 def _slopes(triangles: Any, points: Array, values: Array) -> Array:
-    """The slopes at the points for which the curvature along all edges is least, of shape (n, 2, columns).
+    """Return the slopes at the points that minimise the curvature along all edges, of shape (n, 2, columns).
 
-    Along an edge the interpolant is the cubic of Hermite. The integral of its squared second derivative is, but for a
+    Along an edge the interpolant is the Hermite cubic. The integral of its squared second derivative is, up to a
     constant, 4 (d d + d d' + d' d') - 12 (f' - f) (d + d') over the third power of the edge's length, with f and f' the
-    values and d and d' the derivatives along it at its ends.
+    values and d and d' the derivatives along the edge at its ends.
     """
     starts, ends = triangles.vertex_neighbor_vertices
     n, one = len(starts) - 1, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -102,7 +102,7 @@ def _slopes(triangles: Any, points: Array, values: Array) -> Array:
     blocks = edges[:, :, None] * scaled[:, None, :]
     first = 2 * one[:, None, None] + np.arange(2)
     row, own, other = np.broadcast_arrays(fnp.swapaxes(first, 1, 2), first, 2 * ends[:, None, None] + np.arange(2))
-    alone = np.flatnonzero(np.repeat(np.diff(starts) == 0, 2))  # points that no triangle has
+    alone = np.flatnonzero(np.repeat(np.diff(starts) == 0, 2))  # points without a triangle
     data = [fnp.ravel(4 * blocks), fnp.ravel(2 * blocks), np.ones(len(alone))]
     rows, columns = [np.concatenate([a.ravel(), b.ravel(), alone]) for a, b in ((row, row), (own, other))]
     steps = fnp.take(values, ends, axis=0) - fnp.take(values, one, axis=0)
@@ -113,13 +113,13 @@ def _slopes(triangles: Any, points: Array, values: Array) -> Array:
 
 
 def _net(f: Array, slopes: Array, vertices: Array, towards: Array) -> Any:
-    """The polynomials of triangles, each split at its middle, as a function of barycentric coordinates.
+    """Return the polynomials of triangles, split at their middles, as a function of barycentric coordinates.
 
     Args:
         f: values at the vertices, of shape (n, 3, columns).
-        slopes: the slopes there, of shape (n, 3, 2, columns).
+        slopes: the slopes at the vertices, of shape (n, 3, 2, columns).
         vertices: the vertices, of shape (n, 3, 2).
-        towards: of each edge the direction in which the slope is linear along it, of shape (n, 3, 1).
+        towards: the direction of linear slope along each edge, of shape (n, 3, 1).
     """
     next_, before = [f + _along(_turned(vertices, k) - vertices, slopes) / 3 for k in (1, 2)]
     inner = (next_ + before + f) / 3
@@ -142,7 +142,7 @@ def _net(f: Array, slopes: Array, vertices: Array, towards: Array) -> Any:
 
 
 def _turned(x: Array, k: int) -> Array:
-    """At each vertex what is at the ``k``-th after it."""
+    """Return for each vertex the entry of the ``k``-th vertex after it."""
     return fnp.roll(x, -k, axis=1)
 
 

@@ -23,7 +23,7 @@ __all__ = ["Akima1DInterpolator", "CubicSpline", "PchipInterpolator", "interp1d"
 
 
 def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Array]:
-    """The knots, and the values with their axis in front; whole numbers as floating ones."""
+    """Check knots and values; return the knots, and the values with their axis in front."""
     x, y = as_value(x), fnp.moveaxis(as_value(y), axis, 0)
     if len(backend.shape_of(x)) != 1 or backend.shape_of(x)[0] != backend.shape_of(y)[0]:
         raise ShapeError(
@@ -37,41 +37,41 @@ def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Arr
 
 
 def _double(a: ArrayLike) -> Array:
-    """``a`` in double precision, as SciPy computes."""
+    """Return ``a`` in double precision, SciPy's dtype for this."""
     a = as_value(a)
     return fnp.astype(a, complex if backend.dtype_of(a).kind == "c" else float)
 
 
 def _column(x: Array, y: Array) -> Array:
-    """The vector ``x`` shaped to go along the first axis of ``y``."""
+    """Reshape the vector ``x`` so that it broadcasts along the first axis of ``y``."""
     return fnp.reshape(x, (*backend.shape_of(x), *[1] * (len(backend.shape_of(y)) - 1)))
 
 
 def _behind(q: Array, extra: int) -> Array:
-    """``q`` with ``extra`` axes of length 1 behind its own."""
+    """Append ``extra`` axes of length 1 to ``q``."""
     return fnp.reshape(q, (*backend.shape_of(q), *[1] * extra))
 
 
 def _cells(x: Array, q: Array) -> Array:
-    """Between which knots each query lies; queries outside belong to the first and last interval."""
+    """Return the interval of each query; queries outside belong to the first or last interval."""
     return fnp.clip(fnp.searchsorted(x, q, side="right") - 1, 0, backend.shape_of(x)[0] - 2)
 
 
 class _Curve:
-    """Polynomials between knots, from the slopes at the knots."""
+    """Cubic polynomials between knots, from the slopes at the knots."""
 
     def __init__(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: bool | str) -> None:
         self.x, self.axis, self.extrapolate = x, axis, extrapolate
         h = _column(fnp.diff(x), y)
         rise = fnp.diff(y, axis=0) / h
         bend = (slopes[:-1] + slopes[1:] - 2.0 * rise) / h
-        #: Coefficients of falling powers of the distance from the knot to the left, one row for each.
+        #: Coefficients of falling powers of the distance from the knot to the left, one array for each power.
         self.c = [bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]]
 
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: bool | str | None = None) -> Array:
-        """The curve, or its derivative of order ``nu``, at ``x``; NaN outside where it does not go on.
+        """Return the curve, or its derivative of order ``nu``, at ``x``; NaN outside unless it is extrapolated.
 
-        At a knot a derivative that jumps is that of the interval to the right. ``extrapolate`` may be "periodic".
+        A derivative that jumps at a knot has the value of the interval to the right. ``extrapolate`` may be "periodic".
         """
         q = _double(x)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
@@ -94,7 +94,7 @@ class _Curve:
         return _placed(found, len(backend.shape_of(q)), self.axis, extra)
 
     def derivative(self, nu: int = 1) -> _Curve:
-        """The derivative of order ``nu``, a curve."""
+        """Return the derivative of order ``nu``, a curve."""
         if nu < 0:
             return self.antiderivative(-nu)
         made = self
@@ -104,7 +104,7 @@ class _Curve:
         return made
 
     def antiderivative(self, nu: int = 1) -> _Curve:
-        """The integral of order ``nu`` from the first knot on, a curve; of a periodic one inside of the knots only."""
+        """Return the integral of order ``nu`` from the first knot on, a curve; a periodic one is not extrapolated."""
         if nu < 0:
             return self.derivative(-nu)
         made = self
@@ -117,7 +117,7 @@ class _Curve:
         return made
 
     def integrate(self, a: ArrayLike, b: ArrayLike, extrapolate: bool | str | None = None) -> Array:
-        """The integral from ``a`` to ``b``, two numbers; NaN where the curve does not go on that far."""
+        """Integrate from ``a`` to ``b``, two numbers; the result is NaN if the curve is not extrapolated that far."""
         whole, extrapolate = self.antiderivative(), self.extrapolate if extrapolate is None else extrapolate
         if extrapolate != "periodic":
             return whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate)
@@ -130,10 +130,10 @@ class _Curve:
         return until(_double(b)) - until(_double(a))
 
     def solve(self, y: Any = 0.0, discontinuity: bool = True, extrapolate: bool | str | None = None) -> Array:
-        """Where the curve is ``y``, a number: as many places as there are for the values as they are.
+        """Return the points where the curve is ``y``, a number; how many there are depends on the present values.
 
         Raises:
-            InputError: a curve of several values.
+            InputError: a curve with several values.
         """
         if len(backend.shape_of(self.c[0])) != 1:
             raise InputError("interpolate.solve: the curve must have one value, got several. Take one curve for each.")
@@ -142,22 +142,22 @@ class _Curve:
         return found
 
     def roots(self, discontinuity: bool = True, extrapolate: bool | str | None = None) -> Array:
-        """Where the curve is zero, see ``solve``."""
+        """Return the points where the curve is zero; see ``solve``."""
         return self.solve(0.0, discontinuity, extrapolate)
 
     def _powers(self) -> list[tuple[int, Array]]:
-        """The powers of the distance with their coefficients."""
+        """Return the powers of the distance with their coefficients."""
         return list(zip(range(len(self.c) - 1, -1, -1), self.c, strict=True))
 
     def _with(self, c: list[Array], extrapolate: bool | str) -> _Curve:
-        """The curve of other coefficients."""
+        """Return a curve with other coefficients."""
         made = object.__new__(_Curve)
         made.x, made.axis, made.extrapolate, made.c = self.x, self.axis, extrapolate, c
         return made
 
 
 def _placed(found: Array, rank: int, axis: int, extra: int) -> Array:
-    """The ``rank`` axes of the queries from the front to where the axis of the values was."""
+    """Move the ``rank`` axes of the queries from the front to the former axis of the values."""
     axis = axis % (extra + 1)
     if not axis or not rank:
         return found if backend.shape_of(found) else found[()]
@@ -165,19 +165,19 @@ def _placed(found: Array, rank: int, axis: int, extra: int) -> Array:
 
 
 class CubicSpline(_Curve):
-    """The cubic spline through points: two times continuously differentiable.
+    """The cubic spline through points: twice continuously differentiable.
 
     Args:
-        x: the knots, rising.
+        x: the knots, increasing.
         y: the values, along ``axis``.
         axis: the axis of ``y``.
-        bc_type: what holds at the ends: "not-a-knot", "natural" (no curvature), "clamped" (no slope), or for each end
-            one of them or ``(order, value)`` of the derivative of order 1 or 2; "periodic": both ends are one point.
-        extrapolate: whether the first and last piece go on outside; by default they do. "periodic" repeats the curve,
-            which is the default of periodic ones.
+        bc_type: the conditions at the ends: "not-a-knot", "natural" (no curvature), "clamped" (no slope), or for each
+            end one of them or ``(order, value)`` of a derivative of order 1 or 2; "periodic": both ends are one point.
+        extrapolate: whether the first and last piece continue outside; the default is True. "periodic" repeats the
+            curve, and is the default for periodic curves.
 
     Raises:
-        ValueError: shapes that do not fit, knots that do not rise, an unknown condition, two values of one point.
+        ValueError: shapes that do not match, knots that do not increase, an unknown condition, two values of one point.
 
     Example:
         >>> spline = CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 27.0])
@@ -202,7 +202,7 @@ class CubicSpline(_Curve):
 
 
 def _conditions(bc_type: Any, y: Array) -> list[Any]:
-    """For each end None for "not-a-knot", or the order and the value of a derivative."""
+    """Return for each end None for "not-a-knot", or the order and the value of a derivative."""
     ends = [bc_type, bc_type] if isinstance(bc_type, str) else list(bc_type)
     names = {"not-a-knot": None, "natural": (2, 0.0), "clamped": (1, 0.0)}
     found = []
@@ -222,12 +222,12 @@ def _conditions(bc_type: Any, y: Array) -> list[Any]:
 
 
 def _spline_slopes(x: Array, y: Array, ends: list[Any]) -> Array:
-    """The slopes at the knots, from a system of three diagonals."""
+    """Return the slopes at the knots, from a tridiagonal system."""
     h = fnp.diff(x)
     wide = _column(h, y)
     rise = fnp.diff(y, axis=0) / wide
     n = backend.shape_of(x)[0]
-    if n == 2:  # nothing is known of a third point: as straight as the conditions allow
+    if n == 2:  # without a third point: as straight as the conditions allow
         ends = [(1, rise[0]) if end is None else end for end in ends]
     parabola = n == 3 and ends == [None, None]
     first = _end_row(h, wide, rise, ends[0], parabola, start=True)
@@ -243,7 +243,7 @@ def _spline_slopes(x: Array, y: Array, ends: list[Any]) -> Array:
 
 
 def _periodic_slopes(x: Array, y: Array) -> Array:
-    """The slopes at the knots of a closed curve, from a system of three diagonals and two corners."""
+    """Return the slopes at the knots of a closed curve, from a tridiagonal system with two corners."""
     gap = y[0] - y[-1]
     if anywhere(lambda apart: apart, abs(gap) > 1e-15 * (1.0 + abs(y[0]))):
         raise ShapeError(
@@ -255,10 +255,10 @@ def _periodic_slopes(x: Array, y: Array) -> Array:
     rise = fnp.diff(y, axis=0) / wide
     left_h, left, left_rise = fnp.roll(h, 1), fnp.roll(wide, 1, axis=0), fnp.roll(rise, 1, axis=0)
     right = 3.0 * (wide * left_rise + left * rise)
-    if n < 3:  # all slopes are one
+    if n < 3:  # all slopes are equal
         slopes = right / (3.0 * (wide + left))
         return fnp.concatenate([slopes, slopes[:1]])
-    # all slopes but the last one, as they would be if that were 0, and what they lose for each 1 of it
+    # all slopes but the last, for a last slope of 0, and their decrease for each unit of it
     diagonal = 2.0 * (left_h + h)
     bands = fnp.stack([fnp.roll(left_h, 1)[:-1], diagonal[:-1], fnp.roll(h, -1)[:-1]])
     corners = fnp.concatenate([h[:1], 0.0 * h[1:-2], left_h[-2:-1]])
@@ -275,7 +275,7 @@ def _periodic_slopes(x: Array, y: Array) -> Array:
 def _end_row(
     h: Array, wide: Array, rise: Array, end: Any, parabola: bool, *, start: bool
 ) -> tuple[Array, Array, Array]:
-    """The entry on the diagonal, that beside it and the right side of the equation of one end."""
+    """Return the equation of one end: the entry on the diagonal, the entry next to it and the right side."""
     near, far = (0, 1) if start else (-1, -2)
     one = h[near] * 0.0 + 1.0
     if end is not None:
@@ -311,7 +311,7 @@ class PchipInterpolator(_Curve):
 
 
 def _monotone_slopes(h: Array, rise: Array) -> Array:
-    """Weighted harmonic means of the slopes on both sides, 0 where these have not one sign."""
+    """Return weighted harmonic means of the slopes on both sides, 0 where the slopes differ in sign."""
     if backend.shape_of(h)[0] == 1:
         return fnp.concatenate([rise, rise])
     before, behind = rise[:-1], rise[1:]
@@ -324,7 +324,7 @@ def _monotone_slopes(h: Array, rise: Array) -> Array:
 
 
 def _monotone_end(h: Array, other: Array, rise: Array, next_rise: Array) -> Array:
-    """The slope of three points at the end, held to the sign of the line there."""
+    """Return the slope of the parabola through three points at the end, limited by the sign of the line there."""
     slope = ((2.0 * h + other) * rise - h * next_rise) / (h + other)
     steep = (fnp.sign(rise) != fnp.sign(next_rise)) & (fnp.abs(slope) > 3.0 * fnp.abs(rise))
     slope = fnp.where(steep, 3.0 * rise, slope)
@@ -334,7 +334,7 @@ def _monotone_end(h: Array, other: Array, rise: Array, next_rise: Array) -> Arra
 class Akima1DInterpolator(_Curve):
     """Akima's cubics, whose slopes follow the neighbours (Akima, 1970), or their modification "makima".
 
-    Arguments as for ``CubicSpline``; outside it is NaN unless ``extrapolate`` says otherwise.
+    Arguments as for ``CubicSpline``; outside of the knots the curve is NaN unless ``extrapolate`` says otherwise.
 
     Example:
         >>> Akima1DInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 4.0, 9.0])(1.5)
@@ -360,7 +360,7 @@ class Akima1DInterpolator(_Curve):
 
 
 def _akima_slopes(rise: Array, method: str) -> Array:
-    """Means of the slopes on both sides, each weighted with the change of slope on the other side."""
+    """Return means of the slopes on both sides, each weighted with the change of slope on the other side."""
     first = 2.0 * rise[:1] - rise[1:2]
     last = 2.0 * rise[-1:] - rise[-2:-1]
     m = fnp.concatenate([2.0 * first - rise[:1], first, rise, last, 2.0 * last - rise[-1:]])
@@ -375,7 +375,7 @@ def _akima_slopes(rise: Array, method: str) -> Array:
 
 
 def cardinal_splines(points: Array, q: Array, degree: int, order: int) -> Array:
-    """The spline that is 1 at one of the points and 0 at the others, for each of them, at the places ``q``.
+    """Return, for each point, the spline that is 1 at this point and 0 at the others, evaluated at ``q``.
 
     Raises:
         ConversionError: traced points.
@@ -386,7 +386,7 @@ def cardinal_splines(points: Array, q: Array, degree: int, order: int) -> Array:
     return found
 
 
-#: Other names of kinds of ``interp1d``, among them the degrees of splines.
+#: Names of kinds of ``interp1d`` by their other names, among them degrees of splines.
 _KINDS: dict[str | int, str | int] = {"slinear": "linear", 0: "zero", 1: "linear", "quadratic": 2, 3: "cubic"}
 
 
@@ -394,21 +394,21 @@ _STEPS = ("previous", "next", "nearest", "nearest-up", "zero")
 
 
 class interp1d:  # noqa: N801  (SciPy's name)
-    """A function through points, as ``scipy.interpolate.interp1d``.
+    """A function through points, as in ``scipy.interpolate.interp1d``.
 
     Args:
         x: the knots.
         y: the values, along ``axis``.
         kind: "linear" or "slinear", "quadratic", "cubic", the degree of a spline, "previous", "next", "nearest",
-            "nearest-up" or "zero". Of the last five only the values have a derivative, that in the query is zero.
+            "nearest-up" or "zero". The last five are differentiable in the values; their derivative in the query is 0.
         axis: the axis of ``y``.
         copy: no effect.
         bounds_error: whether a query outside raises; by default it does unless ``fill_value`` is "extrapolate".
-        fill_value: what stands outside: a value, one for each side, or "extrapolate".
-        assume_sorted: whether the knots rise; else they are sorted.
+        fill_value: the value outside, a pair with one for each side, or "extrapolate".
+        assume_sorted: whether the knots increase; if not, they are sorted.
 
     Raises:
-        ValueError: shapes that do not fit, a query outside.
+        ValueError: shapes that do not match, a query outside.
         TypeError: another ``kind``.
 
     Example:
@@ -446,7 +446,7 @@ class interp1d:  # noqa: N801  (SciPy's name)
         self.bounds_error = not self.extrapolates if bounds_error is None else bounds_error
 
     def __call__(self, x: ArrayLike) -> Array:
-        """The values at ``x``."""
+        """Return the values at ``x``."""
         q = as_value(x)
         q = q if backend.is_inexact(q) else fnp.astype(q, float)
         extra = len(backend.shape_of(self.y)) - 1
@@ -457,7 +457,7 @@ class interp1d:  # noqa: N801  (SciPy's name)
             below, above = self.fill_value if pair else (self.fill_value, self.fill_value)
             found = fnp.where(_behind(q < self.x[0], extra), below, found)
             found = fnp.where(_behind(q > self.x[-1], extra), above, found)
-        elif self.kind in ("previous", "next"):  # there is none on one side
+        elif self.kind in ("previous", "next"):  # one side has no such knot
             outside = q < self.x[0] if self.kind == "previous" else q > self.x[-1]
             found = fnp.where(_behind(outside, extra), np.nan, found)
         return _placed(found, len(backend.shape_of(q)), self.axis, extra)

@@ -22,18 +22,18 @@ __all__ = ["RegularGridInterpolator"]
 
 
 class RegularGridInterpolator:
-    """Values on a grid, read between its points; differentiable in values and queries, and without splines in the grid.
+    """Interpolation on a grid; differentiable in values, in queries and, except for splines, in the grid.
 
     Args:
-        points: for each axis of the grid its points, rising or falling.
-        values: the values; axes behind those of the grid are kept.
-        method: "linear" or "nearest", of which the derivative in the query is zero; or splines along each axis:
-            "slinear", "cubic" or "quintic".
+        points: for each axis of the grid its points, increasing or decreasing.
+        values: the values; axes after those of the grid are kept.
+        method: "linear" or "nearest", which has zero derivative in the query; or splines along each axis: "slinear",
+            "cubic" or "quintic".
         bounds_error: whether a query outside raises.
-        fill_value: what stands outside; None extrapolates.
+        fill_value: the value outside; None extrapolates.
 
     Raises:
-        ValueError: shapes that do not fit, points that neither rise nor fall, a query outside.
+        ValueError: shapes that do not match, points that neither increase nor decrease, a query outside.
         TypeError: another ``method``.
         ConversionError: splines on a traced grid.
 
@@ -72,12 +72,12 @@ class RegularGridInterpolator:
                 )
 
     def __call__(self, xi: Any, method: str | None = None, *, nu: Sequence[int] | None = None) -> Array:
-        """The values at ``xi``, points along the last axis or a tuple of coordinates.
+        """Return the values at ``xi``, points along the last axis or a tuple of coordinates.
 
         Args:
             xi: the points.
-            method: another one than that of the object.
-            nu: of splines, which derivative is meant along each axis.
+            method: a method other than that of the object.
+            nu: for splines, the order of the derivative along each axis.
         """
         method = method or self.method
         _check_method(method)
@@ -108,7 +108,7 @@ class RegularGridInterpolator:
         return fnp.where(_behind(outside, extra), self.fill_value, found)
 
     def _cell(self, points: Array, q: Array) -> tuple[Array, Array]:
-        """The interval in which ``q`` lies, and the share of it that is behind ``q``."""
+        """Return the interval that contains ``q``, and the fraction of the interval before ``q``."""
         if self.bounds_error and anywhere(lambda outside: outside, (q < points[0]) | (q > points[-1])):
             values: Any = known(q)
             raise ValueError(
@@ -124,7 +124,7 @@ class RegularGridInterpolator:
         return getitem(self.values, tuple(at))
 
     def _linear(self, places: Sequence[Array], shares: Sequence[Array], extra: int) -> Array:
-        """The sum over the corners of the cell, each with the volume of the opposite part."""
+        """Sum over the corners of the cell, each weighted with the volume of the opposite part."""
         total: Any = None
         for corner in itertools.product((0, 1), repeat=len(places)):
             at = tuple([place + step for place, step in zip(places, corner, strict=True)])
@@ -137,7 +137,7 @@ class RegularGridInterpolator:
         return total
 
     def _smooth(self, coordinates: Sequence[Array], degree: int, nu: Sequence[int]) -> Array:
-        """Splines along each axis: the share that a value of the grid has in the result is a product of one of each."""
+        """Apply splines along each axis: the weight of a grid value is a product of one factor for each axis."""
         shape = backend.shape_of(coordinates[0])
         found = self.values[None]
         for points, q, order in zip(self.grid, coordinates, nu, strict=True):
@@ -146,15 +146,15 @@ class RegularGridInterpolator:
         return fnp.reshape(found, (*shape, *backend.shape_of(found)[1:]))
 
 
-#: Methods that are splines, and their degrees.
+#: Degrees of the methods that are splines.
 _DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5, "slinear_legacy": 1, "cubic_legacy": 3, "quintic_legacy": 5}
 
 
 def _check_method(method: str) -> None:
-    """Refuse what is no method.
+    """Check that ``method`` is the name of a method.
 
     Raises:
-        InputError: it is none.
+        InputError: there is no such method.
     """
     if method not in ("linear", "nearest", *_DEGREES):
         raise InputError(

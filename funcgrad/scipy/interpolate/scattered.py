@@ -18,19 +18,19 @@ __all__ = ["LinearNDInterpolator", "NearestNDInterpolator"]
 
 
 class LinearNDInterpolator(Scattered):
-    """Values at scattered points, linear in each simplex between them; differentiable in values, points and queries.
+    """Linear interpolation in the simplices between scattered points; differentiable in values, points and queries.
 
-    The simplices are those of Delaunay's triangulation. They are constants, whatever the points depend on.
+    The simplices are those of the Delaunay triangulation, and constants even if the points are traced.
 
     Args:
         points: the points, of shape (n, d), or the d arrays of their coordinates, or a ``scipy.spatial.Delaunay``.
         values: a value for each point, of shape (n, ...).
-        fill_value: what stands outside of all simplices.
+        fill_value: the value outside of all simplices.
         rescale: whether the points are triangulated in the unit cube.
 
     Raises:
         MissingExtraError: SciPy is not installed.
-        ShapeError: not as many values as points, or queries of another dimension.
+        ShapeError: the numbers of values and points differ, or queries of another dimension.
         ConversionError: traced points in a ``vmap``, whose simplices would differ.
 
     Example:
@@ -50,17 +50,17 @@ class LinearNDInterpolator(Scattered):
 class NearestNDInterpolator:
     """The value at the nearest of scattered points; differentiable in values.
 
-    Which point is the nearest is a constant, whatever the points and the queries depend on.
+    The choice of the nearest point is a constant, even if points and queries are traced.
 
     Args:
         x: the points, of shape (n, d), or the d arrays of their coordinates.
         y: a value for each point, of shape (n, ...).
-        rescale: whether distances are those in the unit cube.
-        tree_options: those of ``scipy.spatial.KDTree``.
+        rescale: whether distances are measured in the unit cube.
+        tree_options: options of ``scipy.spatial.KDTree``.
 
     Raises:
         MissingExtraError: SciPy is not installed.
-        ConversionError: options of a query, where points or queries differ between the examples of a ``vmap``.
+        ConversionError: options of a query, if points or queries differ between the examples of a ``vmap``.
 
     Example:
         >>> NearestNDInterpolator([[0.0, 0.0], [1.0, 0.0]], [1.0, 2.0])([[0.7, 0.4]])
@@ -78,11 +78,11 @@ class NearestNDInterpolator:
             self.points = (self.points - self.origin) / self.unit
 
     def __call__(self, *args: Any, **query_options: Any) -> Array:
-        """The values at places: an array of shape (..., d), or d arrays of coordinates.
+        """Return the values at query points: an array of shape (..., d), or d arrays of coordinates.
 
         Args:
-            args: the places.
-            query_options: those of ``scipy.spatial.KDTree.query``.
+            args: the query points.
+            query_options: options of ``scipy.spatial.KDTree.query``.
         """
         xi = coordinates(args[0] if len(args) == 1 else args)
         flat = (fnp.reshape(xi, (-1, backend.shape_of(self.points)[1])) - self.origin) / self.unit
@@ -90,11 +90,11 @@ class NearestNDInterpolator:
         found = fnp.take(self.values, fnp.minimum(at, len(self.values) - 1), axis=0)
         found = found if backend.dtype_of(found).kind == "c" else fnp.astype(found, float)
         behind = backend.shape_of(found)[1:]
-        beyond = fnp.reshape(at == len(self.values), (-1, *[1] * len(behind)))  # of an upper bound
+        beyond = fnp.reshape(at == len(self.values), (-1, *[1] * len(behind)))  # none within the upper bound
         return fnp.reshape(fnp.where(beyond, np.nan, found), (*backend.shape_of(xi)[:-1], *behind))
 
     def _nearest(self, places: Array, options: Any) -> Any:
-        """The number of the nearest point of each place; of many examples the distances to all are computed."""
+        """Return the index of the nearest point of each query; for a batch, from the distances to all points."""
         if options or all(is_single(x) for x in (self.points, places)):
             if self.tree is None:
                 spatial = import_scipy("interpolate.NearestNDInterpolator", "scipy.spatial")

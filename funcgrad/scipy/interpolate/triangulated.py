@@ -19,19 +19,19 @@ __all__ = ["Scattered", "coordinates", "is_single"]
 
 
 class Scattered:
-    """Values at scattered points, and the simplices of Delaunay's triangulation between these, which are constants.
+    """Values at scattered points, and the simplices of their Delaunay triangulation, which are constants.
 
     Args:
         call: the name of the class, for messages.
         points: the points, of shape (n, d), or the d arrays of their coordinates, or a ``scipy.spatial.Delaunay``.
         values: a value for each point, of shape (n, ...).
-        fill_value: what stands outside of all simplices.
-        rescale: whether the points are brought to the unit cube first.
+        fill_value: the value outside of all simplices.
+        rescale: whether the points are scaled to the unit cube first.
 
     Attributes:
-        points: the points, in the unit cube if they were brought there.
-        origin: what was there taken from them.
-        unit: by what they were divided then.
+        points: the points, in the unit cube if they were scaled.
+        origin: the offset that scaling subtracted from the points.
+        unit: the lengths by which scaling divided the points.
     """
 
     def __init__(self, call: str, points: Any, values: ArrayLike, fill_value: ArrayLike, rescale: bool) -> None:
@@ -53,11 +53,11 @@ class Scattered:
         self.tri = points if given else spatial.Delaunay(single(self.points))
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Array:
-        """The values at points: an array of shape (..., d), or d arrays of coordinates.
+        """Return the values at points: an array of shape (..., d), or d arrays of coordinates.
 
         Args:
             args: the points.
-            simplex_tolerance: how far a point may lie outside of a simplex, as a multiple of what rounding makes.
+            simplex_tolerance: how far a point may lie outside of a simplex, in units of the rounding error.
         """
         xi = coordinates(args[0] if len(args) == 1 else args)
         dimension = backend.shape_of(self.points)[1]
@@ -73,21 +73,21 @@ class Scattered:
         return fnp.reshape(fnp.where(outside, self.fill_value, found), (*backend.shape_of(xi)[:-1], *behind))
 
     def _within(self, places: Any, points: Array) -> Array:
-        """The values at ``points``, which lie in the simplices of these numbers."""
+        """Return the values at ``points``, which lie in the simplices with the indices ``places``."""
         raise NotImplementedError
 
     def _shares(self, places: Any, points: Array) -> Array:
-        """The barycentric coordinates of points in simplices, of shape (n, d + 1)."""
+        """Return the barycentric coordinates of points in simplices, of shape (n, d + 1)."""
         vertices = fnp.take(self.points, fnp.take(self.tri.simplices, places, axis=0), axis=0)
         edges = fnp.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2)
         shares = fnp.linalg.solve(edges, (points - vertices[:, -1])[..., None])[..., 0]
         return fnp.concatenate([shares, 1 - fnp.sum(shares, axis=1, keepdims=True)], axis=1)
 
     def _places(self, points: Array, tolerance: float) -> Any:
-        """The number of the simplex that each point lies in, -1 outside of all."""
+        """Return the index of the simplex that contains each point, -1 outside of all simplices."""
         if is_single(points):
             return self.tri.find_simplex(known(points), tol=tolerance)
-        vertices = np.asarray(known(self.points))[self.tri.simplices]  # of many examples: each simplex is tried
+        vertices = np.asarray(known(self.points))[self.tri.simplices]  # several examples: each simplex is tried
         inverses = np.linalg.inv(np.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2))
         shares = fnp.einsum("sij,psj->psi", inverses, points[:, None] - vertices[:, -1])
         least = fnp.minimum(fnp.min(shares, axis=2), 1 - fnp.sum(shares, axis=2))
@@ -95,14 +95,14 @@ class Scattered:
 
 
 def is_single(points: Any) -> bool:
-    """Whether the numbers of points are known, and are not those of many examples."""
+    """Whether the numbers of points are known, and are not a batch of examples."""
     plain = known(points)
     return plain is not None and plain.shape == backend.shape_of(points)
 
 
 def coordinates(points: Any) -> Array:
-    """Points along the last axis, of an array or a tuple of coordinates."""
+    """Return points along the last axis, from an array or a tuple of coordinates."""
     if isinstance(points, tuple):
         return fnp.stack(fnp.broadcast_arrays(*[as_value(x) for x in points]), axis=-1)
     points = fnp.asarray(points)
-    return points[None] if fnp.ndim(points) == 1 else points  # one point, for which SciPy gives an array, too
+    return points[None] if fnp.ndim(points) == 1 else points  # SciPy returns an array for one point, too
