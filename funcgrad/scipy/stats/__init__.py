@@ -1,10 +1,10 @@
-"""Probability distributions: those of ``scipy.stats``, differentiable in their values and parameters.
+"""Probability distributions of ``scipy.stats``, differentiable in their values and parameters.
 
-A distribution is used as a namespace, ``norm.logpdf(x, loc, scale)``, or with its parameters given first,
-``norm(loc, scale).logpdf(x)``. Names, order of parameters, broadcasting and values are SciPy's. Values in the support
-have derivatives in the value, in location and scale, and in every parameter of shape. Outside of it ``pdf``,
-``cdf`` and their like are constant, as are logarithms that are minus infinity; where parameters are not allowed
-results are NaN, and so are derivatives in them.
+A distribution is a namespace, ``norm.logpdf(x, loc, scale)``, or takes its parameters first,
+``norm(loc, scale).logpdf(x)``. Names, order of parameters, broadcasting and values are SciPy's. Functions have
+derivatives in values inside of the support, in location and scale, and in every shape parameter. Outside of the
+support ``pdf``, ``cdf`` and similar functions are constant, and so are logarithms that are minus infinity. Parameters
+that are not allowed give NaN, and NaN as the derivatives in these parameters.
 
 Example:
     >>> from funcgrad import grad

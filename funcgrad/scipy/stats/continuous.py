@@ -1,4 +1,4 @@
-"""Continuous distributions without parameters of shape, and those whose parameters stand in elementary functions."""
+"""Continuous distributions without shape parameters, or with shape parameters in elementary functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ exp, expm1, log, log1p, where = fnp.exp, fnp.expm1, fnp.log, fnp.log1p, fnp.wher
 
 
 def log_normal(x: Any) -> Any:
-    """The logarithm of the standard normal density."""
+    """Return the logarithm of the standard normal density."""
     return x * x * -0.5 - LOG_ROOT_2PI
 
 
@@ -182,7 +182,7 @@ uniform = Continuous(
     entropy=0.0,
 )
 
-# ---- of one and two parameters -----------------------------------------------------------------------------
+# ---- one or two shape parameters ---------------------------------------------------------------------------
 
 pareto = Continuous(
     "pareto(b)",

@@ -32,7 +32,7 @@ def _entropy_of(p: Any) -> Any:
 
 
 def _log_choices(n: Any, k: Any) -> Any:
-    """The logarithm of the number of ways to choose ``k`` of ``n``."""
+    """Return the logarithm of the number of ways to choose ``k`` of ``n``."""
     return fsp.gammaln(n + 1) - (fsp.gammaln(k + 1) + fsp.gammaln(n - k + 1))
 
 
@@ -97,7 +97,7 @@ poisson = Discrete(
 
 
 def _betabinom_sum(call: str, chosen: Any, n: Any, a: Any, b: Any) -> Any:
-    """The sum of the probabilities of those values that ``chosen`` says, as SciPy adds them up."""
+    """Sum the probabilities of the values that ``chosen`` selects, as SciPy does."""
     counts = steer(n, known(n))
     if counts is None:
         raise InputError(f"stats.betabinom.{call}: n must be a number, got one that JAX hides while it compiles.")

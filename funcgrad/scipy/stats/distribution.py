@@ -1,9 +1,9 @@
-"""What all distributions have in common: parameters by position and name, location and scale, supports, messages.
+"""Common parts of all distributions: parameters by position or name, location and scale, supports, messages.
 
-A distribution is an object used as a namespace, ``norm.logpdf(x, loc, scale)``, as SciPy's are. Its definition
-says how the standard form, of location 0 and scale 1, is computed inside of the support. Here the rest is done
-once: what is outside of the support, or has parameters that are not allowed, is kept away from these formulas, so
-that no derivative of theirs leaks out of an element that they are not for. Of one variable there are two kinds,
+A distribution is an object that serves as a namespace, ``norm.logpdf(x, loc, scale)``, as in SciPy. Its definition
+gives formulas of the standard form, with location 0 and scale 1, inside of the support. This module does the rest
+once. Elements outside of the support, or with parameters that are not allowed, never reach these formulas, so that
+the formulas' derivatives at such elements do not spread. There are two kinds of distributions of one variable:
 continuous and discrete.
 """
 
@@ -31,7 +31,7 @@ from funcgrad.typing import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: ``poison(x, y)``: 0 where ``y`` holds, else NaN, and so is its derivative.
+#: ``poison(x, y)``: 0 where ``y`` is true, else NaN; its derivative in ``x`` is the same.
 poison: Operation = elementwise(
     "poison",
     lambda xp, x, y: xp.where(y, xp.zeros_like(x), math.nan),
@@ -41,7 +41,7 @@ poison: Operation = elementwise(
 
 
 def as_double(x: Any) -> Any:
-    """``x`` in double precision, in which SciPy computes; Python's numbers as they are."""
+    """Return ``x`` in double precision, SciPy's dtype for this; Python numbers are returned unchanged."""
     x = as_value(x)
     if type(x) in (int, float):
         return x
@@ -50,40 +50,40 @@ def as_double(x: Any) -> Any:
 
 
 def keep_off(allowed: Any, x: Any, instead: Any) -> Any:
-    """``x``, where that is not allowed something that the formulas can do with."""
+    """Return ``x`` with ``instead`` where ``x`` is not allowed, so that formulas are safe."""
     return x if allowed is True else fnp.where(allowed, x, instead)
 
 
 def settled(condition: Any) -> Any:
-    """True where ``condition`` holds everywhere, as is seen of numbers; on a captured graph they may change."""
+    """Return True if ``condition`` is seen to hold everywhere; else, and on a captured graph, ``condition``."""
     numbers = _seen(condition)
     return True if numbers is not None and numbers.all() else condition
 
 
 def _somewhere(condition: Any) -> Any:
-    """``condition``, where it holds somewhere, or may on a captured graph; else None."""
+    """Return ``condition`` if it holds somewhere, or may hold on a captured graph; else None."""
     numbers = _seen(condition)
     captured = any(isinstance(trace, GraphTrace) for trace in traces_of([condition]))
     return condition if captured or (numbers is not None and numbers.any()) else None
 
 
 def _seen(condition: Any) -> Any:
-    """The numbers of a condition; None on a captured graph, where they may change, and where they are not known."""
+    """Return the values of a condition; None if they are unknown, or may change because a graph is captured."""
     return None if any(isinstance(trace, GraphTrace) for trace in traces_of([condition])) else known(condition)
 
 
 def poisoned(ans: Array, allowed: Any, *parameters: Any) -> Array:
-    """``ans``, but NaN where parameters are not allowed, with derivatives of NaN in them."""
+    """Return ``ans``, but NaN where parameters are not allowed; their derivatives there are NaN too."""
     if allowed is True:
         return ans
     return ans + poison(reduce(lambda a, b: a + b, parameters) * 1.0, allowed)
 
 
 class OfSciPy:
-    """A distribution that has functions of SciPy's of the same name."""
+    """A distribution whose functions have counterparts of the same name in SciPy."""
 
     name: str
-    #: Names of the functions that it has.
+    #: Names of the distribution's functions.
     functions: ClassVar[tuple[str, ...]] = ()
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class OfSciPy:
         )
 
     def has(self, function: str) -> bool:
-        """Whether it has the function, and a formula for it."""
+        """Whether the distribution has the function, and a formula for it."""
         return function in self.functions
 
     def _theirs(self, function: str) -> Any:
@@ -106,7 +106,7 @@ class OfSciPy:
 
 
 def or_scipys(method: F) -> F:
-    """``method`` of a distribution, but plain arguments go to SciPy's method of that name."""
+    """Wrap ``method`` so that calls with plain arguments go to SciPy's method of the same name."""
     name = method.__name__
 
     @wraps(method)
@@ -119,7 +119,7 @@ def or_scipys(method: F) -> F:
 
 
 class Parameters(NamedTuple):
-    """The parameters of a call: of shape, location and scale."""
+    """The parameters of a call: shape parameters, location and scale."""
 
     shapes: tuple[Any, ...]
     loc: Any
@@ -131,14 +131,14 @@ def _is_number(x: Any, value: float) -> bool:
 
 
 class Distribution(OfSciPy):
-    """A distribution; subclasses have its functions.
+    """Base class of the distributions of one variable; subclasses have the functions.
 
     Args:
-        call: its name in ``scipy.stats``, with the names of the parameters of shape.
-        valid: ``valid(*shapes)``, where they are allowed; by default all must be positive.
-        typical: allowed values of them.
+        call: the name in ``scipy.stats``, with the names of the shape parameters.
+        valid: ``valid(*shapes)`` is true where they are allowed; by default all must be positive.
+        typical: allowed values of the shape parameters.
         formulas: the standard form, by the names of functions: ``cdf(x, *shapes)``; a mean, a variance or an entropy
-            without parameters is a number.
+            of a distribution without shape parameters is a number.
     """
 
     has_scale: ClassVar[bool] = True
@@ -151,12 +151,12 @@ class Distribution(OfSciPy):
         self.valid, self.typical, self.formulas = valid, typical or (1.0,) * len(self.shapes), formulas
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
-        """The distribution with its parameters given once and for all."""
+        """Return the distribution with fixed parameters."""
         self._parse("", args, kwds)
         return Frozen(self, args, kwds)
 
     def has(self, function: str) -> bool:
-        """Whether there is a formula: moments may have none, what is about probabilities always has."""
+        """Whether there is a formula: moments may lack one, functions of probabilities always have one."""
         formula = "var" if function == "std" else function
         return super().has(function) and (formula in self.formulas or formula not in ("mean", "var", "entropy"))
 
@@ -179,7 +179,7 @@ class Distribution(OfSciPy):
         return Parameters(shapes, as_double(given.get("loc", 0)), as_double(given.get("scale", 1)))
 
     def _allowed(self, parameters: Parameters) -> Any:
-        """Where all parameters are allowed; True where that is said without looking at arrays."""
+        """Return where all parameters are allowed; True if this is known without looking at arrays."""
         shapes, _, scale = parameters
         allowed: Any = True
         if shapes:
@@ -190,11 +190,11 @@ class Distribution(OfSciPy):
         return settled(allowed)
 
     def _kept(self, allowed: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The parameters of shape, with typical ones where they are not allowed."""
+        """Return the shape parameters, with typical values where they are not allowed."""
         return tuple([keep_off(allowed, s, t) for s, t in zip(shapes, self.typical, strict=True)])
 
     def _standard(self, x: Any, parameters: Parameters, allowed: Any) -> Any:
-        """``(x - loc) / scale``."""
+        """Return ``(x - loc) / scale``."""
         y = as_double(x)
         if not _is_number(parameters.loc, 0):
             y = y - parameters.loc
@@ -203,7 +203,7 @@ class Distribution(OfSciPy):
         return y
 
     def _moment(self, function: str, args: tuple[Any, ...], kwds: dict[str, Any], degree: int) -> Any:
-        """The mean, the variance, or the entropy: what location and scale make of those of the standard form."""
+        """Return the mean, the variance or the entropy: that of the standard form, changed by location and scale."""
         parameters = self._parse(function, args, kwds)
         formula = self.formulas.get(function)
         if formula is None:
@@ -220,26 +220,26 @@ class Distribution(OfSciPy):
 
     @or_scipys
     def mean(self, *args: Any, **kwds: Any) -> Any:
-        """The mean."""
+        """Return the mean."""
         return self._moment("mean", args, kwds, 1)
 
     @or_scipys
     def var(self, *args: Any, **kwds: Any) -> Any:
-        """The variance."""
+        """Return the variance."""
         return self._moment("var", args, kwds, 2)
 
     def std(self, *args: Any, **kwds: Any) -> Any:
-        """The standard deviation."""
+        """Return the standard deviation."""
         return fnp.sqrt(self.var(*args, **kwds))
 
     @or_scipys
     def entropy(self, *args: Any, **kwds: Any) -> Any:
-        """The entropy."""
+        """Return the entropy."""
         return self._moment("entropy", args, kwds, 0)
 
 
 class Frozen:
-    """A distribution with its parameters: ``norm(loc, scale).logpdf(x)`` is ``norm.logpdf(x, loc, scale)``."""
+    """A distribution with fixed parameters: ``norm(loc, scale).logpdf(x)`` is ``norm.logpdf(x, loc, scale)``."""
 
     def __init__(self, dist: Distribution, args: tuple[Any, ...], kwds: dict[str, Any]) -> None:
         self.dist, self.args, self.kwds = dist, args, kwds
@@ -259,16 +259,16 @@ _TAILS = ("cdf", "logcdf", "sf", "logsf")
 
 
 def _log(p: Any) -> Any:
-    """The logarithm of a probability; minus infinity, without a derivative, of what is 0."""
+    """Return the logarithm of a probability; for 0 it is minus infinity, without a derivative."""
     none = p <= 0
     return fnp.where(none, -INF, fnp.log(fnp.where(none, 1.0, p)))
 
 
 class _Cumulative(Distribution):
-    """The functions that add up probability, from those of ``cdf``, ``sf``, ``logcdf``, ``logsf`` that are given."""
+    """Base class with the cumulative functions, from the formulas among ``cdf``, ``sf``, ``logcdf``, ``logsf``."""
 
     def _tail(self, function: str, x: Any, *shapes: Any) -> Any:
-        """``function`` of the standard form inside of the support."""
+        """Compute ``function`` of the standard form inside of the support."""
         other = {"cdf": "sf", "sf": "cdf", "logcdf": "cdf", "logsf": "sf"}[function]
         formulas = self.formulas
         if function in formulas:
@@ -280,27 +280,27 @@ class _Cumulative(Distribution):
         return _log(self._tail(other, x, *shapes))
 
     def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
-        """``function`` of ``x``, which is ``below`` and ``above`` outside of the support."""
+        """Compute ``function`` of ``x``; its values outside of the support are ``below`` and ``above``."""
         raise NotImplementedError
 
     @or_scipys
     def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of values up to ``x``."""
+        """Return the probability of values up to ``x``."""
         return self._cumulative("cdf", x, args, kwds, 0.0, 1.0)
 
     @or_scipys
     def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of ``cdf``."""
+        """Return the logarithm of ``cdf``."""
         return self._cumulative("logcdf", x, args, kwds, -INF, 0.0)
 
     @or_scipys
     def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of values above ``x``."""
+        """Return the probability of values above ``x``."""
         return self._cumulative("sf", x, args, kwds, 1.0, 0.0)
 
     @or_scipys
     def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of ``sf``."""
+        """Return the logarithm of ``sf``."""
         return self._cumulative("logsf", x, args, kwds, 0.0, -INF)
 
 
@@ -308,9 +308,9 @@ class Continuous(_Cumulative):
     """A distribution with a density.
 
     Args:
-        support: its lower and upper end, numbers or functions of the parameters of shape.
-        closed: whether the formula of the density holds at the ends, too.
-        symmetric: whether it is symmetric about 0, so that one tail follows from the other.
+        support: the lower and upper ends of the support, numbers or functions of the shape parameters.
+        closed: whether the formula of the density also holds at the ends.
+        symmetric: whether the distribution is symmetric about 0, so that one tail follows from the other.
 
     Example:
         >>> from funcgrad.scipy import stats
@@ -345,16 +345,16 @@ class Continuous(_Cumulative):
         return low, high
 
     def _inside(self, y: Any, ends: tuple[Any, Any], closed: bool) -> Any:
-        """Where ``y`` lies in the support; infinity does not."""
+        """Return where ``y`` is in the support; infinity is not."""
         low, high = ends
         if not closed:
             return settled((y > low) & (y < high))
         return settled((y >= low) & (y <= high) & fnp.isfinite(y))
 
     def _at(self, function: str, x: Any, args: Any, kwds: Any, formula: Callable[..., Any], outside: Any) -> Any:
-        """``formula(y, *shapes)`` inside of the support, and what ``outside`` says below and above of it.
+        """Return ``formula(y, *shapes)`` inside of the support; ``outside`` gives the values below and above it.
 
-        Infinite elements leave before they are divided by the scale, in which they have no derivative.
+        Infinite elements are replaced before the division by the scale, because they have no derivative in the scale.
         """
         parameters = self._parse(function, args, kwds)
         allowed = self._allowed(parameters)
@@ -368,10 +368,10 @@ class Continuous(_Cumulative):
             beyond = below if below == above else fnp.where(y >= ends[1], above, below)
             y = self._standard(fnp.where(fnp.isinf(x), 0.0, x), parameters, allowed)
             kept = fnp.where(inside, y, _between(*ends))
-        with np.errstate(over="ignore", divide="ignore"):  # what overflows has a probability of 0
+        with np.errstate(over="ignore", divide="ignore"):  # formulas that overflow give a probability of 0
             ans = formula(kept, *shapes)
             fixed = self._fixed(function, ans, kept, shapes)
-            if fixed is not None:  # the formula may have computed it from what is infinite
+            if fixed is not None:  # the formula may have used infinite numbers for these elements
                 found, ans = ans, formula(fnp.where(fixed, _between(*ends), kept), *shapes)
         if is_density and not (type(parameters.scale) in (int, float) and parameters.scale == 1):
             ans = ans - fnp.log(keep_off(allowed, parameters.scale, 1.0))
@@ -382,9 +382,9 @@ class Continuous(_Cumulative):
         return poisoned(ans, allowed, y, *parameters.shapes, parameters.scale)
 
     def _fixed(self, function: str, ans: Any, y: Any, shapes: tuple[Any, ...]) -> Any:
-        """Which elements are probabilities of 0, or of 1 without a density, and do not change; None for none.
+        """Return which elements are constant: probabilities of 0, or of 1 where the density is 0; None for none.
 
-        Of those that a compiler of JAX's has still to compute nobody knows.
+        Inside ``jax.jit`` the elements are unknown, and the result is None.
         """
         if function in ("pdf", "logpdf"):
             return _somewhere(ans == -INF)
@@ -397,12 +397,12 @@ class Continuous(_Cumulative):
 
     @or_scipys
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the density: minus infinity outside of the support."""
+        """Return the logarithm of the density: minus infinity outside of the support."""
         return self._at("logpdf", x, args, kwds, self.formulas["logpdf"], (-INF, -INF, True))
 
     @or_scipys
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
-        """The density."""
+        """Return the density."""
         formula = self.formulas["logpdf"]
         return fnp.exp(self._at("pdf", x, args, kwds, formula, (-INF, -INF, True)))
 
@@ -411,16 +411,16 @@ class Continuous(_Cumulative):
 
     @or_scipys
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
-        """The value up to which the probability is ``q``: the inverse of ``cdf``."""
+        """Return the value up to which the probability is ``q``: the inverse of ``cdf``."""
         return self._quantile("ppf", q, args, kwds)
 
     @or_scipys
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
-        """The value above which the probability is ``q``: the inverse of ``sf``."""
+        """Return the value above which the probability is ``q``: the inverse of ``sf``."""
         return self._quantile("isf", q, args, kwds)
 
     def median(self, *args: Any, **kwds: Any) -> Any:
-        """The median."""
+        """Return the median."""
         return self.ppf(0.5, *args, **kwds)
 
     def _quantile(self, function: str, q: Any, args: Any, kwds: Any) -> Any:
@@ -450,9 +450,9 @@ class Continuous(_Cumulative):
         return self._improved(function, q, shapes)
 
     def _improved(self, function: str, q: Any, shapes: tuple[Any, ...]) -> Any:
-        """SciPy's quantile as a constant, and two steps of Newton's method from there.
+        """Return SciPy's quantile, a constant, improved by two steps of Newton's method.
 
-        Each step doubles the orders to which it is the inverse function, so derivatives are exact up to the third.
+        Each step doubles the order up to which the result is the inverse, so derivatives are exact up to the third.
         """
         theirs = self._theirs(function)
         guess = nondifferentiable(f"stats.{self.name}.{function}", _of_numpy(theirs))
@@ -466,7 +466,7 @@ class Continuous(_Cumulative):
 
 
 def _between(low: Any, high: Any) -> Any:
-    """A point between the ends of a support."""
+    """Return a point between the ends of a support."""
     if issubclass(type(low), float) and issubclass(type(high), float):
         low = low if math.isfinite(low) else high - 2 if math.isfinite(high) else -1.0
         return (low + (high if math.isfinite(high) else low + 2)) / 2
@@ -483,7 +483,7 @@ def _of_numpy(theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _moved(end: Any, loc: Any, scale: Any) -> Any:
-    """An end of the support; one at infinity has no derivative."""
+    """Return an end of the support, moved by location and scale; an infinite end has no derivative."""
     if not isinstance(end, Tracer) and not callable(getattr(end, "item", None)):
         return end if math.isinf(end) else end * scale + loc
     finite = fnp.isfinite(end)
@@ -493,12 +493,12 @@ def _moved(end: Any, loc: Any, scale: Any) -> Any:
 class Discrete(_Cumulative):
     """A distribution of integers.
 
-    Derivatives of ``logpmf`` in the integer itself, and in parameters that are integers, are those of its formula
-    with gamma functions for factorials. ``cdf`` and its like are constant between integers.
+    Derivatives of ``logpmf`` in the integer itself, and in parameters that are integers, are those of its formula,
+    with gamma functions for factorials. ``cdf`` and similar functions are constant between integers.
 
     Args:
         low: the smallest value.
-        high: the largest, a number or a function of the parameters of shape.
+        high: the largest value, a number or a function of the shape parameters.
 
     Example:
         >>> from funcgrad.scipy import stats
@@ -522,7 +522,7 @@ class Discrete(_Cumulative):
 
     @or_scipys
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The logarithm of the probability of ``k``: minus infinity outside of the support and between integers."""
+        """Return the logarithm of ``pmf``: minus infinity outside of the support and between integers."""
         parameters, allowed, shapes, y, high = self._begin("logpmf", k, args, kwds)
         inside = (y >= self.low) & (y <= high) & (fnp.floor(y) == y) & fnp.isfinite(y)
         ans = self.formulas["logpmf"](fnp.where(inside, y, float(self.low)), *shapes)
@@ -532,7 +532,7 @@ class Discrete(_Cumulative):
 
     @or_scipys
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
-        """The probability of ``k``."""
+        """Return the probability of ``k``."""
         return fnp.exp(self.logpmf(k, *args, **kwds))
 
     def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
@@ -545,7 +545,7 @@ class Discrete(_Cumulative):
         return poisoned(ans, allowed, y, *parameters.shapes)
 
     def _open(self, inside: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The parameters; typical ones where the largest value is not above the smallest."""
+        """Return the shape parameters, with typical values for elements that need no formula."""
         if not callable(self.high):
             return shapes
         return tuple([fnp.where(inside, s, t) for s, t in zip(shapes, self.typical, strict=True)])

@@ -1,4 +1,4 @@
-"""Distributions of vectors; densities estimated from samples."""
+"""Distributions of vectors, and densities estimated from samples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOG_2PI = math.log(2 * math.pi)
 
 
 def _length(call: str, x: tuple[int, ...], mean: tuple[int, ...], cov: tuple[int, ...]) -> int:
-    """The length of vectors, from the shapes of points, mean and covariance; numbers alone make vectors of one.
+    """Return the length of vectors, from the shapes of points, mean and covariance; plain numbers have length 1.
 
     Raises:
         ShapeError: lengths that do not match.
@@ -43,11 +43,11 @@ def _length(call: str, x: tuple[int, ...], mean: tuple[int, ...], cov: tuple[int
 
 
 def _gaussian_form(call: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any, int]:
-    """The squared distance of ``x`` from ``mean`` in units of ``cov``, the logarithm of its determinant, the length."""
+    """Return the squared distance of ``x`` from ``mean`` in units of ``cov``, ``cov``'s log-determinant, the length."""
     x, mean, cov = [as_double(v if backend.shape_of(v) else fnp.asarray(v)) for v in map(as_value, (x, mean, cov))]
     shapes = [backend.shape_of(v) for v in (x, mean, cov)]
     n = _length(call, *shapes)
-    if len(shapes[2]) < 2:  # a variance of each, as SciPy reads it
+    if len(shapes[2]) < 2:  # the variances, as in SciPy
         cov = cov[..., None] * np.eye(n) if len(shapes[2]) == 1 else cov * np.eye(n)
     if n == 1 and (not shapes[0] or shapes[0][-1] != 1):
         x = x[..., None]
@@ -59,23 +59,23 @@ def _gaussian_form(call: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any, in
 
 
 class _MultivariateNormal(OfSciPy):
-    """Vectors of normal numbers. Covariances of traced values are positive definite; their gradients symmetric."""
+    """Normal distribution of vectors. Traced covariances must be positive definite; their gradients are symmetric."""
 
     name = "multivariate_normal"
     functions = ("pdf", "logpdf", "entropy")
 
     @or_scipys
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-        """The logarithm of the density.
+        """Return the logarithm of the density.
 
         Args:
             x: vectors along the last axis.
             mean: the mean; zeros by default.
-            cov: the matrix of covariances; a vector is its diagonal, a number the variance of all.
-            allow_singular: of plain values only.
+            cov: the covariance matrix; a vector is its diagonal, a number the variance of all.
+            allow_singular: for plain values only.
 
         Raises:
-            LinAlgError: a matrix that is not positive definite. On JAX arrays that gives NaN.
+            LinAlgError: a matrix that is not positive definite. JAX arrays give NaN instead.
             ShapeError: lengths that do not match.
 
         Example:
@@ -88,12 +88,12 @@ class _MultivariateNormal(OfSciPy):
 
     @or_scipys
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-        """The density; see ``logpdf``."""
+        """Return the density; see ``logpdf``."""
         return fnp.exp(self.logpdf(x, mean, cov))
 
     @or_scipys
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
-        """The entropy, which does not depend on the mean."""
+        """Return the entropy, which does not depend on the mean."""
         cov = as_double(cov)
         x = np.zeros(backend.shape_of(cov)[-1:])
         _, log_det, n = _gaussian_form("stats.multivariate_normal", x, x, cov)
@@ -108,7 +108,7 @@ class _MultivariateT(OfSciPy):
 
     @or_scipys
     def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
-        """The logarithm of the density.
+        """Return the logarithm of the density.
 
         Args:
             x: vectors along the last axis.
@@ -117,7 +117,7 @@ class _MultivariateT(OfSciPy):
             df: degrees of freedom, finite.
 
         Raises:
-            LinAlgError: a matrix that is not positive definite. On JAX arrays that gives NaN.
+            LinAlgError: a matrix that is not positive definite. JAX arrays give NaN instead.
             ShapeError: lengths that do not match.
 
         Example:
@@ -132,22 +132,22 @@ class _MultivariateT(OfSciPy):
 
     @or_scipys
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
-        """The density; see ``logpdf``."""
+        """Return the density; see ``logpdf``."""
         return fnp.exp(self.logpdf(x, loc, shape, df))
 
 
 class _Dirichlet(OfSciPy):
-    """Vectors of shares, which add up to 1."""
+    """Dirichlet distribution: vectors of shares, which add up to 1."""
 
     name = "dirichlet"
     functions = ("pdf", "logpdf", "entropy", "mean", "var")
 
     @or_scipys
     def logpdf(self, x: Any, alpha: Any) -> Any:
-        """The logarithm of the density; minus infinity outside of the support.
+        """Return the logarithm of the density; minus infinity outside of the support.
 
         Args:
-            x: shares along the first axis, as SciPy has them: all, or all but the last, which follows.
+            x: shares along the first axis, as in SciPy: all, or all but the last, which then follows.
             alpha: concentrations, a positive vector.
 
         Raises:
@@ -176,25 +176,25 @@ class _Dirichlet(OfSciPy):
 
     @or_scipys
     def pdf(self, x: Any, alpha: Any) -> Any:
-        """The density; see ``logpdf``."""
+        """Return the density; see ``logpdf``."""
         return fnp.exp(self.logpdf(x, alpha))
 
     @or_scipys
     def mean(self, alpha: Any) -> Any:
-        """The mean."""
+        """Return the mean."""
         alpha = as_double(alpha)
         return alpha / fnp.sum(alpha)
 
     @or_scipys
     def var(self, alpha: Any) -> Any:
-        """The variances."""
+        """Return the variances."""
         alpha = as_double(alpha)
         total = fnp.sum(alpha)
         return alpha * (total - alpha) / (total * total * (total + 1))
 
     @or_scipys
     def entropy(self, alpha: Any) -> Any:
-        """The entropy."""
+        """Return the entropy."""
         alpha = as_double(alpha)
         total, n = fnp.sum(alpha), backend.shape_of(alpha)[0]
         norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(total)
@@ -202,21 +202,21 @@ class _Dirichlet(OfSciPy):
 
 
 class _Multinomial(OfSciPy):
-    """Counts of several outcomes."""
+    """Multinomial distribution: counts of several outcomes."""
 
     name = "multinomial"
     functions = ("pmf", "logpmf")
 
     @or_scipys
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
-        """The logarithm of the probability of the counts ``x``.
+        """Return the logarithm of the probability of the counts ``x``.
 
-        The derivative takes the probabilities for independent numbers. Where they do not add up to 1 SciPy replaces the
-        last of plain ones; traced ones are computed with as they are.
+        The derivative treats the probabilities as independent numbers. If plain probabilities do not add up to 1, SciPy
+        replaces the last one; traced probabilities are used unchanged.
 
         Args:
             x: counts along the last axis.
-            n: how many there are in all.
+            n: the total count.
             p: the probabilities, along the last axis.
 
         Example:
@@ -233,7 +233,7 @@ class _Multinomial(OfSciPy):
 
     @or_scipys
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
-        """The probability of the counts ``x``; see ``logpmf``."""
+        """Return the probability of the counts ``x``; see ``logpmf``."""
         return fnp.exp(self.logpmf(x, n, p))
 
 
@@ -244,20 +244,20 @@ multinomial = _Multinomial()
 
 
 class gaussian_kde:  # noqa: N801  (SciPy's name)
-    """A density: the mean of normal ones around the points of a sample, all of the sample's covariance, scaled down.
+    """A density: the mean of normal densities at the points of a sample, with its covariance, scaled down.
 
-    It has derivatives in the points where it is asked for, in the sample, in the weights and in the factor.
+    The density has derivatives in the points of evaluation, in the sample, in the weights and in the factor.
 
     Args:
         dataset: the sample, (points,) or (dimensions, points).
         bw_method: the factor of the standard deviation: "scott" (the default), "silverman", a number, or a function of
             this object, which has ``n``, ``d`` and ``neff``.
-        weights: what each point counts; by default all the same.
+        weights: the weight of each point; equal by default.
 
     Raises:
         ShapeError: fewer than two points, or another number of weights.
         ValueError: an unknown ``bw_method``.
-        LinAlgError: a covariance that is not positive definite. On JAX arrays that gives NaN.
+        LinAlgError: a covariance that is not positive definite. JAX arrays give NaN instead.
 
     Example:
         >>> from funcgrad.scipy import stats
@@ -302,15 +302,15 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         return bw_method(self) if callable(bw_method) else bw_method
 
     def scotts_factor(self) -> Any:
-        """Scott's factor."""
+        """Return Scott's factor."""
         return self.neff ** (-1 / (self.d + 4))
 
     def silverman_factor(self) -> Any:
-        """Silverman's factor."""
+        """Return Silverman's factor."""
         return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Any:
-        """The integral of a density of one dimension between two numbers.
+        """Integrate a density of one dimension between two numbers.
 
         Raises:
             ShapeError: a density of more dimensions (a ``ValueError``).
@@ -322,11 +322,11 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         return fnp.sum(self.weights * (above - below))
 
     def covariance_factor(self) -> Any:
-        """The factor of the standard deviation."""
+        """Return the factor of the standard deviation."""
         return self.factor
 
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Any:
-        """The integral of the product with a normal density of this mean and covariance.
+        """Integrate the product with a normal density of this mean and covariance.
 
         Raises:
             ValueError: a mean or covariance of another number of dimensions.
@@ -334,18 +334,18 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         return self._by_scipy("integrate_gaussian", mean, cov)
 
     def integrate_box(self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: Any = None, **options: Any) -> Any:
-        """The integral between two corners. With traced values it is of one or two dimensions.
+        """Integrate between two corners; with traced values, in one or two dimensions only.
 
         Args:
-            low_bounds: the corner of the lower ends.
-            high_bounds: the corner of the upper ends.
-            maxpts: how many points are sampled at most, of more dimensions.
-            **options: SciPy's others.
+            low_bounds: the lower corner.
+            high_bounds: the upper corner.
+            maxpts: the largest number of points that are sampled, in more dimensions.
+            **options: SciPy's other options.
         """
         return self._by_scipy("integrate_box", low_bounds, high_bounds, maxpts, **options)
 
     def integrate_kde(self, other: Any) -> Any:
-        """The integral of the product with another density of samples.
+        """Integrate the product with another density estimated from a sample.
 
         Raises:
             ValueError: a density of another number of dimensions.
@@ -353,16 +353,16 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         return self._by_scipy("integrate_kde", other)
 
     def marginal(self, dimensions: Any) -> gaussian_kde:
-        """The density in some of the dimensions, whatever the others are.
+        """Return the marginal density in some of the dimensions.
 
         Raises:
-            ValueError: dimensions that are no whole numbers, that are not there, or twice the same.
+            ValueError: dimensions that are not integers, do not exist, or are repeated.
         """
         found = self._by_scipy("marginal", dimensions)
         return gaussian_kde(found.dataset, found.factor, found.weights)
 
     def _by_scipy(self, name: str, *args: Any, **options: Any) -> Any:
-        """A method of SciPy's class, built anew with this object in it; of plain values that of SciPy's object."""
+        """Call SciPy's method: with plain values on SciPy's object, else rebuilt and with this object as ``self``."""
         given = [x._given or x if isinstance(x, gaussian_kde) else x for x in args]
         if self._given is not None and is_plain(*given) and not any(isinstance(x, gaussian_kde) for x in given):
             return getattr(self._given, name)(*given, **options)
@@ -370,7 +370,7 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         return run_anywhere(getattr(theirs, name), (self, *args), options)
 
     def logpdf(self, x: ArrayLike) -> Array:
-        """The logarithm of the density at points (points,) or (dimensions, points).
+        """Return the logarithm of the density at points (points,) or (dimensions, points).
 
         Raises:
             ShapeError: another number of dimensions than the sample has.
@@ -395,14 +395,14 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         return fnp.logsumexp(energies, axis=1, b=self.weights[None, :]) - log_size
 
     def evaluate(self, points: ArrayLike) -> Array:
-        """The density at points (points,) or (dimensions, points)."""
+        """Return the density at points (points,) or (dimensions, points)."""
         if self._given is not None and is_plain(points):
             found: Array = self._given.evaluate(points)
             return found
         return fnp.exp(self.logpdf(points))
 
     def pdf(self, x: ArrayLike) -> Array:
-        """``evaluate``, by another name."""
+        """Return the density; an alias of ``evaluate``."""
         return self.evaluate(x)
 
     __call__ = evaluate

@@ -1,4 +1,4 @@
-"""Continuous distributions whose functions are special ones: gamma, beta, Student's t and relatives; extreme values."""
+"""Continuous distributions with special functions: gamma, beta, Student's t and relatives; extreme values."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ f = Continuous(
 
 
 def _odds(y: Any, rest: Any) -> Any:
-    """``y / (1 - y)``, ``rest`` being one minus y."""
+    """Return ``y / (1 - y)``, given ``rest``, which is ``1 - y``."""
     return y / rest
 
 
 def _or_normal(of_t: Any, normal: Any) -> Any:
-    """``of_t(x, df)``, and ``normal(x)`` where df is infinite."""
+    """Return a formula that is ``of_t(x, df)``, and ``normal(x)`` where ``df`` is infinite."""
 
     def formula(x: Any, df: Any) -> Any:
         finite = settled(fnp.isfinite(df))
@@ -149,12 +149,12 @@ t = Continuous(
 
 
 def _bounded(x: Any) -> Any:
-    """``x``, but at infinity a constant that is as good and has a derivative."""
+    """Return ``x``, with infinity replaced by a constant that serves as well and has a derivative."""
     return where(abs(x) < 1e10, x, fnp.sign(x) * 1e10)
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the normal probability of the interval from ``a`` to ``b``, accurate in both tails."""
+    """Return the logarithm of the normal probability between ``a`` and ``b``, accurate in both tails."""
     a, b = _bounded(a), _bounded(b)
     right = a > 0
     middle = (a <= 0) & (b > 0)
@@ -213,8 +213,8 @@ exponnorm = Continuous(
 
 
 def _gennorm_tail(x: Any, b: Any) -> Any:
-    """The probability of values up to ``x``."""
-    centre = x == 0  # there the chain rule multiplies 0 by infinity, and the density is the slope
+    """Return the probability of values up to ``x``."""
+    centre = x == 0  # the chain rule multiplies 0 by infinity at 0, where the slope is the density
     half = 0.5 * fsp.gammaincc(1 / b, abs(where(centre, 1.0, x)) ** b)
     at_centre = 0.5 + x * (0.5 * b * exp(-fsp.gammaln(1 / b)))
     return where(centre, at_centre, where(x > 0, 1 - half, half))
@@ -237,9 +237,9 @@ def _gennorm_ppf(q: Any, b: Any) -> Any:
 
 
 def _vonmises_cdf(x: Any, kappa: Any) -> Any:
-    """The Fourier series of the density, integrated: K. Mardia and P. Jupp, Directional Statistics (2000), 3.5.4.
+    """Integrate the Fourier series of the density (K. Mardia and P. Jupp, Directional Statistics, 2000, 3.5.4).
 
-    Errors are some 1e-16; those of SciPy, which takes the normal distribution for a kappa above 50, some 1e-6.
+    Errors are about 1e-16. SciPy's errors are about 1e-6, as it uses the normal distribution for a kappa above 50.
     """
     values = steer(kappa, known(kappa))
     if values is None:
@@ -254,7 +254,7 @@ def _vonmises_cdf(x: Any, kappa: Any) -> Any:
 
 
 def _log_of_turns(p: Any) -> Any:
-    """The logarithm of what counts 1 for each turn; below the first half turn that is negative, and this NaN."""
+    """Return the logarithm of a cdf that gains 1 each turn; NaN where it is negative, below the first half turn."""
     some = p > 0
     return where(p < -1e-9, math.nan, where(some, log(where(some, p, 1.0)), -INF))
 
@@ -271,7 +271,7 @@ vonmises = Continuous(
 
 
 def _invgauss_tail(x: Any, mu: Any, side: int) -> Any:
-    """The logarithm of the probability of the lower (1) or upper (-1) tail, see G. Giner and G. Smyth (2016)."""
+    """Return the logarithm of the lower (1) or upper (-1) tail probability (G. Giner and G. Smyth, 2016)."""
     root = fnp.sqrt(x)
     near = fsp.log_ndtr(side * (x / mu - 1) / root)
     far = 2 / mu + fsp.log_ndtr(-(x / mu + 1) / root)
@@ -291,7 +291,7 @@ invgauss = Continuous(
 
 
 def slope(z: Any) -> Any:
-    """``log(1 + z) / z``, 1 at 0."""
+    """Return ``log(1 + z) / z``, which is 1 at 0."""
     return log1p_quotient(z, order=0)
 
 
@@ -321,13 +321,13 @@ weibull_max = Continuous(
 
 
 def _end(side: int, c: Any) -> Any:
-    """The end ``1 / c`` of the support, where ``c`` has the sign of ``side``; the other end is at infinity."""
+    """Return the end ``1 / c`` of the support if ``c`` has the sign of ``side``, else ``side`` times infinity."""
     ours = c * side > 0
     return where(ours, 1 / where(ours, c, 1.0), side * INF)
 
 
 def _extreme_scale(x: Any, c: Any) -> Any:
-    """``log(1 - c x) / c``, ``-x`` where c is 0."""
+    """Return ``log(1 - c x) / c``, which is ``-x`` where ``c`` is 0."""
     return -x * slope(-c * x)
 
 
@@ -346,7 +346,7 @@ genextreme = Continuous(
 
 
 def _genpareto_logpdf(x: Any, c: Any) -> Any:
-    far = abs(c) > 0.5  # there 1 + 1 / c may be 0, and the logarithm infinite
+    far = abs(c) > 0.5  # if ``c`` is -1, ``1 + 1 / c`` is 0, and the logarithm may be infinite
     of_far = fsp.xlog1py(1 + 1 / where(far, c, 1.0), where(far, c * x, 0.0))
     return where(far, -of_far, -(c + 1) * x * slope(where(far, 0.0, c * x)))
 
