@@ -1,4 +1,4 @@
-"""Integrals and differential equations, as ``scipy.integrate`` has them.
+"""Integrals and differential equations, as in ``scipy.integrate``.
 
 Example:
     >>> import numpy as np
@@ -30,12 +30,12 @@ __all__ += lsoda.__all__
 __all__ += ode.__all__
 __all__ += sampled.__all__
 
-#: Classes of SciPy's as they are: solvers that one steps by hand, on plain values, and what results are made of.
+#: SciPy's classes that are exported unchanged: solvers to be stepped by hand with plain values, and parts of results.
 _CLASSES = ("BDF", "DOP853", "LSODA", "RK23", "RK45", "DenseOutput", "OdeSolution", "OdeSolver", "Radau")
 
 
 def _other(name: str) -> Any:
-    """The classes of SciPy's, which is imported when one is asked for."""
+    """Return a class of SciPy; the first request for one imports SciPy."""
     if name == "OdeResult":
         return import_scipy("integrate.OdeResult", "scipy.integrate._ivp.ivp").OdeResult
     if name in _CLASSES:

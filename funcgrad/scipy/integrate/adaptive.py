@@ -1,8 +1,8 @@
-"""Integrals of functions, of one variable and of several: by SciPy's ``quad`` and by Gauss's points.
+"""Integrals of functions of one or several variables, by SciPy's adaptive ``quad`` or by Gauss quadrature.
 
-The derivative of an integral in its limits is the function there (Leibniz), that in the arguments of the function is
-the integral of its derivative: each is such an integral again, which gives every order and both modes. ``dblquad``,
-``tplquad`` and ``nquad`` are integrals one inside the other.
+The derivative of an integral with respect to a limit is the function there (Leibniz). The derivative with respect to an
+argument of the function is the integral of the function's derivative. Both are again differentiable, which gives every
+order and both modes. ``dblquad``, ``tplquad`` and ``nquad`` nest such integrals.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ __all__ = ["fixed_quad", "quad", "quad_vec", "dblquad", "nquad", "tplquad"]
 
 
 def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple[Any, ...] = (), n: int = 5) -> Any:
-    """The integral of ``func`` from ``a`` to ``b`` by ``n`` points of Gauss and Legendre.
+    """Integrate ``func`` from ``a`` to ``b`` by Gauss-Legendre quadrature with ``n`` points.
 
     Args:
-        func: ``func(x, *args)`` of an array of points; points along the last axis of its result.
+        func: ``func(x, *args)`` of an array of points, which runs along the last axis of the result.
         a: the lower limit, finite.
         b: the upper limit, finite.
         args: further arguments.
         n: the number of points: a polynomial of degree ``2 * n - 1`` is integrated exactly.
 
     Returns:
-        The integral and None, as SciPy.
+        The integral and None, as in SciPy.
 
     Raises:
         ValueError: an infinite limit.
@@ -66,7 +66,7 @@ def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple
 
 @cache
 def _widens() -> bool:
-    """Whether SciPy's ``fixed_quad`` gives double precision for limits of single, as before 1.18."""
+    """Whether SciPy's ``fixed_quad`` returns double precision for single-precision limits, as before SciPy 1.18."""
     theirs = import_scipy("integrate.fixed_quad", "scipy.integrate").fixed_quad
     return bool(theirs(np.exp, np.float32(0), np.float32(1))[0].dtype == float)
 
@@ -90,27 +90,27 @@ def quad(
     weight: str | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
-    """The integral of ``func`` from ``a`` to ``b`` by SciPy's adaptive ``quad``, and an estimate of its error.
+    """Integrate ``func`` from ``a`` to ``b`` by SciPy's adaptive ``quad``; also estimate the error.
 
-    Differentiable in finite limits, in ``args`` and in what ``func`` closes over, to any order: limits by Leibniz's
-    rule, the others by the integral of the derivative, to the same tolerances. Where the integrand is exactly 0, as a
-    density far out is, a derivative that is not finite counts as 0. A function may branch on ``x``.
+    The integral is differentiable in finite limits, ``args`` and values that ``func`` closes over, to any order: in
+    limits by Leibniz's rule, else by the integral of the derivative, to the same tolerances. Where the integrand is
+    exactly 0, like a density far out, a derivative that is not finite counts as 0. ``func`` may branch on ``x``.
 
     Args:
-        func: ``func(x, *args)``, a number for a number.
-        a: the lower limit; ``-numpy.inf`` is one.
+        func: ``func(x, *args)`` returns a number for a number ``x``.
+        a: the lower limit; ``-numpy.inf`` is allowed.
         b: the upper limit.
-        args: further arguments: arrays or trees of arrays. Anything but a tuple is taken for a single one.
-        full_output: whether to return what SciPy tells, too.
-        epsabs: the absolute error that is allowed.
-        epsrel: the relative error.
-        limit: the number of intervals at most.
-        points: where to break the interval; traced ones move with a jump of the integrand.
-        weight: as SciPy: its frequency and its pole may be traced, its powers may not.
+        args: further arguments: arrays or trees of arrays. Anything but a tuple is a single argument.
+        full_output: whether to return SciPy's further information too.
+        epsabs: the allowed absolute error.
+        epsrel: the allowed relative error.
+        limit: the largest number of intervals.
+        points: where to break the interval; traced points move with a jump of the integrand.
+        weight: as in SciPy. Its frequency and its pole may be traced, its powers may not.
         options: see ``scipy.integrate.quad``.
 
     Raises:
-        TypeError: powers of a weight are traced.
+        TypeError: the powers of a weight are traced.
 
     Example:
         >>> quad(lambda x, k: np.exp(-k * x), 0.0, np.inf, (2.0,))[0].round(9)
@@ -151,14 +151,14 @@ def quad(
 def _in_pieces(
     func: Callable[..., Any], ends: list[Any], points: Any, values: list[Any], tolerances: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The sum of the integrals between points, at which the integrand may jump."""
+    """Sum the integrals between the break points, at which the integrand may jump."""
     points = fnp.sort(fnp.stack([fnp.astype(as_value(point), float) for point in points]))
     integral = _Integral(func, tuple(sorted(tolerances.items())), None, breaks=True)
     parts = [integral(low, high, *values) for low, high in pairwise([ends[0], *points, ends[1]])]
     return [sum(part[i] for part in parts) for i in (0, 1)], integral.told
 
 
-#: What a weight is, by its name, of a place and its parameter: as far as it has a value at finite limits.
+#: Values of the weights at a point ``x`` for their parameter, by SciPy's name: weights with values at finite limits.
 _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
     "cos": lambda x, w: fnp.cos(w * x),
     "sin": lambda x, w: fnp.sin(w * x),
@@ -169,7 +169,7 @@ _WEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
 def _weighted(
     weight: str, given: Any, func: Callable[..., Any], ends: list[Any], values: list[Any], tolerances: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The integral with a weight of SciPy's, whose parameter is a constant to SciPy: what moves is in the integrand."""
+    """Integrate with a weight of SciPy: its parameter is a constant, and the integrand carries the tangent."""
     told: list[Any] = []
 
     def of(func: Callable[..., Any], name: str, fixed: Any, ends: list[Any], *values: Any) -> list[Any]:
@@ -183,7 +183,7 @@ def _weighted(
     if is_plain(given):
         return of(func, weight, given, ends, *values), told
     fixed = np.asarray(single(stop_gradient(as_value(given))))[()]
-    moved = as_value(given) - fixed  # zero, but it has a derivative
+    moved = as_value(given) - fixed  # zero, but with a derivative
     if weight == "cauchy":
         shifted = lambda x, moved, *values: func(x + moved, *values)
         return of(shifted, weight, fixed, [end - moved for end in ends], moved, *values), told
@@ -196,7 +196,7 @@ def _weighted(
 def _algebraic(
     weight: str, powers: Any, func: Callable[..., Any], ends: list[Any], values: list[Any], of: Callable[..., Any]
 ) -> list[Any]:
-    """Weights ``(x - a)^p (b - x)^q`` with their logarithms, on the interval from 0 to 1: limits may move."""
+    """Integrate with weights ``(x - a)^p (b - x)^q`` and their logarithms, mapped to 0 to 1 because limits may move."""
     if not is_plain(powers):
         raise InputError(
             f"integrate.quad: the powers of weight={weight!r} have no derivative rule, got traced ones. Put the weight "
@@ -234,23 +234,23 @@ def quad_vec(
     *,
     args: Any = (),
 ) -> tuple[Any, ...]:
-    """The integral of an array ``f(x, *args)`` of a number from ``a`` to ``b``, and an estimate of its error.
+    """Integrate an array ``f(x, *args)`` of a number from ``a`` to ``b``; also estimate the error.
 
-    Differentiable as ``quad`` is: in finite limits, in ``args`` and in what ``f`` closes over, to any order.
+    See ``quad`` for the derivatives: in finite limits, ``args`` and values that ``f`` closes over, to any order.
 
     Args:
-        f: an array for a number.
-        a: the lower limit; ``-numpy.inf`` is one.
+        f: returns an array for a number.
+        a: the lower limit; ``-numpy.inf`` is allowed.
         b: the upper limit.
-        epsabs: the absolute error that is allowed.
-        epsrel: the relative error.
-        norm: by which errors of arrays are measured: "2" or "max".
-        cache_size: the memory for what has been computed, in bytes.
-        limit: the number of intervals at most.
-        workers: for several processes, of plain values; see ``scipy.integrate.quad_vec``.
+        epsabs: the allowed absolute error.
+        epsrel: the allowed relative error.
+        norm: the norm that measures errors of arrays: "2" or "max".
+        cache_size: the memory for values that were computed, in bytes.
+        limit: the largest number of intervals.
+        workers: for several processes, with plain values only; see ``scipy.integrate.quad_vec``.
         points: where to break the interval.
         quadrature: the rule: "gk21", "gk15" or "trapezoid".
-        full_output: whether to return information too, of plain values.
+        full_output: whether to return information too, with plain values only.
         args: further arguments, arrays or trees of arrays.
 
     Raises:
@@ -282,7 +282,7 @@ def quad_vec(
         whole, every = _opened(flat, values, ways)
         integral = _Integral(whole, how, None if points is None else tuple(points))
         value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *every)
-        # SciPy evaluates at Python's numbers, which do not widen single precision
+        # SciPy evaluates at Python numbers, which do not widen single precision; this result gives the dtype
         slope = whole(_somewhere(_between(a, b)), *every)
         return fnp.astype(value, backend.dtype_of(as_value(slope))), error
 
@@ -290,14 +290,14 @@ def quad_vec(
 
 
 def _somewhere(point: Any) -> float:
-    """A number of Python's; of a batch that of the first example, where there is one."""
+    """Return ``point`` as a Python number; for a batch that of the first example, or 0.5 without examples."""
     while isinstance(point, Tracer):
         point = point._val
     return float(np.ravel(point)[0]) if np.size(point) else 0.5
 
 
 def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
-    """``func(x, *args)`` as a function of ``x`` and of the arrays among its arguments that move, and these."""
+    """Return ``func`` as a function of ``x`` and of the inexact arrays in ``args``, and a list of these arrays."""
     leaves, spec = tree.flatten(args)
     live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
     live = [i for i in live if backend.is_inexact(leaves[i])]
@@ -312,7 +312,7 @@ def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Calla
 
 
 def _ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
-    """The ways of ``func(x, *values)`` through Python, first that in the middle; none outside of transforms."""
+    """Return the branches of ``func``, the first recorded at an inner point; an empty list outside of transforms."""
     if not inside():
         return []
     return [Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values))]
@@ -321,13 +321,13 @@ def _ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[W
 def _plainly(
     routine: Callable[[], tuple[Any, ...]], constant: bool, known: list[Ways]
 ) -> tuple[tuple[Any, ...] | None, list[Ways]]:
-    """What SciPy's ``routine`` finds where nothing is traced; else None, and the ways on which something is."""
+    """Return the result of SciPy's ``routine`` if nothing is traced, else None, and the branches that hold tracers."""
     ways = [one for one in known if one.held]
     if ways or not constant:
         return None, ways
     try:
         return routine(), ways
-    except ConversionError:  # on another branch than in the middle
+    except ConversionError:  # a traced value occurs on another branch than that of the middle
         if not known:
             raise
         forgive()
@@ -335,7 +335,7 @@ def _plainly(
 
 
 def _opened(func: Callable[..., Any], values: list[Any], ways: list[Ways]) -> tuple[Callable[..., Any], list[Any]]:
-    """``func(x, *values)`` as one that takes what it closes over as further values, and all of these."""
+    """Return ``func`` with the values that it closes over as further arguments, and all values in a list."""
     if not ways:
         return func, values
     count, [hoisted] = len(values), ways
@@ -343,32 +343,32 @@ def _opened(func: Callable[..., Any], values: list[Any], ways: list[Ways]) -> tu
 
 
 def _between(a: Any, b: Any) -> Any:
-    """A point between the limits, a constant."""
+    """Return a constant point between the limits."""
     low, high = [fnp.where(fnp.isfinite(end), end, 0.0) for end in stop_gradient([as_value(a), as_value(b)])]
     low = fnp.where(fnp.isfinite(a), low, high - 1.0)
     return 0.5 * (low + fnp.where(fnp.isfinite(b), high, low + 2.0))
 
 
 def _widened(x: Any) -> Any:
-    """A narrow number of NumPy's in double precision: rounding would look like a function that is not smooth."""
+    """Return ``x``, a narrow NumPy number in double precision: its rounding would make the function look non-smooth."""
     narrow = backend.namespace_of(x) is np and backend.dtype_of(x).char in "ef"
     return np.asarray(x, float)[()] if narrow else x
 
 
 def _unless_vanished(derivative: Any, vanished: Callable[[], Any]) -> Any:
-    """The derivative of an integrand; 0 where it is not finite and the integrand has underflowed, as densities do."""
+    """Return ``derivative``, but 0 where it is not finite and the integrand has underflowed, as densities do."""
     if isinstance(derivative, (np.ndarray, np.generic)) and np.isfinite(derivative).all():
-        return derivative  # as nearly always: to ask whether it has vanished takes as long as many an integrand
+        return derivative  # the usual case: ``vanished`` can take as long as the integrand
     return fnp.where(fnp.logical_or(fnp.isfinite(derivative), fnp.logical_not(vanished())), derivative, 0.0)
 
 
 def _stays(tangent: Any) -> bool:
-    """Whether a limit does not move, so that the integrand may be infinite there."""
+    """Whether a limit has zero tangent, so that the integrand may be infinite there."""
     return is_plain(tangent) and not np.any(tangent)
 
 
 class _Integral:
-    """The integral of ``func(x, *leaves)`` over x, for numbers and for arrays as values."""
+    """The integral of ``func(x, *leaves)`` over ``x``, for functions that return a number or an array."""
 
     def __init__(self, func: Callable[..., Any], tolerances: Any, points: Any, breaks: bool = False) -> None:
         self.func, self.tolerances, self.points, self.breaks = func, tolerances, points, breaks
@@ -379,13 +379,13 @@ class _Integral:
         return custom_call(a, b, *leaves, rules=self.rules)
 
     def _of(self, func: Callable[..., Any], a: Any, b: Any, *leaves: Any) -> Any:
-        """The integral of another function with the same tolerances; it may close over complex numbers."""
+        """Integrate another function, with the same tolerances; the function may close over complex numbers."""
         tolerances = {**dict(self.tolerances), "complex_func": True}
         return _Integral(func, tuple(tolerances.items()), self.points, self.breaks)(a, b, *leaves)[0]
 
     def _run(self, *values: Any) -> list[Any]:
         found = example_by_example(self._compute, values)
-        if not found:  # of no example at all: the function tells the shape
+        if not found:  # a batch without examples: the function gives the shape
             within: Any = max((v._trace for v in values if is_batched(v)), key=lambda trace: trace.level)
             with np.errstate(all="ignore"):
                 y = self.func(0.5, *[np.zeros(backend.shape_of(v), backend.dtype_of(v))[()] for v in values[2:]])
@@ -399,7 +399,7 @@ class _Integral:
                 "integrate.quad: points are chosen by values, got a value that is known only later. Call it outside "
                 "of jit, or use integrate.fixed_quad, whose points are always the same."
             )
-        if traced:  # of a vmap: one after the other
+        if traced:  # tracers of a vmap: the caller then runs one example after the other
             raise ConcretizationError("integrate.quad: it integrates one function at a time, got a batch.")
         integrate = import_scipy("integrate.quad", "scipy.integrate")
         options = dict(self.tolerances)
@@ -415,7 +415,7 @@ class _Integral:
                 )
             return np.asarray(y)
 
-        if "norm" in options:  # quad_vec's
+        if "norm" in options:  # only ``quad_vec`` sets it
             value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
             return [value, np.float64(error)]
         middle = plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)
@@ -428,14 +428,14 @@ class _Integral:
             value, error, *told = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)
             self.told.append(told)
             return [np.float64(value), np.float64(error)]
-        if "weight" in options:  # which quad_vec does not know
+        if "weight" in options:  # ``quad_vec`` has no weights
             each = [lambda *x, i=i: np.ravel(self.func(*x))[i] for i in range(middle.size)]
             parts = [self._of(one, a, b, *leaves) for one in each]
             return [np.reshape(np.stack(parts), middle.shape), np.float64(0.0)]
         for name in ("full_output", "limlst", "maxp1", "wopts"):
             options.pop(name, None)
         if options["limit"] == 50:
-            options["limit"] = 10_000  # of quad_vec, which has another default
+            options["limit"] = 10_000  # the default of ``quad_vec``
         value, error = integrate.quad_vec(plain, float(a), float(b), points=self.points, **options)[:2]
         return [value, np.float64(error)]
 
@@ -443,7 +443,7 @@ class _Integral:
         return list(self(*values)), values
 
     def _ends(self, a: Any, b: Any, leaves: Any) -> tuple[Any, Any]:
-        """The function at the limits; at an infinite one it has vanished."""
+        """Return the weighted function at both limits; None for an infinite limit, where the function has vanished."""
         ends: list[Any] = []
         how = dict(self.tolerances)
         for end, other in ((a, b), (b, a)):
@@ -476,7 +476,7 @@ class _Integral:
 
             return fnp.astype(self._of(one, a, b, ct, *leaves), backend.dtype_of(leaves[i]))
 
-        # an integral for each leaf, and many leaves are constants
+        # deferred, because each leaf needs an integral and many leaves are constants
         return [*limits, *[Later(partial(of, i)) for i in range(len(leaves))]]
 
     def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
@@ -496,7 +496,7 @@ class _Integral:
         return outs, [total, None]
 
 
-#: A limit: a number, or a function of the variables outside of it.
+#: Limit of an integral: a number, or a function of the outer variables.
 Limit = Any
 
 
@@ -510,19 +510,19 @@ def dblquad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> tuple[Any, Any]:
-    """The integral of ``func(y, x, *args)`` over ``y`` from ``gfun(x)`` to ``hfun(x)`` and ``x`` from ``a`` to ``b``.
+    """Integrate ``func(y, x, *args)`` over ``y`` from ``gfun(x)`` to ``hfun(x)`` and over ``x`` from ``a`` to ``b``.
 
-    Differentiable in ``args``, in what the functions close over and in finite limits, to any order: see ``quad``.
+    See ``quad`` for the derivatives: in ``args``, values that the functions close over and finite limits, to any order.
 
     Args:
-        func: a number for two numbers and ``args``.
+        func: returns a number for two numbers and ``args``.
         a: the lower limit of ``x``.
-        b: the upper one.
+        b: the upper limit of ``x``.
         gfun: the lower limit of ``y``, a number or a function of ``x``.
-        hfun: the upper one.
+        hfun: the upper limit of ``y``, a number or a function of ``x``.
         args: further arguments, arrays or trees of arrays.
-        epsabs: the absolute error that is allowed to the inner integral.
-        epsrel: the relative one.
+        epsabs: the allowed absolute error of the inner integral.
+        epsrel: the allowed relative error of the inner integral.
 
     Returns:
         The integral, and an estimate of the error.
@@ -547,7 +547,7 @@ def tplquad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> tuple[Any, Any]:
-    """The integral of ``func(z, y, x, *args)``; ``z`` lies between ``qfun(x, y)`` and ``rfun(x, y)``, see ``dblquad``.
+    """Integrate ``func(z, y, x, *args)``, with ``z`` from ``qfun(x, y)`` to ``rfun(x, y)``; see ``dblquad``.
 
     Example:
         >>> volume = lambda c: tplquad(lambda z, y, x: c * x * y * z, 0.0, 1.0, 0.0, 1.0, 0.0, lambda x, y: 2.0)[0]
@@ -563,7 +563,7 @@ def tplquad(
 def _nested(
     name: str, func: Callable[..., Any], ranges: list[tuple[Limit, Limit]], args: Any, options: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """The integral over the first variable inside that over the second, and so on."""
+    """Nest integrals: the first variable is the innermost."""
     check_callable(f"integrate.{name}", func)
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
 
@@ -580,24 +580,24 @@ def _nested(
 def nquad(
     func: Callable[..., Any], ranges: Sequence[Any], args: Any = None, opts: Any = None, full_output: bool = False
 ) -> tuple[Any, ...]:
-    """The integral of ``func(x0, x1, ..., *args)`` over several variables, ``x0`` being the innermost.
+    """Integrate ``func(x0, x1, ..., *args)`` over several variables; ``x0`` is the innermost.
 
-    Differentiable in ``args``, in what the functions close over and in finite limits, to any order: see ``quad``.
+    See ``quad`` for the derivatives: in ``args``, values that the functions close over and finite limits, to any order.
 
     Args:
-        func: a number for numbers.
-        ranges: for each variable a pair of limits, or a function of the variables outside of it, and of ``args``, that
-            gives them.
-        args: further arguments; a tuple, or one.
-        opts: options of ``quad``, or a function of the outer variables that gives them: for all variables or one for
-            each.
-        full_output: whether to return a dictionary with the number of evaluations, of plain values.
+        func: returns a number for numbers.
+        ranges: for each variable a pair of limits, or a function of the outer variables and ``args`` that returns the
+            pair.
+        args: further arguments; a tuple, or a single argument.
+        opts: options of ``quad``, or a function of the outer variables that returns options; for all variables, or a
+            list with one for each.
+        full_output: whether to return a dictionary with the number of evaluations, with plain values only.
 
     Returns:
         The integral, and the largest estimate of an error.
 
     Raises:
-        TypeError: ``full_output`` of traced values.
+        TypeError: ``full_output`` with traced values.
 
     Example:
         >>> whole = lambda k: nquad(lambda x, y, k: x * y * k, [lambda y, k: (0.0, y), (0.0, 2.0)], (k,))[0]
@@ -619,7 +619,7 @@ def nquad(
 def _over(
     func: Callable[..., Any], ranges: list[Any], opts: list[Any], args: Any, outer: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """The integral over the last of the variables that are left, ``outer`` being those outside of it."""
+    """Integrate over the variables of ``ranges``; ``outer`` holds the values of the variables outside of these."""
     last, options = ranges[-1], opts[-1]
     low, high = last(*outer, *args) if callable(last) else last
     chosen = options(*outer, *args) if callable(options) else options

@@ -1,4 +1,4 @@
-"""Boundary value problems: ``solve_bvp``, differentiated by the equations that SciPy's solution obeys."""
+"""Boundary value problems: ``solve_bvp``, differentiated through the equations that SciPy's solution satisfies."""
 
 from __future__ import annotations
 
@@ -44,32 +44,32 @@ def solve_bvp(
     verbose: int = 0,
     bc_tol: float | None = None,
 ) -> Any:
-    """The solution of ``dy/dx = fun(x, y, p) + S y / (x - a)`` with ``bc(y(a), y(b), p) = 0``, as ``scipy.integrate``.
+    """Solve ``dy/dx = fun(x, y, p) + S y / (x - a)`` with ``bc(y(a), y(b), p) = 0``, as in ``scipy.integrate``.
 
-    Differentiable in what ``fun`` and ``bc`` close over, to any order: SciPy finds the solution and its mesh, and the
-    derivative is that of the collocation equations on this mesh, one sparse linear system. Guesses are constants. Under
-    ``vmap`` each example has its own mesh; shorter ones repeat their last place.
+    The solution is differentiable in values that ``fun`` and ``bc`` close over, to any order. SciPy finds the solution
+    and its mesh; the derivative is that of the collocation equations on this mesh, one sparse linear system. Guesses
+    are constants. Under ``vmap`` each example has its own mesh; shorter meshes repeat their last node.
 
     Args:
-        fun: of a vector of ``m`` places, states ``(n, m)``, and ``p`` where there is one: ``(n, m)``.
-        bc: ``n + k`` numbers that must be zero, of two states and ``p``.
+        fun: returns slopes ``(n, m)`` for a vector of ``m`` nodes, states ``(n, m)``, and ``p`` if it is given.
+        bc: returns the ``n + k`` numbers that must be zero, for two states and ``p``.
         x: the first mesh.
-        y: guesses on it, ``(n, m)``, real or complex; derivatives are for real ones.
+        y: guesses on the mesh, ``(n, m)``, real or complex; only real ones have derivatives.
         p: guesses for ``k`` unknown parameters.
         S: the matrix of a singular term.
         fun_jac: see ``scipy.integrate.solve_bvp``.
-        bc_jac: see there.
+        bc_jac: see ``scipy.integrate.solve_bvp``.
         tol: the tolerance for the relative residuals.
-        max_nodes: the most places of a mesh.
+        max_nodes: the largest number of nodes of a mesh.
         verbose: whether to print.
         bc_tol: the tolerance for ``bc``.
 
     Returns:
-        SciPy's result. Of traced values ``y``, ``yp`` and ``p`` have derivatives, and ``sol`` is a function with them.
+        SciPy's result. For traced values ``y``, ``yp`` and ``p`` have derivatives, and ``sol`` is differentiable.
 
     Raises:
-        ConvergenceError: no solution was found, and a derivative is asked for (an ``ArithmeticError``).
-        InputError: under ``vmap`` a function depends on other values for a longer mesh (a ``TypeError``).
+        ConvergenceError: no solution was found, and a derivative is requested (an ``ArithmeticError``).
+        InputError: under ``vmap`` a function depends on other values if the mesh is longer (a ``TypeError``).
 
     Example:
         >>> def slope(force):
@@ -110,16 +110,16 @@ def solve_bvp(
 
 
 class _Found(NamedTuple):
-    """Solutions of SciPy's, of a batch with one more axis behind the scenes: ``x``, ``y`` and so on are traced then.
+    """Solutions of SciPy. For a batch, ``x``, ``y`` and so on are tracers that hide one more axis.
 
     Attributes:
         kind: the class of SciPy's results.
-        x: the mesh; where another example has a longer one its last place is repeated.
-        y: the states there.
-        yp: their slopes.
+        x: the mesh; its last node is repeated if another example has a longer mesh.
+        y: the states at the nodes.
+        yp: the slopes at the nodes.
         p: the parameters, or None.
-        last: the number of the last interval that has a length.
-        facts: what the result says besides.
+        last: the index of the last interval of non-zero length.
+        facts: the other entries of the result.
     """
 
     kind: Any
@@ -132,13 +132,13 @@ class _Found(NamedTuple):
 
 
 class _Search:
-    """SciPy's solver on plain values; of a batch on one example after the other.
+    """SciPy's solver on plain values; for a batch, on one example after the other.
 
     Args:
-        solve: takes ``fun``, ``bc`` and their Jacobians or None for these, and guesses.
+        solve: takes ``fun``, ``bc`` and their Jacobians, or None for a Jacobian, and guesses.
 
     Attributes:
-        results: what it found.
+        results: SciPy's results.
     """
 
     def __init__(self, solve: Callable[..., Any]) -> None:
@@ -146,7 +146,7 @@ class _Search:
         self.results: list[Any] = []
 
     def found(self, functions: tuple[Any, ...], guesses: list[Any]) -> _Found:
-        """The solutions."""
+        """Solve, and return the solutions of all examples."""
         bare = [None if f is None else lambda *args, f=f: plain(_CALL, f(*args)) for f in functions]
         with no_grad():
             try:
@@ -165,7 +165,7 @@ class _Search:
                 return self._gathered(number[0])
 
     def _parted(self, functions: tuple[Any, ...], guesses: list[Any]) -> list[_Parted | None]:
-        """The functions with what they close over laid open."""
+        """Return the functions as ``_Parted``, which takes the values that a function closes over as arguments."""
         x, y, *rest = guesses
         inside, ends = (x, y, *rest), (y[:, 0], y[:, -1], *rest)
         fun, bc, *jacobians = functions
@@ -174,10 +174,10 @@ class _Search:
         return [None if f is None else _Parted(f, args) for f, args in pairs]
 
     def _run(self, parted: list[Any], values: Sequence[Any]) -> list[Any]:
-        """The number of the solution for one example."""
+        """Solve one example; return the index of its result."""
         plain_values = [plain(_CALL, value) for value in values]
         for value in plain_values:
-            np.asarray(value)  # refuses a batch
+            np.asarray(value)  # raises for a batch
         functions: list[Any] = []
         for part in parted:
             count = 0 if part is None else len(part.held)
@@ -187,7 +187,7 @@ class _Search:
         return [np.int64(len(self.results) - 1)]
 
     def _gathered(self, number: Any) -> _Found:
-        """All that was found, as that of the run of the number."""
+        """Return the results, selected for each example by ``number``, the index of its run."""
         results = self.results
         most = max(len(result.x) for result in results)
 
@@ -195,7 +195,7 @@ class _Search:
             parts = [np.asarray(result[name]) for result in results]
             if not isinstance(number, Tracer):
                 return results[0][name]
-            if mode is not None:  # meshes of one length: a place that is repeated makes no difference to the equations
+            if mode is not None:  # pad meshes to one length: a repeated node does not change the equations
                 missing = [most - len(result.x) for result in results]
                 ways = [[*[(0, 0)] * (part.ndim - 1), (0, n)] for part, n in zip(parts, missing, strict=True)]
                 parts = [np.pad(part, way, mode) for part, way in zip(parts, ways, strict=True)]
@@ -218,11 +218,11 @@ class _Search:
 
 
 class _Parted:
-    """A function of the caller's with what it closes over given to it, recorded for each length of a mesh.
+    """A caller's function that takes the values it closes over as arguments, recorded for each mesh length.
 
     Args:
         fun: the function.
-        args: what it may be called with.
+        args: arguments for the first recording.
     """
 
     def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -237,7 +237,7 @@ class _Parted:
         return self._known[key]
 
     def given(self, values: Sequence[Any]) -> Callable[..., Any]:
-        """The function for other values of what it closes over."""
+        """Return the function for other values of the variables that it closes over."""
 
         def called(*args: Any) -> Any:
             recorded = self._recorded(args)
@@ -260,12 +260,12 @@ class _Equations:
         self.shape = backend.shape_of(plain.y)
         self.rest = [] if plain.p is None else [plain.p]
         self.found = fnp.concatenate([fnp.ravel(plain.y), *self.rest])
-        # at the first place the singular term is replaced by its limit, as SciPy does it
+        # SciPy replaces the singular term at the first node by its limit
         self.limit = None if S is None else np.linalg.pinv(np.eye(self.shape[0]) - S)
         self.h = plain.x[1:] - plain.x[:-1]
 
     def slopes(self, x: Any, y: Any, p: list[Any], first: bool) -> Any:
-        """The right-hand side with its singular term; ``first`` where ``x`` begins with the first place."""
+        """Return the right-hand side with its singular term; ``first``: whether ``x`` begins with the first node."""
         f = _rows(self.fun(x, y, *p))
         if self.S is None:
             return f
@@ -276,13 +276,13 @@ class _Equations:
         return fnp.concatenate([fnp.matmul(self.limit, f[:, :1]), whole[:, 1:]], axis=1)
 
     def parts(self, z: Any) -> tuple[Any, list[Any]]:
-        """States and parameters."""
+        """Split the vector of unknowns into states and parameters."""
         count = self.shape[0] * self.shape[1]
         y = fnp.reshape(z[:count], self.shape)
         return y, [z[count:]] if self.rest else []
 
     def __call__(self, z: Any) -> Any:
-        """What must be zero: Kierzenka and Shampine, A BVP solver based on residual control, 2001."""
+        """Return the residuals (Kierzenka and Shampine, A BVP solver based on residual control, 2001)."""
         y, p = self.parts(z)
         x, h = self.plain.x, self.h
         f = self.slopes(x, y, p, True)
@@ -293,7 +293,7 @@ class _Equations:
         return fnp.concatenate([fnp.ravel(inner), fnp.ravel(ends)])
 
     def solution(self) -> Any:
-        """The vector of all unknowns, with derivatives."""
+        """Return the vector of all unknowns, with derivatives."""
         pattern = Pattern(self._entries(), self.shape[0] * self.shape[1] + self._count)
         return custom_root(
             self,
@@ -304,7 +304,7 @@ class _Equations:
         )
 
     def result(self, z: Any) -> Any:
-        """SciPy's result with the derivatives of ``z``."""
+        """Return SciPy's result with the derivatives of ``z``."""
         plain = self.plain
         y, p = self.parts(z)
         y = valued(plain.y, y)
@@ -314,11 +314,11 @@ class _Equations:
 
     @property
     def _count(self) -> int:
-        """How many parameters there are."""
+        """Number of parameters."""
         return int(backend.shape_of(self.rest[0])[0]) if self.rest else 0
 
     def _entries(self) -> Any:
-        """Where the Jacobian has entries: each equation inside knows two places, each at the ends both of them."""
+        """Return the Jacobian's pattern: inner equations use two adjacent nodes, boundary conditions both ends."""
         sparse = import_scipy(_CALL, "scipy.sparse")
         n, m = self.shape
         two = sparse.diags_array([np.ones(m - 1), np.ones(m - 1)], offsets=[0, 1], shape=(m - 1, m))
@@ -331,7 +331,7 @@ class _Equations:
 
 
 def _solved(pattern: Pattern, matvec: Callable[[Any], Any], b: Any, transposed: bool) -> Any:
-    """The solution of a system whose matrix, or whose transpose, has the pattern."""
+    """Solve a linear system whose matrix, or its transpose if ``transposed``, has the sparsity pattern."""
 
     def push(seed: Any) -> Any:
         return vjp(matvec, backend.zeros_like(seed))[1](seed)[0] if transposed else matvec(seed)
@@ -342,20 +342,20 @@ def _solved(pattern: Pattern, matvec: Callable[[Any], Any], b: Any, transposed: 
 
 
 class _Spline:
-    """The cubic spline through values with given slopes.
+    """The cubic spline with given values and slopes.
 
     Args:
-        x: the places.
-        y: the values.
-        slopes: the slopes.
-        last: the number of the last interval.
+        x: the nodes.
+        y: the values at the nodes.
+        slopes: the slopes at the nodes.
+        last: the index of the last interval.
     """
 
     def __init__(self, x: Any, y: Any, slopes: Any, last: Any) -> None:
         self.x, self.y, self.slopes, self.last = x, y, slopes, last
 
     def __call__(self, t: ArrayLike) -> Any:
-        """The states at ``t``: along the last axes."""
+        """Return the states at ``t``, with the axes of ``t`` last."""
         t = as_value(t)
         place = fnp.searchsorted(self.x, stop_gradient(t), side="right") - 1
         place = fnp.minimum(fnp.maximum(place, 0), self.last)
@@ -373,5 +373,5 @@ class _Spline:
 
 
 def _rows(values: Any) -> Any:
-    """Rows in a list as one array."""
+    """Return rows, possibly in a list, as one array."""
     return fnp.array(values) if isinstance(values, (list, tuple)) else as_value(values)

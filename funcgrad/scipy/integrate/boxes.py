@@ -1,4 +1,4 @@
-"""Integrals over boxes, by SciPy's ``cubature``; see ``adaptive`` for how integrals are differentiated."""
+"""Integrals over boxes, by SciPy's ``cubature``; ``adaptive`` describes how integrals are differentiated."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ def cubature(
     workers: Any = 1,
     points: Sequence[Any] | None = None,
 ) -> Any:
-    """The integral of an array ``f(x, *args)`` over the box between the corners ``a`` and ``b``.
+    """Integrate an array ``f(x, *args)`` over the box between the corners ``a`` and ``b``.
 
-    Differentiable in ``args``, in what ``f`` closes over and in finite corners, to any order: a box that moves is
-    mapped to one that does not.
+    The integral is differentiable in ``args``, in values that ``f`` closes over and in finite corners, to any order. A
+    box with traced corners is mapped to the unit box.
 
     Args:
-        f: gets points in rows, ``(count, dimensions)``, and gives an array for each: ``(count, ...)``.
-        a: the lower corner; infinite ends are allowed.
-        b: the upper one.
+        f: takes points in rows, ``(count, dimensions)``, and returns an array for each point: ``(count, ...)``.
+        a: the lower corner; infinite coordinates are allowed.
+        b: the upper corner; infinite coordinates are allowed.
         rule: see ``scipy.integrate.cubature``.
-        rtol: the relative error that is allowed.
-        atol: the absolute one.
-        max_subdivisions: how often a part of the box may be divided.
+        rtol: the allowed relative error.
+        atol: the allowed absolute error.
+        max_subdivisions: the largest number of subdivisions of the box.
         args: further arguments, arrays or trees of arrays.
-        workers: for several processes, of plain values.
-        points: where not to evaluate; of plain corners.
+        workers: for several processes, with plain values only.
+        points: points to avoid, with plain corners only.
 
     Returns:
         SciPy's result: ``estimate``, ``error``, ``status``, ``subdivisions``, ...
 
     Raises:
-        TypeError: ``workers`` with traced values; traced corners of which some are infinite, or ``points`` with them.
+        TypeError: ``workers`` with traced values; traced corners if some are infinite or ``points`` are given.
 
     Example:
         >>> box = lambda k, side: cubature(lambda x: k * x[:, 0] * x[:, 1], [0.0, 0.0], [side, 1.0]).estimate
@@ -94,7 +94,7 @@ def cubature(
 def _on_a_fixed_box(
     f: Callable[..., Any], a: Any, b: Any, values: list[Any], points: Any
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """The integrand over the box from 0 to 1, with the corners among its values."""
+    """Return the integrand on the unit box, and its arguments with the corners put first."""
     corners = [known(end, steers=False) for end in (a, b)]
     infinite = any(anywhere(lambda end: ~fnp.isfinite(end), end) for end in (a, b))
     if points is not None or infinite or any(end is None for end in corners):
@@ -107,7 +107,7 @@ def _on_a_fixed_box(
 
 
 def _opened_cubes(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """``f`` as a function that takes what it closes over as further values, and all of these."""
+    """Return ``f`` with the values that it closes over as further arguments, and all arguments in a list."""
     if not inside():
         return f, values
     point = fnp.reshape(stop_gradient(a), (1, -1))
@@ -117,7 +117,7 @@ def _opened_cubes(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> t
         return f, values
     count = len(values)
 
-    def whole(x: Any, *every: Any) -> Any:  # one point after the other: the run that is repeated had one
+    def whole(x: Any, *every: Any) -> Any:  # maps over the points, because the recorded run had one point
         one = lambda p: hoisted((p[None], list(every[:count])), every[count:])[0]
         return vmap(one)(x)
 
@@ -125,7 +125,7 @@ def _opened_cubes(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> t
 
 
 class _Cubature:
-    """The integral over a box as a function of what the integrand depends on."""
+    """The integral over a box as a function of the values that the integrand depends on."""
 
     def __init__(
         self, f: Callable[..., Any], a: Any, b: Any, options: dict[str, Any], found: list[Any], derived: bool = False
@@ -138,12 +138,12 @@ class _Cubature:
         return custom_call(*values, rules=self.rules)[0]
 
     def _of(self, f: Callable[..., Any], *values: Any) -> Any:
-        """The integral of another function, which may be zero: its error is measured by the size of the function."""
+        """Integrate another function, which may be zero; the tolerance is relative to its magnitude."""
         return _Cubature(f, self.a, self.b, self.options, [], True)(*values)
 
     def _run(self, *values: Any) -> list[Any]:
         outs = example_by_example(self._compute, values)
-        if not outs:  # of no example at all
+        if not outs:  # a batch without examples
             self._compute(*[np.ones(backend.shape_of(value)) for value in values])
             outs = [self.f(self.a[None], *values)[0]]
         return outs
@@ -160,7 +160,7 @@ class _Cubature:
         return [made.estimate]
 
     def _size(self, integrand: Callable[[Any], Any]) -> float:
-        """About how large the integral of the absolute value is; of an infinite box that of a part."""
+        """Estimate the integral of the absolute value by random points; on an infinite box, that over a finite part."""
         low, high = np.clip(self.a, -1.0, None), np.clip(self.b, None, 1.0)
         low = np.where(np.isfinite(self.a), self.a, np.minimum(low, high - 1.0))
         high = np.where(np.isfinite(self.b), self.b, np.maximum(high, low + 1.0))

@@ -1,4 +1,4 @@
-"""Integrals and sums of functions of numbers, for each element of arrays of limits and arguments by itself."""
+"""Elementwise integrals and sums of functions of numbers, over arrays of limits and arguments."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ def tanhsinh(
     preserve_shape: bool = False,
     callback: Callable[..., Any] | None = None,
 ) -> Any:
-    """The integral of ``f(x, *args)`` from ``a`` to ``b`` by tanh-sinh quadrature, for each element by itself.
+    """Integrate ``f(x, *args)`` from ``a`` to ``b`` by tanh-sinh quadrature, elementwise.
 
-    Differentiable in ``args``, in numbers that ``f`` closes over and in finite limits, to any order: in a limit it is
-    ``f`` there, in an argument the integral of the derivative. Singular ends are allowed.
+    The integral is differentiable in ``args``, in numbers that ``f`` closes over and in finite limits, to any order.
+    The derivative in a limit is ``f`` there; in an argument, the integral of the derivative. Singular ends are allowed.
 
     Args:
-        f: element by element, of arrays.
+        f: an elementwise function of arrays.
         a: the lower limits.
-        b: the upper ones.
+        b: the upper limits.
         args: further arguments, arrays that broadcast with the limits.
-        log: whether ``f`` gives logarithms, of plain values.
-        maxlevel: how often the number of points is doubled at most.
-        minlevel: how often at least.
-        atol: the absolute error that is allowed.
-        rtol: the relative one.
-        preserve_shape: whether ``f`` gives arrays of a shape of its own, of plain values.
-        callback: called after each iteration, of plain values.
+        log: whether ``f`` returns logarithms, with plain values only.
+        maxlevel: the largest number of times that the number of points is doubled.
+        minlevel: the smallest number of times that the number of points is doubled.
+        atol: the allowed absolute error.
+        rtol: the allowed relative error.
+        preserve_shape: whether ``f`` returns arrays of another shape than its arguments, with plain values only.
+        callback: called after each iteration, with plain values only.
 
     Returns:
         SciPy's result with ``integral``, ``error``, ``success``, ``status``, ``nfev``, ``maxlevel``.
 
     Raises:
-        TypeError: ``log``, ``preserve_shape`` or ``callback`` with traced values; arrays that ``f`` closes over.
+        TypeError: ``log``, ``preserve_shape`` or ``callback`` with traced values; traced arrays that ``f`` closes over.
 
     Example:
         >>> of = lambda k: tanhsinh(lambda x, k: np.exp(-k * x) / np.sqrt(x), 0.0, np.inf, args=(k,)).integral
@@ -87,26 +87,26 @@ def nsum(
     maxterms: int = 2**20,
     tolerances: dict[str, float] | None = None,
 ) -> Any:
-    """The sum of ``f(x, *args)`` over ``x = a, a + step, ...`` up to ``b``, for each element by itself.
+    """Sum ``f(x, *args)`` over ``x = a, a + step, ...`` up to ``b``, elementwise.
 
-    Differentiable in ``args`` and in numbers that ``f`` closes over, to any order: by the sum of the derivative, for
-    which the same tolerances hold. Limits and steps are constants.
+    The sum is differentiable in ``args`` and in numbers that ``f`` closes over, to any order, by the sum of the
+    derivative to the same tolerances. Limits and steps are constants.
 
     Args:
-        f: element by element, of arrays; smooth, of one sign and without bumps where there are many terms.
+        f: an elementwise function of arrays; smooth, of one sign and without bumps if there are many terms.
         a: where the sums begin.
-        b: where they end; ``numpy.inf`` is one.
+        b: where the sums end; ``numpy.inf`` is allowed.
         step: the distance of terms.
         args: further arguments, arrays that broadcast with the limits.
-        log: whether ``f`` gives logarithms, of plain values.
-        maxterms: how many terms are added one by one.
+        log: whether ``f`` returns logarithms, with plain values only.
+        maxterms: the largest number of terms that are added one by one.
         tolerances: ``rtol`` and ``atol``.
 
     Returns:
         SciPy's result with ``sum``, ``error``, ``success``, ``status``, ``nfev``.
 
     Raises:
-        TypeError: ``log`` with traced values; traced limits; arrays that ``f`` closes over.
+        TypeError: ``log`` with traced values; traced limits; traced arrays that ``f`` closes over.
 
     Example:
         >>> zeta = lambda s: nsum(lambda k, s: k**-s, 1.0, np.inf, args=(s,)).sum
@@ -123,20 +123,20 @@ def nsum(
 
 
 class _Elementwise:
-    """A routine of SciPy's that takes arrays element by element.
+    """An elementwise routine of SciPy.
 
     Args:
-        name: its name.
-        field: which field of its result is differentiated.
-        moves: whether limits are.
-        options: what it takes besides.
+        name: the name of the routine.
+        field: the field of its result that has derivatives.
+        moves: whether limits have derivatives.
+        options: further arguments of the routine.
     """
 
     def __init__(self, name: str, field: str, moves: bool, options: dict[str, Any]) -> None:
         self.call, self.name, self.field, self.moves, self.options = f"integrate.{name}", name, field, moves, options
 
     def result(self, f: Callable[..., Any], a: Any, b: Any, args: Any, plain: dict[str, Any]) -> Any:
-        """SciPy's result, with derivatives."""
+        """Return SciPy's result, with derivatives."""
         check_callable(self.call, f)
         args = args if isinstance(args, tuple) else (args,)
         routine = getattr(import_scipy(self.call, "scipy.integrate"), self.name)
@@ -156,7 +156,7 @@ class _Elementwise:
         return made
 
     def _opened(self, f: Callable[..., Any], given: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
-        """``f`` as a function that takes the numbers it closes over as further arguments, and these."""
+        """Return ``f`` with the numbers that it closes over as further arguments, and a list of these numbers."""
         if not inside():
             return f, []
         point, *args = stop_gradient([0.5 + 0.0 * fnp.sum(given[0] * 0.0), *given[2:]])
@@ -174,8 +174,8 @@ class _Elementwise:
         return lambda x, *every: hoisted((x, list(every[:count])), every[count:]), hoisted.held
 
     def _value(self, fun: Callable[..., Any], found: list[Any], *given: Any) -> Any:
-        """The field; results of SciPy's are added to ``found``."""
-        # a limit that is constant may be a singular point
+        """Return the field, and append SciPy's results to ``found``."""
+        # constant limits need no derivative, and may be singular points
         moves = [self.moves and isinstance(end, Tracer) for end in given[:2]]
 
         def compute(*some: Any) -> list[Any]:
@@ -200,7 +200,7 @@ class _Elementwise:
 
         def run(*leaves: Any) -> list[Any]:
             outs = example_by_example(compute, leaves)
-            if not outs:  # of no example at all
+            if not outs:  # a batch without examples
                 compute(*[np.ones(backend.shape_of(leaf)) for leaf in leaves])
                 outs = [0.0 * reduce(add, leaves)]
             return outs
@@ -209,13 +209,13 @@ class _Elementwise:
         return custom_call(*given, rules=rules)[0]
 
     def _at(self, fun: Callable[..., Any], end: Any, args: list[Any]) -> Any:
-        """The function at a limit; at an infinite one it has vanished."""
+        """Return the function at a limit; 0 at an infinite limit, where the function has vanished."""
         finite = fnp.isfinite(end)
         return fnp.where(finite, fun(fnp.where(finite, end, 0.5), *args), 0.0)
 
 
 def _alike(a: Any, b: Any) -> list[Any]:
-    """Limits as arrays; a number of Python's takes the dtype of the other limit."""
+    """Return limits as arrays; a Python number takes the dtype of the other limit."""
     weak = [type(end) in (int, float) for end in (a, b)]
     ends = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in map(as_value, (a, b))]
     if weak[0] is not weak[1]:
@@ -225,7 +225,7 @@ def _alike(a: Any, b: Any) -> list[Any]:
 
 
 def _partial(fun: Callable[..., Any], i: int) -> Callable[..., Any]:
-    """The derivative of ``fun(x, *args)`` in an argument, element by element."""
+    """Return the elementwise derivative of ``fun(x, *args)`` with respect to ``args[i]``."""
 
     def slope(x: Any, *args: Any) -> Any:
         whole = fnp.broadcast_to(args[i], np.broadcast_shapes(*map(backend.shape_of, (x, *args))))

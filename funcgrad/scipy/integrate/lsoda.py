@@ -1,4 +1,4 @@
-"""``odeint``: SciPy's values, with derivatives."""
+"""``odeint`` with SciPy's values and with derivatives."""
 
 from __future__ import annotations
 
@@ -67,50 +67,50 @@ def odeint(
     budget: int | None = None,
     store: str | os.PathLike[str] | None = None,
 ) -> Array:
-    """The solution of ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the times ``t``.
+    """Solve ``dy/dt = func(y, t, *args)`` with ``y(t[0]) = y0`` at the times ``t``.
 
-    Values are SciPy's. Differentiable in ``y0``, ``t``, ``args`` and what ``func`` closes over, to any order: by
-    collocation on the steps that its method, LSODA, takes with the same tolerances; or by the adjoint equation. On
-    JAX's arrays, of complex values and with ``steps`` the method is the explicit one of Dormand and Prince, and hints
-    for SciPy's (``Dfun`` to ``mu``, ``tcrit``, ``h0``, ``hmin`` to ``printmessg``) have no effect.
+    Values are SciPy's. The solution is differentiable in ``y0``, ``t``, ``args`` and values that ``func`` closes over,
+    to any order: by collocation on the steps that SciPy's LSODA solver takes with the same tolerances, or by the
+    adjoint equation. JAX arrays, complex values and ``steps`` select the explicit Dormand-Prince method. Hints for
+    SciPy's method (``Dfun`` to ``mu``, ``tcrit``, ``h0``, ``hmin`` to ``printmessg``) then have no effect.
 
     Args:
         func: the right-hand side, an array like ``y0``; it is called with traced values.
-        y0: the first value, of any shape; a number counts as an array of one.
-        t: times, in order.
+        y0: the first value, of any shape; a number counts as an array with one entry.
+        t: ordered times.
         args: further arguments, arrays or trees of arrays.
         Dfun: the Jacobian of ``func``.
-        col_deriv: whether ``Dfun`` gives the transposed one.
-        full_output: whether to return information on the steps too, of plain values.
-        ml: the number of diagonals of the Jacobian below the main one.
-        mu: the number above.
+        col_deriv: whether ``Dfun`` returns the transposed Jacobian.
+        full_output: whether to return information on the steps too, with plain values only.
+        ml: the number of diagonals of the Jacobian below the main diagonal.
+        mu: the number of diagonals of the Jacobian above the main diagonal.
         rtol: the relative error of a step, 1.49e-8 by default.
-        atol: the absolute error of a step, the same.
+        atol: the absolute error of a step, 1.49e-8 by default.
         tcrit: times that no step may pass.
-        h0: the first step, 0 for any.
-        hmax: the largest step, 0 for any.
-        hmin: the smallest one.
+        h0: the first step; 0 lets the solver choose.
+        hmax: the largest step; 0 for no limit.
+        hmin: the smallest step.
         ixpr: whether to print when the method changes.
-        mxstep: steps between two times at most; 0 for SciPy's number.
-        mxhnil: the most messages.
-        mxordn: the highest order of the method for equations that are not stiff.
-        mxords: that for stiff ones.
+        mxstep: the largest number of steps between two times; 0 for SciPy's default.
+        mxhnil: the largest number of messages.
+        mxordn: the highest order of the method for non-stiff equations.
+        mxords: the highest order of the method for stiff equations.
         printmessg: whether to print a message.
         tfirst: whether ``func`` takes ``t`` before ``y``.
-        steps: a number of equal steps between each two times in place of chosen ones. Then it runs under ``jax.jit``.
-        adjoint: whether reverse mode solves the adjoint equation backwards along the solution; else derivatives are
+        steps: a number of equal steps between consecutive times, not adaptive ones; it then runs under ``jax.jit``.
+        adjoint: whether reverse mode solves the adjoint equation backwards along the solution; if not, derivatives are
             those of the steps.
-        budget: how many states are kept on the way, for runs whose steps do not fit into memory; LSODA steps again from
-            these in the backward pass, as in ``checkpoint_chain``. It goes with SciPy 1.17 and later ones.
-        store: a folder for these states, in place of memory. Nothing is left there.
+        budget: how many states to keep on the way, for runs whose steps do not fit into memory. The backward pass steps
+            again from these states, as in ``checkpoint_chain``. It needs SciPy 1.17 or later.
+        store: a folder for these states, in place of memory. No files remain there.
 
     Returns:
         The values, of shape ``(len(t), *y0.shape)``.
 
     Raises:
-        TypeError: ``full_output`` of traced values; values known only later, without ``steps``.
-        ValueError: a right-hand side of another shape.
-        ConvergenceError: too many steps, or values that are not finite, and a derivative is asked for.
+        TypeError: ``full_output`` with traced values; abstract values of ``jax.jit`` without ``steps``.
+        ValueError: the right-hand side has another shape than ``y``.
+        ConvergenceError: too many steps, or values that are not finite, and a derivative is requested.
 
     Example:
         >>> grow = lambda y, t, k: k * y
@@ -130,7 +130,7 @@ def odeint(
 
 
 def _kept(budget: int | None, store: Any, steps: int | None, adjoint: bool) -> Snapshots | None:
-    """Which states are kept, None for all steps."""
+    """Return how to keep few states, or None to keep all steps."""
     if budget is None and store is None:
         return None
     if steps is not None or adjoint:
@@ -153,7 +153,7 @@ def _chosen(
     hints: dict[str, Any],
     snapshots: Snapshots | None,
 ) -> Any:
-    """The solution by SciPy alone, with derivatives, or by equal steps."""
+    """Solve by SciPy alone, by SciPy with derivatives, or by portable steps."""
     check_callable(_CALL, func)
     if len(backend.shape_of(t)) != 1:
         raise ShapeError(f"{_CALL}: t must be a vector of times, got {describe(t)}.")
@@ -187,7 +187,7 @@ def _portable(
     adjoint: bool,
     hints: dict[str, Any],
 ) -> Any:
-    """The solution by steps that run on JAX's arrays too."""
+    """Solve by steps that also run on JAX arrays."""
     rtol, atol = (1.49012e-8 if hints[name] is None else hints[name] for name in ("rtol", "atol"))
     control = Control(_CALL, rtol, atol, steps, hints["mxstep"] or 10_000, hints["hmax"] or math.inf)
     flow, moving = flow_of(func, args, tfirst)
@@ -195,7 +195,7 @@ def _portable(
 
 
 class _Solution:
-    """SciPy's values; derivatives by the steps that its solver takes with the same tolerances."""
+    """SciPy's values, with derivatives from the steps that SciPy's LSODA solver takes with the same tolerances."""
 
     def __init__(
         self, func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...], tfirst: bool, hints: dict[str, Any]
@@ -204,7 +204,7 @@ class _Solution:
         self.shape = backend.shape_of(y0) or (1,)
 
     def slope(self, t: Any, y: Any, *args: Any) -> Any:
-        """The right-hand side of a vector."""
+        """Return the right-hand side as a vector, for a state that is a vector."""
         y = fnp.reshape(y, self.shape) if len(self.shape) > 1 else y
         found = as_value(self.func(t, y, *args) if self.tfirst else self.func(y, t, *args))
         if backend.shape_of(found) not in (self.shape, () if self.shape == (1,) else self.shape):
@@ -214,7 +214,7 @@ class _Solution:
         return fnp.ravel(found)
 
     def values(self, adjoint: bool) -> Any:
-        """The solution at all times."""
+        """Return the solution at all times."""
         answer = traced_solution(self._question(adjoint, adjoint))
         self._check(record.result for record in answer.runs.records)
         if adjoint:
@@ -226,7 +226,7 @@ class _Solution:
         return self._with_values(answer.runs, answer.values, found)
 
     def in_pieces(self, snapshots: Snapshots) -> Any:
-        """The same where only a few states are kept."""
+        """Return the solution at all times, keeping only a few states."""
         pieces = run_in_pieces(self._question(True, False), snapshots)
         self._check([pieces.result])
         return self._with_values(pieces.runs, pieces.values, fnp.moveaxis(pieces.states(), 0, -1))
@@ -250,13 +250,13 @@ class _Solution:
             )
 
     def _with_values(self, runs: Runs, values: Sequence[Any], found: Any) -> Any:
-        """SciPy's values with the derivatives of ``found``."""
+        """Return SciPy's values with the derivatives of ``found``."""
         given = stop_gradient([fnp.ravel(self.y0), self.t, *values])
         value = as_one_operation(_CALL, lambda *some: self._scipys(runs, *some), given)[0]
         return fnp.reshape(valued(value, found), (*backend.shape_of(self.t), *self.shape))
 
     def _scipys(self, runs: Runs, y0: Any, t: Any, *values: Any) -> list[Any]:
-        """What SciPy finds, in plain numbers."""
+        """Return the result of SciPy's ``odeint`` for plain numbers."""
         hints = dict(self.hints)
         fixed = tuple([numbers(_CALL, value)[()] for value in values])
         if hints["Dfun"] is not None:

@@ -50,46 +50,46 @@ def solve_ivp(
     store: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Any:
-    """The solution of ``dy/dt = fun(t, y, *args)`` on an interval, as ``scipy.integrate.solve_ivp``.
+    """Solve ``dy/dt = fun(t, y, *args)`` on an interval, as ``scipy.integrate.solve_ivp`` does.
 
-    SciPy's solver takes its steps, and times, values, events and counts are its own to the last bit. Derivatives, of
-    any order and in both modes, are those of the steps that were taken: explicit ones exactly, those of Radau and BDF
-    by the equations that they solve, those of LSODA and of a solver of your own by collocation on the same steps.
-    They exist in ``y0``, ``args`` and what the functions close over, in both ends, in ``t_eval`` and through the times
-    and states of events; lengths of steps and tolerances are constants.
+    SciPy's solver takes the steps; times, values, events and counts equal SciPy's bit for bit. Derivatives, of any
+    order and in both modes, are those of the steps: explicit steps are differentiated exactly, steps of Radau and BDF
+    through the equations that they solve, steps of LSODA and of your own solver class by collocation on the same steps.
+    Derivatives exist in ``y0``, ``args`` and values that the functions close over, in both ends, in ``t_eval`` and
+    through the times and states of events. Step lengths and tolerances are constants.
 
     Args:
         fun: the right-hand side; a vector, or a tree like ``y0``.
-        t_span: the first and the last time. A derivative in an end is that of the solution, not of the length of the
+        t_span: the first and the last time. The derivative in an end is that of the solution, not of the length of the
             step there.
         y0: the first value, a vector, real or complex; or a tree of arrays, such as a dictionary.
-        method: "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA", or a class of solvers.
-        t_eval: times in the interval, in order; None for those of the steps.
-        dense_output: whether the result has the solution between steps, ``sol``; it is differentiable in time too.
-        events: a function ``event(t, y, *args)`` whose zeros are wanted, or several, with SciPy's attributes
+        method: "RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA", or a solver class.
+        t_eval: ordered times in the interval; None for the times of the steps.
+        dense_output: whether the result has ``sol``, the solution between steps; it is differentiable in time too.
+        events: a function ``event(t, y, *args)`` whose zeros are located, or several, with SciPy's attributes
             ``terminal`` and ``direction``.
         vectorized: whether ``fun`` takes columns of states.
         args: further arguments, arrays or trees of arrays.
-        steps: a number of equal steps between each two times, of "RK23", "RK45" or "DOP853", in place of chosen ones;
-            then nothing looks at values, and it runs under ``jax.jit``.
+        steps: a number of equal steps between consecutive times, in place of adaptive steps, for "RK23", "RK45" or
+            "DOP853"; then nothing looks at values, and it runs under ``jax.jit``.
         adjoint: whether reverse mode solves the adjoint equation backwards along the solution, by the same method and
-            tolerances; else derivatives are those of the steps. It goes without events and ``dense_output``.
-        budget: how many states are kept on the way, for runs whose steps do not fit into memory; SciPy's solver steps
-            again from these in the backward pass, as in ``checkpoint_chain``. It goes with the six methods of that
-            name, LSODA's from SciPy 1.17 on, with ``t_eval``, without events and ``dense_output``.
-        store: a folder for these states, in place of memory. Its files have no names, so that nothing is left there.
-            Without ``budget`` so many are kept that no step is repeated more than twice.
-        options: the solver's: ``rtol``, ``atol``, ``max_step``, ``first_step``, ``jac``, ``jac_sparsity``, ...
-            ``jac="exact"`` gives Radau, BDF and LSODA the exact Jacobian in place of differences.
+            tolerances; if not, derivatives are those of the steps. It excludes events and ``dense_output``.
+        budget: how many states to keep on the way, for runs whose steps do not fit into memory. The backward pass steps
+            again from these states with SciPy's solver, as in ``checkpoint_chain``. It needs one of the six named
+            methods (LSODA: SciPy 1.17 or later) and ``t_eval``, and excludes events and ``dense_output``.
+        store: a folder for these states, in place of memory. Its files have no names, so no files remain there.
+            Without ``budget`` enough states are kept that no step is repeated more than twice.
+        options: options of the solver: ``rtol``, ``atol``, ``max_step``, ``first_step``, ``jac``, ``jac_sparsity``, ...
+            ``jac="exact"`` gives Radau, BDF and LSODA the exact Jacobian in place of finite differences.
 
     Returns:
-        SciPy's result: ``t``, ``y`` with one column for each time (of a tree one such array for each leaf), ``sol``,
+        SciPy's result: ``t``, ``y`` with one column for each time (for a tree, one such array for each leaf), ``sol``,
         ``t_events``, ``y_events``, ``nfev``, ``njev``, ``nlu``, ``status``, ``message``, ``success``.
 
     Raises:
-        ValueError: what SciPy refuses; under ``vmap`` numbers of times or events that differ between examples.
-        TypeError: values known only later, inside ``jax.jit``, without ``steps``.
-        LinAlgError: the derivative of the time of an event that touches zero and does not cross it.
+        ValueError: SciPy's errors; under ``vmap``, numbers of times or events that differ between examples.
+        TypeError: abstract values, inside ``jax.jit``, without ``steps``.
+        LinAlgError: an event touches zero without crossing it, and the derivative of its time is requested.
 
     Example:
         >>> solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], t_eval=[1.0], rtol=1e-8, atol=1e-8).y.round(6)
@@ -113,7 +113,7 @@ def solve_ivp(
 
 
 def _in_pieces(asked: Question, snapshots: Snapshots, adjoint: bool) -> Any:
-    """The same where only a few states are kept."""
+    """Solve while keeping only a few states."""
     name = asked.method.__name__
     whole = asked.t_eval is None or asked.events is not None or asked.dense_output or adjoint
     if whole or name not in CUT or method_class(name) is not asked.method:
@@ -129,7 +129,7 @@ def _in_pieces(asked: Question, snapshots: Snapshots, adjoint: bool) -> Any:
 
 
 def _answered(asked: Question, adjoint: bool) -> Any:
-    """SciPy's result, with derivatives where anything may be traced."""
+    """Return SciPy's result, with derivatives if anything may be traced."""
     if not inside() and is_plain(asked.t_span, asked.t_eval, *tree.leaves((asked.y0, asked.args))):
         return plain_solution(asked)
     if not adjoint:
@@ -157,7 +157,7 @@ def _portable(
     steps: int | None,
     options: dict[str, Any],
 ) -> Any:
-    """The same by steps that run on JAX's arrays too."""
+    """Solve by steps that also run on JAX arrays."""
     call = "integrate.solve_ivp"
     rest = options.keys() - {"rtol", "atol", "max_step"}
     if method not in TABLES or dense_output or events is not None or rest:

@@ -1,4 +1,4 @@
-"""Integrals of samples: the rules of Newton and Cotes, running sums of them, Romberg's."""
+"""Integrals of samples: Simpson's rule, its running integral, and Romberg's method."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["cumulative_simpson", "romb", "simpson"]
 
 
 def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
-    """The samples and the steps between them along the last axis; a number where all steps are ``dx``."""
+    """Return the samples, and the steps between them along the last axis; ``dx`` itself if all steps are equal."""
     y = _inexact(fnp.moveaxis(y, axis, -1))
     n = backend.shape_of(y)[-1]
     if x is None:
@@ -38,7 +38,7 @@ def _inexact(x: Any) -> Any:
 
 
 def _running(parts: Array, initial: Any, axis: int) -> Array:
-    """The sums of more and more ``parts``, behind ``initial``; the axis back in its place."""
+    """Return the running sums of ``parts``, after ``initial``, with the last axis moved to ``axis``."""
     sums = fnp.cumsum(parts, axis=-1)
     if initial is not None:
         initial = as_value(initial)
@@ -52,19 +52,19 @@ def _running(parts: Array, initial: Any, axis: int) -> Array:
 
 @mirrors
 def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """The integral of the samples ``y`` along ``axis`` by Simpson's rule.
+    """Integrate the samples ``y`` along ``axis`` by Simpson's rule.
 
-    Of an even number of samples the last interval is that of the parabola through the last three (Cartwright,
-    Simpson's rule cumulative integration with MS Excel and irregularly-spaced data, 2017).
+    If the number of samples is even, the last interval is integrated with the parabola through the last three
+    (Cartwright, Simpson's rule cumulative integration with MS Excel and irregularly-spaced data, 2017).
 
     Args:
         y: the samples.
-        x: where they were taken: along the axis, or for each of ``y``. The derivative flows to it too.
-        dx: their distance, when there is no ``x``.
+        x: the sample points: along the axis, or for each sample. The result is differentiable in ``x`` too.
+        dx: the distance of samples, if there is no ``x``.
         axis: the axis.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not match.
 
     Example:
         >>> simpson([0.0, 1.0, 4.0])
@@ -82,13 +82,13 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
 
 @cache
 def _widens() -> bool:
-    """Whether SciPy's rule of Simpson gives double precision of single, as before 1.18."""
+    """Whether SciPy's ``simpson`` returns double precision for single-precision samples, as before SciPy 1.18."""
     points = np.arange(3, dtype=np.float32)
     return bool(simpson(points, points).dtype == float)
 
 
 def _simpson_in_some_dtype(y: Array, x: Any, dx: Any, axis: int) -> Array:
-    """The integral in SciPy's dtypes before 1.18."""
+    """Return the integral in the dtypes of SciPy before 1.18."""
     if x is None:
         found = _simpson(*_prepared("integrate.simpson", y, None, 1.0, axis)) * dx
         even = not backend.shape_of(y)[axis] % 2 and len(backend.shape_of(y)) == 1
@@ -98,12 +98,12 @@ def _simpson_in_some_dtype(y: Array, x: Any, dx: Any, axis: int) -> Array:
 
 
 def _doubled(x: Array) -> Array:
-    """``x`` in double precision at least."""
+    """Return ``x`` in at least double precision."""
     return fnp.astype(x, np.result_type(backend.dtype_of(x), float))
 
 
 def _simpson(y: Array, steps: Any) -> Array:
-    """The integral along the last axis."""
+    """Integrate along the last axis."""
     n = backend.shape_of(y)[-1]
     steps = np.ones(1, backend.dtype_of(y)) if issubclass(type(steps), float) else steps
     if n == 1:
@@ -129,17 +129,17 @@ def _simpson(y: Array, steps: Any) -> Array:
 def cumulative_simpson(
     y: ArrayLike, *, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1, initial: ArrayLike | None = None
 ) -> Array:
-    """The running integral of the samples ``y`` along ``axis`` by Simpson's rule.
+    """Return the running integral of the samples ``y`` along ``axis`` by Simpson's rule.
 
     Args:
-        y: the samples; of fewer than three it is the trapezoidal rule.
-        x: where they were taken: along the axis, or for each of ``y``.
-        dx: their distance, when there is no ``x``.
+        y: the samples; fewer than three are integrated by the trapezoidal rule.
+        x: the sample points: along the axis, or for each sample.
+        dx: the distance of samples, if there is no ``x``.
         axis: the axis.
-        initial: to begin the result with, and to add to the rest; None to begin with the first integral.
+        initial: the first entry of the result, added to the rest; None to begin with the first integral.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not match.
 
     Example:
         >>> cumulative_simpson([0.0, 1.0, 4.0], initial=0.0).round(6)
@@ -149,13 +149,13 @@ def cumulative_simpson(
     y, steps = _prepared("integrate.cumulative_simpson", y, x, dx, axis)
     n = backend.shape_of(y)[-1]
     steps = fnp.broadcast_to(steps, (*backend.shape_of(steps)[:-1], max(n - 1, 0)))
-    for told in (dx if x is None and n > 2 else None, initial):  # Python's numbers count as arrays of theirs
+    for told in (dx if x is None and n > 2 else None, initial):  # Python numbers promote like arrays
         if told is not None:
             y = fnp.astype(y, np.result_type(backend.dtype_of(y), backend.dtype_of(_inexact(as_value(told)))))
     if n < 3:
         return _running(steps * (y[..., 1:] + y[..., :-1]) / 2.0, initial, axis)
     ahead, behind = _halves(y, steps), _halves(y[..., ::-1], steps[..., ::-1])[..., ::-1]
-    count = n - 1  # of intervals: the even ones are the first of a parabola, the odd ones its second
+    count = n - 1  # intervals: even ones are the first of a parabola, odd ones its second
     first = np.arange(count) % 2 == 0
     if n % 2 == 0:
         first[-1] = False
@@ -165,7 +165,7 @@ def cumulative_simpson(
 
 
 def _halves(y: Array, steps: Array) -> Array:
-    """The integral over the first interval of the parabola through each three samples."""
+    """Integrate the parabola through three consecutive samples over its first interval, for all samples."""
     h, after = steps[..., :-1], steps[..., 1:]
     share, ratio = h / (h + after), h / after
     outer = y[..., :-2] * (3.0 - share) + y[..., 1:-1] * (3.0 + share * ratio + share)
@@ -174,13 +174,13 @@ def _halves(y: Array, steps: Array) -> Array:
 
 @mirrors
 def romb(y: ArrayLike, dx: ArrayLike = 1.0, axis: int = -1, show: bool = False) -> Array:
-    """The integral of ``2**k + 1`` samples ``y`` along ``axis`` by Romberg's method.
+    """Integrate ``2**k + 1`` samples ``y`` along ``axis`` by Romberg's method.
 
     Args:
         y: the samples.
-        dx: their distance.
+        dx: the distance of samples.
         axis: the axis.
-        show: whether SciPy prints its table, of plain values.
+        show: whether SciPy prints its table, with plain values only.
 
     Raises:
         ValueError: another number of samples.
