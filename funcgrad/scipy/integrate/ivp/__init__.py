@@ -1,1 +1,1 @@
-"""Initial value problems by SciPy's solvers, differentiated."""
+"""Initial value problems, solved by SciPy's solvers and differentiated."""

@@ -1,8 +1,8 @@
-"""The adjoint equation: cotangents by an equation of their own, solved backwards along the solution.
+"""The adjoint equation, a differential equation for cotangents that is solved backwards along the solution.
 
-With ``y' = f(t, y, p)`` the cotangent ``a`` of the state obeys ``a' = -J^T a``, and that of ``p`` is the integral of
-``(df/dp)^T a`` (Pontryagin; Chen et al., Neural ordinary differential equations, 2018). The state on the way is what
-the solver interpolates, not integrated backwards, which stiff equations do not stand.
+With ``y' = f(t, y, p)`` the cotangent ``a`` of the state obeys ``a' = -J^T a``, and the cotangent of ``p`` is the
+integral of ``(df/dp)^T a`` (Pontryagin; Chen et al., Neural ordinary differential equations, 2018). States on the way
+come from the solver's interpolant: integrating the state backwards would be unstable for stiff equations.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Adjoint:
 
     @property
     def _rules(self) -> CustomRules:
-        """The states as an operation. Nobody keeps it: it holds what holds the runs."""
+        """Rules of the operation that returns the states. Storing them in ``self`` would make a reference cycle."""
         return CustomRules(_CALL, self._run, self._fwd, self._bwd, self._push)
 
     @property
     def _back(self) -> CustomRules:
-        """The way back as an operation."""
+        """Rules of the operation that integrates backwards."""
         return CustomRules(_CALL, lambda *leaves: example_by_example(self._backwards, leaves), jvp=self._push_backwards)
 
     def __call__(self, number: Any, start: Any, t0: Any, tf: Any, t_eval: Any, values: Sequence[Any]) -> Any:
-        """The states of run ``number``, one in a column."""
+        """Return the states of run ``number``, one per column."""
         return custom_call(number, start, t0, tf, t_eval, *values, rules=self._rules)[0]
 
     def _through_steps(self, number: Any, start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Any:
@@ -77,16 +77,16 @@ class Adjoint:
         return outs, list(jvp(pulled, (leaves[0], *leaves[2:]), moving)[1])
 
     def _backwards(self, ct: Any, number: Any, start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> list[Any]:
-        """The cotangents of all but the number, in plain numbers."""
+        """Return the cotangents of all arguments but the number, in plain numbers."""
         for x in (ct, number, start, t0, tf, t_eval, *values):
             if isinstance(x, Tracer):
-                np.asarray(x)  # refuses: of a batch one example after the other
+                np.asarray(x)  # raises for a batch, whose examples are then taken one by one
         with outside():
             return _Way(self.runs, int(number), values).back(np.asarray(ct), t_eval)
 
 
 class _Way:
-    """The way back along one run."""
+    """The backward integration along one run."""
 
     def __init__(self, runs: Runs, number: int, values: tuple[Any, ...]) -> None:
         self.runs, self.flow, self.packing, self.values = runs, runs.flow, runs.packing, values
@@ -97,7 +97,7 @@ class _Way:
         self.options: dict[str, Any] = {name: float(np.min(given[name])) for name in ("rtol", "atol") if name in given}
 
     def back(self, ct: Any, t_eval: Any) -> list[Any]:
-        """The cotangents of the first state, both ends, ``t_eval`` and the values."""
+        """Return the cotangents of the first state, both ends, ``t_eval`` and the values."""
         times = np.asarray(self.result.t)
         rows = self.packing.real(np.conj(ct.T) if self.packing.is_complex else ct.T)
         slopes = self.flow.many(times, self.packing.real(np.asarray(self.result.y).T), *self.values)

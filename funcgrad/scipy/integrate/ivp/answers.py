@@ -1,7 +1,7 @@
-"""The result of a run, put together from its steps so that it has derivatives.
+"""The result of a run, assembled from its steps so that the result has derivatives.
 
 A search under ``vmap``, or an integrand that closes over traced values, is recorded once and evaluated elsewhere. Steps
-follow from values, so there a whole run is one operation, which begins anew: SciPy steps again.
+depend on values, so such a recording holds a whole run as one operation that starts over: SciPy steps again.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _CALL = "integrate.solve_ivp"
 
 
 class Answer:
-    """The result, put together from the steps.
+    """The result of a run, assembled from its steps.
 
     Args:
-        runs: SciPy's.
+        runs: SciPy's runs.
         derivatives: the operations of the method.
-        number: the number of the run; of a batch one for each example.
+        number: the index of the run; for a batch, one index for each example.
         start: the first state as a vector.
         t0: the first time.
-        tf: the last one.
-        t_eval: the times that are wanted, empty where none are.
-        values: what the functions depend on.
+        tf: the last time.
+        t_eval: the requested times; empty if there are none.
+        values: the values that the functions depend on.
 
     Attributes:
         anew: makes an answer from another start, other times and values.
@@ -64,7 +64,7 @@ class Answer:
         self.asked, self.runs, self.packing, self.flow = runs.asked, runs, runs.packing, runs.flow
         self.number, self.start, self.t0, self.tf = number, start, t0, tf
         self.t_eval, self.values, self.derivatives = t_eval, list(values), derivatives
-        # a number that is traced must be asked, also where there is one run: it may be asked for others later
+        # a traced number is looked up even if there is one run: it may be evaluated later for other runs
         self.alone = not isinstance(number, Tracer)
         recorded: list[Any] = [self.held(name) for name in ("S", "X", "T", "U", "V", "P", "Q")]
         S, X = derivatives(self._first(), recorded[0], recorded[1], recorded[2:], self.values)
@@ -72,18 +72,18 @@ class Answer:
         self.path = Path(S, X, TS, TX, origin, scale, runs.scheme.ahead)
 
     def held(self, name: str) -> Any:
-        """An array of the records; of a batch that of each example."""
+        """Return the array ``name`` of the record; for a batch, that of each example."""
         whole = padded(self.runs.records, name)
         if self.alone:
             return whole
         return self.of_each(whole if len(self.runs.records) > 1 else whole[None])
 
     def of_each(self, whole: Any) -> Any:
-        """The entry of each example."""
+        """Return the entry of each example."""
         return fnp.take(np.asarray(whole), self.number, axis=0)
 
     def _first(self) -> Any:
-        """The first state in rows, moved to the first time as it is."""
+        """Return the rows of the first state at the constant first time, with the derivative in ``t0``."""
         start = self.packing.real(self.start)
         fixed = stop_gradient(self.t0)
         if self.t0 is not fixed:
@@ -96,7 +96,7 @@ class Answer:
         return fnp.concatenate([start[None], (first * slope)[None], np.zeros((rows - 2, self.flow.size))])
 
     def result(self, states: Any = None, times: Any = None) -> Any:
-        """SciPy's result, with other ``states`` and ``times`` where they are given."""
+        """Return SciPy's result, with other ``states`` and ``times`` if they are given."""
         records = [record.result for record in self.runs.records]
         made = type(records[0])()
         for name in ("nfev", "njev", "nlu", "status", "success"):
@@ -114,23 +114,23 @@ class Answer:
         return made
 
     def _tree(self, y: Any) -> Any:
-        """Columns of states as the caller has them."""
+        """Return columns of states in the caller's form."""
         return self.packing.unpacked(y)
 
     def _rows(self, y: Any) -> Any:
-        """States at events, one in a row."""
+        """Return states at events in the caller's form, one per row."""
         if not self.packing.is_tree:
             return y
         return tree.map(lambda leaf: fnp.moveaxis(leaf, -1, 0), self.packing.unpacked(fnp.moveaxis(y, 0, -1)))
 
     def at(self, t: Any, steps: Any) -> Any:
-        """The states at ``t`` in rows, in the caller's dtype."""
+        """Return the states at ``t`` in rows, in the caller's dtype."""
         return self.packing.from_real(self.real_at(t, steps))
 
     def real_at(self, t: Any, steps: Any) -> Any:
-        """The real states at ``t`` in rows.
+        """Return the real states at ``t`` in rows.
 
-        In time, explicit methods have the derivative of their interpolant; of others it is less exact than the slope.
+        The derivative in time is that of the interpolant for explicit methods, and else the more exact right-hand side.
         """
         fixed = stop_gradient(t)
         if t is fixed or not self.runs.scheme.implicit:
@@ -138,7 +138,7 @@ class Answer:
         return moved(self.flow.many, fixed, self.path.at(fixed, steps), t - fixed, self.values)
 
     def steps_of(self, times: Any, side: Literal["left", "right"]) -> Any:
-        """In which steps constant times are."""
+        """Return the indices of the steps that contain the constant ``times``."""
 
         def one(t: Any, number: Any) -> list[Any]:
             return [segments(self.runs.records[int(number)].times, numbers(_CALL, t), side)]
@@ -146,20 +146,20 @@ class Answer:
         return as_one_operation(_CALL, one, [times, self.number])[0]
 
     def times(self) -> Any:
-        """``t`` of the result."""
+        """Return ``t`` of the result."""
         t = plain_states(self.runs, self.number)[0]
         count = backend.shape_of(t)[0]
         if self.asked.t_eval is not None:
             return valued(t, self.t_eval[:count]) if count else t
         ended = self._ended()
         if self._fixed and ended != 1:
-            return fnp.copy(t)  # the program may write to it
+            return fnp.copy(t)  # the caller may write to the result
         end = self.terminal[0] if ended == 1 else self.tf if ended == 0 else t[-1]
         parts = [fnp.reshape(self.t0, (1,)), t[1:-1], fnp.reshape(end, (1,))]
         return valued(t, fnp.concatenate(parts[:count] if count > 1 else parts[:1]))
 
     def states(self) -> Any:
-        """``y`` of the result, one column for each time."""
+        """Return ``y`` of the result, one column for each time."""
         y = plain_states(self.runs, self.number)[1]
         count = backend.shape_of(y)[-1] if len(backend.shape_of(y)) > 1 else 0
         if self.asked.t_eval is not None:
@@ -181,14 +181,14 @@ class Answer:
         return all(t is stop_gradient(t) for t in (self.t0, self.tf))
 
     def _ended(self) -> int:
-        """How the runs have ended."""
+        """Return the status with which all runs ended."""
         ended = [int(record.result.status) for record in self.runs.records]
         if len(set(ended)) > 1:
             raise ShapeError(f"{_CALL}: under vmap all examples must end alike, got status {ended}. Pass t_eval.")
         return ended[0]
 
     def _last(self, step: int) -> Any:
-        """The last state: at the event that ended the run, or at the last time."""
+        """Return the last state: at the event that ended the run, or at the last time."""
         ended, real = self._ended(), self.path.S[step, 0]
         if ended == 1:
             return self.terminal[1]
@@ -198,7 +198,7 @@ class Answer:
         return self.packing.from_real(real)
 
     def _events(self) -> tuple[list[Any], list[Any]]:
-        """Times of events, and states."""
+        """Return the times of events, and the states there."""
         results = [record.result for record in self.runs.records]
         times: list[Any] = []
         states: list[Any] = []
@@ -215,7 +215,7 @@ class Answer:
         return times, states
 
     def _keep_terminal(self, results: list[Any], times: list[Any], states: list[Any]) -> None:
-        """Remember time and state of the event that ended the run."""
+        """Store the time and the state of the event that ended the run."""
         if any(result.status != 1 for result in results):
             return
         which = {self._last_event(result) for result in results}
@@ -228,14 +228,14 @@ class Answer:
         self.terminal = (times[i][-1], states[i][-1])
 
     def _last_event(self, result: Any) -> int:
-        """The number of the event that is the last in time."""
+        """Return the index of the event that is the last in time."""
         backwards = len(result.t) > 1 and result.t[-1] < result.t[0]
         last = [(-1 if backwards else 1) * t[-1] if len(t) else -np.inf for t in result.t_events]
         terminal = [getattr(event, "terminal", None) for event in self.asked.events or ()]
         return max(range(len(last)), key=lambda i: (last[i], bool(terminal[i])))
 
     def _sol(self) -> Any:
-        """The solution between steps."""
+        """Return the solution between steps."""
         plain = self.runs.records[0].result.sol
         side: Literal["left", "right"] = "left" if (plain.side == "left") == plain.ascending else "right"
 
@@ -253,7 +253,7 @@ class Answer:
 
 
 def gathered(number: Any, what: str, arrays: list[Any]) -> Any:
-    """One array for each run, as one for the run of the number; they must be alike."""
+    """Select the array of the run ``number`` from one array for each run; under ``vmap`` their shapes must agree."""
     if not isinstance(number, Tracer):
         return arrays[0]
     if len({array.shape for array in arrays}) > 1:
@@ -266,7 +266,7 @@ def gathered(number: Any, what: str, arrays: list[Any]) -> Any:
 
 
 def plain_states(runs: Runs, number: Any) -> tuple[Any, Any]:
-    """``t`` and ``y`` as SciPy has them."""
+    """Return SciPy's ``t`` and ``y``."""
     results = [record.result for record in runs.records]
     t = gathered(number, "the times", [np.asarray(result.t) for result in results])
     return t, gathered(number, "the times", [np.asarray(result.y) for result in results])
@@ -282,15 +282,15 @@ def is_recorded(x: Any) -> bool:
 
 
 def run_anew(answer: Callable[..., Answer], leaves: Sequence[Any], count: int) -> tuple[Any, Any]:
-    """Times and states, ``t`` and ``y``, as an operation on what they follow from.
+    """Compute times and states, ``t`` and ``y``, as one operation on the values that determine them.
 
     Args:
-        answer: makes the answer from these.
-        leaves: the first state, both ends, the times that are wanted, and what the functions depend on.
-        count: how many times there were when the function was recorded.
+        answer: makes the answer from these values.
+        leaves: the first state, both ends, the requested times, and the values that the functions depend on.
+        count: the number of times when the function was recorded.
 
     Raises:
-        ConcretizationError: for other values there are more or fewer times (a ``TypeError``).
+        ConcretizationError: other values lead to another number of times (a ``TypeError``).
     """
 
     def outputs(*some: Any) -> tuple[Any, Any]:

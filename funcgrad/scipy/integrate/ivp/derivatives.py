@@ -1,8 +1,8 @@
-"""States and slopes of all steps as one operation, with the derivatives of the equations that they solve.
+"""States and slopes of all steps as one operation, differentiated through the equations that they satisfy.
 
-A run of SciPy's gives states ``S`` and slopes ``X`` with ``X = f(T, U S + V X)`` and ``S' = P S + Q X``. Three
-operations are differentiable to any order, each by the others: the steps themselves, the linear system that tangents
-solve, and its transpose for cotangents. None records a step, and all are of all steps together.
+A run of SciPy gives states ``S`` and slopes ``X`` with ``X = f(T, U S + V X)`` and ``S' = P S + Q X``. Three
+operations are differentiable to any order, each by the others: the steps themselves, the linear system for tangents,
+and its transpose for cotangents. No operation records a single step; each computes all steps together.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class Derivatives:
 
     Args:
         flow: the right-hand side.
-        pattern: where its Jacobian may have entries; None where nobody knows.
+        pattern: the sparsity pattern of its Jacobian; None if it is unknown.
         implicit: whether the stages of the method depend on later ones or on themselves.
     """
 
     def __init__(self, flow: Flow, pattern: Pattern | None, implicit: bool) -> None:
         self.flow, self.pattern, self.implicit = flow, pattern, implicit
-        self._looked = False  # for a pattern
+        self._looked = False  # whether a pattern was searched for
 
     @property
     def _steps(self) -> CustomRules:
-        """The steps as an operation. Nobody keeps it: it holds what holds the factorisations."""
+        """Rules of the operation that returns the steps. Storing them in ``self`` would make a reference cycle."""
         return CustomRules("integrate.solve_ivp", lambda *leaves: list(leaves[1:3]), self._fwd, self._bwd, self._push)
 
     def _system(self, transposed: bool) -> CustomRules:
-        """A linear system as an operation."""
+        """Return the rules of the operation that solves a linear system."""
         return CustomRules(
             "integrate.solve_ivp",
             lambda *leaves: example_by_example(partial(self._solve, transposed), leaves),
@@ -54,14 +54,14 @@ class Derivatives:
         )
 
     def __call__(self, first: Any, S: Any, X: Any, mesh: Sequence[Any], values: Sequence[Any]) -> tuple[Any, Any]:
-        """``S`` and ``X`` as functions of the first state and of ``values``.
+        """Return ``S`` and ``X`` as functions of the first state and of ``values``.
 
         Args:
             first: the first state, ``(r, n)``.
             S: the states, constants.
             X: the slopes, constants.
             mesh: ``T, U, V, P, Q``.
-            values: what the right-hand side depends on.
+            values: the values that the right-hand side depends on.
         """
         S, X = custom_call(first, S, X, *mesh, *values, rules=self._steps)
         return S, X
@@ -94,7 +94,7 @@ class Derivatives:
         slopes, states = self._solved(False, moved, first, Y, rest)
         return outs, [states, slopes]
 
-    # The linear systems: leaves are two right-hand sides, the arguments of stages, T, U, V, P, Q, and the values.
+    # Linear systems. Their leaves are two right-hand sides, the arguments of stages, T, U, V, P, Q, and the values.
 
     def _solved(self, transposed: bool, b: Any, c: Any, Y: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
         x, z = custom_call(b, c, Y, *rest, rules=self._system(transposed))
@@ -103,19 +103,19 @@ class Derivatives:
     def _solve(self, transposed: bool, b: Any, c: Any, Y: Any, *rest: Any) -> list[Any]:
         for x in (b, c, Y, *rest):
             if isinstance(x, Tracer):
-                np.asarray(x)  # refuses: of a batch one example after the other
+                np.asarray(x)  # raises for a batch, whose examples are then taken one by one
         with outside():
             return list((backward if transposed else forward)(self._laid_out(Y, rest), b, c))
 
     def _laid_out(self, Y: Any, rest: Sequence[Any]) -> Steps:
-        """The steps in plain numbers."""
+        """Return the steps in plain numbers."""
         T, U, V, P, Q, *values = rest
         implicit = self.implicit and any(V[:, i, i:].any() for i in range(V.shape[1]))
         pattern = self._pattern(T, Y, values) if implicit and Y.shape[-1] > SHORT and Y.size else None
         return Steps(self.flow, pattern, implicit, Y, T, U, V, P, Q, tuple(values))
 
     def _pattern(self, T: Any, Y: Any, values: Sequence[Any]) -> Pattern | None:
-        """Where the Jacobian of long states may have entries, looked for once."""
+        """Return the sparsity pattern of the Jacobian of a long state; search for it once."""
         if self.pattern is None and not self._looked:
             self._looked = True
             self.pattern = found_pattern(lambda y: self.flow(float(T[0, 0]), y, *values), Y[0, 0])
@@ -126,7 +126,7 @@ class Derivatives:
         return outs, (outs, leaves[2:])
 
     def _along(self, transposed: bool, x: Any, z: Any, rest: Sequence[Any]) -> Any:
-        """The product with the Jacobians in the system, as a function of ``Y`` and the values, and what it meets."""
+        """Return the product with the Jacobians in the system as a function of ``Y`` and the values."""
         T = rest[0]
         if transposed:
             return lambda Y, *some: vjp(lambda Y: self.flow.many(T, Y, *some), Y)[1](x)[0]
@@ -159,6 +159,6 @@ class Derivatives:
 
 
 def _stages(S: Any, X: Any, mesh: Sequence[Any]) -> Any:
-    """The arguments of the stages, ``U S + V X``."""
+    """Return the arguments of the stages, ``U S + V X``."""
     _, U, V, _, _ = mesh
     return fnp.matmul(U, S[:-1]) + fnp.matmul(V, X)

@@ -1,4 +1,4 @@
-"""The right-hand side of a differential equation as a function of real vectors and of what it depends on."""
+"""The right-hand side of a differential equation as a function of real vectors and of all other values it uses."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ R = TypeVar("R")
 
 
 def numbers(call: str, x: Any) -> np.ndarray:
-    """``x`` as an array of NumPy's, a constant.
+    """Return ``x`` as a constant NumPy array.
 
     Raises:
-        StagingError: JAX knows the values only later (a ``TypeError``).
+        StagingError: the values are abstract inside a JAX transform (a ``TypeError``).
     """
     y = constant(twin(x))
     bottom = y
@@ -47,7 +47,7 @@ def numbers(call: str, x: Any) -> np.ndarray:
 
 
 def is_foreign(*values: Any) -> bool:
-    """Whether an array of another library than NumPy is in the trees ``values``, perhaps behind tracers."""
+    """Whether the trees ``values`` contain an array of another library than NumPy, possibly inside tracers."""
     for leaf in tree.leaves(values):
         while isinstance(leaf, Tracer):
             leaf = leaf._val
@@ -57,7 +57,7 @@ def is_foreign(*values: Any) -> bool:
 
 
 class Packing:
-    """How a state, an array or a tree of arrays, becomes a vector and comes back.
+    """The conversion of a state, an array or a tree of arrays, to a vector and back.
 
     Args:
         call: the public call, for messages.
@@ -65,8 +65,8 @@ class Packing:
 
     Attributes:
         vector: the first state as a vector of doubles.
-        is_complex: whether it is complex.
-        size: its length.
+        is_complex: whether the state is complex.
+        size: the length of the vector.
     """
 
     def __init__(self, call: str, y0: Any) -> None:
@@ -89,12 +89,12 @@ class Packing:
 
     @staticmethod
     def needed(y0: Any) -> bool:
-        """Whether ``y0`` is a tree and no vector."""
+        """Whether ``y0`` is a tree and not a vector."""
         leaves = tree.leaves(y0)
         return not (leaves and leaves[0] is y0) and not _is_vector(y0)
 
     def unpacked(self, y: Any) -> Any:
-        """A vector, or columns of them, as what the caller's functions take."""
+        """Convert a vector, or columns of vectors, to the form that the caller's functions take."""
         if not self.is_tree:
             return y
         more = backend.shape_of(y)[1:]
@@ -102,7 +102,7 @@ class Packing:
         return tree.unflatten(self.spec, [fnp.reshape(y[a:b], (*shape, *more)) for a, b, shape in pieces])
 
     def packed(self, y: Any) -> Any:
-        """What the caller's function gives as a vector."""
+        """Convert the result of the caller's function to a vector."""
         if self.is_tree:
             leaves, spec = tree.flatten(y)
             if spec != self.spec:
@@ -114,16 +114,16 @@ class Packing:
         return y if len(backend.shape_of(y)) == 1 else fnp.ravel(y)
 
     def real(self, y: Any) -> Any:
-        """A complex vector as one of its real and imaginary parts; along the last axis."""
+        """Convert a complex vector to its real and imaginary parts, joined along the last axis."""
         return fnp.concatenate([fnp.real(y), fnp.imag(y)], axis=-1) if self.is_complex else y
 
     def from_real(self, y: Any) -> Any:
-        """Back again."""
+        """Convert real and imaginary parts back to a complex vector."""
         return y[..., : self.size] + 1j * y[..., self.size :] if self.is_complex else y
 
 
 def _is_vector(y: Any) -> bool:
-    """Whether a list or tuple is made of numbers."""
+    """Whether ``y`` is a list or tuple of numbers."""
     return type(y) in (list, tuple) and not any(backend.shape_of(leaf) for leaf in y if not isinstance(leaf, str))
 
 
@@ -132,7 +132,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 class Parameters:
-    """What functions of the caller's depend on besides time and state: their arguments, and what they close over.
+    """Values that the caller's functions use besides time and state: their arguments and closed-over values.
 
     Args:
         call: the public call, for messages.
@@ -141,7 +141,7 @@ class Parameters:
         y: a state for a trial, a tree.
 
     Attributes:
-        values: the arrays among the arguments that may be differentiated, then what functions close over.
+        values: the differentiable arrays among the arguments, then the values that functions close over.
     """
 
     def __init__(self, call: str, args: Any, t: Any, y: Any) -> None:
@@ -155,21 +155,21 @@ class Parameters:
         self._closed: list[Opened] = []
 
     def full(self, values: Sequence[Any]) -> Any:
-        """The arguments with other values."""
+        """Return the arguments with other values."""
         leaves = list(self.leaves)
         for i, value in zip(self.live, values, strict=False):
             leaves[i] = value
         return tree.unflatten(self.spec, leaves)
 
     def opened(self, fun: Callable[..., Any]) -> Opened:
-        """``fun(t, y, *args)`` as a function of ``t``, ``y`` and the ``values``: what it closes over is among them."""
+        """Return ``fun(t, y, *args)`` as a function of ``t``, ``y`` and ``values``, closed-over values among them."""
         made = Opened(self, fun)
         if inside() and not self._opens(made):
             self._closed.append(made)
         return made
 
     def _opens(self, made: Opened, always: bool = False) -> bool:
-        """Take apart what a function closes over, where there is something in a trial or ``always``; whether it did."""
+        """Make closed-over values arguments, if a trial finds some or ``always``; return whether this was done."""
         (t, y), own = self._trial, self.values[: self._own]
         try:
             if not always and _is_plain(made.fun(t, y, *self.full(stop_gradient(own)))):
@@ -178,7 +178,7 @@ class Parameters:
             ways = Ways(self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, own))
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
             forgive()
-            return False  # SciPy's own conversion to numbers refuses what would be lost
+            return False  # SciPy's conversion to numbers raises if a derivative would be lost
         if not (always or ways.held):
             return False
         made.fun, made.places = ways, (self._own, self._own, self._own)
@@ -186,10 +186,10 @@ class Parameters:
         return True
 
     def solved(self, solve: Callable[[Sequence[Any]], R]) -> R:
-        """``solve(values)``, where ``values`` has all that functions close over on the ways that they take."""
+        """Return ``solve(values)``; ``values`` include all that the functions close over on the branches they take."""
         try:
             return solved([ways for _, ways in self._opened], lambda: solve(self._arranged()))
-        except ConversionError:  # what closed over nothing traced in the trial does so on another branch
+        except ConversionError:  # a function closes over a traced value on a branch that the trial did not take
             closed, self._closed = self._closed, []
             opened = [made for made in closed if self._opens(made, always=True)]
             if not opened:
@@ -207,12 +207,12 @@ class Parameters:
 
 
 class Opened:
-    """A function of time, state and all that it depends on besides.
+    """A function of time, state and all other values that it depends on.
 
     Args:
-        parameters: what it depends on.
-        fun: the caller's function of ``t``, ``y`` and the arguments, or one that takes what it closes over apart.
-        places: of a function of the second kind, how many of the values are arguments, and which are its own.
+        parameters: these other values.
+        fun: the caller's function of ``t``, ``y`` and the arguments, or a ``Ways`` that takes closed-over values too.
+        places: for a ``Ways``, how many of the values are arguments, and the bounds of its closed-over values.
     """
 
     def __init__(
@@ -221,11 +221,11 @@ class Opened:
         self.parameters, self.fun, self.places = parameters, fun, places
 
     def __call__(self, t: Any, y: Any, *values: Any) -> Any:
-        """The function."""
+        """Return the value of the function."""
         return self.bound(values)(t, y)
 
     def bound(self, values: Sequence[Any]) -> Callable[[Any, Any], Any]:
-        """The same with fixed values, which is called often."""
+        """Return the function with fixed values, for many calls."""
         fun = self.fun
         if self.places is None:
             args = self.parameters.full(values)
@@ -236,7 +236,7 @@ class Opened:
 
 
 def _is_plain(y: Any) -> bool:
-    """Whether a result consists of numbers of NumPy's and Python's, and nothing is traced."""
+    """Whether a result consists of NumPy and Python numbers only."""
     return all(
         type(leaf) in (float, int, complex)
         or (issubclass(type(leaf), (np.ndarray, np.generic)) and leaf.dtype.kind in "fciub")
@@ -245,7 +245,7 @@ def _is_plain(y: Any) -> bool:
 
 
 def _arrays(y: Any) -> Any:
-    """Numbers in a list as one array; a tree otherwise."""
+    """Return numbers in a list as one array, and another tree as it is."""
     return fnp.array(y) if _is_vector(y) else y
 
 
@@ -254,26 +254,26 @@ def _moves(leaf: Any) -> bool:
 
 
 class Flow:
-    """The right-hand side as a function of real vectors, of one or of many at once.
+    """The right-hand side as a function of one real vector or of many at once.
 
     Args:
-        packing: how states become vectors.
-        fun: a function of what the caller takes for a state.
-        vectorized: whether it wants columns.
+        packing: the conversion between states and vectors.
+        fun: a function of states in the caller's form.
+        vectorized: whether ``fun`` takes columns.
     """
 
     def __init__(self, packing: Packing, fun: Opened, vectorized: bool) -> None:
         self.packing, self.fun, self.vectorized = packing, fun, vectorized
         self.size = packing.size * (1 + packing.is_complex)
-        self.one_by_one = False  # True where a batch at once has failed: the function looks at values
+        self.one_by_one = False  # True once a batch has failed, because the function looks at values
 
     def vector(self, t: Any, y: Any, *values: Any) -> Any:
-        """The slope of a vector of the caller's dtype."""
+        """Return the slope at a vector of the caller's dtype."""
         state = self.packing.unpacked(y[:, None] if self.vectorized else y)
         return self.packing.packed(self.fun(t, state, *values))
 
     def __call__(self, t: Any, y: Any, *values: Any) -> Any:
-        """The slope of a real vector."""
+        """Return the slope at a real vector."""
         slope = self.vector(t, self.packing.from_real(y), *values)
         if backend.shape_of(slope) != (self.packing.size,):
             raise ShapeError(
@@ -285,7 +285,7 @@ class Flow:
         return slope if backend.dtype_of(slope) == np.float64 else fnp.astype(slope, float)
 
     def many(self, t: Any, y: Any, *values: Any) -> Any:
-        """The slopes of states along all axes but the last, at times of the same axes."""
+        """Return the slopes at states along all axes but the last, at times with the same leading axes."""
         shape = backend.shape_of(y)
         count = int(np.prod(shape[:-1]))
         if not count:

@@ -1,9 +1,9 @@
-"""Implicit steps of long states with full Jacobians: one factorisation for many steps, and iterations.
+"""Implicit steps of long states with dense Jacobians: one factorisation for many steps, and iterations.
 
 A step of ``s`` stages has the matrix ``I - V_ij J_i``, different in each step. SciPy's solvers keep the Jacobian of one
-time and change the factorisation when the length of the step changes; so does this, and goes on from there by
-generalised conjugate residuals (Eisenstat, Elman and Schultz, 1983), whose products with the Jacobians are exact. With
-one Jacobian ``J`` for all stages the matrix falls into one of ``n`` rows for each eigenvalue of ``V`` (Butcher, 1976).
+time and refactorise when the step length changes. This module does the same, and then iterates by generalised conjugate
+residuals (Eisenstat, Elman and Schultz, 1983), whose products with the Jacobians are exact. With one Jacobian ``J`` for
+all stages the matrix splits into one of ``n`` rows for each eigenvalue of ``V`` (Butcher, 1976).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Products, exact_jacobian
 
 _CALL = "integrate.solve_ivp"
-#: The last correction in units of the solution; it is added, so that the error is a good deal smaller.
+#: Largest last correction, relative to the solution. It is added, so the error is a good deal smaller.
 _TOLERANCE = 1e-11
 _MOST = 24
-#: After so many iterations the next step gets a Jacobian of its own, unless that was made a few steps ago.
+#: Iterations after which the next step gets its own Jacobian, and steps that a Jacobian serves at least.
 _SLOW, _YOUNG = 8, 5
-#: How much the length of a step may differ from that of the factorisation.
+#: Largest relative difference between the length of a step and that of the factorisation.
 _ALIKE = 0.02
-#: Through how many stages that are known the first guess goes, where a step has one.
+#: Number of earlier stages through which the first guess extrapolates, for steps of one stage.
 _BEHIND = 4
 
 
 class Iterated:
-    """The steps of one solution with what solves their systems.
+    """The steps of one solution, with the solver of their systems.
 
     Args:
         steps: see ``sweeps.Steps``.
@@ -43,12 +43,12 @@ class Iterated:
         which = np.arange(len(found))[:, None], order
         self.roots, self.right, self.left = found[which], right.swapaxes(1, 2)[which], left[which]
         self.jacobian: Any = None
-        self.made = self.slow = 0  # the step of the Jacobian, and whether it takes many iterations
+        self.made = self.slow = 0  # the step of the Jacobian, and whether the last system took many iterations
         self.factors: list[Any] = []
-        self.length = 0.0  # that of the step of the factors
+        self.length = 0.0  # the step length of the factors
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See ``sweeps.forward``."""
+        """Solve in place; see ``sweeps.forward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         self._begin(False)
         scale = np.ones(len(b))
@@ -59,22 +59,22 @@ class Iterated:
             z[n + 1] = P[n] @ z[n] + Q[n] @ x[n] + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See ``sweeps.backward``."""
+        """Solve in place; see ``sweeps.backward``."""
         U, P, Q, V = self.steps.U, self.steps.P, self.steps.Q, self.steps.V
         self._begin(True)
         lengths = V[:, -1].sum(-1)
-        empty = lengths == 0  # steps that change nothing, of a batch whose others are more
+        empty = lengths == 0  # steps that change nothing; they pad the shorter runs of a batch
         scale = np.where(empty, 1.0, lengths)
         weights = _weights(self.steps.T[::-1, ::-1])
         behind = np.linalg.inv(np.where(empty[:, None, None], np.eye(V.shape[1]), V.swapaxes(1, 2)))
-        turned, scales = x[::-1, ::-1], scale[::-1]  # views: in the order in which steps are taken
+        turned, scales = x[::-1, ::-1], scale[::-1]  # views, in the order in which the steps are taken
         for k, guess in enumerate(weights):
             n = len(b) - 1 - k
             after = z[n + 1]
             rhs = b[n] + Q[n].T @ after
             first = _guessed(guess, turned, scales, k)
             x[n] = found = self._solve(n, rhs, None if first is None else first[::-1])
-            # the transposed Jacobians times what was found
+            # the transposed Jacobians times ``found``
             pulled = self.products(n, found) if empty[n] else behind[n] @ (found - rhs)
             z[n] = P[n].T @ after + U[n].T @ pulled + c[n]
 
@@ -85,7 +85,7 @@ class Iterated:
         self.pulled = self.products.pulled
 
     def _times(self, n: int, x: Any) -> Any:
-        """The matrix of step ``n`` times ``x``."""
+        """Multiply the matrix of step ``n``, or its transpose, with ``x``."""
         if self.transposed:
             return x - self.steps.V[n].T @ self.products(n, x)
         return x - self.products(n, self.steps.V[n] @ x)
@@ -93,7 +93,7 @@ class Iterated:
     # ---- one step ------------------------------------------------------------------------------------------------
 
     def _solve(self, n: int, rhs: Any, guess: Any) -> Any:
-        """What the matrix of step ``n``, or its transpose, makes ``rhs`` of."""
+        """Solve the system of step ``n``, or the transposed system."""
         if not rhs.any():
             return np.zeros_like(rhs)
         length = float(abs(self.roots[n, 0]))
@@ -110,7 +110,7 @@ class Iterated:
         return found if done else self._directly(n, rhs)
 
     def _iterate(self, n: int, rhs: Any, guess: Any) -> tuple[Any, int, bool]:
-        """The solution, the number of iterations, and whether they have come to an end."""
+        """Return the solution, the number of iterations, and whether they converged."""
         size, shape = rhs.size, rhs.shape
         steps, images = np.empty((_MOST, size)), np.empty((_MOST, size))
         x, rest = np.zeros(size), rhs.ravel()
@@ -134,7 +134,7 @@ class Iterated:
         return x.reshape(shape), _MOST, False
 
     def _nearly(self, n: int, rhs: Any) -> Any:
-        """Nearly the solution: with the Jacobian of another time for all stages."""
+        """Solve approximately, with the Jacobian of another time for all stages."""
         trans = int(self.transposed)
         if len(rhs) == 1:
             return self.lapack.dgetrs(*self.factors[0], rhs[0], trans=trans)[0][None]
@@ -152,14 +152,14 @@ class Iterated:
         return found
 
     def _renew(self, n: int) -> None:
-        """Make the Jacobian of the last stage of step ``n``."""
+        """Compute the Jacobian of the last stage of step ``n``, and factorise."""
         steps = self.steps
         self.jacobian = exact_jacobian(steps.flow, None, steps.values)(float(steps.T[n, -1]), steps.Y[n, -1])
         self.made = n
         self._factor(n)
 
     def _factor(self, n: int) -> None:
-        """Factorise for the length of step ``n``; of two conjugate eigenvalues only one counts."""
+        """Factorise for the length of step ``n``; one of two conjugate eigenvalues is enough."""
         self.length, self.factors = float(abs(self.roots[n, 0])), []
         one = np.eye(len(self.jacobian))
         for root in self.roots[n]:
@@ -171,7 +171,7 @@ class Iterated:
                 self.factors.append(self.lapack.dgetrf(one - root.real * self.jacobian)[:2])
 
     def _directly(self, n: int, rhs: Any) -> Any:
-        """The solution by a factorisation of the whole matrix."""
+        """Solve by a factorisation of the whole matrix."""
         J, V = self.steps.part(n, n + 1).jacobians()[0], self.steps.V[n]
         s, size, _ = J.shape
         whole = np.eye(s * size) - (J[:, :, None, :] * V[:, None, :, None]).reshape(s * size, s * size)
@@ -180,9 +180,9 @@ class Iterated:
 
 
 def _weights(T: Any) -> Any:
-    """For each step the weights of stages before it in the polynomial through these, at its own: ``(N, s, m)``.
+    """Return the weights, ``(N, s, m)``, that extrapolate earlier stages to the stages of each step.
 
-    Zeros where there are too few of them, or where they lie too badly.
+    Weights are zero if there are too few earlier stages, or if the extrapolation is ill-conditioned.
     """
     count, s = T.shape
     m = _BEHIND if s == 1 else s
@@ -205,7 +205,7 @@ def _weights(T: Any) -> Any:
 
 
 def _guessed(weights: Any, x: Any, scale: Any, n: int) -> Any:
-    """The polynomial through what was found in the steps before step ``n``; None where there is none."""
+    """Return the extrapolation from the steps before step ``n``; None if there is none."""
     if not weights.any():
         return None
     s, m = weights.shape

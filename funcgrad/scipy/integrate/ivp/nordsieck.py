@@ -1,13 +1,13 @@
-"""LSODA's own steps: linear relations between what it keeps, the value and its scaled derivatives (Nordsieck's array).
+"""LSODA's steps as linear relations between the rows of its Nordsieck array: the value and scaled derivatives.
 
-Of order ``q`` and length ``h`` it predicts by Pascal's triangle and corrects by one slope: with ``l`` the coefficients
-of the method (Hindmarsh, ODEPACK; Byrne and Hindmarsh, 1975) and ``e = h f(t, y) - h y'`` the correction,
+A step of order ``q`` and length ``h`` predicts by Pascal's triangle and corrects by one slope. With ``l`` the
+coefficients of the method (Hindmarsh, ODEPACK; Byrne and Hindmarsh, 1975) and ``e = h f(t, y) - h y'`` the correction,
 
     z' = A z + l e,    y = (A z)_0 + l_0 e,    h y' = (A z)_1.
 
-A change of the length scales the rows; a higher order adds a row made of ``e``, a lower one drops the last. Methods for
-equations that are stiff solve for ``y``. Adams' method takes one to three evaluations, one after the other: the last
-of those that were kept, if they follow from one another.
+A change of the length scales the rows; a higher order adds a row made of ``e``, a lower one drops the last row. Methods
+for stiff equations solve for ``y``. Adams' method evaluates one to three times in sequence. The last evaluations of a
+step become stages, if each follows from the evaluation before.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import polynomial
 
-#: The rows of a method of the highest order, 12.
+#: Number of rows of a method of the highest order, 12.
 _ROWS = 13
-#: The most evaluations of Adams' method in a step.
+#: Largest number of evaluations of Adams' method in a step.
 _MOST = 3
-#: How far relations may be from what was found, in units of their largest terms.
+#: Largest error of the relations for LSODA's results, in units of their largest terms.
 _CLOSE = 1e-12
 
 
 class LsodaNote(NamedTuple):
-    """What is known of one step: its ends, and a part of LSODA's memory behind it."""
+    """Data of one step: its ends, and a part of LSODA's memory after the step."""
 
     t_old: float
     t: float
@@ -37,21 +37,21 @@ class LsodaNote(NamedTuple):
     y: Any
     order: int
     later: int  # the order of the next step
-    stiff: bool  # whether it was a step for stiff equations
+    stiff: bool  # whether the step used the method for stiff equations
     length: float
     longer: float  # the length of the next step
-    many: int  # how many evaluations there were
-    behind: Any  # the rows behind the step as one vector, scaled by the length of the next one
-    kept: Any  # the last of them, and of all steps before; None where nobody keeps them
+    many: int  # the number of evaluations
+    behind: Any  # the rows after the step as one vector, scaled by the length of the next step
+    kept: Any  # the last evaluations of this step and of all steps before; None if they are not kept
 
     def rows(self, count: int) -> Any:
-        """The first rows behind the step."""
+        """Return the first rows after the step."""
         return self.behind.reshape(-1, len(self.y))[:count]
 
 
-#: Where orders, lengths and rows begin in LSODA's memory, and which method a step took, 2 for stiff equations.
+#: Indices in LSODA's memory: of orders, of the method of the step (2 for stiff equations), of lengths and of rows.
 _ORDERS, _METHOD, _LENGTHS, _BEHIND = 13, 18, 10, 20
-#: For how many evaluations there is a place at first.
+#: Initial number of evaluations that fit.
 _PLACES = 128
 
 
@@ -62,11 +62,11 @@ class _Kept:
         n: the length of a state.
 
     Attributes:
-        first: what the first of all gave.
-        many: how many there were in the step that is taken.
-        begin: the place of the first of them; the others follow in turn.
-        sums: of their arguments, with random weights.
-        slopes: what they gave.
+        first: the first slope of the run.
+        many: the number of evaluations in the current step.
+        begin: the index of the first evaluation of the step; the last evaluations overwrite the others in turn.
+        sums: dot products of the arguments with random weights.
+        slopes: the results.
     """
 
     def __init__(self, n: int) -> None:
@@ -75,7 +75,7 @@ class _Kept:
         self.sums, self.slopes = np.empty(_PLACES), np.empty((_PLACES, n))
 
     def next(self, stiff: bool) -> int:
-        """Go on with the next step; how many evaluations there were. Those of a ``stiff`` step are not kept."""
+        """Begin the next step; return the number of evaluations before. Those of a ``stiff`` step are not kept."""
         many, self.many = self.many, 0
         self.begin += 0 if stiff else min(many, _MOST)
         if self.begin + _MOST > len(self.sums):
@@ -85,7 +85,7 @@ class _Kept:
 
 @lru_cache(maxsize=8)
 def evaluated(method: Any) -> Any:
-    """LSODA's class, which keeps the last evaluations of each step."""
+    """Return a subclass of LSODA's class that keeps the last evaluations of each step."""
 
     def begin(self: Any, fun: Callable[[Any, Any], Any], t0: Any, y0: Any, *args: Any, **options: Any) -> None:
         kept, weights = _Kept(len(y0)), _random(len(y0))
@@ -106,7 +106,7 @@ def evaluated(method: Any) -> Any:
 
 
 def note_lsoda(solver: Any, before: Any) -> LsodaNote:
-    """What SciPy's ``dense_output`` takes from LSODA's memory, and more, in a tenth of its time."""
+    """Return what SciPy's ``dense_output`` takes from LSODA's memory, and more, in a tenth of its time."""
     integrator = solver._lsoda_solver._integrator
     numbers, real = integrator.iwork[_ORDERS : _METHOD + 1].tolist(), integrator.rwork
     order, later, stiff = numbers[0], numbers[1], numbers[-1] == 2
@@ -118,15 +118,15 @@ def note_lsoda(solver: Any, before: Any) -> LsodaNote:
 
 
 class Numbers(NamedTuple):
-    """Of all steps.
+    """Data of all steps, as arrays.
 
     Attributes:
-        order: of the step.
-        later: the order of the next one.
-        stiff: whether it was a step for stiff equations.
-        length: of the step.
-        longer: the length of the next one.
-        many: how many evaluations there were.
+        order: the order of the step.
+        later: the order of the next step.
+        stiff: whether the step used the method for stiff equations.
+        length: the length of the step.
+        longer: the length of the next step.
+        many: the number of evaluations.
     """
 
     order: Any
@@ -138,14 +138,14 @@ class Numbers(NamedTuple):
 
 
 def numbers_of(notes: list[LsodaNote]) -> Numbers:
-    """By step what was noted."""
+    """Return the data of all notes, by step."""
     order, later, stiff, length, longer, many = np.array([note[4:10] for note in notes]).T
     return Numbers(order.astype(int), later.astype(int), stiff != 0, length, longer, many.astype(int))
 
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[Any, Any]:
-    """Pascal's triangle by order, and the coefficients by method (Adams, backward differences) and order."""
+    """Return Pascal's triangle by order, and coefficients by method (Adams, backward differences) and order."""
     pascal, el = np.zeros((_ROWS, _ROWS, _ROWS)), np.zeros((2, _ROWS, _ROWS))
     for q in range(1, _ROWS):
         for j in range(q + 1):
@@ -160,12 +160,12 @@ def _tables() -> tuple[Any, Any]:
 
 
 class _Formula(NamedTuple):
-    """The steps as they are meant.
+    """The formulas of the steps.
 
     Attributes:
-        t: their ends.
-        h: their lengths.
-        predict: what predicts, ``(N, r, r)``.
+        t: the ends of the steps.
+        h: the lengths of the steps.
+        predict: the prediction matrices, ``(N, r, r)``.
         el: the coefficients, ``(N, r)``.
     """
 
@@ -176,15 +176,15 @@ class _Formula(NamedTuple):
 
     @property
     def predicted(self) -> Any:
-        """What the value behind a step is made of, besides its slope: ``(N, r)``."""
+        """Weights of the rows before a step in the value after it, besides its slope: ``(N, r)``."""
         return self.predict[:, 0] - self.el[:, :1] * self.predict[:, 1]
 
 
 def own_steps(notes: list[LsodaNote]) -> dict[str, Any] | None:
-    """The arrays of a record; None where it did something else, as a new beginning after several failures.
+    """Return the arrays of a record; None if LSODA did something else, such as a restart after several failures.
 
     Args:
-        notes: of all steps.
+        notes: the notes of all steps.
     """
     count, n, kept = len(notes), len(notes[0].y), notes[0].kept
     order, later, stiff, h, longer, many = numbers_of(notes)
@@ -218,7 +218,7 @@ def own_steps(notes: list[LsodaNote]) -> dict[str, Any] | None:
 
 
 def _led(formula: _Formula, order: Any, later: Any, longer: Any) -> tuple[Any, Any, Any, Any]:
-    """How the rows behind a step follow from those before it and from the slope, and how the interpolant's do."""
+    """Return ``P, Q, TS, TX``: the rows after a step, and the interpolant's, from the rows before and the slope."""
     _, h, predict, el = formula
     powers = np.arange(el.shape[1])
     corrected, enters = predict - el[:, :, None] * predict[:, 1:2], h[:, None] * el
@@ -231,14 +231,14 @@ def _led(formula: _Formula, order: Any, later: Any, longer: Any) -> tuple[Any, A
 
 
 class _Sums:
-    """Sums of all states with random weights, by which relations between states are tried.
+    """Dot products of all states with random weights, which test relations between states.
 
     Attributes:
-        weights: ``(n, )``.
-        rows: sums of ``S``.
-        slope: sums of ``X``.
-        sizes: what those of the magnitudes of ``S`` are at most.
-        steep: those of ``X``.
+        weights: the random weights, ``(n, )``.
+        rows: dot products of ``S``.
+        slope: dot products of ``X``.
+        sizes: upper bounds of the dot products of ``abs(S)``.
+        steep: upper bounds of the dot products of ``abs(X)``.
     """
 
     def __init__(self, S: Any, X: Any) -> None:
@@ -265,15 +265,15 @@ def _times(matrices: Any, vectors: Any) -> Any:
 def _evaluations(
     formula: _Formula, sums: _Sums, weights: tuple[Any, Any], many: Any, arguments: Any, slopes: Any
 ) -> dict[str, Any] | None:
-    """The stages of Adams' method, one for each evaluation; None where they do not lead to what was found.
+    """Return the stages of Adams' method, one per evaluation; None if they do not lead to LSODA's result.
 
     Args:
-        formula: the steps.
-        sums: of the rows before and behind them, and of the last slope in each.
-        weights: with what that slope enters ``S`` and the interpolant.
-        many: how many evaluations there were in each step.
-        arguments: sums of the arguments of those that were kept.
-        slopes: what they gave.
+        formula: the formulas of the steps.
+        sums: dot products of the rows, and of the last slope in each step.
+        weights: the weights of this slope in ``S`` and in the interpolant.
+        many: the number of evaluations in each step.
+        arguments: dot products of the arguments of the evaluations that were kept.
+        slopes: results of the evaluations that were kept.
     """
     if not many.all():
         return None
@@ -283,11 +283,11 @@ def _evaluations(
     begin = np.cumsum(held) - held
     steps, places = np.arange(count)[:, None], np.arange(_MOST)
     there = places >= _MOST - many[:, None]
-    tries = begin[:, None] + np.where(there, (many[:, None] + places) % _MOST, 0)  # the last one is the last
-    with np.errstate(invalid="ignore"):  # of tries that failed
+    tries = begin[:, None] + np.where(there, (many[:, None] + places) % _MOST, 0)  # the last evaluation is last
+    with np.errstate(invalid="ignore"):  # failed attempts may have evaluated to NaN
         F = (slopes @ sums.weights)[tries]
     Y = arguments[tries]
-    ahead = predict[:, :2]  # the value and the scaled slope that are predicted
+    ahead = predict[:, :2]  # rows that predict the value and the scaled slope
     predicted, moved = _times(ahead, sums.rows[:-1]).T[..., None]
     sizes = _times(np.abs(ahead), sums.sizes[:-1])
     by = (h * el[:, 0])[:, None]
@@ -296,7 +296,7 @@ def _evaluations(
     begins = (np.abs(Y - predicted) <= close) & there
     follows = np.abs(Y[:, 1:] - (predicted + by * F[:, :-1] - el[:, :1] * moved)) <= close
     ends = np.abs(F[:, -1] - sums.slope) <= _CLOSE * size
-    leads = np.concatenate([follows, ends[:, None]], axis=1)  # to the next try, or to the end
+    leads = np.concatenate([follows, ends[:, None]], axis=1)  # to the next evaluation, or to the end
     led = np.logical_and.accumulate(leads[:, ::-1], axis=1)[:, ::-1] & begins
     if not led.any(-1).all():
         return None
@@ -304,7 +304,7 @@ def _evaluations(
     last = _MOST - 1 - first
     stages = int(last.max()) + 1
     stage = np.arange(stages)
-    later = (stage > 0) & (stage <= last[:, None])  # what has no further try has further stages without weight
+    later = (stage > 0) & (stage <= last[:, None])  # steps with fewer evaluations have extra stages without weight
     U = np.where(later[..., None], formula.predicted[:, None], predict[:, :1])
     V = np.zeros((count, stages, stages))
     V[:, stage[1:], stage[:-1]] = np.where(later[:, 1:], by, 0.0)

@@ -1,8 +1,8 @@
-"""Runs longer than memory: SciPy steps once for the result, and in the backward pass again, one piece after the other.
+"""Runs longer than memory: SciPy steps once for the result, and again in the backward pass, piece by piece.
 
-The run is cut into pieces of some steps. A chain with snapshots goes through them: what is kept between pieces is the
-state and all that SciPy's solver remembers, in memory or in files, so that a piece that is run again takes the same
-steps to the last bit. Of the steps of one piece only slopes are kept at a time.
+The run is cut into pieces of some steps, and a chain with snapshots goes through them. Between pieces the chain keeps
+the state and all that SciPy's solver remembers, in memory or in files, so that a repeated piece takes the same steps
+bit for bit. Slopes are kept for the steps of one piece at a time.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.writable import outside
 
-#: The methods whose solvers can begin in the middle.
+#: Names of the methods whose solvers can begin in the middle.
 CUT = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
-#: About how many numbers the slopes of one piece may have.
+#: Approximate largest number of entries in the slopes of one piece.
 _AT_ONCE = 1 << 19
-#: What a solver has that does not change, or is written before it is read.
+#: Names of a solver's attributes that do not change, or are written before they are read.
 _LEFT_OUT = frozenset(
     ("K", "K_extended", "I", "Z", "y", "y_old", "atol", "rtol", "gamma", "alpha", "error_const", "nfev", "njev", "nlu")
 ) | {"_lsoda_solver"}
-#: The arrays in which the integrator behind SciPy's LSODA remembers its steps: from SciPy 1.17 on all of them.
+#: Arrays in which the integrator behind SciPy's LSODA keeps its memory; complete from SciPy 1.17 on.
 _OF_LSODA = ("rwork", "iwork", "state_doubles", "state_ints")
 
 
 class Snapshots(NamedTuple):
-    """Which states a long run keeps.
+    """Settings that tell which states a long run keeps.
 
     Attributes:
-        budget: how many at a time, None for as many as let no step be repeated more than twice.
-        store: a folder for them, None for memory.
+        budget: the number of states at a time; None for enough that no step is repeated more than twice.
+        store: a folder for the states, None for memory.
         call: the public call, for messages.
     """
 
@@ -59,21 +59,21 @@ class Snapshots(NamedTuple):
 
 
 class _Remembered:
-    """What a solver knows besides its arrays."""
+    """The attributes of a solver that are not arrays."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
 
 
 class Pieces:
-    """One run with the times that are wanted, whose states are kept as ``snapshots`` says.
+    """One run with its requested times, whose states are kept as ``snapshots`` tells.
 
     Args:
-        runs: SciPy's.
+        runs: SciPy's runs.
         derivatives: the operations of the method.
-        snapshots: what is kept.
-        leaves: the first state as a vector, the first time, the last one, and the times that are wanted.
-        values: what the right-hand side depends on.
+        snapshots: which states to keep.
+        leaves: the first state as a vector, the first time, the last time, and the requested times.
+        values: the values that the right-hand side depends on.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Pieces:
         self.values, self.call = list(values), snapshots.call
         self._lock = RLock()
         if snapshots.store is not None:
-            Store(self.call, snapshots.store)  # refuses what is no folder
+            Store(self.call, snapshots.store)  # raises if it is not a folder
         given = [stop_gradient(x) for x in (*leaves, *values)]
         if any(is_recorded(x) or isinstance(constant(twin(x)), Tracer) for x in given):
             raise InputError(
@@ -96,7 +96,7 @@ class Pieces:
             self._first_run()
 
     def _first_run(self) -> None:
-        """SciPy's result, the times of its steps, and a solver that stands at the beginning."""
+        """Run SciPy once; set its result, the times of its steps, and a solver at the beginning."""
         asked = self.runs.asked
         y0, t0, tf, t_eval, *given = self.plain
         values = tuple([value[()] for value in given])
@@ -124,7 +124,7 @@ class Pieces:
             )
 
     def states(self) -> Any:
-        """The states at the wanted times, one in a column."""
+        """Return the states at the requested times, one per column."""
         y = self.result.y
         count = np.shape(y)[-1] if np.ndim(y) > 1 else 0
         if not count or len(self.times) == 1:
@@ -151,18 +151,18 @@ class Pieces:
         return valued(y, fnp.moveaxis(found, 0, -1))
 
     def _kept(self, chains: int) -> dict[str, Any]:
-        """What each of several chains keeps."""
+        """Return the settings of each of several chains, which share the budget."""
         budget, store, _ = self.snapshots
         return {"budget": None if budget is None else max(1, budget // chains), "store": store}
 
     @property
     def _size(self) -> int:
-        """How many steps a piece has."""
+        """Number of steps of a piece."""
         slopes = len(getattr(self.solver, "K", ())) or 8
         return max(1, _AT_ONCE // (slopes * max(1, int(self.derivatives.flow.size))))
 
     def _first(self) -> Any:
-        """The first state in rows, moved to the first time as it is."""
+        """Return the rows of the first state at the constant first time, with the derivative in ``t0``."""
         rows = 8 if self.runs.asked.method.__name__ == "BDF" else 1
         start, fixed = self.runs.packing.real(self.start), stop_gradient(self.t0)
         if self.t0 is not fixed:
@@ -173,13 +173,13 @@ class Pieces:
         return fnp.concatenate([start[None], (self.factor * slope)[None], np.zeros((rows - 2, len(slope)))])
 
     def _across(self, carry: Any, i: int, values: Sequence[Any]) -> Any:
-        """The state and the solver behind piece ``i``."""
+        """Return the state and the solver's attributes after piece ``i``."""
         record, after = self._stepped(carry, i, False)
         S, _ = self._differentiable(carry, record, values)
-        return fnp.copy(S[-1]), after  # a view would hold all states of the piece
+        return fnp.copy(S[-1]), after  # a view would keep all states of the piece alive
 
     def _seen(self, i: int, carry: Any, t: Any, values: Sequence[Any]) -> Any:
-        """The same, and the states at times within the piece, in rows."""
+        """Return the state and the solver's attributes after piece ``i``, and states at times within it, in rows."""
         fixed = stop_gradient(t)
         times = self.times[i * self._size : (i + 1) * self._size + 1]
         steps = segments(times, numbers(self.call, fixed), "left")
@@ -200,7 +200,7 @@ class Pieces:
         return self.derivatives(carry[0], record.S, record.X, mesh, values)
 
     def _stepped(self, carry: Any, i: int, dense: bool) -> tuple[Record, Any]:
-        """The steps of piece ``i`` in plain numbers, and what the solver remembers behind them."""
+        """Take the steps of piece ``i`` in plain numbers; return them and the solver's attributes after them."""
         rows, remembered = carry
         with self._lock, outside():
             return self._steps(numbers(self.call, stop_gradient(rows)), remembered, i, dense)
@@ -227,7 +227,7 @@ class Pieces:
         return Record(**{"first": 0.0, **made}, times=times, result=None), self._remembered()
 
     def _remembered(self) -> tuple[dict[str, Any], _Remembered]:
-        """What the solver knows: arrays, and the rest."""
+        """Return the solver's changing attributes: arrays, and the rest."""
         moving = {
             name: x for name, x in vars(self.solver).items() if name not in _LEFT_OUT and type(x) is not FunctionType
         }
@@ -239,7 +239,7 @@ class Pieces:
         return {name: x.copy() for name, x in arrays.items()}, _Remembered(rest)
 
     def _recall(self, arrays: dict[str, Any], rest: _Remembered) -> None:
-        """Let the solver know this again."""
+        """Set the solver's attributes to these values."""
         solver, inner = self.solver, _integrator(self.solver)
         moving = {**rest.values, **arrays}
         if inner is not None:
@@ -251,6 +251,6 @@ class Pieces:
 
 
 def _integrator(solver: Any) -> Any:
-    """What steps behind SciPy's LSODA; None where the solver is another."""
+    """Return the integrator behind SciPy's LSODA; None for another solver."""
     inner = getattr(solver, "_lsoda_solver", None)
     return None if inner is None else inner._integrator

@@ -1,8 +1,8 @@
-"""Explicit steps through which every transform passes, of JAX as well: the pair of Dormand and Prince.
+"""Explicit Runge-Kutta steps that every transform can trace, those of JAX included.
 
-The sizes of steps are chosen by values, of all examples of a ``vmap`` together, and are constants to every
-derivative; each step is a sum of values of the function. With a fixed number of steps nothing looks at values, so
-that ``jax.jit`` takes it. The other way is the adjoint equation, which keeps no step.
+Step sizes depend on values, under ``vmap`` on those of all examples together, and are constants for every derivative;
+each step is a sum of values of the function. With a fixed number of steps nothing looks at values, so ``jax.jit`` can
+trace them. The alternative to differentiating the steps is the adjoint equation, which keeps no step.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.products import jvp, vjp
 
-#: ``f(y, t, *leaves)``, the right-hand side.
+#: Type of a right-hand side ``f(y, t, *leaves)``.
 Flow = Callable[..., Any]
 
-#: The methods that are here.
+#: Names of the methods that this module has.
 TABLES = ("RK23", "RK45", "DOP853")
 
 
@@ -42,7 +42,7 @@ class _Table(NamedTuple):
 
 @lru_cache
 def _table(method: str) -> _Table:
-    """SciPy's coefficients."""
+    """Return SciPy's coefficients of a method."""
     of: Any = getattr(import_scipy("integrate.solve_ivp", "scipy.integrate"), method)
     stages = tuple(tuple(row[:i].tolist()) for i, row in enumerate(of.A))
     errors = of.E5 if method == "DOP853" else of.E
@@ -50,7 +50,7 @@ def _table(method: str) -> _Table:
 
 
 class Control(NamedTuple):
-    """How steps are chosen: tolerances, and a fixed number of steps or the largest number of them."""
+    """Settings of the steps: tolerances, and a fixed number of steps or the largest number of steps."""
 
     call: str
     rtol: Any
@@ -62,7 +62,7 @@ class Control(NamedTuple):
 
 
 def flow_of(func: Callable[..., Any], args: Any, tfirst: bool) -> tuple[Flow, list[Any]]:
-    """``func`` as a function of the value, the time and the floating leaves of ``args``, and these leaves."""
+    """Return ``func`` as a function of value, time and the inexact leaves of ``args``, and a list of these leaves."""
     leaves, spec = tree.flatten(args if isinstance(args, tuple) else (args,))
     live = [i for i, leaf in enumerate(leaves) if _moves(leaf)]
 
@@ -81,18 +81,18 @@ def _moves(leaf: Any) -> bool:
 
 
 def start_of(y0: Any) -> Any:
-    """The first value; a number counts as an array of one."""
+    """Return the first value; a number counts as an array with one entry."""
     y0 = inexact(as_value(y0))
     return y0 if backend.shape_of(y0) else fnp.reshape(y0, (1,))
 
 
 def inexact(x: Any) -> Any:
-    """``x`` as floating or complex numbers."""
+    """Return ``x`` with a floating or complex dtype."""
     return x if backend.is_inexact(x) else fnp.astype(x, float)
 
 
 def through_steps(flow: Flow, control: Control, y0: Any, t: Any, *leaves: Any) -> Any:
-    """The solution, each step of which is differentiable."""
+    """Return the solution by steps, each of which is differentiable."""
     run = Run(flow, control, leaves, y0)
     ys = [y0]
     for i in range(1, backend.shape_of(t)[0]):
@@ -101,18 +101,18 @@ def through_steps(flow: Flow, control: Control, y0: Any, t: Any, *leaves: Any) -
 
 
 class Run:
-    """One solution on its way."""
+    """One solution in progress."""
 
     def __init__(self, flow: Flow, control: Control, leaves: Sequence[Any], y0: Any) -> None:
         self.flow, self.control, self.leaves = flow, control, leaves
         self.shape, self.dtype = backend.shape_of(y0), backend.dtype_of(y0)
         self.real = np.empty(0, self.dtype).real.dtype
-        self.size: float | None = None  # of the next step
+        self.size: float | None = None  # size of the next step
         self.evaluations = 0
         self.table = _table(control.method)
 
     def slope(self, y: Any, t: Any) -> Any:
-        """The right-hand side, in the dtype of the values."""
+        """Return the right-hand side, in the dtype of the values."""
         self.evaluations += 1
         found = as_value(self.flow(y, t, *self.leaves))
         if backend.shape_of(found) != self.shape:
@@ -123,7 +123,7 @@ class Run:
         return found if backend.dtype_of(found) == self.dtype else fnp.astype(found, self.dtype)
 
     def across(self, y: Any, start: Any, stop: Any) -> list[tuple[Any, Any]]:
-        """Times and values behind each step from ``start`` to ``stop``."""
+        """Return times and values after each step from ``start`` to ``stop``."""
         length = fnp.astype(stop - start, self.real)
         first = self.slope(y, start)
         if self.control.steps is not None:
@@ -139,10 +139,10 @@ class Run:
             share = min(1 - done, min(self.size, self.control.largest) / whole) if whole else 1.0
             last = done + share > 1 - 1e-12
             share = 1 - done if last else share
-            with np.errstate(over="ignore", invalid="ignore"):  # such a step is tried again, shorter
+            with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows is repeated, shorter
                 moved, slope, error = self._step(y, start + done * length, share * length, first)
                 size = self._error(y, moved, error)
-            if not size <= 1 and whole:  # NaN too
+            if not size <= 1 and whole:  # true for NaN too
                 self.size = share * whole * (max(0.2, 0.9 * size**power) if math.isfinite(size) else 0.1)
                 if count > self.control.most or self.size < 1e-13 * whole:
                     self._give_up(count)
@@ -150,7 +150,7 @@ class Run:
             if count > self.control.most:
                 self._give_up(count)
             proposed = share * whole * min(10.0, 0.9 * max(size, 1e-10) ** power)
-            # what was cut off at an output time says little of how long the next may be
+            # a step that was cut off at an output time says little about the length of the next one
             self.size = max(self.size, proposed) if last else proposed
             done, y, first = (1.0 if last else done + share), moved, slope
             path.append((stop if last else start + done * length, y))
@@ -164,7 +164,7 @@ class Run:
         return path
 
     def _step(self, y: Any, t: Any, h: Any, first: Any) -> tuple[Any, Any, Any]:
-        """The value after a step of ``h``, the slope there, and an estimate of the error."""
+        """Return the value after a step of ``h``, the slope there, and an estimate of the error."""
         slopes = [first]
         for node, weights in zip(self.table.nodes[1:], self.table.stages[1:], strict=True):
             slopes.append(self.slope(y + h * _weighted(weights, slopes), t + node * h))
@@ -173,14 +173,14 @@ class Run:
         return moved, slopes[-1], h * _weighted(self.table.errors, slopes)
 
     def _error(self, y: Any, moved: Any, error: Any) -> float:
-        """The error of a step, 1 being what is allowed; the worst of all examples."""
+        """Return the error of a step in units of the tolerance; under ``vmap`` the largest of all examples."""
         old, new, off = [np.abs(_numbers(self.control.call, x)).astype(float) for x in (y, moved, error)]
         ratio = (off / (self.control.atol + self.control.rtol * np.maximum(old, new))) ** 2
         axes = tuple(range(-len(self.shape), 0))
         return float(np.sqrt(np.mean(ratio, axis=axes).max(initial=0.0))) if ratio.size else 0.0
 
     def _first_size(self, y: Any, slope: Any) -> float:
-        """A first step: Hairer, Norsett and Wanner, Solving ordinary differential equations I, II.4."""
+        """Return a first step size (Hairer, Norsett and Wanner, Solving ordinary differential equations I, II.4)."""
         value, change = [np.abs(_numbers(self.control.call, x)).astype(float) for x in (y, slope)]
         scale = self.control.atol + self.control.rtol * value
         sizes = [float(np.sqrt(np.mean((x / scale) ** 2))) if x.size else 0.0 for x in (value, change)]
@@ -203,7 +203,7 @@ def _weighted(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
 
 
 def _numbers(call: str, x: Any) -> np.ndarray:
-    """The numbers behind ``x``, those of all examples of a ``vmap`` together."""
+    """Return the numbers behind ``x``, those of all examples of a ``vmap`` together."""
     while isinstance(x, Tracer):
         x = x._val
     try:
@@ -215,7 +215,7 @@ def _numbers(call: str, x: Any) -> np.ndarray:
 
 
 def adjoint_solution(flow: Flow, control: Control, y0: Any, t: Any, *leaves: Any) -> Any:
-    """The solution, with the adjoint equation for reverse mode; forward mode goes through the steps."""
+    """Return the solution, with the adjoint equation for reverse mode; forward mode differentiates the steps."""
     if backend.dtype_of(y0).kind == "c":
         raise InputError(f"{control.call}: adjoint=True is for real values, got {describe(y0)}. Leave it out.")
 
@@ -238,9 +238,9 @@ def adjoint_solution(flow: Flow, control: Control, y0: Any, t: Any, *leaves: Any
 
 
 def _backwards(flow: Flow, control: Control, residuals: Any, ct: Any) -> list[Any]:
-    """The cotangents of ``y0``, ``t`` and the leaves, by the adjoint equation from the last time to the first.
+    """Return the cotangents of ``y0``, ``t`` and the leaves, by the adjoint equation solved backwards in time.
 
-    Its state is the value, the cotangent of the value, and those of the leaves, in one vector.
+    The state of the adjoint equation is one vector: the value, its cotangent, and the cotangents of the leaves.
     """
     ys, y0, t, *leaves = residuals
     shapes = [backend.shape_of(x) for x in (y0, y0, *leaves)]

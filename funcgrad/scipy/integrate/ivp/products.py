@@ -1,9 +1,9 @@
 """Products with the Jacobians of many stages, one after the other, as long sweeps need them; sparse Jacobians.
 
-A pullback of Python's engine costs more than the right-hand side of a few hundred numbers. Here a product is recorded
-at one stage. The part that does not depend on the vector is computed for all stages at once, as a batch; what is left,
-the linear part, is written down as straight NumPy code, and run for each stage with the numbers of that stage. Of a
-right-hand side that is recorded as one before was, both parts are known.
+A pullback of the engine, which is in Python, costs more than a right-hand side of a few hundred numbers. So a product
+is recorded at one stage. The part that does not depend on the vector is computed for all stages at once, as a batch.
+The rest, the linear part, becomes straight NumPy code that runs for each stage with the numbers of that stage. If a
+right-hand side is recorded as an earlier one was, both parts come from a cache.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ __all__ = ["Products", "pulled", "Pattern", "exact_jacobian", "found_pattern"]
 
 
 def found_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
-    """Where the Jacobian of ``fun`` has entries at ``y``; None where it is not sparse, or has no pattern to be found.
+    """Return the Jacobian's sparsity pattern at ``y``; None if it is not sparse or its pattern cannot be found.
 
-    At other states there may be more: see ``Pattern.entries``.
+    The Jacobian may have more entries at other states: see ``Pattern.entries``.
     """
     trace = DependenceTrace(_CALL, len(y))
     tangent = np.random.default_rng(0).uniform(0.5, 1.5, len(y))
@@ -55,18 +55,18 @@ def found_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
         trace.close()
     entries = import_scipy(_CALL, "scipy.sparse").csr_matrix(trace.pattern_of(moved))
     if 4 * np.diff(entries.indptr).max(initial=0) > len(y):
-        return None  # each of a row has a colour of its own
+        return None  # the entries of one row all need different colours
     pattern = Pattern(entries, len(y))
     return pattern if pattern.is_sparse else None
 
 
 def exact_jacobian(flow: Callable[..., Any], sparsity: Any, values: Sequence[Any]) -> Callable[[Any, Any], Any]:
-    """The Jacobian of ``flow`` by forward mode, as SciPy's solvers ask for it: one run of as many columns as needed.
+    """Return the Jacobian of ``flow`` by forward mode, in SciPy's form: one run of as many columns as needed.
 
     Args:
         flow: a function of time, a real state and ``values``.
-        sparsity: where the Jacobian may have entries, or None: then it is dense.
-        values: what the function depends on besides, in plain numbers.
+        sparsity: the sparsity pattern of the Jacobian, or None for a dense Jacobian.
+        values: the other values that the function depends on, in plain numbers.
     """
 
     def pushed(t: Any, y: Any, seeds: Any) -> Any:
@@ -74,7 +74,7 @@ def exact_jacobian(flow: Callable[..., Any], sparsity: Any, values: Sequence[Any
 
     if sparsity is None:
         return lambda t, y: pushed(t, y, np.eye(len(y))).T
-    pattern: list[Pattern] = []  # made when the length is known
+    pattern: list[Pattern] = []  # filled at the first call, when the length is known
 
     def sparse(t: Any, y: Any) -> Any:
         if not pattern:
@@ -85,15 +85,15 @@ def exact_jacobian(flow: Callable[..., Any], sparsity: Any, values: Sequence[Any
 
 
 class Pattern:
-    """Where the Jacobian may have entries.
+    """Sparsity pattern of a Jacobian.
 
     Args:
-        matrix: a sparse or dense matrix; what is not zero counts.
+        matrix: a sparse or dense matrix, whose entries that are not zero form the pattern.
         size: the length of a state.
 
     Attributes:
         count: the number of entries.
-        colours: a colour for each column; those of one colour are told apart by their rows.
+        colours: a colour for each column; columns of one colour share no row.
     """
 
     def __init__(self, matrix: Any, size: int) -> None:
@@ -117,13 +117,13 @@ class Pattern:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it pays to know the pattern."""
+        """Whether there are few enough colours that the pattern saves time."""
         return bool(4 * (self.colours.max(initial=-1) + 1) <= self.size)
 
     def entries(self, steps: Any) -> Any:
-        """The entries at each stage, and a zero behind them: ``(N, s, count + 1)``.
+        """Return the entries at each stage, followed by a zero: ``(N, s, count + 1)``.
 
-        None where the pattern lacks entries at one of the stages, as a product with a vector tells.
+        Return None if the pattern lacks entries at a stage, which a product with a random vector shows.
         """
         found = np.zeros((*steps.Y.shape[:2], self.count + 1))
         for colour in range(int(self.colours.max(initial=-1)) + 1):
@@ -138,22 +138,22 @@ class Pattern:
         return found if np.all(np.abs(got - wanted) <= 1e-9 * (size + np.abs(wanted))) else None
 
     def matrix(self, push: Callable[[Any], Any]) -> Any:
-        """The Jacobian of one state as a sparse matrix; ``push`` takes vectors in rows to their products with it."""
+        """Return the Jacobian at one state as a sparse matrix; ``push`` multiplies it with vectors in rows."""
         seeds = self.colours == np.arange(self.colours.max(initial=0) + 1)[:, None]
         data = push(seeds.astype(float))[self.colours[self.columns], self.rows]
         sparse = import_scipy(_CALL, "scipy.sparse")
         return sparse.csr_matrix((data, self.columns, self.indptr), shape=(self.size, self.size)).tocsc()
 
     def times(self, entries: Any, v: Any) -> Any:
-        """The matrix times a vector."""
+        """Multiply the matrix with a vector."""
         return np.einsum("ik,ik->i", entries[self._row_places], v[self._row_columns])
 
     def times_transposed(self, entries: Any, v: Any) -> Any:
-        """The transposed matrix times a vector."""
+        """Multiply the transposed matrix with a vector."""
         return np.einsum("ik,ik->i", entries[self._column_places], v[self._column_rows])
 
     def factor(self, entries: Any, V: Any) -> Any:
-        """What solves with the matrix of blocks ``delta_ij I - V_ij J_i``, or with its transpose."""
+        """Return a solver for the matrix of blocks ``delta_ij I - V_ij J_i``, and for its transpose."""
         stages = len(V)
         if stages not in self._systems:
             self._systems[stages] = self._system(stages)
@@ -168,7 +168,7 @@ class Pattern:
         return lambda rhs, transposed: factors.solve(rhs.ravel(), "T" if transposed else "N").reshape(rhs.shape)
 
     def _system(self, stages: int) -> Any:
-        """Where the entries of the blocks and the ones of the diagonal stand, by columns, and how they are added up."""
+        """Return where block entries and diagonal ones stand, column by column, and how entries are added up."""
         n = self.size
         i, j = np.divmod(np.arange(stages * stages), stages)
         rows = np.concatenate([(i[:, None] * n + self.rows).ravel(), np.arange(stages * n)])
@@ -182,7 +182,7 @@ class Pattern:
 
 
 def _table(lines: Any, size: int, count: int) -> Any:
-    """For each line the places of its entries, filled up with ``count``."""
+    """Return for each line the indices of its entries, padded with ``count``."""
     order = np.argsort(lines, kind="stable")
     lengths = np.bincount(lines, minlength=size)
     width = int(lengths.max(initial=0))
@@ -194,33 +194,33 @@ def _table(lines: Any, size: int, count: int) -> Any:
 
 
 _CALL = "integrate.solve_ivp"
-#: Products of longer states cost more than Python does, and what they need takes memory.
+#: Largest state whose products are recorded: longer ones cost more than Python does, and their values take memory.
 _LONG = 1 << 13
-#: For how many products it pays to write the linear part down: that takes as long as thirty of them.
+#: Number of products above which writing the linear part as code pays: writing takes as long as thirty products.
 _MANY = 40
 
 
 def pulled(flow: Flow, T: Any, Y: Any, values: tuple[Any, ...], ct: Any) -> list[Any]:
-    """The cotangents of ``values`` by those of the slopes of all states ``Y``."""
+    """Return the cotangents of ``values`` from the cotangents ``ct`` of the slopes at all states ``Y``."""
     return list(vjp(lambda *some: flow.many(T, Y, *some), *values)[1](ct)) if values else []
 
 
 class Products:
-    """Products of the Jacobian at each of many places with a vector, or of the transposed one.
+    """Products of the Jacobian, or of the transposed Jacobian, with a vector, at each of many points.
 
     Args:
         flow: the right-hand side.
-        T: the times of the places, ``(m,)``, or ``(m, s)`` where each place has several stages.
-        Y: the states there, ``(m, n)`` or ``(m, s, n)``.
-        values: what the right-hand side depends on besides.
-        transposed: whether products with the transposed Jacobians are wanted.
+        T: the times of the points, ``(m,)``, or ``(m, s)`` if each point has several stages.
+        Y: the states at the points, ``(m, n)`` or ``(m, s, n)``.
+        values: the other values that the right-hand side depends on.
+        transposed: whether to multiply with the transposed Jacobians.
     """
 
     def __init__(self, flow: Flow, T: Any, Y: Any, values: tuple[Any, ...], transposed: bool) -> None:
         self.flow, self.T, self.Y, self.values, self.transposed = flow, T, Y, values, transposed
-        self._run: Callable[..., Any] | None = None  # gives the product as the first of a tuple
-        self._held: list[Any] = []  # for each place what it needs there
-        self._pull: Callable[[Any], Any] | None = None  # to the values, where all places are recorded together
+        self._run: Callable[..., Any] | None = None  # returns the product as the first entry of a tuple
+        self._held: list[Any] = []  # for each point the values that its product needs
+        self._pull: Callable[[Any], Any] | None = None  # the pullback to the values, if all points share a recording
         if len(Y) > 1 and Y.shape[-1] <= _LONG and not flow.one_by_one:
             try:
                 self._record_all()
@@ -229,7 +229,7 @@ class Products:
                 self._run = self._pull = None  # the function looks at values
 
     def _record_all(self) -> None:
-        """Record the product at one place, and compute what does not depend on the vector for all places."""
+        """Record the product at one point, and compute the part that does not depend on the vector for all points."""
         slope = self.flow if self.Y.ndim == 2 else self.flow.many
         at = (self.T[0], self.Y[0], list(self.values))
         given = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True, lasting=False)
@@ -260,7 +260,7 @@ class Products:
         self._held = list(zip(*columns, strict=False)) if columns else [()] * len(self.Y)
 
     def _parts(self, given: Hoisted, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
-        """The parts of a recorded slope, those of one that was recorded alike where that is known."""
+        """Return the parts of a recorded slope, from the cache if an equal recording was split before."""
         inner: list[Any] = []
         key = None if given.held else key_of(given.recording, inner)
         if key is None:
@@ -278,7 +278,7 @@ class Products:
         return parts._replace(held=inner)
 
     def _parted(self, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
-        """The parts of the slope and the product of a function of ``inputs``."""
+        """Return the parts of the slope and the product of a function of ``inputs``."""
 
         def both(x: Any) -> Any:
             t, y, *rest, v = x
@@ -289,48 +289,48 @@ class Products:
         return _parted(whole, len(inputs))
 
     def _product(self, fun: Callable[[Any], Any], y: Any) -> tuple[Any, Callable[[Any], Any]]:
-        """The slope at ``y``, and what makes products there."""
+        """Return the slope at ``y`` (``y`` itself unless transposed) and a function that multiplies by the Jacobian."""
         if self.transposed:
             value, pull = _pulling(fun, y)
             return value, lambda v: pull(v)[0]
         return y, lambda v: jvp(fun, (y,), (v,))[1]
 
     def __call__(self, i: int, v: Any) -> Any:
-        """The product at place ``i`` with ``v``."""
+        """Return the product at point ``i`` with ``v``."""
         if self._run is not None:
             return self._run(v, *self._held[i])[0]
         slope, t = (self.flow, float(self.T[i])) if self.Y.ndim == 2 else (self.flow.many, self.T[i])
         return self._product(lambda y: slope(t, y, *self.values), self.Y[i])[1](v)
 
     def pulled(self, ct: Any) -> list[Any]:
-        """The cotangents of the values by those of the slopes at all places."""
+        """Return the cotangents of the values from the cotangents of the slopes at all points."""
         if self._pull is not None:
             return list(self._pull(ct))
         return pulled(self.flow, self.T, self.Y, self.values, ct)
 
 
 class _Linear(Hoisted):
-    """What a recording does with one of its inputs.
+    """A recording as a function of its first input.
 
     Args:
-        recording: of that input, and of what it holds.
+        recording: a recording of this input and of the values that the function holds.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
 
     def __call__(self, x: Any, held: Sequence[Any]) -> Any:
-        """The result."""
+        """Return the result of the recording."""
         return self.recording.evaluate(x, *held)[0]
 
 
 class _Parts(NamedTuple):
-    """A recorded slope and product.
+    """A recorded slope and product, split into two parts.
 
     Attributes:
-        ahead: gives the slope, and what the product needs besides its vector.
-        linear: the product as a program, of the vector and of what it needs.
-        held: what is given to ``ahead`` behind its inputs.
+        ahead: computes the slope, and the values that the product needs besides its vector.
+        linear: the product as a program, of the vector and of these values.
+        held: further arguments of ``ahead``, after its inputs.
     """
 
     ahead: Recording
@@ -339,7 +339,7 @@ class _Parts(NamedTuple):
 
 
 def _parted(both: Hoisted, number: int) -> _Parts:
-    """The parts of a recording whose input of that number is the vector, and whose results are slope and product."""
+    """Split a recording whose input ``number`` is the vector and whose results are slope and product."""
     whole = both.recording
     vector, (value, product) = whole.inputs[number], whole.outputs
     moving, ahead, after = {vector}, [], []
@@ -360,19 +360,19 @@ def _parted(both: Hoisted, number: int) -> _Parts:
     return _Parts(first, Straight(_Linear(second)), both.held)
 
 
-#: By what tells right-hand sides apart their parts, the oldest first.
+#: Parts by the key of the right-hand side, the oldest first.
 _parts: dict[Any, _Parts] = {}
 _KEPT = 64
 
 
 def _pulling(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
-    """``vjp``, whose pullback is gone before anybody can write to an array."""
+    """Compute ``vjp``; its pullback must be used before other code can write to an array."""
     found: tuple[Any, ...] = attempt(fun, lambda fun: recorded(fun, primals, False, {}, lasting=False))
     return found
 
 
 def _numbers(x: Any) -> Any:
-    """``x`` without tracers, all of which are of transforms that have ended."""
+    """Return ``x`` without tracers; all of them belong to transforms that have ended."""
     while isinstance(x, Tracer):
         x = x._val
     return x

@@ -1,4 +1,4 @@
-"""The steps that SciPy's solvers take, written down as linear relations between states and slopes.
+"""The steps of SciPy's solvers as linear relations between states and slopes.
 
 Every method here is a general linear method (Butcher, Numerical Methods for Ordinary Differential Equations, chapter
 5): with the state ``S`` in ``r`` rows and the slopes ``X`` of ``s`` stages, one step is
@@ -6,8 +6,8 @@ Every method here is a general linear method (Butcher, Numerical Methods for Ord
     X = f(T, U S + V X),    S' = P S + Q X.
 
 A Runge-Kutta method has one row, the value. BDF has eight: the value and its backward differences. LSODA has the value
-and its scaled derivatives, see ``nordsieck``. Where its states are short, and for a solver of the caller's own, whose
-formula is not known, a step is that of collocation at Radau's points, whose limit is the same solution.
+and its scaled derivatives, see ``nordsieck``. LSODA with short states, and a caller's own solver, whose formula is not
+known, are recorded as collocation at Radau's points, whose limit is the same solution.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.nordsieck import LsodaNote, evaluated, note_lsoda, numbers_of, own_steps
 
-#: The arrays of a record, in the order in which operations take them.
+#: Names of the arrays of a record, in the order in which operations take them.
 ARRAYS = ("S", "X", "T", "U", "V", "P", "Q", "TS", "TX", "origin", "scale")
 
-#: States up to this length have dense Jacobians.
+#: Largest length of a short state: dense Jacobians of all its stages are computed at once.
 SHORT = 24
-#: How many stages a step has where the formula is not known: SciPy's LSODA takes longer steps than its Radau.
+#: Number of stages of a step with unknown formula: SciPy's LSODA takes longer steps than its Radau.
 _STAGES = 4
 
 
@@ -41,11 +41,11 @@ class Record(NamedTuple):
         V: ``(N, s, s)``.
         P: ``(N, r, r)``.
         Q: ``(N, r, s)``.
-        TS: how the interpolant's coefficients follow from a state, ``(N, d, r)``.
-        TX: how they follow from slopes, ``(N, d, s)``.
+        TS: the weights of a state in the interpolant's coefficients, ``(N, d, r)``.
+        TX: the weights of slopes in the interpolant's coefficients, ``(N, d, s)``.
         origin: the time from which the interpolant counts, ``(N,)``.
-        scale: its unit of time, ``(N,)``.
-        first: the factor by which the first slope enters the first state, 0 where it does not.
+        scale: the interpolant's unit of time, ``(N,)``.
+        first: the factor with which the first slope enters the first state, 0 if it does not.
         times: the ends of steps, ``(N + 1,)``.
         result: SciPy's result.
     """
@@ -67,17 +67,17 @@ class Record(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """A method: how it is recorded.
+    """The way in which steps of a method are recorded.
 
     Attributes:
         implicit: whether stages depend on later ones or on themselves.
         sparse: whether the solver takes sparse Jacobians.
-        ahead: 1 where the interpolant begins with the state behind a step, 0 for that before it.
-        watch: ``watch(solver)`` before a step, what must be remembered of it.
-        note: ``note(solver, remembered)`` behind a step.
+        ahead: 1 if the interpolant begins with the state after a step, 0 if it begins with the state before.
+        watch: ``watch(solver)`` is called before a step and returns what must be remembered.
+        note: ``note(solver, remembered)`` is called after a step.
         written: ``written(notes, packing, dense, slopes)`` makes the arrays of a record.
-        part: the same of some steps in the middle of a run.
-        kept: makes the solver's class, for long states, one that keeps more of a step for ``note``.
+        part: like ``written``, for some steps in the middle of a run.
+        kept: for long states, turns the solver's class into a class that keeps more of a step for ``note``.
     """
 
     implicit: bool
@@ -91,7 +91,7 @@ class Scheme(NamedTuple):
 
 
 def scheme_of(method: type) -> Scheme:
-    """How steps of a class of SciPy's are recorded."""
+    """Return how steps of a solver class are recorded."""
     integrate = import_scipy("integrate.solve_ivp", "scipy.integrate")
     if method in (integrate.RK23, integrate.RK45, integrate.DOP853):
         written: Any = _explicit(method)
@@ -116,7 +116,7 @@ def _note_explicit(solver: Any, _: Any) -> Any:
 
 
 class _Explicit:
-    """An explicit Runge-Kutta method by its table."""
+    """An explicit Runge-Kutta method, from its table."""
 
     def __init__(self, method: Any) -> None:
         self.count = method.n_stages
@@ -139,7 +139,7 @@ class _Explicit:
         self.table, self.nodes, self.weights = table, nodes, weights
 
     def __call__(self, notes: list[Any], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
-        """The arrays; stages that only the interpolant needs are there if it is ``dense``."""
+        """Return the arrays of a record; ``dense`` adds the stages that only the interpolant needs."""
         t_old, t, y_old, y, K = _columns(notes)
         h = t - t_old
         count = len(self.table) if dense else self.count
@@ -174,7 +174,7 @@ def _explicit(method: Any) -> _Explicit:
 
 
 def _polynomial(h: Any, powers: Any, count: int) -> dict[str, Any]:
-    """The coefficients of the value and of ``h`` times slopes, for rising powers from 0 on."""
+    """Return coefficients of the value and of ``h`` times slopes, for rising powers from 0 on."""
     TX = np.zeros((len(powers) + 1, count))
     TX[1:] = powers
     TS = np.zeros((len(powers) + 1, 1))
@@ -183,9 +183,9 @@ def _polynomial(h: Any, powers: Any, count: int) -> dict[str, Any]:
 
 
 def _dop853_powers(method: Any) -> Any:
-    """The interpolant of DOP853 in powers of the part of the step: Hairer, Norsett and Wanner, I, II.6.
+    """Return DOP853's interpolant in powers of the fraction of the step (Hairer, Norsett and Wanner, I, II.6).
 
-    It is a sum of ``F_0 x + F_1 x (1 - x) + F_2 x x (1 - x) + ...``, whose ``F`` are sums of slopes.
+    The interpolant is ``F_0 x + F_1 x (1 - x) + F_2 x x (1 - x) + ...``, where the ``F`` are sums of slopes.
     """
     stages = method.n_stages + 1 + len(method.A_EXTRA)
     B = np.append(method.B, np.zeros(stages - len(method.B)))
@@ -208,7 +208,7 @@ def _note_radau(solver: Any, _: Any) -> Any:
 
 
 def _note_dense(solver: Any, before: Any) -> Any:
-    """A step of which only the interpolant is known."""
+    """Return the data of a step of which only the interpolant is known."""
     nodes = _radau(_STAGES)[0]
     inside = solver.dense_output()(solver.t_old + (solver.t - solver.t_old) * nodes).T - before
     inside[-1] = solver.y - before
@@ -216,15 +216,15 @@ def _note_dense(solver: Any, before: Any) -> Any:
 
 
 def _lsoda(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
-    """Its own steps where states are long; where these are short, collocation takes all steps together."""
+    """Record LSODA's own steps for long states; for short ones, collocation, which takes all steps together."""
     own = own_steps(notes) if len(notes[0].y) > SHORT else None
     return _lsoda_part(notes, packing, dense, slopes) if own is None else own
 
 
 def _lsoda_part(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
-    """Steps by collocation through values of the interpolants, all steps of one order together.
+    """Record steps as collocation through values of the interpolants, all steps of one order together.
 
-    Long states that are never stiff take steps of DOP853 of the same lengths, which need no factorisation.
+    Long states that are never stiff are recorded as DOP853 steps of the same lengths, which need no factorisation.
     """
     if len(notes[0].y) > SHORT and not numbers_of(notes).stiff.any():
         explicit = import_scipy("integrate.solve_ivp", "scipy.integrate").DOP853
@@ -248,10 +248,10 @@ def _lsoda_part(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Calla
 
 @lru_cache
 def _radau(stages: int) -> tuple[Any, Any, Any, Any]:
-    """Radau IIA: nodes, table, its inverse, and the polynomial through the stages in terms of their slopes.
+    """Return Radau IIA: nodes, table, its inverse, and the polynomial through the stages in terms of their slopes.
 
-    Hairer and Wanner, Solving Ordinary Differential Equations II, IV.5: nodes are the zeros of the difference of two
-    Legendre polynomials, and the table integrates the polynomials that are 1 at one node and 0 at the others.
+    The nodes are the zeros of the difference of two Legendre polynomials. The table integrates the polynomials that are
+    1 at one node and 0 at the others (Hairer and Wanner, Solving Ordinary Differential Equations II, IV.5).
     """
     difference = np.zeros(stages + 1)
     difference[-2:] = -1.0, 1.0
@@ -288,23 +288,23 @@ def _collocated(stages: int, columns: tuple[Any, ...], packing: Any) -> dict[str
 
 
 class _BdfNote(NamedTuple):
-    """What is known of one step of BDF."""
+    """Data of one step of BDF."""
 
     t_old: float
     t: float
     y_old: Any
     y: Any
     order: int
-    first: float  # the length of the step that was meant
-    shorter: float  # the length of the step by what it was meant to be
+    first: float  # the nominal length of the step
+    shorter: float  # the length of the step relative to the nominal length
     later: int  # the order of the next step
-    longer: float  # its length by that of this step
-    scale: float  # its length
+    longer: float  # the length of the next step relative to this step
+    scale: float  # the length of the next step
 
 
 def _watch_bdf(solver: Any) -> Any:
     if solver.t_old is None:
-        solver.D[2:] = 0.0  # SciPy subtracts them before it has filled them: what was in the memory may make it warn
+        solver.D[2:] = 0.0  # SciPy subtracts these entries before it has set them: arbitrary values may make it warn
     return solver.h_abs, solver.order, solver.y
 
 
@@ -327,7 +327,7 @@ def _note_bdf(solver: Any, before: Any) -> _BdfNote:
 
 
 def _rescaled(order: int, factor: float) -> Any:
-    """What a change of the step by ``factor`` does to the differences: Shampine and Reichelt, The MATLAB ODE suite."""
+    """Return the effect of a step change on the differences (Shampine and Reichelt, The MATLAB ODE suite)."""
 
     def differences(factor: float) -> Any:
         rows, columns = np.arange(1, order + 1)[:, None], np.arange(1, order + 1)
@@ -344,9 +344,9 @@ def _rescaled(order: int, factor: float) -> Any:
 
 @lru_cache(maxsize=64)
 def _bdf_step(order: int) -> tuple[Any, Any, Any, Any]:
-    """A step with differences that fit its length: what it predicts, what it takes off, and its update.
+    """Return ``predicts``, ``psi``, ``update`` and ``enters`` of a step whose differences fit its length.
 
-    With ``d`` the correction, the new differences are ``update @ D + enters * d``.
+    With ``d`` the correction, the new differences are ``update @ D + enters * d``; ``alpha`` follows ``enters``.
     """
     kappa = np.array([0, -0.1850, -1 / 9, -0.0823, -0.0415, 0])
     gamma = np.append(0.0, np.cumsum(1 / np.arange(1, 6)))
@@ -367,7 +367,7 @@ def _bdf_step(order: int) -> tuple[Any, Any, Any, Any]:
 def _bdf(
     notes: list[_BdfNote], packing: Any, dense: bool, slopes: Callable[..., Any], start: Any = None
 ) -> dict[str, Any]:
-    """The arrays; ``start`` are the rows before the first step, where they are known."""
+    """Return the arrays of a record; ``start`` holds the rows before the first step, if they are known."""
     count = len(notes)
     if start is None:
         y = packing.real(notes[0].y_old)
@@ -409,7 +409,7 @@ def _bdf(
 
 @lru_cache(maxsize=64)
 def _bdf_inside(order: int) -> Any:
-    """The polynomial through the last values, in powers of time in steps: one row for each power."""
+    """Return the polynomial through the last values, one row for each power of the time in units of steps."""
     found = np.zeros((6, 8))
     factor = np.polynomial.Polynomial([1.0])
     for i in range(order + 1):
@@ -419,7 +419,7 @@ def _bdf_inside(order: int) -> Any:
 
 
 def padded(records: list[Record], name: str) -> Any:
-    """An array of all records as one, shorter ones with steps that change nothing."""
+    """Stack one array of all records; shorter ones are padded with steps that change nothing."""
     if len(records) == 1:
         return getattr(records[0], name)
     arrays = [getattr(record, name) for record in records]
@@ -431,7 +431,7 @@ def padded(records: list[Record], name: str) -> Any:
 
 
 def _widened(arrays: list[Any], name: str) -> list[Any]:
-    """The same with as many stages and rows for all: further ones have no weight."""
+    """Pad the arrays to the same numbers of stages and rows; added ones have no weight."""
     most = np.max([array.shape[1:] for array in arrays], axis=0)
     wide = []
     for array in arrays:

@@ -1,6 +1,6 @@
-"""Runs of SciPy's solvers on plain values, whose steps are written down.
+"""Runs of SciPy's solvers on plain values, with a record of the steps.
 
-The times of zeros of functions along a solution have derivatives by the implicit function theorem.
+The times of events, zeros of functions along a solution, have derivatives by the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _CALL = "integrate.solve_ivp"
 
 
 class Question(NamedTuple):
-    """What ``solve_ivp`` is asked.
+    """The arguments of ``solve_ivp``.
 
     Attributes:
-        fun: the right-hand side of states as the caller has them.
+        fun: the right-hand side of states in the caller's form.
         t_span: the ends.
         y0: the first state.
         method: the solver's class.
-        t_eval: the times that are wanted, or None.
-        dense_output: whether the solution between steps is wanted.
-        events: functions whose zeros are wanted.
-        vectorized: whether ``fun`` wants columns.
+        t_eval: the requested times, or None.
+        dense_output: whether the solution between steps is requested.
+        events: functions whose zeros are requested.
+        vectorized: whether ``fun`` takes columns.
         args: further arguments, or None.
-        options: the solver's.
-        most: how many steps are allowed, None for any number.
+        options: the solver's options.
+        most: the largest number of steps, None for any number.
     """
 
     fun: Callable[..., Any]
@@ -58,14 +58,14 @@ class Question(NamedTuple):
 
 
 def _constant(jac: Any) -> Any:
-    """A Jacobian of the caller's as numbers: it only helps to find the steps, and may close over what is traced."""
+    """Return a caller's Jacobian as numbers: it only helps to find the steps, and may close over tracers."""
     if hasattr(jac, "tocsr"):
         return jac.plain(_CALL) if hasattr(jac, "plain") else jac
     return numbers(_CALL, stop_gradient(fnp.asarray(jac)))
 
 
 class Runs:
-    """SciPy's runs: one, or one for each example of a ``vmap``. Operations carry their numbers."""
+    """SciPy's runs: one, or one for each example of a ``vmap``. Operations carry the indices of the runs."""
 
     def __init__(
         self, asked: Question, packing: Packing, flow: Flow, events: list[Event], parameters: Parameters
@@ -74,11 +74,11 @@ class Runs:
         self.parameters = parameters
         self.scheme: Scheme = scheme_of(asked.method)
         self.records: list[Record] = []
-        self.complete = False  # whether there will be no more of them
+        self.complete = False  # whether new records are refused
         self._known: dict[Any, int] = {}
 
     def run(self, y0: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> list[Any]:
-        """The number of a new record, or of that which such values have already."""
+        """Return the index of the record for these values; run SciPy if there is none."""
         plain = [numbers(_CALL, x) for x in (y0, t0, tf, t_eval, *values)]
         key = tuple([(x.shape, x.dtype.str, x.tobytes()) for x in plain])
         if key not in self._known:
@@ -117,16 +117,16 @@ class Runs:
             result.sol = type(result.sol)(ends, result.sol.interpolants, alt_segment=True)
         self.records.append(self._record(notes, result, float(t0), y0, dense, values))
         forget(asked.method, seen)
-        notes.clear()  # the solver's class is a cycle, which is collected later
+        notes.clear()  # the solver's class is a reference cycle, which is collected later
 
     def slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
-        """The right-hand side as SciPy takes it."""
+        """Return the right-hand side in SciPy's form."""
         if self.packing.is_tree:
             return lambda t, y: self.flow.vector(t, y, *values)
         return self.flow.fun.bound(values)
 
     def options(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """The solver's options as SciPy takes them."""
+        """Return the solver's options in SciPy's form."""
         options = dict(self.asked.options)
         given = options.get("jac")
         if callable(given):
@@ -148,7 +148,7 @@ class Runs:
                 return self.flow.many(t, y, *values)
             return numbers(_CALL, self.flow(float(t[0]), y[0], *values))[None]
 
-        if not notes:  # nothing was integrated: one step that changes nothing
+        if not notes:  # nothing was integrated: record one step that changes nothing
             n = self.packing.real(np.atleast_1d(y0)).shape[-1]
             rows = np.zeros((2, 1, n)) + self.packing.real(y0)
             empty = {name: np.zeros(shape) for name, shape in _SHAPES.items()}
@@ -161,14 +161,14 @@ class Runs:
         return Record(**{"first": 0.0, **made}, times=times, result=result)
 
 
-#: The relations of a step that changes nothing.
+#: Shapes of the relations of a step that changes nothing.
 _SHAPES = {"T": (1, 1), **dict.fromkeys(("U", "V", "P", "Q", "TS", "TX"), (1, 1, 1))}
 
 
 def forget(method: Any, solvers: list[Any]) -> None:
-    """Let go of what solvers of a class of SciPy's hold: they hold themselves, and so all arrays until a collection.
+    """Clear solvers of a SciPy class: they are reference cycles, which keep all arrays until a garbage collection.
 
-    From SciPy 1.17 on each step of LSODA counts its memory once more, for ever. Nobody sees that now: it is made empty.
+    From SciPy 1.17 on, each step of LSODA leaks a reference to its memory. Nothing reads the memory now: it is emptied.
     """
     for solver in solvers if method.__module__.startswith("scipy.") else ():
         if hasattr(solver, "_lsoda_solver"):
@@ -180,9 +180,9 @@ def forget(method: Any, solvers: list[Any]) -> None:
 
 
 def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, Any], None], seen: list[Any]) -> Any:
-    """The solver's class, which calls ``note(solver, watch(solver))`` with what it was before each step, behind it.
+    """Return a subclass of the solver that calls ``watch`` before each step and ``note`` with its result after.
 
-    A solver stands in ``seen``, to be forgotten.
+    Each new solver is appended to ``seen``, for ``forget``.
     """
     method: Any = asked.method
     most, count = asked.most, itertools.count(1)
@@ -196,7 +196,7 @@ def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, An
         message = method.step(self)
         if self.status != "failed" and self.t != self.t_old and self.n:
             note(self, before)
-        if next(count) == most:  # some of them may not move at all
+        if next(count) == most:  # steps that do not move count too
             self.status, message = "failed", "Excess work done on this call."
         return message
 
@@ -204,19 +204,19 @@ def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, An
 
 
 class Event:
-    """A function whose zeros are wanted.
+    """A function whose zeros are requested.
 
     Args:
         given: the caller's function, with ``terminal`` and ``direction``.
-        fun: the same as a function of ``t``, the state and what it depends on.
-        packing: how states become vectors.
+        fun: the caller's function as a function of ``t``, the state and all other values that it depends on.
+        packing: the conversion between states and vectors.
     """
 
     def __init__(self, given: Callable[..., Any], fun: Callable[..., Any], packing: Packing) -> None:
         self.given, self.fun, self.packing = given, fun, packing
 
     def plain(self, values: Sequence[Any]) -> Callable[[Any, Any], Any]:
-        """What SciPy calls."""
+        """Return the function that SciPy calls."""
 
         def event(t: Any, y: Any) -> Any:
             return numbers(_CALL, self.fun(t, self.packing.unpacked(y), *values))
@@ -227,22 +227,22 @@ class Event:
         return event
 
     def __call__(self, t: Any, y: Any, values: Sequence[Any]) -> Any:
-        """The function of a time and a real state."""
+        """Return the value of the function at a time and a real state."""
         found = as_value(self.fun(t, self.packing.unpacked(self.packing.from_real(y)), *values))
         return fnp.astype(fnp.reshape(found, ()), float)
 
 
 def event_times(event: Event, t: Any, along: Callable[[Any], Any], values: Sequence[Any]) -> Any:
-    """The zeros ``t`` of one event, constants, with the derivatives of zeros.
+    """Return the zeros ``t`` of one event, which are constants, with the derivatives of zeros.
 
     Args:
         event: the function.
         t: its zeros, in order.
-        along: the real states at such times, in rows.
-        values: what the function depends on.
+        along: returns the real states at times near the zeros, in rows.
+        values: the values that the function depends on.
 
     Raises:
-        LinAlgError: the function does not cross zero but touches it.
+        LinAlgError: the function touches zero without crossing it.
     """
 
     def equation(times: Any) -> Any:
@@ -254,7 +254,7 @@ def event_times(event: Event, t: Any, along: Callable[[Any], Any], values: Seque
 
 
 def _each_alone(matvec: Callable[[Any], Any], b: Any) -> Any:
-    """The solution of a system whose matrix is diagonal."""
+    """Solve a linear system whose matrix is diagonal."""
     slopes = matvec(backend.ones_like(b))
     if np.any(numbers(_CALL, slopes) == 0):
         raise np.linalg.LinAlgError(

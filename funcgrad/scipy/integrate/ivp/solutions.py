@@ -1,4 +1,4 @@
-"""The solution between its steps, with derivatives in time as well."""
+"""The solution between its steps, with derivatives in time too."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from funcgrad.transforms.stopping import stop_gradient
 
 
 def valued(value: Any, y: Any) -> Any:
-    """``value``, a constant, with the derivatives of ``y``."""
+    """Return the constant ``value`` with the derivatives of ``y``."""
     return value + (y - stop_gradient(y))
 
 
 def moved(flow: Callable[..., Any], t: Any, y: Any, by: Any, values: Sequence[Any]) -> Any:
-    """The state at ``t + by`` from that at ``t``, or many in rows; ``by`` is zero but has derivatives, up to four.
+    """Return the state at ``t + by`` from the state at ``t``, or many in rows; ``by`` is zero but has derivatives.
 
-    One step of the classical method of Runge and Kutta, whose derivatives in its length are those of the solution.
+    This is one step of the classical Runge-Kutta method. Up to order four its derivatives in ``by`` are the solution's.
     """
     along = by[..., None] if backend.shape_of(by) else by
     half = 0.5 * along
@@ -42,11 +42,11 @@ class Path(NamedTuple):
     Attributes:
         S: states, ``(N + 1, r, n)``.
         X: slopes, ``(N, s, n)``.
-        TS: what makes coefficients of a state.
-        TX: what makes them of slopes.
-        origin: where the time of each step begins.
-        scale: its unit.
-        ahead: 1 where the state behind a step is meant.
+        TS: the weights of a state in the coefficients.
+        TX: the weights of slopes in the coefficients.
+        origin: the time at which the time of each step begins.
+        scale: the unit of the time of each step.
+        ahead: 1 if the polynomials use the state after a step, 0 for the state before.
     """
 
     S: Any
@@ -58,7 +58,7 @@ class Path(NamedTuple):
     ahead: int
 
     def at(self, t: Any, steps: Any) -> Any:
-        """The real states at the times ``t``, each within the step of the number in ``steps``: ``(m, n)``."""
+        """Return the real states, ``(m, n)``, at the times ``t``; ``steps`` holds the index of each time's step."""
 
         def take(a: Any, more: int = 0) -> Any:
             return fnp.take(a, steps + more, axis=0)
@@ -75,18 +75,18 @@ class Path(NamedTuple):
 
 @lru_cache(maxsize=1)
 def solution_class() -> Any:
-    """SciPy's ``OdeSolution``, which knows derivatives too. A class of SciPy's must not be loaded before it is used."""
+    """Return SciPy's ``OdeSolution`` with derivatives. It is defined at first use, which is when SciPy is loaded."""
     scipy: Any = import_scipy("integrate.solve_ivp", "scipy.integrate")
 
     class OdeSolution(scipy.OdeSolution):  # type: ignore[misc]
-        """A solution at any time: SciPy's values, and derivatives in time and in what the solution depends on."""
+        """The solution at any time: SciPy's values, and derivatives in time and in the values it depends on."""
 
         def __init__(self, plain: Any, at: Callable[[Any], Any]) -> None:
             self.__dict__.update(plain.__dict__)
             self._at = at
 
         def __call__(self, t: Any) -> Any:
-            """The states at ``t``: a vector, or a column for each time."""
+            """Return the states at ``t``: a vector, or a column for each time."""
             t = as_value(t)
             if len(backend.shape_of(t)) > 1:
                 raise ShapeError(f"integrate.OdeSolution: t must be a number or a vector, got {describe(t)}.")
@@ -97,7 +97,7 @@ def solution_class() -> Any:
 
 
 def segments(times: Any, t: Any, side: Literal["left", "right"]) -> Any:
-    """The numbers of the steps that the times ``t`` are in; ``side`` as SciPy's solution has it."""
+    """Return the indices of the steps that contain the times ``t``; ``side`` is as in SciPy's solution."""
     rising = times[-1] >= times[0]
     ordered = times if rising else times[::-1]
     found = np.clip(np.searchsorted(ordered, t, side=side if rising else _OTHER[side]) - 1, 0, len(times) - 2)

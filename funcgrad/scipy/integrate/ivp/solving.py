@@ -1,4 +1,4 @@
-"""``solve_ivp``: SciPy's solvers step, and what they did is differentiated."""
+"""``solve_ivp``: SciPy's solvers take the steps, and these steps are differentiated."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 
 def method_class(method: Any) -> Any:
-    """The solver's class.
+    """Return the solver's class.
 
     Raises:
-        ValueError: there is no such method.
+        ValueError: the method does not exist.
     """
     integrate = import_scipy(_CALL, "scipy.integrate")
     if isinstance(method, str) and method in METHODS:
@@ -47,7 +47,7 @@ def method_class(method: Any) -> Any:
 
 
 def plain_solution(asked: Question) -> Any:
-    """SciPy's result of plain values."""
+    """Return SciPy's result for plain values."""
     solve = import_scipy(_CALL, "scipy.integrate").solve_ivp
     given = (asked.t_span, asked.y0, asked.method, asked.t_eval, asked.dense_output)
     is_tree = type(asked.y0) is not np.ndarray and Packing.needed(asked.y0)
@@ -57,7 +57,7 @@ def plain_solution(asked: Question) -> Any:
 
 
 class _Setting:
-    """What is asked, with what it depends on laid open."""
+    """The arguments of a call, with the values that its functions depend on."""
 
     def __init__(self, asked: Question) -> None:
         self.asked = asked
@@ -74,21 +74,21 @@ class _Setting:
         self.sparse = None if pattern is None or self.packing.is_complex else Pattern(pattern, self.packing.size)
 
     def runs(self) -> Runs:
-        """SciPy's runs, none so far."""
+        """Return an object for SciPy's runs, with no run so far."""
         return Runs(self.asked, self.packing, self.flow, self.events, self.parameters)
 
     def derivatives(self, runs: Runs) -> Derivatives:
-        """The operations of the method."""
+        """Return the operations of the method."""
         return Derivatives(self.flow, self.sparse, runs.scheme.implicit)
 
     @property
     def leaves(self) -> tuple[Any, ...]:
-        """What the solution follows from."""
+        """Values that determine the solution, besides those that the functions depend on."""
         return (self.packing.vector, self.t0, self.tf, self.t_eval)
 
 
 def traced_solution(asked: Question) -> Answer:
-    """What SciPy finds, with derivatives."""
+    """Return the solution that SciPy finds, with derivatives."""
     setting = _Setting(asked)
     return setting.parameters.solved(lambda values: _answer(setting, *setting.leaves, *values))
 
@@ -105,7 +105,7 @@ def _answer(setting: _Setting, start: Any, t0: Any, tf: Any, t_eval: Any, *value
 
 
 def run_in_pieces(asked: Question, snapshots: Snapshots) -> Pieces:
-    """SciPy's run, whose steps are taken again in the backward pass."""
+    """Return SciPy's run, whose steps are repeated in the backward pass."""
     setting = _Setting(asked)
 
     def solve(values: Sequence[Any]) -> Pieces:
@@ -116,7 +116,7 @@ def run_in_pieces(asked: Question, snapshots: Snapshots) -> Pieces:
 
 
 def solution_in_pieces(asked: Question, snapshots: Snapshots) -> Any:
-    """Its result."""
+    """Return SciPy's result, with derivatives from a run in pieces."""
     pieces = run_in_pieces(asked, snapshots)
     made, y = pieces.result, pieces.states()
     made.t = valued(made.t, pieces.t_eval[: len(made.t)])
@@ -125,7 +125,7 @@ def solution_in_pieces(asked: Question, snapshots: Snapshots) -> Any:
 
 
 def result_of(answer: Answer) -> Any:
-    """SciPy's result, with derivatives; in a function that is recorded it is one operation."""
+    """Return SciPy's result with derivatives; while a function is recorded, the result is one operation."""
     asked = answer.asked
     if not is_recorded(answer.number) or asked.events is not None or asked.dense_output:
         return answer.result()
@@ -134,12 +134,12 @@ def result_of(answer: Answer) -> Any:
 
 
 def recorded_columns(answer: Answer) -> tuple[Any, Any]:
-    """Times and states of an answer, as one operation that may be run again with other values."""
+    """Return times and states of an answer, as one operation that can be repeated with other values."""
     leaves = (answer.start, answer.t0, answer.tf, answer.t_eval, *answer.values)
     return run_anew(answer.anew, leaves, len(answer.runs.records[0].result.t))
 
 
 def adjoint_states(answer: Answer) -> Any:
-    """The states of an answer that has a solution between steps, with the adjoint equation for reverse mode."""
+    """Return the states of an answer with dense output, with the adjoint equation for reverse mode."""
     run = Adjoint(answer.runs, answer.derivatives)
     return run(answer.number, answer.start, answer.t0, answer.tf, answer.t_eval, answer.values)

@@ -4,8 +4,8 @@ With ``J`` the Jacobians of the right-hand side at the stages, the derivatives o
 
     x_n - J_n (U_n z_n + V_n x_n) = b_n,    z_{n+1} - P_n z_n - Q_n x_n = c_{n+1},    z_0 = c_0,
 
-and cotangents the transposed system. Where states are short the Jacobians of all stages are computed at once, and so
-are the matrices that lead from one step to the next; then a step is one product. Long states go step by step.
+and cotangents obey the transposed system. For short states the Jacobians of all stages are computed at once, and also
+the matrices that lead from one step to the next; then a step is one product. Long states go step by step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.vectorize import vmap
 
-#: How many numbers are computed at once.
+#: Largest number of entries that are computed at once.
 _AT_ONCE = 1 << 21
 
 
@@ -32,15 +32,15 @@ class Steps(NamedTuple):
 
     Attributes:
         flow: the right-hand side.
-        pattern: where its Jacobian may have entries; None where nobody knows.
+        pattern: the sparsity pattern of its Jacobian; None if it is unknown.
         implicit: whether a stage depends on itself or on later ones.
         Y: the arguments of the stages, ``(N, s, n)``.
-        T: their times.
-        U: see ``records``, as the following.
-        V: see there.
-        P: see there.
-        Q: see there.
-        values: what the right-hand side depends on besides.
+        T: the times of the stages.
+        U: see ``records``.
+        V: see ``records``.
+        P: see ``records``.
+        Q: see ``records``.
+        values: the other values that the right-hand side depends on.
     """
 
     flow: Flow
@@ -55,17 +55,17 @@ class Steps(NamedTuple):
     values: tuple[Any, ...]
 
     def part(self, a: int, b: int) -> Steps:
-        """The steps from ``a`` to ``b``."""
+        """Return the steps from ``a`` to ``b``."""
         cut = {name: getattr(self, name)[a:b] for name in "YTUVPQ"}
         return self._replace(**cut)
 
     def pieces(self, numbers: int) -> list[tuple[int, int]]:
-        """Where to cut so that a piece has few enough numbers, a step having so many."""
+        """Return the bounds of pieces that are small enough, if a step has this many entries."""
         size = max(1, _AT_ONCE // max(numbers, 1))
         return [(a, min(a + size, len(self.T))) for a in range(0, len(self.T), size)]
 
     def jacobians(self) -> Any:
-        """The Jacobian at each stage, ``(N, s, n, n)``."""
+        """Return the Jacobian at each stage, ``(N, s, n, n)``."""
         n = self.Y.shape[-1]
         found, basis, at_once = np.empty((*self.Y.shape, n)), np.eye(n), max(1, _AT_ONCE // self.Y.size)
         column = vmap(lambda seed: self.pushed(np.broadcast_to(seed, self.Y.shape)))
@@ -74,16 +74,16 @@ class Steps(NamedTuple):
         return found
 
     def pushed(self, tangent: Any) -> Any:
-        """The Jacobians times a vector for each stage."""
+        """Multiply the Jacobians with a vector for each stage."""
         return jvp(lambda Y: self.flow.many(self.T, Y, *self.values), (self.Y,), (tangent,))[1]
 
     def pulled(self, ct: Any) -> list[Any]:
-        """The cotangents of the values by those of the slopes."""
+        """Return the cotangents of the values from the cotangents of the slopes."""
         return pulled(self.flow, self.T, self.Y, self.values, ct)
 
 
 def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
-    """The slopes ``x`` and states ``z`` of right-hand sides ``b``, ``(N, s, n)``, and ``c``, ``(N + 1, r, n)``."""
+    """Return slopes ``x`` and states ``z`` for right-hand sides ``b``, ``(N, s, n)``, and ``c``, ``(N + 1, r, n)``."""
     x, z = np.empty_like(b), np.empty_like(c)
     z[0] = c[0]
     for a, e in steps.pieces(_weight(steps)):
@@ -93,16 +93,16 @@ def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
 
 
 def backward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
-    """The same of the transposed system."""
+    """Return slopes ``x`` and states ``z`` of the transposed system."""
     x, z = np.empty_like(b), np.empty_like(c)
     _backwards(steps, b, c, x, z)
     return x, z
 
 
 def pulled_back(steps: Steps, b: Any, c: Any) -> tuple[Any, list[Any]]:
-    """The first state of the transposed system, and the cotangents of the values, which its slopes give."""
+    """Return the first state of the transposed system, and the cotangents of the values, from its slopes."""
     x, z = np.empty_like(b), np.empty_like(c[0])
-    states = np.empty_like(c) if steps.Y.shape[-1] <= SHORT else as_strided(z, c.shape, (0, *z.strides))  # one for all
+    states = np.empty_like(c) if steps.Y.shape[-1] <= SHORT else as_strided(z, c.shape, (0, *z.strides))  # one buffer
     return states[0], _backwards(steps, b, c, x, states, True)
 
 
@@ -119,7 +119,7 @@ def _backwards(steps: Steps, b: Any, c: Any, x: Any, z: Any, wanted: bool = Fals
 
 
 def _weight(steps: Steps) -> int:
-    """About how many numbers one step needs."""
+    """Return the approximate number of entries that one step needs."""
     s, n, r = int(steps.Y.shape[1]), int(steps.Y.shape[2]), int(steps.P.shape[1])
     if n <= SHORT:
         return n * n * (s * s * steps.implicit + 2 * s + r)
@@ -137,14 +137,14 @@ def _solver(steps: Steps) -> Any:
 
 
 class _Solver:
-    """What goes along some steps."""
+    """Base class of solvers that go through some steps."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps, self.pulled = steps, steps.pulled
 
 
 class _Products(_Solver):
-    """Short states of one row: ``z`` goes from step to step by one matrix."""
+    """Solver for short states of one row: one matrix takes ``z`` from step to step."""
 
     def __init__(self, steps: Steps) -> None:
         super().__init__(steps)
@@ -164,7 +164,7 @@ class _Products(_Solver):
         self.M = np.eye(n) + _combined(steps.Q[:, 0], self.G)
 
     def _local(self, b: Any) -> Any:
-        """Slopes where the state before the step is zero."""
+        """Return the slopes for a zero state before the step."""
         if self.W is not None:
             return (self.W @ b.reshape(*self.W.shape[:2], 1)).reshape(b.shape)
         found = np.empty_like(b)
@@ -183,7 +183,7 @@ class _Products(_Solver):
         return found
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``forward``."""
         local = self._local(b)
         enters = c[:, 0] + _combined(self.steps.Q[:, 0], local)
         state = z[0, 0]
@@ -193,7 +193,7 @@ class _Products(_Solver):
         x[:] = local + _times(self.G, z[:-1])
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``backward``."""
         rows = self.G.reshape(len(b), b.shape[1] * b.shape[2], b.shape[2])
         enters = c[:, 0] + np.matmul(b.reshape(len(b), 1, b.shape[1] * b.shape[2]), rows)[:, 0]
         state = z[-1, 0]
@@ -204,13 +204,13 @@ class _Products(_Solver):
 
 
 def _blocks(J: Any, V: Any) -> Any:
-    """The matrix with the blocks ``J_i V_ij``."""
+    """Return the matrix with the blocks ``J_i V_ij``."""
     N, s, n, _ = J.shape
     return (J[:, :, :, None, :] * V[:, :, None, :, None]).reshape(N, s * n, s * n)
 
 
 def _combined(weights: Any, parts: Any) -> Any:
-    """For each step the sum of its parts, ``(N, k, ...)``, with weights ``(N, k)``."""
+    """Return for each step the sum of its parts, ``(N, k, ...)``, with weights ``(N, k)``."""
     flat = parts.reshape(*parts.shape[:2], math.prod(parts.shape[2:]))
     return np.matmul(weights[:, None], flat).reshape(len(parts), *parts.shape[2:])
 
@@ -220,7 +220,7 @@ def _times(matrices: Any, vectors: Any) -> Any:
 
 
 class _Inverses(_Solver):
-    """Short states of several rows and one implicit stage: BDF."""
+    """Solver for short states of several rows and one implicit stage: BDF."""
 
     def __init__(self, steps: Steps) -> None:
         super().__init__(steps)
@@ -229,7 +229,7 @@ class _Inverses(_Solver):
         self.WJ = self.W @ J
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``forward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         local = _times(self.W, b[:, 0])
         for n in range(len(b)):
@@ -237,7 +237,7 @@ class _Inverses(_Solver):
             z[n + 1] = P[n] @ z[n] + Q[n] * slope + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``backward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         for n in reversed(range(len(b))):
             after = z[n + 1]
@@ -247,15 +247,15 @@ class _Inverses(_Solver):
 
 
 class _Explicit(_Solver):
-    """Long states, explicit stages: products with the Jacobian of one stage after the other."""
+    """Solver for long states and explicit stages: products with the Jacobian of one stage after the other."""
 
     def _products(self, transposed: bool) -> Products:
-        """The products with the Jacobians of all stages."""
+        """Return the products with the Jacobians of all stages."""
         steps = self.steps
         return Products(steps.flow, steps.T.ravel(), steps.Y.reshape(-1, steps.Y.shape[-1]), steps.values, transposed)
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``forward``."""
         U, V, P, Q, stages = self.steps.U, self.steps.V, self.steps.P, self.steps.Q, b.shape[1]
         pushed = self._products(False)
         for n in range(len(b)):
@@ -267,7 +267,7 @@ class _Explicit(_Solver):
             z[n + 1] = P[n] @ z[n] + Q[n] @ slopes + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``backward``."""
         U, V, P, Q = self.steps.U, self.steps.V, self.steps.P, self.steps.Q
         leads, enters = (np.concatenate(two, axis=1).swapaxes(1, 2).copy() for two in ((P, U), (Q, V)))
         given, added = b.any(-1), c.reshape(len(c), -1).any(-1).tolist()
@@ -275,7 +275,7 @@ class _Explicit(_Solver):
         stages, rows = b.shape[1], z.shape[1]
         product = self._products(True)
         self.pulled = lambda ct: product.pulled(ct.reshape(-1, ct.shape[-1]))
-        both = np.zeros((rows + stages, b.shape[2]))  # the cotangents behind the step, and those that the stages give
+        both = np.zeros((rows + stages, b.shape[2]))  # the cotangents after the step, and those from the stages
         after, parts = both[:rows], both[rows:]
         after[:] = z[-1]
         x[~used] = 0.0
@@ -287,7 +287,7 @@ class _Explicit(_Solver):
             if not whole[n]:
                 parts[:] = 0.0
             for i in along[n]:
-                enter[i].dot(both, slopes[i])  # of stages that come before it the weights are zero
+                enter[i].dot(both, slopes[i])  # stages before stage ``i`` have zero weights
                 if given[n]:
                     slopes[i] += b[n, i]
                 parts[i] = product(n * stages + i, slopes[i])
@@ -298,7 +298,7 @@ class _Explicit(_Solver):
 
 
 class _Factors(_Solver):
-    """Long states with a known pattern, implicit stages: one sparse factorisation for each step."""
+    """Solver for long states with a known pattern and implicit stages: one sparse factorisation for each step."""
 
     def __init__(self, steps: Steps, entries: Any) -> None:
         super().__init__(steps)
@@ -306,7 +306,7 @@ class _Factors(_Solver):
         self.pattern, self.entries = steps.pattern, entries
 
     def _times(self, n: int, v: Any) -> Any:
-        """The Jacobians of all stages of step ``n`` times a vector for each."""
+        """Multiply the Jacobians of all stages of step ``n`` with a vector for each stage."""
         return np.stack([self.pattern.times(entries, part) for entries, part in zip(self.entries[n], v, strict=True)])
 
     def _transposed_times(self, n: int, v: Any) -> Any:
@@ -314,18 +314,18 @@ class _Factors(_Solver):
         return np.stack([times(entries, part) for entries, part in zip(self.entries[n], v, strict=True)])
 
     def _factor(self, n: int) -> Any:
-        """What solves with the matrix of step ``n``, or with its transpose."""
+        """Return a solver for the matrix of step ``n`` and for its transpose."""
         return self.pattern.factor(self.entries[n], self.steps.V[n])
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``forward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         for n in range(len(b)):
             x[n] = self._factor(n)(b[n] + self._times(n, U[n] @ z[n]), False)
             z[n + 1] = P[n] @ z[n] + Q[n] @ x[n] + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """See the function."""
+        """Solve in place; see the function ``backward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         for n in reversed(range(len(b))):
             after = z[n + 1]
