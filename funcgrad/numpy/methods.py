@@ -1,9 +1,9 @@
-"""Tracers behave like ndarrays: their operators, attributes and methods.
+"""Operators, attributes and methods with which tracers behave like ndarrays.
 
-``install`` puts them on ``core.Tracer`` once, when funcgrad is imported: the engine below knows none of
-NumPy's functions. Operators are the primitives' own functions, so ``x * y`` costs one call.
+``install`` sets them on ``core.Tracer`` once, when funcgrad is imported, because the engine in lower layers does not
+know NumPy's functions. Operators are the functions of primitives, so ``x * y`` costs one call.
 
-What a program made can be written to, see ``assignment``. Like an ndarray it is not hashable.
+Tracers that a program made can be written to, see ``assignment``. Like an ndarray, a tracer is not hashable.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Method = Callable[..., Any]
 
 
 def install(cls: type[Tracer]) -> None:
-    """Give ``cls`` everything that an ndarray has and a tracer can have.
+    """Set the operators, attributes and methods of an ndarray that a tracer can have on ``cls``.
 
     Example:
         >>> grad(lambda x: (2 * x.T[0] ** 2).sum())(np.array([3.0, 4.0]))
@@ -70,7 +70,7 @@ def install(cls: type[Tracer]) -> None:
 
 
 def _swapped(operation: Method) -> Method:
-    """The reflected operator: Python calls it on the right operand."""
+    """Return the reflected operator, which Python calls on the right operand."""
 
     def reflected(x: Array, y: Array) -> Array:
         return operation(y, x)
@@ -79,9 +79,9 @@ def _swapped(operation: Method) -> Method:
 
 
 def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool = False) -> Method:
-    """What Python's operator does for an operation of two arguments: in a graph it may have to be told from that.
+    """Return the operator for an operation of two arguments; a replayed graph records it as an operator.
 
-    Python rounds otherwise than NumPy's functions do: products of complex numbers by the order of the factors.
+    Python's operators may round differently from NumPy's functions: products of complex numbers depend on the order.
     """
 
     def bound(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -95,7 +95,7 @@ def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool =
 
 
 def _power_of(x: Tracer, y: Any) -> Any:
-    """``y ** x``."""
+    """Compute ``y ** x``."""
     return x._trace.by_operator(arithmetic.power, y, x) if x._trace.repeats else arithmetic.power(y, x)
 
 
@@ -108,12 +108,12 @@ def _comparable(y: Any) -> bool:
 
 
 def _are_texts(x: Any) -> bool:
-    """Whether ``x`` is a constant array of texts, which only NumPy compares."""
+    """Whether ``x`` is a constant array of strings, which only NumPy can compare."""
     return is_buffer(x) and x.dtype.kind in "SU"
 
 
 def _eq(x: Array, y: Any) -> Any:
-    """``x == y``; nothing else than numbers equals a tracer, so that ``x == None`` can be asked."""
+    """Compute ``x == y``; values that are not numeric never equal a tracer, so ``x == None`` is allowed."""
     if _are_texts(x):
         return x._val == (y._val if is_buffer(y) else y)
     return comparison.equal(x, y) if _comparable(y) else NotImplemented
@@ -130,7 +130,7 @@ def _abs(x: Tracer) -> Any:
 
 
 def _pairs(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
-    """An operator and its reflection, which is the same function where the order does not matter."""
+    """Return an operator and its reflection, which is the same function if the operation commutes."""
     return {f"__{name}__": operation, f"__r{name}__": operation if commutes else _swapped(operation)}
 
 
@@ -183,7 +183,7 @@ _OPERATORS: dict[str, Any] = {
 
 
 class _Length:
-    """``__len__``, which numbers have not: ``hasattr(x, "__len__")`` tells them from arrays."""
+    """Descriptor of ``__len__``; numbers have none, so ``hasattr(x, "__len__")`` is False for numbers."""
 
     def __get__(self, x: Any, owner: type | None = None) -> Any:
         if x is not None and not x.shape and np.isscalar(x):
@@ -201,9 +201,9 @@ def _len(x: Array) -> int:
 
 
 def _iter(x: Array) -> Iterator[Array]:
-    """Over the first axis. The pullback gathers what was read into one array, however many parts there are."""
+    """Iterate over the first axis; the pullback adds all cotangents of the entries into one array."""
     if not x.shape:
-        if np.isscalar(x):  # code that was built anew can ask whether it is one
+        if np.isscalar(x):  # in rebuilt code np.isscalar is True for traced numbers
             raise ConversionError(
                 f"iter(x): a number has no elements, got {describe(x)}{user_line()}. Use np.atleast_1d(x) for an array."
             )
@@ -216,7 +216,7 @@ def _contains(x: Array, y: Any) -> bool:
 
 
 def _round_number(x: Array, digits: int | None = None) -> Array:
-    """Python's ``round``: without ``digits`` it makes integers."""
+    """Round as Python's ``round``: without ``digits`` the result is an integer."""
     rounded = elementwise.round(x, digits or 0)
     if digits is not None:
         return rounded
@@ -224,7 +224,7 @@ def _round_number(x: Array, digits: int | None = None) -> Array:
 
 
 def _is_integer(x: Tracer) -> bool:
-    """Of a number, whether it is whole, as Python's and NumPy's numbers say."""
+    """Whether the number ``x`` is an integer, as in the methods of Python's and NumPy's numbers."""
     return bool(x == comparison.rint(x))
 
 
@@ -268,7 +268,7 @@ def _set_imag(x: Tracer, y: Any) -> None:
     set_item(elementwise.imag(x), ..., y)
 
 
-#: What stands in the place of attributes of PyTorch's tensors.
+#: Replacements for attributes of PyTorch's tensors.
 OF_TORCH = {
     "backward": "grad(f)(x), with what is computed here as the result of f",
     "detach": "stop_gradient(x)",
@@ -281,7 +281,7 @@ OF_TORCH = {
 
 
 def _of_torch(name: str, instead: str) -> property:
-    """An attribute that is not there: an ``AttributeError`` on every access, so that ``hasattr`` answers rightly."""
+    """Return a property that raises ``AttributeError`` with a hint, so that ``hasattr`` is False."""
 
     def get(x: Tracer) -> Any:
         raise AttributeError(
@@ -312,7 +312,7 @@ _ATTRIBUTES: dict[str, Any] = {
 
 def _reshape(x: Array, /, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
     to = shape[0] if len(shape) == 1 else shape
-    if order == "C" and copy is None:  # as nearly always: straight to the primitive
+    if order == "C" and copy is None:  # fast path to the primitive
         return refill(x, to=completed(to, x.shape))
     return shaping.reshape(x, to, order, copy=copy)
 
@@ -325,12 +325,12 @@ def _astype(
     x: Array, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
 ) -> Array:
     if casting != "unsafe":
-        np.empty(0, dtype_of(x)).astype(dtype, casting=casting)  # for NumPy's own refusal
+        np.empty(0, dtype_of(x)).astype(dtype, casting=casting)  # so that NumPy raises its error
     return creation.astype(x, dtype, copy=copy)
 
 
 def _conjugate(x: Array) -> Array:
-    """As an ndarray's method, which gives real numbers back as they are; the function copies them."""
+    """Return the conjugate; real arrays are returned as they are, as by an ndarray's method. The function copies."""
     return elementwise.conjugate(x) if x.dtype.kind == "c" else x
 
 
@@ -347,12 +347,12 @@ def _round(x: Array, decimals: int = 0, out: Any = None) -> Array:
 
 
 def _copy(x: Array, order: Any = "C") -> Array:
-    """A copy; of a number, as of NumPy's scalars, a number."""
+    """Return a copy; the copy of a number is a number, as for NumPy's scalars."""
     return twin(x) if is_number(x) else creation.copy(x, order)
 
 
 def _flatten(x: Array, order: Any = "C") -> Array:
-    """A copy, where ``ravel`` gives a view if it can."""
+    """Return a flattened copy; ``ravel`` returns a view if possible."""
     return creation.copy(shaping.ravel(x, order), "C")
 
 
@@ -371,12 +371,12 @@ def _sort(
     stable: bool | None = None,
     descending: bool | None = None,
 ) -> None:
-    """In place, as of an ndarray."""
+    """Sort in place, as an ndarray's method does."""
     set_whole(x, sorting.sort(x, axis, kind, order, stable=stable, descending=bool(descending)))
 
 
 def _partition(x: Tracer, kth: Any, axis: int = -1, kind: Any = "introselect", order: None = None) -> None:
-    """In place, as of an ndarray."""
+    """Partition in place, as an ndarray's method does."""
     set_whole(x, sorting.partition(x, kth, axis, kind, order))
 
 
@@ -436,7 +436,7 @@ def _refusing(name: str, instead: str) -> Method:
 
 
 def _setflags(x: Tracer, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    """Close an array to writes, as makers of objects do with what they keep; a view stays as it is."""
+    """Make an array read-only, as constructors do with arrays that they keep; a view stays as it is."""
     if write is None or write or align is not None or uic is not None:
         _refusing("setflags", "x.copy() to have an array that can be written to")(x)
     if getattr(x, "alias", None) is None:

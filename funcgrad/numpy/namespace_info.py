@@ -1,9 +1,9 @@
-"""What funcgrad.numpy can do, as code written for any array library asks for it.
+"""Inspection functions of the Python array API standard, version 2024.12, for funcgrad.numpy.
 
-This is the inspection part of the Python array API standard, version 2024.12: dtypes, devices, capabilities,
-and the limits of dtypes. Below stand the names of NumPy that compute nothing of arrays, so that ``import funcgrad.numpy
-as np`` may stand for NumPy's import: types, files, random numbers, tests, dates and texts. They are NumPy's own, are
-looked up when they are first asked for, and are not among what ``from funcgrad.numpy import *`` gives.
+The functions tell dtypes, devices, capabilities and limits of dtypes. The end of the file lists names of NumPy that
+do not compute with arrays, so that ``import funcgrad.numpy as np`` can replace NumPy's import: types, files, random
+numbers, tests, dates and strings. These objects are NumPy's, are looked up at first use, and are not exported by
+``from funcgrad.numpy import *``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.core import Tracer
 __all__ = ["NamespaceInfo", "__array_api_version__", "__array_namespace_info__", "finfo", "iinfo", "NUMPYS"]
 
 
-#: The version of the standard that this namespace follows.
+#: Version of the standard that this namespace follows.
 __array_api_version__ = "2024.12"
 
 _KINDS: dict[str, tuple[str, ...]] = {
@@ -40,12 +40,12 @@ def _check_device(device: Any) -> None:
 
 
 class NamespaceInfo:
-    """The answers of ``__array_namespace_info__``."""
+    """Result of ``__array_namespace_info__``."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What arrays can do: be indexed by masks, have shapes that depend on data, have so many axes.
+        """Return capabilities: indexing by masks, shapes that depend on data, the largest number of axes.
 
-        Inside ``vmap`` the second does not hold: the examples would differ in shape.
+        Inside ``vmap`` shapes cannot depend on data, because the examples would differ in shape.
 
         Example:
             >>> NamespaceInfo().capabilities()
@@ -54,7 +54,7 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
-        """Where arrays are made.
+        """Return the device on which arrays are made.
 
         Example:
             >>> NamespaceInfo().default_device()
@@ -63,7 +63,7 @@ class NamespaceInfo:
         return "cpu"
 
     def devices(self) -> list[Any]:
-        """The devices that functions which make arrays take. JAX arrays stay where they are.
+        """Return the devices that functions which make arrays accept; JAX arrays stay on their device.
 
         Example:
             >>> NamespaceInfo().devices()
@@ -72,7 +72,7 @@ class NamespaceInfo:
         return ["cpu"]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
-        """The dtypes that arrays get when nothing is said.
+        """Return the default dtypes of arrays.
 
         Raises:
             ValueError: an unknown device.
@@ -90,7 +90,7 @@ class NamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, np.dtype[Any]]:
-        """The dtypes of the standard by name; float16 and bfloat16 work too, but are none of them.
+        """Return the dtypes of the standard by name; float16 and bfloat16 work too but are not in the standard.
 
         Args:
             device: a device.
@@ -113,7 +113,7 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807  (the name is the standard's)
-    """What this namespace can do: an object with the functions of the array API standard's inspection.
+    """Return an object with the inspection functions of the array API standard.
 
     Example:
         >>> fnp.__array_namespace_info__().default_dtypes()["integral"]
@@ -123,15 +123,15 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807  (the name is the
 
 
 def _dtype(of: Any) -> Any:
-    """The dtype of an array or a tracer; anything else is one, or names one."""
+    """Return the dtype of an array or a tracer; return any other value, a dtype or its name, as it is."""
     return of.dtype if isinstance(of, Tracer) or (namespace_of(of) is not None and hasattr(of, "dtype")) else of
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a floating dtype, or of that of an array: NumPy's ``finfo``, and for bfloat16 ml_dtypes'.
+    """Return the limits of a floating dtype or of an array's dtype: NumPy's ``finfo``, for bfloat16 ml_dtypes'.
 
     Raises:
-        ValueError: it is not a floating dtype.
+        ValueError: the dtype is not floating.
 
     Example:
         >>> fnp.finfo(fnp.zeros(3)).bits
@@ -144,10 +144,10 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(type: Any) -> Any:
-    """The limits of an integer dtype, or of that of an array: NumPy's ``iinfo``.
+    """Return the limits of an integer dtype or of an array's dtype: NumPy's ``iinfo``.
 
     Raises:
-        ValueError: it is not an integer dtype.
+        ValueError: the dtype is not an integer dtype.
 
     Example:
         >>> fnp.iinfo(np.ones(3, np.int8)).max
@@ -163,9 +163,9 @@ _CLASSES = "broadcast busdaycalendar flatiter matrix nested_iters recarray"
 _DATES = "busday_count busday_offset datetime_as_string datetime_data is_busday"
 _OTHERS = "__version__ asmatrix bmat get_include info little_endian sctypeDict show_config show_runtime"
 
-#: By name the module of NumPy that has it, as ``optional.later`` takes it.
+#: Module of NumPy that has each name, as ``optional.later`` expects it.
 NUMPYS = {name: f"numpy.{name}" for name in _MODULES.split()} | {
     name: f"numpy:{name}" for name in f"{_FILES} {_TYPES} {_CLASSES} {_DATES} {_OTHERS}".split()
 }
-NUMPYS |= {name: f"numpy:{name}" for name in ("complex256", "float128") if hasattr(np, name)}  # not on every machine
+NUMPYS |= {name: f"numpy:{name}" for name in ("complex256", "float128") if hasattr(np, name)}  # platform-dependent
 NUMPYS["row_stack"] = "funcgrad.numpy.joining:vstack"

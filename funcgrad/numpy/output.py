@@ -1,7 +1,7 @@
-"""Writing results into arrays that a program has: ``out=``, and calls on arrays that are constant.
+"""Writing results into existing arrays (``out=``), and calls on constant arrays.
 
-A tracer that is given as ``out`` stands for the result afterwards, and is what is returned, as NumPy returns the
-array that it has written to. An ndarray cannot take a traced value.
+A tracer that is passed as ``out`` represents the result afterwards and is returned, as NumPy returns the array that
+it has written to. An ndarray cannot hold a traced value.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from funcgrad.writable import Views, buffer, is_buffer, own, root_of
 
 
 def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
-    """``own(*args, **kwargs)`` written into ``out``, which is returned.
+    """Write ``own(*args, **kwargs)`` into ``out`` and return ``out``.
 
-    Where nothing is traced NumPy's function of the same name does it all. A keyword of None is not given. As with
-    NumPy, sums for an ``out`` of higher precision are computed in that, unless a ``dtype`` is given.
+    If nothing is traced, NumPy's function of the same name is called, without keywords that are None. As with NumPy,
+    sums for an ``out`` of higher precision are computed in its dtype, unless a ``dtype`` is given.
 
     Raises:
         ReadOnlyError: ``out`` is an argument of a transformed function.
-        InputError: ``out`` cannot take a traced value, or the dtype of the result.
+        InputError: ``out`` cannot hold a traced value, or the dtype of the result.
         ValueError: ``out`` has another shape than the result.
 
     Example:
@@ -40,29 +40,29 @@ def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
         >>> into(sum, total, [[1.0, 2.0], [3.0, 4.0]], 0) is total, total
         (True, array([4., 6.]))
     """
-    if type(out) is tuple and len(out) == 1:  # NumPy allows both
+    if type(out) is tuple and len(out) == 1:  # NumPy accepts an array or a tuple of one array
         (out,) = out
     theirs = getattr(_home(own), own.__name__, None)
     if theirs is not None and is_plain(out, *args, *kwargs.values()):
         check_arrays(own.__name__, [a for a in args if backend.is_masked(type(a))])
         ans = theirs(*args, out=out, **{name: value for name, value in kwargs.items() if value is not None})
-        return out if ans is out else write_out(own.__name__, out, ans)  # some of numpy.fft forget it
+        return out if ans is out else write_out(own.__name__, out, ans)  # some functions of numpy.fft do not write it
     if "dtype" in kwargs and kwargs["dtype"] is None:
         kwargs["dtype"] = accumulating(args[0], out)
     return write_out(own.__name__, out, own(*args, **kwargs), kwargs.get("casting", "same_kind"))
 
 
 def _home(own: Callable[..., Any]) -> Any:
-    """The namespace of NumPy that has a function of the name of ``own``, one of ``funcgrad.numpy``."""
+    """Return the namespace of NumPy that corresponds to the module of ``own``, a function of ``funcgrad.numpy``."""
     room = own.__module__.removeprefix("funcgrad.numpy.").partition(".")[0]
     return getattr(np, room) if room in ("linalg", "fft") else np
 
 
 def check_arrays(name: str, values: Iterable[Any]) -> None:
-    """Refuse arrays that NumPy computes with in a way of its own, or that are not of numbers.
+    """Check that no array among ``values`` is of a subclass with its own arithmetic or holds anything but numbers.
 
     Raises:
-        InputError: masked arrays, matrices, texts, objects, records.
+        InputError: masked arrays, matrices, strings, objects, records.
     """
     for value in values:
         if issubclass(type(value), (np.ndarray, np.generic)) and not backend.is_value(value):
@@ -71,7 +71,7 @@ def check_arrays(name: str, values: Iterable[Any]) -> None:
 
 
 def accumulating(a: Any, out: Any) -> Any:
-    """The dtype to add up the elements of ``a`` in when the result goes to ``out``; None for their own."""
+    """Return the dtype to add the elements of ``a`` in if the result goes to ``out``; None for their own dtype."""
     if not hasattr(out, "dtype") or not hasattr(a, "dtype") or "V" in (a.dtype.kind, out.dtype.kind):
         return None
     to = np.result_type(a.dtype, out.dtype)
@@ -79,13 +79,13 @@ def accumulating(a: Any, out: Any) -> Any:
 
 
 def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *, stretch: bool = False) -> Any:
-    """Write ``result`` into ``out``, which is returned.
+    """Write ``result`` into ``out`` and return ``out``.
 
     Args:
-        name: what is called, for messages.
+        name: the name of the called function, for messages.
         out: an array that the program made.
-        result: what to write.
-        casting: which conversions to the dtype of ``out`` are allowed.
+        result: the array to write.
+        casting: the allowed conversions to the dtype of ``out``.
         stretch: whether the result may broadcast to the shape of ``out``.
     """
     shape, have, new = _written_shape(name, out), backend.shape_of(result), backend.dtype_of(result)
@@ -113,13 +113,13 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
 
 
 def _written_shape(name: str, out: Any) -> Shape:
-    """The shape of an array to write to."""
+    """Return the shape of ``out`` after checking that ``out`` is an array that can be written to."""
     if isinstance(out, Tracer):
         alias = getattr(out, "alias", None)
         if alias is READ_ONLY or (alias is None and not is_buffer(out) and not out.shape):
             refuse_writing(out)
         if alias is None and not out.shape:
-            out.alias = Views()  # an array without axes, which is no number: it stays one
+            out.alias = Views()  # keeps an array without axes an array, not a number
     elif not isinstance(out, np.ndarray):
         raise InputError(
             f"{name}: out must be an array that can be written to, got {describe(out)}. Make it with "
@@ -134,7 +134,7 @@ def _fits(have: Shape, shape: Shape) -> bool:
 
 
 def refuse_array(name: str, out: Any) -> NoReturn:
-    """Refuse to write a traced value into an ndarray."""
+    """Raise a ``ConversionError``: a traced value cannot be written into an ndarray."""
     remedy = (
         "Make the array with funcgrad.numpy.zeros, empty or copy (not numpy's), inside the transformed function; or"
     )
@@ -150,7 +150,7 @@ def refuse_array(name: str, out: Any) -> NoReturn:
 
 
 def are_constant(*values: Any) -> bool:
-    """Whether all arrays in ``values``, nested or not, are NumPy's or buffers of such.
+    """Whether all arrays in ``values``, nested or not, are NumPy's or buffers of NumPy arrays.
 
     Example:
         >>> are_constant([buffer(np.ones(2)), 1.0], {"a": np.ones(2)})
@@ -172,7 +172,7 @@ def are_constant(*values: Any) -> bool:
 
 
 def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``function(*args, **kwargs)`` on the arrays of buffers; the arrays that it makes are buffers too.
+    """Call ``function`` on the arrays of buffers; arrays that ``function`` makes are returned as buffers.
 
     Example:
         >>> type(computed(np.sin, (buffer(np.ones(2)),), {})).__name__
@@ -180,24 +180,24 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     """
     held: dict[int, tuple[Tracer, np.ndarray]] = {}
     lent: dict[int, tuple[Any, np.ndarray]] = {}
-    with changing:  # the function may write, and no other thread must give a buffer other memory meanwhile
+    with changing:  # the function may write; meanwhile no other thread may replace the memory of a buffer
         ans = _closed(function(*_opened(args, held, lent), **_opened(kwargs, held, lent)), held)
         for values, array in lent.values():
-            if array.tobytes() != values._val.tobytes():  # NaN and -0 are seen for what they are
+            if array.tobytes() != values._val.tobytes():  # comparing bytes tells NaN and -0 apart
                 values[...] = array
     return ans
 
 
 def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
-    """``values`` with arrays for buffers, which ``held`` remembers.
+    """Replace buffers in ``values`` by their arrays and note each pair in ``held``.
 
-    Views of what is no buffer are copied, as a tape may hold the memory; ``lent`` knows these copies.
+    Views of tracers that are not buffers are copied, because a tape may hold the memory; ``lent`` keeps these copies.
     """
     if is_buffer(values):
         array = values._val
         if type(array) is np.ndarray:
             root = root_of(values)
-            own(root)  # the function may write to it, and a tape hold what it was lent
+            own(root)  # the function may write to the array while a tape holds it
             array = values._val
             if not is_buffer(root):
                 _, array = lent.setdefault(id(values), (values, array.copy("K")))
@@ -209,13 +209,13 @@ def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
 
 
 def _closed(values: Any, held: dict[int, tuple[Tracer, np.ndarray]]) -> Any:
-    """``values`` with buffers for arrays: the same where it is the array of one."""
+    """Replace arrays in ``values`` by buffers; an array that came from a buffer becomes that buffer again."""
     if type(values) is np.ndarray:
         if id(values) in held:
             return held[id(values)][0]
         made = buffer(values)
         if any(np.may_share_memory(values, array) for _, array in held.values()):
-            made.alias = READ_ONLY  # a view that nobody knows how to take anew
+            made.alias = READ_ONLY  # no tracer knows how to rebuild this view
         return made
     if not isinstance(values, (tuple, list)):
         return values

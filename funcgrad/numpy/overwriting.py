@@ -1,14 +1,14 @@
-"""Writing to memory that nobody else holds: filling an array of n elements one by one costs n writes, not n copies.
+"""In-place writes to memory that nothing else refers to: filling n elements costs n writes, not n copies.
 
-What a write makes of an array is found level by level, from the innermost trace down to the ndarray, which is written
-to where nobody else holds it, nor any of the tracers around it. Each level adds what it would add to ``write``: reverse
-mode a record, forward mode the same write to the tangent, a batch an axis. Backward passes write zeros to cotangents
-in the same way.
+A write goes level by level, from the innermost trace down to the ndarray. The ndarray is written to in place if nothing
+else refers to it or to the tracers around it. Each level adds what it adds for the primitive ``write``: reverse mode a
+record, forward mode the same write to the tangent, a batch an axis. Backward passes write zeros to cotangents in the
+same way.
 
-Where both sides of a write show the same memory NumPy may write one element after the other. ``x[:] = x[::-1]`` reads
-all before it writes. ``x[mask] = x[::-1]``, with a mask of all axes, and ``x.flat[...] = x[::-1]`` do not: what they
-read late was written early. Where everything is traced NumPy itself says what comes of it: it does the same to an
-array of places, which shows for each element where its value comes from.
+If both sides of a write share memory, NumPy may write one element after the other. ``x[:] = x[::-1]`` reads all
+elements before it writes. ``x[mask] = x[::-1]``, with a mask of all axes, and ``x.flat[...] = x[::-1]`` do not: late
+reads see early writes. For traced arrays NumPy makes the same write to an array of element positions, which then
+tells for each element where its value comes from.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _ARRAY = frozenset((ndarray,))
 
 
 def can_overwrite(x: Any, index: Any, y: Any, looked_at: bool = False) -> bool:
-    """Whether ``overwritten`` knows how to write ``y`` to ``x[index]``; what it does not is for ``write``.
+    """Whether ``overwritten`` can write ``y`` to ``x[index]``; the primitive ``write`` does the other cases.
 
-    ``looked_at`` asks whether it would if no block looked on.
+    ``looked_at`` ignores open blocks that observe operations.
     """
     batched = (0 if type(x) is ndarray else _of_numpy(x, _ARRAY, looked_at)) | _of_numpy(y, _NUMPY, looked_at)
     if batched & _UNKNOWN:
@@ -58,12 +58,12 @@ def can_overwrite(x: Any, index: Any, y: Any, looked_at: bool = False) -> bool:
     return not batched or is_static(index) or (type(index) is ndarray and index.dtype.kind in "iu")
 
 
-#: What ``_of_numpy`` finds: a batch, and what has no short way.
+#: Flags in the result of ``_of_numpy``: a batch, and a value without a fast path.
 _BATCH, _UNKNOWN = 1, 2
 
 
 def _of_numpy(x: Any, kinds: frozenset[type], looked_at: bool) -> int:
-    """Whether ``x`` is of one of these kinds of NumPy in the end, and whether a batch."""
+    """Return flags: whether ``x`` is a batch, and whether its plain value is not of ``kinds`` or has no fast path."""
     found = 0
     while type(x) is Tracer:
         trace = x._trace
@@ -78,7 +78,7 @@ def _of_numpy(x: Any, kinds: frozenset[type], looked_at: bool) -> int:
 
 
 def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
-    """``x`` with ``y`` at ``index``, in the memory of ``x`` where ``alone``: a promise that nobody else holds ``x``."""
+    """Return ``x`` with ``y`` at ``index``, written in place if ``alone``: nothing else refers to ``x``."""
     if type(x) is ndarray and type(y) in _NUMPY:
         if not alone:
             x = x.copy("K")
@@ -96,7 +96,7 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
 
 
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
-    """In reverse mode."""
+    """Overwrite in reverse mode."""
     trace, w = (x if mine else y)._trace, y._val if given else y
     shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.like(w)
     first, second = y.node if given else None, x.node if mine else None
@@ -107,7 +107,7 @@ def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alo
 
 
 def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> Tracer:
-    """In forward mode: value and tangent are each written to where only ``x`` has them, and nobody else has ``x``."""
+    """Overwrite in forward mode; value and tangent in place if ``alone`` and only ``x`` refers to them."""
     if mine:
         own_tangent, own_value = alone and is_alone(x, "link"), alone and is_alone(x, "_val")
         tangent = overwritten(x.link, index, y.link if given else 0.0, own_tangent)
@@ -119,7 +119,7 @@ def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) ->
 
 
 def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
-    """In a batch, whose axis stands first."""
+    """Overwrite in a batch, whose axis comes first."""
     trace = (x if mine else y)._trace
     w = y._val if given else y
     if given:
@@ -135,7 +135,7 @@ def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alon
 
 
 def rank_left(index: Any, rank: int) -> int:
-    """How many axes a concrete ``index`` leaves of ``rank``.
+    """Return the number of axes of ``x[index]`` for a concrete ``index`` and an array ``x`` with ``rank`` axes.
 
     Example:
         >>> rank_left((slice(None), 2), 3), rank_left((np.array([[0, 1]]), np.array([1])), 2)
@@ -143,7 +143,7 @@ def rank_left(index: Any, rank: int) -> int:
         >>> rank_left(np.array([[True, False]]), 3), rank_left((None, ..., 0), 1)
         (2, 1)
     """
-    made = 0  # axes that the arrays in it make together
+    made = 0  # axes that the arrays in the index make together
     for entry in index if type(index) is tuple else (index,):
         if entry is None:
             rank += 1
@@ -157,7 +157,7 @@ def rank_left(index: Any, rank: int) -> int:
 
 
 def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
-    """In a graph, as the primitive ``write``."""
+    """Overwrite in a graph, recorded as the primitive ``write``."""
     trace = (x if mine else y)._trace
     spec, arrays, _ = parse(index, backend.shape_of(x))
     operands = [x if mine else _kept(old), y if given else _kept(y), *arrays]
@@ -168,7 +168,7 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
 
 
 def _kept(x: Any) -> Any:
-    """A constant for a graph: the program may write to what it has."""
+    """Return a copy of ``x`` (shallow for a tracer) for a graph to keep, because the program may write to ``x``."""
     if isinstance(x, Tracer):
         return twin(x)
     return x.copy("K") if type(x) is ndarray else x
@@ -183,11 +183,11 @@ _WAYS: dict[type, Callable[..., Any]] = {
 
 
 def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
-    """The cotangent of what was written."""
-    if type(ct) is ndarray and dtype is DOUBLE and type(one := ct[index]) is float64 and not shape:  # the commonest
+    """Return the cotangent of the value that was written."""
+    if type(ct) is ndarray and dtype is DOUBLE and type(one := ct[index]) is float64 and not shape:  # frequent case
         return one
     rest = len(backend.shape_of(ct)) - index.ndim if type(index) is ndarray and index.dtype.kind == "b" else -1
-    if len(shape) <= rest:  # added up in the same order as where nobody can count the hits
+    if len(shape) <= rest:  # the same order of additions as for a traced mask
         part = where(index.reshape(*index.shape, *(1,) * rest), ct, 0.0)
     else:
         part = detached(getitem(ct, index))
@@ -198,13 +198,13 @@ def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
 
 
 def _of_array(ct: Any, index: Any) -> Any:
-    """The cotangent of the array that was written to; one that only the backward pass holds is changed."""
-    alone = argument_is_alone(ct)  # before the next call holds it too
+    """Return the cotangent of the array that was written to; change it in place if only the backward pass holds it."""
+    alone = argument_is_alone(ct)  # before the next call adds a reference
     return _cleared(ct, index, alone)
 
 
 def _cleared(ct: Any, index: Any, alone: bool) -> Any:
-    """A cotangent without what was written over."""
+    """Return a cotangent with zeros at the elements that were overwritten."""
     if type(ct) is ndarray:
         if not alone:
             ct = ct.copy()
@@ -222,7 +222,7 @@ _TO_ARRAY, _TO_WRITTEN = "cleared(ct, index)", "written(ct, index, shape, dtype)
 
 
 def _recorder(answers: list[str], saved: list[str]) -> Callable[..., Tracer]:
-    """What records a write; of the parents the one that was written stands first: its rule only reads."""
+    """Return the function that records a write; the written value is the first parent, because its rule only reads."""
     return recorder(pull_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
 
 
@@ -232,11 +232,11 @@ _record_both = _recorder([_TO_WRITTEN, _TO_ARRAY], ["index", "shape", "dtype"])
 
 
 def composed(shape: Shape, steps: list[Any]) -> Any:
-    """The one index that stands for several, each of what the one before names; None where that is not seen at once.
+    """Return one index equal to ``steps`` applied in turn; None for new axes, permuted results and bad indices.
 
     Args:
-        shape: that of the array.
-        steps: indices of integers, slices and ellipses, and lists: the axes in another order.
+        shape: the shape of the array.
+        steps: indices of integers, slices and ellipses, and lists that permute the axes.
 
     Example:
         >>> composed((9, 2), [slice(1, None), 3]), composed((9, 2), [(4,), 1])
@@ -246,8 +246,8 @@ def composed(shape: Shape, steps: list[Any]) -> Any:
         >>> composed((3, 5), [(slice(None), 1), slice(1, None)]), composed((3, 5), [[1, 0], 2])
         ((slice(1, 3, 1), 1), (slice(None, None, None), 2))
     """
-    chosen: list[Any] = list(map(range, shape))  # of each axis: where one place is left of it, that
-    order = list(range(len(shape)))  # the axes of what is named so far
+    chosen: list[Any] = list(map(range, shape))  # remaining positions of each axis, or an integer where it is gone
+    order = list(range(len(shape)))  # the axes of the array indexed so far
     for step in steps:
         if type(step) is list:
             order = [order[axis] for axis in step]
@@ -262,7 +262,7 @@ def composed(shape: Shape, steps: list[Any]) -> Any:
         try:
             for axis, entry in zip(order, entries, strict=False):
                 chosen[axis] = chosen[axis][entry]
-        except IndexError:  # which NumPy says in its own words
+        except IndexError:  # NumPy will raise its own error
             return None
         order = [axis for axis in order if type(chosen[axis]) is range]
     if order != sorted(order):
@@ -274,16 +274,16 @@ def composed(shape: Shape, steps: list[Any]) -> Any:
 
 
 def _as_slice(part: range, length: int) -> slice:
-    """The slice that names ``part`` of an axis."""
+    """Return the slice that selects ``part`` of an axis."""
     if part == range(length):
         return slice(None)
-    if not part:  # nothing at all may begin where an axis has no place
+    if not part:  # an empty range may start outside the axis
         return slice(0, 0)
-    return slice(part.start, part.stop if part.stop >= 0 else None, part.step)  # -1 would count from the end
+    return slice(part.start, part.stop if part.stop >= 0 else None, part.step)  # a stop of -1 would count from the end
 
 
 def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
-    """``written_in_order`` for ``x[index] = y``; False too where ``index`` is no boolean array of all axes."""
+    """Call ``written_in_order`` for ``x[index] = y``; return False if ``index`` is not a boolean mask of all axes."""
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
     if type(mask) is list:
         mask = FROM_LISTS[0](mask)
@@ -299,18 +299,18 @@ def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
 
 
 def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None]) -> bool:
-    """Write ``y`` to ``x`` as NumPy does where they are views of one traced array. Who asks holds ``changing``.
+    """Write ``y`` to ``x`` as NumPy does if both are views of one traced array; the caller holds ``changing``.
 
     Args:
-        x: what is written to.
-        y: what is written.
-        write: ``write(x, y)`` does it to arrays of NumPy.
+        x: the array to write to.
+        y: the array to write.
+        write: the function that does the write for arrays of NumPy, ``write(x, y)``.
 
     Returns:
-        False where they are not: nothing has been done.
+        Whether the write was done; False if ``x`` and ``y`` are not views of one traced array or do not overlap.
 
     Raises:
-        InputError: real or imaginary parts of one array, one of which was taken of the other's elements.
+        InputError: a view is a real or imaginary part, so that positions cannot tell what NumPy does.
     """
     root = root_of(x)
     if not isinstance(y, Tracer) or root_of(y) is not root or is_buffer(root) or prod(y.shape) < 2:

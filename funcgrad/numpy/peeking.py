@@ -1,4 +1,4 @@
-"""Looking at what traced values stand for, where that cuts no derivative: for checks, and for what decides shapes."""
+"""Access to the numbers behind traced values for checks and for shapes, where no derivative is lost."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 def is_plain(*values: Any) -> bool:
-    """Whether NumPy can take ``values`` as they are: no tracer and no other library's array in them.
+    """Whether NumPy can use ``values`` directly: they contain no tracer and no array of another library.
 
-    It looks into lists, tuples and slices; what is no array at all is plain. Graphs are told as by ``is_numpys``.
+    Lists, tuples and slices are searched. Objects that are not arrays are plain. ``is_numpys`` tells about graphs.
 
     Example:
         >>> is_plain(np.ones(2), [1, (2.0, None)], "auto", slice(0, 5))
@@ -40,9 +40,9 @@ def is_plain(*values: Any) -> bool:
 
 
 def is_numpys(*values: Any) -> bool:
-    """Whether all ``values`` are arrays and numbers of NumPy's, so that its own function takes them.
+    """Whether all ``values`` are arrays and numbers of NumPy, so that NumPy's function can compute with them.
 
-    A graph that alone stands against it is told: without it NumPy computes this, and may round otherwise.
+    If only a graph prevents that, the graph is notified: without the graph NumPy computes, and may round differently.
     """
     for value in values:
         if namespace_of(value) is not np:
@@ -51,7 +51,7 @@ def is_numpys(*values: Any) -> bool:
 
 
 def _not_here(values: tuple[Any, ...]) -> bool:
-    """False. The graph of ``values`` that are NumPy's without it is told."""
+    """Return False, after notifying the graph if ``values`` are NumPy's apart from that graph."""
     graph: Any = None
     for value in values:
         if isinstance(value, Tracer):
@@ -65,10 +65,10 @@ def _not_here(values: tuple[Any, ...]) -> bool:
 
 
 def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
-    """The numbers behind ``x``, those of all examples of a ``vmap`` together; None where they are not NumPy's.
+    """Return the numbers behind ``x``, with all examples of a ``vmap``; None if they are not NumPy's.
 
-    A run that is recorded to be run again asks for all of them again, unless nothing is steered by their values: where
-    a test of them is enough, ``anywhere`` is much better.
+    A run that is recorded for replay checks all these numbers again in the replay, unless ``steers`` is False because
+    no decision depends on them. If a test of the numbers is enough, ``anywhere`` is much better.
     """
     while isinstance(x, Tracer):
         if steers and x._trace.repeats and namespace_of(x._val) is np:
@@ -78,7 +78,7 @@ def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
 
 
 def single(x: Any) -> Any:
-    """The numbers behind ``x``, where a run goes on by them; those that differ between examples are refused.
+    """Return the numbers behind ``x``, on which the run may depend; all examples of a batch must share them.
 
     Raises:
         ConversionError: ``x`` has other numbers in each example of a ``vmap``, or JAX has not computed them yet.
@@ -88,9 +88,9 @@ def single(x: Any) -> Any:
 
 
 def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
-    """Whether ``test`` is true of any number behind ``x``, in any example of a ``vmap``: for errors and warnings.
+    """Whether ``test`` is true for any number behind ``x`` in any example of a ``vmap``; for errors and warnings.
 
-    A graph that is run again asks again. False where the numbers are not NumPy's.
+    A graph that is replayed tests again. The result is False if the numbers are not NumPy's.
 
     Example:
         >>> anywhere(lambda x: x < 0, np.array([1.0, -2.0]))
@@ -111,17 +111,17 @@ def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
 
 
 def warn(text: str, category: type[Warning], stacklevel: int) -> None:
-    """Give a warning as ``warnings.warn`` does; a run that is recorded to be run again notes that there is one."""
-    noted = [trace.warns() for trace in running() if trace.repeats]  # all of them
+    """Give a warning as ``warnings.warn`` does; a run that is recorded for replay notes the warning."""
+    noted = [trace.warns() for trace in running() if trace.repeats]  # a list, so that every graph notes the warning
     if not any(noted):
         warnings.warn(text, category, stacklevel + 1)
 
 
 def agreed(x: Any) -> bool:
-    """The truth value of ``x``, which all examples of a ``vmap`` must have in common.
+    """Return the truth value of ``x``, which all examples of a ``vmap`` must share.
 
     Raises:
-        ConcretizationError: they have not.
+        ConcretizationError: the examples have different truth values.
     """
     values = known(x)
     if isinstance(x, Tracer) and values is not None and values.size > 1 and (values.all() or not values.any()):

@@ -1,8 +1,8 @@
-"""Polynomials as NumPy's oldest functions and ``poly1d`` have them: the coefficient of the highest power comes first.
+"""NumPy's old polynomial functions and ``poly1d``; the coefficient of the highest power comes first.
 
-Of plain values every result is NumPy's own. Of traced values NumPy's trimming of zeros is followed wherever the
-numbers are known. The untrimmed result is what is computed, so that which remains has its whole derivative, also in
-coefficients that are zero. Where they are not known, or the examples of a ``vmap`` differ, nothing is trimmed.
+For plain values NumPy computes every result. For traced values zeros are trimmed as by NumPy if the numbers are known.
+The whole result is computed before it is trimmed, so the rest has its full derivative, also with respect to
+coefficients that are zero. If the numbers are unknown, or the examples of a ``vmap`` differ, nothing is trimmed.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-numpy: Any = np  # its annotations have no room for values of any kind
+numpy: Any = np  # its annotations do not accept traced values
 
 
-# ---- what the families of numpy.polynomial share with these ---------------------------------------------------
+# ---- helpers shared with the families of numpy.polynomial ----------------------------------------------------
 
 
 def truth(condition: Any) -> bool | None:
-    """A truth value; None where the examples of a ``vmap`` do not agree on it, or JAX traces it."""
+    """Return a truth value; None if the examples of a ``vmap`` disagree, or if JAX traces ``condition``."""
     try:
         return agreed(condition)
     except TypeError:
@@ -64,20 +64,20 @@ def holds(condition: Any) -> bool:
 
 
 def coefficients(a: ArrayLike) -> Array:
-    """``a`` with at least one axis."""
+    """Return ``a`` as an array with at least one axis."""
     a = as_value(a)
     return a if backend.shape_of(a) else reshape(a, to=(1,))
 
 
 def design_norms(lhs: Array) -> Array:
-    """The lengths of the columns of a matrix, 1 where one is zero."""
+    """Return the Euclidean norms of the columns of a matrix, with 1 for a zero column."""
     squares = total(real(lhs) ** 2 + imag(lhs) ** 2 if backend.dtype_of(lhs).kind == "c" else lhs * lhs, 0)
     return sqrt(where(equal(squares, 0), 1.0, squares))
 
 
 def solved(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any, Any, Any, Any]:
-    """``lstsq`` with the columns of ``lhs`` divided by ``scale``, which improves its condition."""
-    from funcgrad.numpy import linalg  # not above: few programs need it
+    """Call ``lstsq`` with the columns of ``lhs`` divided by ``scale``, which improves the condition."""
+    from funcgrad.numpy import linalg  # imported here because few programs need it
 
     c, residuals, rank, singular = linalg.lstsq(lhs / scale, rhs, rcond)
     return (
@@ -89,10 +89,10 @@ def solved(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any, Any, 
 
 
 def samples(x: ArrayLike, y: ArrayLike, w: ArrayLike | None) -> tuple[Array, Array, Any]:
-    """The arguments of a fit as floating arrays, checked.
+    """Check the arguments of a fit and return them as floating arrays.
 
     Raises:
-        TypeError: a wrong number of axes, different lengths, no point.
+        TypeError: a wrong number of axes, different lengths, or no points.
     """
     x, y = as_floating(as_value(x)), as_floating(as_value(y))
     points, values = backend.shape_of(x), backend.shape_of(y)
@@ -115,19 +115,19 @@ def samples(x: ArrayLike, y: ArrayLike, w: ArrayLike | None) -> tuple[Array, Arr
 
 
 def weighted(a: Array, w: Any) -> Array:
-    """The rows of ``a`` times ``w``."""
+    """Return the rows of ``a`` times ``w``."""
     if w is None:
         return a
     return a * (w if len(backend.shape_of(a)) == 1 else getitem(w, (slice(None), None)))
 
 
 def resolution(x: Array) -> Any:
-    """The relative size of singular values that a fit of as many points neglects."""
+    """Return the default ``rcond`` of a fit: the number of points times the machine epsilon of ``x``."""
     return backend.shape_of(x)[0] * backend.library_of(x).finfo(backend.dtype_of(x)).eps
 
 
 def warn_of_rank(rank: Any, order: int, text: str) -> None:
-    """NumPy's warning of a fit that is not determined, where that is known."""
+    """Give NumPy's warning ``text`` if the fit is known to be underdetermined."""
     if holds(not_equal(rank, order)):
         warn(text, np.exceptions.RankWarning, 3)
 
@@ -136,12 +136,12 @@ def warn_of_rank(rank: Any, order: int, text: str) -> None:
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """The coefficients of the polynomial with these zeros, or the characteristic polynomial of a square matrix.
+    """Return the polynomial with the zeros ``seq_of_zeros``, or the characteristic polynomial of a square matrix.
 
-    The derivative of the characteristic polynomial is exact where eigenvalues are equal, too.
+    The derivative of the characteristic polynomial is exact for equal eigenvalues too.
 
     Raises:
-        ValueError: neither a vector nor a square matrix that is not empty.
+        ValueError: the argument is neither a vector nor a square matrix, or is an empty matrix.
 
     Example:
         >>> fnp.poly([1.0, 2.0])
@@ -169,17 +169,17 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 def roots(p: ArrayLike) -> Array:
-    """The zeros of a polynomial, in no particular order.
+    """Return the zeros of a polynomial, in no particular order.
 
-    A zero ``r`` moves by ``-r**k / p'(r)`` with the coefficient of the power ``k``: exact for a simple zero,
-    also one at 0 and in coefficients that are 0. At a multiple zero there is no derivative: the slope ``p'(r)`` is
-    0 but for rounding, and what comes out is NaN, infinite, or very large.
+    The derivative of a zero ``r`` with respect to the coefficient of the power ``k`` is ``-r**k / p'(r)``, exact for
+    a simple zero, also for a zero at 0 and for coefficients that are 0. A multiple zero has no derivative: the slope
+    ``p'(r)`` is 0 up to rounding, and the computed derivative is NaN, infinite, or very large.
 
-    As NumPy's, the result is real or complex as the numbers demand, and leading zeros are dropped. On JAX arrays it
-    is always complex, and leading zeros give NaN.
+    The result is real if all zeros are real, else complex, and leading coefficients that are 0 are dropped, as in
+    NumPy. On JAX arrays the result is always complex, and leading coefficients that are 0 give NaN.
 
     Raises:
-        ValueError: not one axis.
+        ValueError: ``p`` has more than one axis.
 
     Example:
         >>> from funcgrad import jacrev
@@ -199,13 +199,13 @@ def roots(p: ArrayLike) -> Array:
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Array:
-    """The values of a polynomial at ``x``.
+    """Return the values of a polynomial at ``x``.
 
     The derivative flows to the coefficients and to the points.
 
     Args:
         p: the coefficients along the first axis; further axes broadcast against ``x``.
-        x: the points; of a ``poly1d`` the composition, of plain values only.
+        x: the points; a ``poly1d`` gives the composition, for plain values only.
 
     Example:
         >>> fnp.polyval([1.0, 0.0, 2.0], [1.0, 3.0])
@@ -220,10 +220,10 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
         )
     p, x = as_value(getattr(p, "coeffs", p)), as_value(x)
     if not backend.shape_of(x):
-        x = reshape(x, to=())  # a Python number would adapt to the dtype of p
+        x = reshape(x, to=())  # a Python number would take the dtype of p
     if backend.shape_of(p)[:1] == (0,):
         return zeros_like(x)
-    if not backend.is_inexact(p) and not backend.is_inexact(x):  # NumPy stays with integers
+    if not backend.is_inexact(p) and not backend.is_inexact(x):  # NumPy computes with integers
         y = zeros_like(x)
         for i in range(backend.shape_of(p)[0]):
             y = y * x + getitem(p, i)
@@ -231,13 +231,13 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     return prim.evaluate(x, flip(p, 0), basis=prim.MONOMIALS)
 
 
-_NEGLIGIBLE = 1e-8  # what NumPy takes for zero in a remainder
+_NEGLIGIBLE = 1e-8  # NumPy's bound below which coefficients of a remainder count as zero
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------
 
 
 def _aligned(a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
-    """Two polynomials as arrays of one length."""
+    """Return two polynomials as arrays of one length."""
     arrays = [coefficients(a1), coefficients(a2)]
     lengths = [backend.shape_of(a)[0] for a in arrays]
     most = max(lengths)
@@ -249,7 +249,7 @@ def _aligned(a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
 
 
 def _leading(a: Array, small: float = 0.0) -> int:
-    """How many of the leading coefficients, all but one at most, are known to be zero, or as good as."""
+    """Return how many leading coefficients are known to be at most ``small``; all but one at most."""
     n = 0
     while n < backend.shape_of(a)[0] - 1 and holds(less_equal(absolute(getitem(a, n)), small)):
         n += 1
@@ -257,7 +257,7 @@ def _leading(a: Array, small: float = 0.0) -> int:
 
 
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The sum of two polynomials.
+    """Return the sum of two polynomials.
 
     Example:
         >>> fnp.polyadd([1.0, 2.0], [3.0, 4.0, 5.0])
@@ -270,7 +270,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The difference of two polynomials.
+    """Return the difference of two polynomials.
 
     Example:
         >>> fnp.polysub([1.0, 2.0], [3.0, 4.0, 5.0])
@@ -283,7 +283,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The product of two polynomials, without leading zeros of either.
+    """Return the product of two polynomials, without leading zeros of either.
 
     Example:
         >>> fnp.polymul([1.0, 2.0], [1.0, -2.0])
@@ -291,7 +291,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     if is_plain(a1, a2):
         return np.polymul(a1, a2)
-    given = (coefficients(a1), coefficients(a2))  # none at all are those of zero
+    given = (coefficients(a1), coefficients(a2))  # an empty array means the zero polynomial
     a1, a2 = [a if backend.shape_of(a)[0] else np.zeros(1, backend.dtype_of(a)) for a in given]
     product = signals.convolve(a1, a2)
     leading = _leading(a1) + _leading(a2)
@@ -299,10 +299,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-    """The quotient and the remainder of two polynomials.
+    """Return the quotient and the remainder of two polynomials.
 
-    As in NumPy the remainder loses leading coefficients of at most 1e-8, and ``v`` must begin with another number
-    than zero.
+    The remainder loses leading coefficients of at most 1e-8, as in NumPy. ``v`` must not begin with zero.
 
     Example:
         >>> fnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
@@ -321,7 +320,7 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     for _ in range(m - n + 1):
         found.append(scale * getitem(rest, slice(0, 1)))
         left = getitem(rest, slice(0, n + 1)) - found[-1] * v
-        heads.append(getitem(left, slice(0, 1)))  # zero, but for rounding
+        heads.append(getitem(left, slice(0, 1)))  # zero up to rounding
         rest = concatenate([getitem(left, slice(1, None)), getitem(rest, slice(n + 1, None))])
     remainder = concatenate([*heads, rest])
     leading = _leading(remainder, _NEGLIGIBLE)
@@ -334,7 +333,7 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 
 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
-    """The polynomial that is the derivative of order ``m``.
+    """Return the polynomial that is the derivative of order ``m``.
 
     Raises:
         ValueError: a negative order.
@@ -355,13 +354,13 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
 
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
-    """The polynomial whose derivative of order ``m`` is ``p``.
+    """Return the polynomial whose derivative of order ``m`` is ``p``.
 
     Args:
         p: the coefficients.
         m: the order.
-        k: the constants of integration, the first for the first integral; one for all; by default zeros. The
-            derivative flows to them.
+        k: the constants of integration, the first for the first integral, or one for all integrals; by default
+            zeros. The derivative flows to ``k``.
 
     Raises:
         ValueError: a negative order, or too few constants.
@@ -400,18 +399,18 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool | str = False,
 ) -> Any:
-    """The polynomial of degree ``deg`` that is closest to ``y`` at ``x``, by least squares.
+    """Fit a polynomial of degree ``deg`` to ``y`` at ``x`` by least squares.
 
     The derivative flows to ``x``, ``y`` and ``w``.
 
     Args:
         x: the points, of one axis.
-        y: the values there, or several columns of them.
+        y: the values at ``x``, or several columns of values.
         deg: the degree.
-        rcond: singular values smaller than this, relative to the largest, count as zero.
-        full: whether the residuals, the rank, the singular values and ``rcond`` are returned, too.
-        w: weights of the points; they multiply the unsquared residuals.
-        cov: whether the covariance of the coefficients is returned, too; "unscaled" for weights that are inverse
+        rcond: singular values smaller than ``rcond`` times the largest count as zero.
+        full: whether to return the residuals, the rank, the singular values and ``rcond`` too.
+        w: weights of the points, which multiply the unsquared residuals.
+        cov: whether to return the covariance of the coefficients too; "unscaled" for weights that are inverse
             standard deviations.
 
     Raises:
@@ -452,15 +451,15 @@ def polyfit(
 
 
 def poly1d(c_or_r: ArrayLike, r: bool = False, variable: str | None = None) -> np.poly1d:
-    """A polynomial as ``numpy.poly1d`` has it: it can be called, added, multiplied, derived and integrated.
+    """Return a ``numpy.poly1d``, which can be called, added, multiplied, differentiated and integrated.
 
-    The coefficients may be traced. Leading ones that are 0 then stay, for they need not be 0 a moment later: ``order``
-    is one less than the number of coefficients.
+    The coefficients may be traced. Traced leading coefficients are kept even if they are 0, because other values may
+    not be 0: ``order`` is one less than the number of coefficients.
 
     Args:
-        c_or_r: the coefficients, that of the highest power first; or another polynomial.
-        r: whether these are the zeros instead.
-        variable: what it is printed with.
+        c_or_r: the coefficients, the highest power first; or another polynomial.
+        r: whether ``c_or_r`` holds the zeros instead.
+        variable: the name of the variable for printing.
 
     Raises:
         ValueError: coefficients of several axes.
@@ -476,7 +475,7 @@ def poly1d(c_or_r: ArrayLike, r: bool = False, variable: str | None = None) -> n
 
 
 class _Traced(np.poly1d):
-    """A polynomial whose coefficients NumPy's class cannot take: it cuts those off that are 0."""
+    """Polynomial with traced coefficients; NumPy's class would cut off leading coefficients that are 0."""
 
     coeffs: Any
 
@@ -495,13 +494,13 @@ class _Traced(np.poly1d):
 
     @property
     def roots(self) -> Array:
-        """Where it is zero."""
+        """Zeros of the polynomial."""
         return roots(self.coeffs)
 
     r = roots
 
     def __call__(self, val: Any) -> Any:
-        """Its value at ``val``; of a polynomial the composition."""
+        """Return the value at ``val``, or the composition if ``val`` is a polynomial."""
         if not isinstance(val, np.poly1d):
             return polyval(self.coeffs, val)
         made: Any = self._with([0.0])
@@ -566,7 +565,7 @@ class _Traced(np.poly1d):
     __hash__ = None
 
     def __getitem__(self, val: Any) -> Any:
-        """The coefficient of a power."""
+        """Return the coefficient of the power ``val``."""
         n = operator.index(val)
         return self.coeffs[self.order - n] if 0 <= n <= self.order else 0
 
@@ -583,16 +582,16 @@ class _Traced(np.poly1d):
         return iter(self.coeffs)
 
     def deriv(self, m: Any = 1) -> _Traced:
-        """The derivative of order ``m`` with respect to the variable."""
+        """Return the derivative of order ``m`` with respect to the variable."""
         return self._with(polyder(self.coeffs, m))
 
     def integ(self, m: Any = 1, k: Any = 0) -> _Traced:
-        """The integral of order ``m``, with the constants ``k``."""
+        """Return the integral of order ``m``, with the constants ``k``."""
         return self._with(polyint(self.coeffs, m, k))
 
 
 def _coefficients(other: Any) -> Any:
-    """Those of a polynomial; a number or a list of them as it is."""
+    """Return the coefficients of a polynomial; return a number or a list of coefficients as it is."""
     if isinstance(other, np.poly1d):
         return other.coeffs
     if other is None or isinstance(other, (str, dict)):

@@ -1,10 +1,10 @@
 """Products of vectors, matrices and tensors; Einstein sums.
 
-What a formula in letters means, and the products of pairs that compute it, is at the end.
+The end of the file parses the formulas of Einstein sums and splits each formula into products of pairs.
 """
 
 # mypy: disable-error-code="empty-body"
-# Functions without a body are what their decorators make of them.
+# Decorators replace the functions that have no body.
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ __all__ = [
 
 @gufunc("(n?,k),(k,m?)->(n?,m?)", prim.matmul)
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The matrix product over the last two axes; the axes before them broadcast, vectors are rows or columns.
+    """Return the matrix product over the last two axes; leading axes broadcast, vectors are rows or columns.
 
     Raises:
-        ValueError: a number, or lengths that do not match.
+        ValueError: an argument without axes, or lengths that do not match.
 
     Example:
         >>> fnp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
@@ -61,9 +61,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def dot(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
-    """The product over the last axis of ``a`` and the last but one of ``b`` (the last of a vector).
+    """Return the product over the last axis of ``a`` and the second to last of ``b`` (the last of a vector).
 
-    Numbers multiply; vectors and matrices give the matrix product; more axes all combine.
+    Numbers multiply; vectors and matrices give the matrix product; with more axes all remaining axes combine.
 
     Raises:
         ValueError: lengths that do not match.
@@ -86,31 +86,31 @@ def dot(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
 
 
 def _times(a: Array, b: Array) -> Array:
-    """A product with a number. A Python number has its full precision here, unlike in arithmetic."""
-    numbers = all(isinstance(x, Tracer) or backend.is_value(x) for x in (a, b))  # what is none multiply refuses
+    """Return the product with a number; a Python number keeps its full precision here, unlike in arithmetic."""
+    numbers = all(isinstance(x, Tracer) or backend.is_value(x) for x in (a, b))  # multiply refuses the rest
     if numbers and backend.library_of(a) is np and backend.library_of(b) is np:
         try:
             to = np.result_type(backend.dtype_of(a), backend.dtype_of(b))
-        except TypeError:  # bfloat16 has no dtype in common with some others, though ufuncs take them
+        except TypeError:  # bfloat16 has no common dtype with some others, though ufuncs accept the pair
             return multiply(a, b)
         a, b = astype(a, to), astype(b, to)
     return multiply(a, b)
 
 
 def _narrow(ans: Array, a: Array, b: Array) -> Array:
-    """``ans`` in the dtype of ``a`` and ``b``: of bfloat16 ``numpy.matmul`` gives float32, other products do not."""
+    """Convert ``ans`` to the dtype of ``a`` and ``b``: only ``numpy.matmul`` gives float32 for bfloat16."""
     dtypes = backend.dtype_of(a), backend.dtype_of(b)
     if "V" not in (dtypes[0].kind, dtypes[1].kind):
         return ans
     try:
         to = np.result_type(*dtypes)
-    except TypeError:  # they have no dtype in common, though ufuncs take them
+    except TypeError:  # the two have no common dtype, though ufuncs accept the pair
         return ans
     return astype(ans, to)
 
 
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
-    """The product of two flattened arrays, the first conjugated.
+    """Return the inner product of two flattened arrays, the first conjugated.
 
     Raises:
         ValueError: different numbers of elements.
@@ -127,7 +127,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
 
 @gufunc("(n),(n)->()")
 def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The product of vectors, the first conjugated, along the last axis or ``axis``; the other axes broadcast.
+    """Return inner products of vectors, the first conjugated, along the last axis or ``axis``; other axes broadcast.
 
     Raises:
         ValueError: lengths that do not match.
@@ -154,7 +154,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @gufunc("(m,n),(n)->(m)")
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Matrices times vectors; the axes before them broadcast.
+    """Return the products of matrices and vectors; leading axes broadcast.
 
     Raises:
         ValueError: too few axes, or lengths that do not match.
@@ -174,7 +174,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @gufunc("(n),(n,m)->(m)")
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Conjugated vectors times matrices; the axes before them broadcast.
+    """Return the products of conjugated vectors and matrices; leading axes broadcast.
 
     Raises:
         ValueError: too few axes, or lengths that do not match.
@@ -204,7 +204,7 @@ def _conjugated(x: Array) -> Array:
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
-    """The product over the last axes of both; numbers multiply.
+    """Return the sum of products over the last axis of both; numbers multiply.
 
     Raises:
         ValueError: lengths that do not match.
@@ -223,7 +223,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
-    """All products of an element of ``a`` with one of ``b``, both flattened.
+    """Return all products of an element of ``a`` and an element of ``b``, both flattened.
 
     Example:
         >>> fnp.outer([1.0, 2.0], [3.0, 4.0])
@@ -239,12 +239,12 @@ def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
-    """The product over several axes.
+    """Return the sum of products over several axes.
 
     Args:
         a: an array.
         b: an array.
-        axes: how many, the last of ``a`` and the first of ``b``; or two lists of axes, paired in order.
+        axes: a number of axes, the last of ``a`` and the first of ``b``; or two lists of axes, paired in order.
 
     Raises:
         ValueError: lists or lengths that do not match.
@@ -258,11 +258,11 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
         return np.tensordot(a, b, axes)
     left, right = _paired(axes, len(shape_of(a)), len(shape_of(b)))
     made = as_array(_contracted("tensordot", a, b, left, right))
-    return new(np.asarray(made)) if issubclass(type(made), np.generic) else made  # NumPy gives an array
+    return new(np.asarray(made)) if issubclass(type(made), np.generic) else made  # NumPy returns an array here
 
 
 def _paired(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes of each array that ``tensordot`` sums over, as non-negative numbers."""
+    """Return the axes of each array that ``tensordot`` sums over, as non-negative numbers."""
     if not isinstance(axes, Sequence):
         try:
             n = operator.index(axes)
@@ -281,7 +281,7 @@ def _paired(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple
 
 
 def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
-    """The product over the axes ``left`` of ``a`` and ``right`` of ``b``, the other axes in order."""
+    """Return the sum of products over axes ``left`` of ``a`` and ``right`` of ``b``; other axes keep their order."""
     shape_a, shape_b = shape_of(a), shape_of(b)
     if [shape_a[i] for i in left] != [shape_b[i] for i in right]:
         raise ShapeError(
@@ -297,7 +297,7 @@ def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tup
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker product: ``a`` with each element replaced by its product with ``b``.
+    """Return the Kronecker product: ``a`` with each element replaced by its product with ``b``.
 
     Example:
         >>> fnp.kron([1.0, 2.0], [1.0, 10.0])
@@ -320,18 +320,18 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
-    """The cross product of vectors with three components; the other axes broadcast.
+    """Return the cross product of vectors with three components; the other axes broadcast.
 
-    As in NumPy before 2.5, and with that, vectors with two components still work, with a DeprecationWarning: they lie
-    in the plane, and of two such the third component alone is given, without an axis for it.
+    With NumPy before 2.5, vectors with two components still work and give a DeprecationWarning; their third component
+    is 0. Two such vectors give only the third component of the product, without an axis for components.
 
     Args:
         a: vectors.
         b: vectors.
         axisa: the axis of ``a`` along which the components stand.
-        axisb: the same for ``b``.
-        axisc: the same for the result.
-        axis: all three at once.
+        axisb: the axis of the components of ``b``.
+        axisc: the axis of the components of the result.
+        axis: one value for ``axisa``, ``axisb`` and ``axisc``.
 
     Raises:
         ValueError: vectors of another length.
@@ -362,7 +362,7 @@ def cross(
 
 @cache
 def _takes_plane_vectors() -> bool:
-    """Whether NumPy's ``cross`` takes vectors with two components, as before 2.5."""
+    """Whether NumPy's ``cross`` accepts vectors with two components, as before 2.5."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
@@ -373,20 +373,20 @@ def _takes_plane_vectors() -> bool:
 
 
 def _in_space(x: Array) -> Array:
-    """Vectors with a zero for the third component where it is missing."""
+    """Append a zero to vectors whose third component is missing."""
     shape = shape_of(x)
     return x if shape[-1] == 3 else pad_zeros(x, widths=(*[(0, 0)] * (len(shape) - 1), (0, 1)))
 
 
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Array:
-    """The sum along a diagonal of the matrices that ``axis1`` and ``axis2`` span.
+    """Return the sum along a diagonal of the matrices that ``axis1`` and ``axis2`` span.
 
     Args:
         a: an array with two or more axes.
-        offset: which diagonal; positive ones lie above the main one.
+        offset: the diagonal; positive numbers mean diagonals above the main diagonal.
         axis1: the axis of the rows.
         axis2: the axis of the columns.
-        dtype: what to sum in.
+        dtype: the dtype to sum in.
         out: an array for the result.
 
     Example:
@@ -403,7 +403,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
 
 
 class Formula(NamedTuple):
-    """The letters of each operand's axes and of the result's; no ellipsis is left."""
+    """Letters of the axes of each operand and of the result, with ellipses replaced by letters."""
 
     terms: tuple[str, ...]
     out: str
@@ -418,20 +418,20 @@ def einsum(
     casting: str = "safe",
     optimize: Any = False,
 ) -> Array:
-    """The sum over products that a formula in letters describes.
+    """Return the sum of products that a formula in letters describes (Einstein sum).
 
     Args:
-        subscripts: the letters of each operand's axes, and after ``->`` those of the result. Without
-            ``->`` the result has the letters that occur once, in alphabetical order. ``...`` stands for
-            any number of axes, which broadcast. Or operands and lists of axis numbers in turn.
+        subscripts: the letters of each operand's axes, and after ``->`` the letters of the result. Without
+            ``->`` the result has the letters that occur once, in alphabetical order. ``...`` represents
+            any number of axes, which broadcast. Alternatively, operands and lists of axis numbers in turn.
         operands: the arrays.
         out: an array for the result.
-        dtype: what to compute in.
-        order: accepted for NumPy's sake; memory order is no matter of values.
-        casting: which changes to ``dtype`` NumPy allows.
-        optimize: in which order to multiply three and more operands: a method or a path as ``opt_einsum``
-            takes them, True for its "auto". False is NumPy's single loop for ndarrays, and "auto" for traced
-            operands and those of other libraries.
+        dtype: the dtype to compute in.
+        order: accepted for compatibility with NumPy; memory order does not change values.
+        casting: the conversions to ``dtype`` that NumPy allows.
+        optimize: the order in which three and more operands are multiplied: a method or a path of
+            ``opt_einsum``; True means "auto". False means NumPy's single loop for ndarrays, and "auto" for
+            traced operands and those of other libraries.
 
     Raises:
         ValueError: the formula is malformed or does not fit the operands.
@@ -457,13 +457,13 @@ def einsum(
         made = in_order(made, "C") if len(values) > 1 and made.shape else as_number(made)
     if backend.is_inexact(made) or backend.namespace_of(made) is not None:
         return made
-    return converted(made, np.result_type(*map(backend.dtype_of, values)))  # NumPy adds up in the dtype of the elements
+    return converted(made, np.result_type(*map(backend.dtype_of, values)))  # NumPy adds in the dtype of the elements
 
 
 def einsum_path(subscripts: str | ArrayLike, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
-    """NumPy's order of evaluation for the Einstein sum ``subscripts``, and its description.
+    """Return NumPy's order of evaluation for the Einstein sum ``subscripts``, and its description.
 
-    Both depend on the shapes of the operands alone.
+    Both results depend on the shapes of the operands alone.
 
     Example:
         >>> fnp.einsum_path("ij,jk,kl->il", np.ones((2, 9)), np.ones((9, 9)), np.ones((9, 2)))[0]
@@ -475,7 +475,7 @@ def einsum_path(subscripts: str | ArrayLike, *operands: Any, optimize: Any = "gr
 
 
 def _formula(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The formula as text, and the operands: NumPy also takes ``op0, axes0, op1, axes1, ..., [axes_out]``."""
+    """Return the formula as text, and the operands; NumPy also accepts ``op0, axes0, op1, axes1, ..., [axes_out]``."""
     if isinstance(subscripts, str):
         return subscripts.replace(" ", ""), operands
     everything = (subscripts, *operands)
@@ -499,7 +499,7 @@ def _as_letters(axes: Iterable[Any]) -> str:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str, ranks: tuple[int, ...]) -> Formula:
-    """The letters of every axis, ellipses written out."""
+    """Parse a formula into the letters of every axis, with ellipses replaced by letters."""
     factors, arrow, result = text.partition("->")
     terms = factors.split(",")
     if len(terms) != len(ranks):
@@ -514,7 +514,7 @@ def _parsed(text: str, ranks: tuple[int, ...]) -> Formula:
         if width < 0 or (width and "..." not in term):
             _refuse(text, f"the term {term!r} does not fit an operand with {rank} axes")
     most = max([w for term, w in zip(terms, widths, strict=True) if "..." in term], default=0)
-    dots = "".join(spare[:most])  # they are aligned at the right, as in broadcasting
+    dots = "".join(spare[:most])  # aligned at the right, as in broadcasting
     full = tuple([term.replace("...", dots[most - w :]) for term, w in zip(terms, widths, strict=True)])
     if arrow:
         if most and "..." not in result:
@@ -535,23 +535,23 @@ def _refuse(text: str, problem: str) -> NoReturn:
 
 
 def contracted(terms: tuple[str, ...], out: str, operands: list[Array], optimize: Any = False) -> Array:
-    """The sum over products; ``terms`` and ``out`` give the letters of all axes."""
+    """Return the sum of products; ``terms`` and ``out`` give the letters of all axes."""
     shapes = tuple([backend.shape_of(x) for x in operands])
     return _followed(_recipe(terms, out, shapes, _hashable(optimize)), operands)
 
 
-#: An operation of one array and its parameters.
+#: Operation on one array, with its parameters.
 Action: TypeAlias = tuple[Operation, dict[str, Any]]
 
 
 class Recipe(NamedTuple):
-    """What to do with operands of certain shapes.
+    """Plan of an Einstein sum for operands of certain shapes.
 
     Attributes:
-        first: for each operand the operations that take away what it need not bring into a product:
-            repeated letters, axes of length 1 that broadcast, letters that nobody else has.
-        products: the positions of two operands and the formula of their product, which is put at the end.
-        last: how to order the axes of what remains, None for not at all.
+        first: for each operand the operations that remove what its products do not need: repeated
+            letters, axes of length 1 that broadcast, letters that occur in no other operand or result.
+        products: the positions of two operands and the formula of their product, which is appended.
+        last: the permutation of the axes of the remaining array, None if its axes are in order.
     """
 
     first: tuple[tuple[Action, ...], ...]
@@ -594,7 +594,7 @@ def _recipe(terms: tuple[str, ...], out: str, shapes: tuple[Shape, ...], optimiz
 
 
 def _lengths(terms: tuple[str, ...], shapes: tuple[Shape, ...]) -> dict[str, int]:
-    """The length of the axes of each name; 1 broadcasts."""
+    """Return the length of the axes of each letter; 1 broadcasts."""
     lengths: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for i, n in zip(term, shape, strict=True):
@@ -609,7 +609,7 @@ def _lengths(terms: tuple[str, ...], shapes: tuple[Shape, ...]) -> dict[str, int
 
 
 def _own_diagonal(term: str, shape: Shape) -> tuple[str, Shape, list[Action]]:
-    """How to get the diagonal of an operand that has a letter twice."""
+    """Return the term, the shape and the operations that take the diagonal for each letter that occurs twice."""
     actions: list[Action] = []
     for i in dict.fromkeys(term):
         while term.count(i) > 1:
@@ -628,7 +628,7 @@ def _own_diagonal(term: str, shape: Shape) -> tuple[str, Shape, list[Action]]:
 
 
 def _products(pool: list[str], out: str, lengths: dict[str, int], optimize: Any) -> Iterator[tuple[int, int, str]]:
-    """The products of pairs in a good order; in the end ``pool`` holds the letters of what remains."""
+    """Yield the products of pairs in a good order; in the end ``pool`` holds the letters of the remaining array."""
     for chosen in _path(pool, out, lengths, optimize):
         rising = sorted(chosen)
         while len(rising) > 1:
@@ -642,7 +642,7 @@ def _products(pool: list[str], out: str, lengths: dict[str, int], optimize: Any)
 
 
 def _hashable(optimize: Any) -> Any:
-    """A path as a tuple, without the word that NumPy puts first."""
+    """Return ``optimize`` as a hashable value: a path as a tuple without NumPy's leading "einsum_path"."""
     if isinstance(optimize, (list, tuple)) and optimize and not isinstance(optimize[0], str):
         return tuple([tuple(step) for step in optimize])
     if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
@@ -651,10 +651,10 @@ def _hashable(optimize: Any) -> Any:
 
 
 def _path(pool: list[str], out: str, lengths: dict[str, int], optimize: Any) -> list[tuple[int, ...]]:
-    """Which operands to multiply, step by step; a product is put at the end."""
+    """Return which operands to multiply in each step; the product is appended to the operands."""
     if len(pool) < 3:
         return [(0, 1)] if len(pool) == 2 else []
-    from opt_einsum import contract_path  # only needed here, and importing it takes longer than most sums
+    from opt_einsum import contract_path  # needed only here; importing opt_einsum takes longer than most sums
 
     shapes = [tuple([lengths[i] for i in term]) for term in pool]
     how = [*optimize] if isinstance(optimize, tuple) else optimize

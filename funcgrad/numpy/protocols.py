@@ -1,8 +1,8 @@
-"""NumPy's own functions on tracers: ``numpy.sin(x)`` and ``numpy.concatenate([x, y])`` are funcgrad's.
+"""Dispatch of NumPy's functions on tracers: ``numpy.sin(x)`` and ``numpy.concatenate([x, y])`` call funcgrad's.
 
-NumPy asks its arguments three questions. ``__array_ufunc__`` comes from ufuncs (an operator with an ndarray
-on the left is one), ``__array_function__`` from most other functions, ``__array_namespace__`` from code
-written for any array library. What has no counterpart here is refused by name: no derivative gets lost.
+Three protocols exist. Ufuncs call ``__array_ufunc__`` (an operator with an ndarray on the left is a ufunc), most other
+functions call ``__array_function__``, and code written for any array library calls ``__array_namespace__``. A function
+without a counterpart raises an error with its name, so no derivative gets lost.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from funcgrad.numpy.ufuncs import UFUNCS
 
 
 def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """What a NumPy ufunc does when one of its arguments is a tracer.
+    """Compute a NumPy ufunc that has a tracer among its arguments.
 
     Raises:
         NotDifferentiableError: funcgrad has no such ufunc, and not all of the arguments are constant.
-        InputError: the result was to be written into an ndarray (``out=``, ``a += x``), or left out in places.
+        InputError: the result would be written into an ndarray (``out=``, ``a += x``), or ``where=`` without ``out=``.
     """
-    if not kwargs and method == "__call__" and ufunc in _COMPUTE:  # the commonest, such as an operator
+    if not kwargs and method == "__call__" and ufunc in _COMPUTE:  # most frequent case, such as an operator
         compute = _COMPUTE[ufunc]
         if x._trace.repeats:
             return x._trace.by_numpy(compute, *inputs)
@@ -42,14 +42,14 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     return (own if method == "__call__" else getattr(own, method))(*inputs, **kwargs)
 
 
-#: What computes NumPy's ufuncs without options.
+#: Functions that compute NumPy's ufuncs without options.
 _COMPUTE: dict[np.ufunc, Any] = {ufunc: vars(own)["compute"] for ufunc, own in UFUNCS.items()}
-#: The same of numbers, which may be Python's: an operator computes these otherwise.
+#: Functions for calls with numbers, possibly Python's, which an operator computes differently.
 _CALLED = {ufunc: UFUNCS[ufunc] if is_operator(compute) else compute for ufunc, compute in _COMPUTE.items()}
 
 
 def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if method == "__call__" and ufunc.__name__ == "clip":  # the one that NumPy does not show: ndarray.clip calls it
+    if method == "__call__" and ufunc.__name__ == "clip":  # the ufunc behind ndarray.clip, which NumPy does not export
         return choice.clip(*inputs, **kwargs)
     call = ufunc if method == "__call__" else getattr(ufunc, method)
     if are_constant(inputs, kwargs):
@@ -60,12 +60,12 @@ def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: 
     _refuse_unknown(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}", inputs)
 
 
-#: Ufuncs that SciPy does not show, by the names of the functions that call them with the same arguments.
+#: Names of the functions that call ufuncs which SciPy does not export, with the same arguments.
 _BEHIND = {"_riemann_zeta": "zeta", "_zeta": "zeta", "_lambertw": "lambertw"}
 
 
 def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The counterpart of a ufunc of ``scipy.special``. Its namespace is loaded when one has been met, as SciPy is."""
+    """Return the counterpart of a ufunc of ``scipy.special``, or None; import the counterpart's module only now."""
     name = ufunc.__name__
     shown = sys.modules.get("scipy.special._ufuncs" if name in _BEHIND else "scipy.special")
     if shown is None or getattr(shown, name, None) is not ufunc:
@@ -84,7 +84,7 @@ def _refuse_unknown(name: str, args: Any) -> NoReturn:
 
 
 def _tracers(args: Any) -> list[Tracer]:
-    """The tracers in nested arguments."""
+    """Return the tracers in nested arguments."""
     if isinstance(args, Tracer):
         return [args]
     if isinstance(args, dict):
@@ -93,7 +93,7 @@ def _tracers(args: Any) -> list[Tracer]:
 
 
 def array_function(x: Tracer, fun: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-    """What another function of NumPy does when a tracer is among its arguments: funcgrad's of the same name.
+    """Call funcgrad's function of the same name for a NumPy function that has a tracer among its arguments.
 
     Raises:
         NotDifferentiableError: funcgrad has no function of this name.
@@ -106,7 +106,7 @@ def array_function(x: Tracer, fun: Callable[..., Any], types: Any, args: Any, kw
 
 
 def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``funcgrad.numpy``'s function for one of NumPy's, or what stands in for it."""
+    """Return ``funcgrad.numpy``'s function for a NumPy function, or a replacement."""
     home, name = _HOMES.get(fun.__module__, fun.__module__), fun.__name__
     full = f"{home}.{name}"
     if home in _HOMES.values():
@@ -122,12 +122,12 @@ def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unknown(fun: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function that funcgrad has no rule for computes constants."""
+    """Compute a function that funcgrad has no rule for with constants; raise an error for traced values."""
     return computed(fun, args, kwargs) if are_constant(args, kwargs) else _refuse_unknown(name, (args, kwargs))
 
 
 def _stand_in(args: Any) -> Any:
-    """Nested arguments with zeros of the same shape and dtype for tracers; they take no memory."""
+    """Replace tracers in nested arguments by zeros of the same shape and dtype that take no memory."""
     if isinstance(args, Tracer):
         return np.broadcast_to(np.zeros((), args.dtype), args.shape)
     if isinstance(args, dict):
@@ -140,10 +140,10 @@ def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:
 
 
 def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """``numpy.trim_zeros``; in front alone it is how ``numpy.poly1d`` cuts coefficients, which it takes for 0 for ever.
+    """Compute ``numpy.trim_zeros``, which ``numpy.poly1d`` calls to cut leading coefficients and their derivatives.
 
     Raises:
-        NotDifferentiableError: it was to cut zeros in front alone, and there are some.
+        NotDifferentiableError: only leading zeros are to be cut (``trim="f"``), and there are some.
     """
     left = sets.trim_zeros(filt, trim, axis)
     if trim.lower() == "f" and left.shape != filt.shape:
@@ -155,7 +155,7 @@ def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return left
 
 
-#: The modules of NumPy whose functions ask tracers and have counterparts, by what functions say of where they are.
+#: Modules of NumPy with functions that dispatch and have counterparts, by the ``__module__`` of the functions.
 _HOMES = {
     **{home: home for home in ("numpy", "numpy.linalg", "numpy.fft", "numpy.lib.scimath", "numpy.lib.stride_tricks")},
     "numpy.lib._scimath_impl": "numpy.lib.scimath",
@@ -179,10 +179,10 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 
 def array_namespace(x: Tracer, /, *, api_version: str | None = None) -> Any:
-    """The module whose functions work on tracers, for code written for any array library.
+    """Return the module whose functions work on tracers, for code written for any array library.
 
     Raises:
-        ValueError: it does not follow this version of the array API standard.
+        ValueError: the module does not follow this version of the array API standard.
     """
     if api_version not in _API_VERSIONS:
         raise ValueError(
@@ -194,10 +194,10 @@ def array_namespace(x: Tracer, /, *, api_version: str | None = None) -> Any:
 
 
 class TracerForJax:
-    """What JAX gets where it asks a tracer for an array of its own.
+    """Result of ``__jax_array__`` of a tracer.
 
-    A tracer says that it is an ndarray. JAX's operators would take it for one, but they leave this to the other
-    operand, the tracer; JAX's functions refuse it, or ask it for an ndarray, as which it is what the tracer is.
+    ``isinstance`` takes a tracer for an ndarray. JAX's operators would too, but given this object they defer to the
+    other operand, the tracer. JAX's functions refuse the object or call its ``__array__``, which is the tracer's.
     """
 
     __slots__ = ("__array__", "tracer")
@@ -216,7 +216,7 @@ def dlpack(
     dl_device: tuple[Any, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """The memory of an array that is constant, for other libraries.
+    """Return the memory of a constant array for other libraries.
 
     Raises:
         ConcretizationError: the value is traced.
@@ -226,16 +226,16 @@ def dlpack(
 
 
 def dlpack_device(x: Tracer, /) -> tuple[Any, int]:
-    """Where the memory lies that ``dlpack`` gives."""
+    """Return the device of the memory that ``dlpack`` returns."""
     found: tuple[Any, int] = constant_array(x, "x.__dlpack_device__()").__dlpack_device__()
     return found
 
 
 def to_device(x: Tracer, device: Any, /, *, stream: Any = None) -> Tracer:
-    """``x``, which is on ``device`` already.
+    """Return ``x``, which is on ``device`` already.
 
     Raises:
-        ValueError: it is elsewhere.
+        ValueError: ``x`` is on another device.
     """
     if device != x.device or stream is not None:  # type: ignore[attr-defined]
         raise ValueError(
@@ -245,7 +245,7 @@ def to_device(x: Tracer, device: Any, /, *, stream: Any = None) -> Tracer:
     return x
 
 
-#: What ``methods.install`` puts on tracers.
+#: Members that ``methods.install`` sets on tracers.
 PROTOCOLS: dict[str, Any] = {
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
@@ -255,5 +255,5 @@ PROTOCOLS: dict[str, Any] = {
     "__dlpack_device__": dlpack_device,
     "to_device": to_device,
     "__array_priority__": 1000.0,
-    "__pandas_priority__": 10_000,  # above a Series and a DataFrame: these leave their operators to traced values
+    "__pandas_priority__": 10_000,  # above Series and DataFrame, whose operators then defer to tracers
 }

@@ -1,8 +1,8 @@
 """Medians, percentiles and quantiles.
 
-All read sorted positions, so the derivative goes to the elements that stand there, weighted as they are
-interpolated; equal elements count as standing in their order. Where an element is NaN the result is NaN,
-a constant: its gradient is 0. The functions whose names begin with "nan" leave such elements out.
+All functions read sorted positions, so the derivative goes to the elements at these positions with the weights of
+the interpolation; equal elements keep their order. If an element is NaN, the result is NaN and constant: the
+gradient is 0. Functions with names that begin with "nan" ignore such elements.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _METHODS = (
 
 
 def _finished(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = ()) -> Array:
-    """``ans``, one number per lane of ``a`` and quantile, in the shape NumPy gives it.
+    """Return ``ans``, one number for each lane of ``a`` and each quantile, in NumPy's shape.
 
-    ``ans`` has the axes that stay and then one for all quantiles, whose own axes, ``before``, come first.
+    ``ans`` has the remaining axes and one trailing axis for all quantiles, whose axes ``before`` come first in the end.
     """
     shape = backend.shape_of(a)
     stay, axes = split_axes(shape, axis)
@@ -67,13 +67,13 @@ def _finished(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = 
 
 
 def _read(lanes: Array, order: Array, places: Any) -> Array:
-    """The elements that stand at ``places`` in sorted order."""
+    """Return the elements at the positions ``places`` of the sorted lanes."""
     last = len(backend.shape_of(lanes)) - 1
     return take_along_axis(lanes, take_along_axis(order, places, axis=last), axis=last)
 
 
 def _lanes(name: str, a: Array, axis: Axes) -> tuple[Array, Array]:
-    """The elements that belong together along the last axis, and the positions that sort them."""
+    """Return the elements with reduced axes merged into the last axis, and the positions that sort this axis."""
     lanes = merged(a, axis)
     if backend.dtype_of(a).kind == "c" and name != "median":
         raise InputError(f"{name}: complex numbers do not interpolate, got {describe(a)}. Pass real numbers.")
@@ -81,7 +81,7 @@ def _lanes(name: str, a: Array, axis: Axes) -> tuple[Array, Array]:
 
 
 def _spoilt(ans: Array, lanes: Array) -> Array:
-    """``ans``, NaN for lanes in which an element is."""
+    """Return ``ans`` with NaN for lanes that contain NaN."""
     if not can_be_nan(lanes):
         return ans
     shape = backend.shape_of(lanes)
@@ -90,7 +90,7 @@ def _spoilt(ans: Array, lanes: Array) -> Array:
 
 
 def _numbers(lanes: Array) -> Array:
-    """How many elements of each lane are not NaN; the lane's axis is kept."""
+    """Return how many elements of each lane are not NaN; keep the axis of the lane."""
     shape = backend.shape_of(lanes)
     n = count_nonzero(logical_not(isnan(lanes)), axis=(len(shape) - 1,))
     return reshape(n, to=(*shape[:-1], 1))
@@ -99,13 +99,13 @@ def _numbers(lanes: Array) -> Array:
 def median(
     a: ArrayLike, axis: Axes = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median of the elements along ``axis``, by default of all.
+    """Return the median of the elements along ``axis``, by default of all.
 
     Args:
         a: an array.
         axis: one axis, several, or None for all.
         out: an array for the result.
-        overwrite_input: accepted as NumPy does; the input is never written to.
+        overwrite_input: accepted for compatibility with NumPy; the input is never written to.
         keepdims: keep the reduced axes, with length 1.
 
     Raises:
@@ -128,7 +128,7 @@ def median(
 def nanmedian(
     a: ArrayLike, axis: Axes = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median of the elements that are not NaN; arguments as for ``median``. NaN where none is left.
+    """Return the median of the elements that are not NaN, NaN if all are NaN; arguments as for ``median``.
 
     Example:
         >>> fnp.nanmedian([1.0, float("nan"), 4.0, 2.0])
@@ -150,7 +150,7 @@ def nanmedian(
 
 
 class Quantile(Protocol):
-    """Quantiles ``q`` of the elements along ``axis``."""
+    """Protocol of ``quantile`` and its variants."""
 
     __name__: str
 
@@ -166,7 +166,7 @@ class Quantile(Protocol):
         *,
         weights: ArrayLike | None = None,
     ) -> Array:
-        """Compute it."""
+        """Return the quantiles."""
 
 
 def _of_whole(name: str, whole: int, text: str, example: str, shows: str) -> Quantile:
@@ -232,7 +232,7 @@ def _quantile(
         raise ValueError(f"{name}: no method of that name, got {method!r}. Use one of {', '.join(_METHODS)}.")
     a = as_value(a)
     if name.startswith("nan") and 0 in backend.shape_of(a):
-        return nanmean(a, axis, keepdims=keepdims)  # so does NumPy, without a look at q
+        return nanmean(a, axis, keepdims=keepdims)  # like NumPy, without checking q
     python = _is_python_number(q)
     q = as_value(q)
     q = q if whole == 1 else divide(q, whole)
@@ -251,14 +251,14 @@ def _quantile(
 
 
 def _is_python_number(q: Any) -> bool:
-    """Whether ``q`` is, or stands for, a Python number: that does not promote what it is applied to."""
+    """Whether ``q`` is or represents a Python number, which does not promote its operand."""
     while isinstance(q, Tracer):
         q = q._val
     return type(q) in (int, float)
 
 
 def _interpolated(lanes: Array, order: Array, q: Array, method: str, python: bool, skip: bool) -> Array:
-    """The quantiles of each lane along the last axis; ``skip`` leaves NaN out."""
+    """Return the quantiles of each lane along the last axis; ``skip`` leaves NaN out."""
     rank = len(backend.shape_of(lanes))
     n = _numbers(lanes) if skip else backend.shape_of(lanes)[-1]
     q = reshape(q, to=(*(1,) * (rank - 1), *backend.shape_of(q)))
@@ -274,14 +274,14 @@ def _interpolated(lanes: Array, order: Array, q: Array, method: str, python: boo
             dtype = np.result_type(dtype, np.float16)
         weight = converted(weight, backend.dtype_of(lanes) if python and can_be_nan(lanes) else dtype)
         distance = subtract(upper, lower)
-        # from the nearer side, so that no rounding leaves the interval
+        # from the nearer side, so that rounding cannot leave the interval
         from_above = subtract(upper, multiply(distance, subtract(1, weight)))
         ans = choose(greater_equal(weight, 0.5), from_above, add(lower, multiply(distance, weight)))
     return choose(equal(n, 0), weak(math.nan, ans), ans) if skip else ans
 
 
 def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weights: Array, skip: bool) -> Array:
-    """The first element at which the weights of all up to it are at least the share ``q`` of the whole."""
+    """Return the first element at which the running sum of the weights reaches the share ``q`` of all weights."""
     if method != "inverted_cdf":
         raise ValueError(f"{name}: only method 'inverted_cdf' supports weights, got {method!r}.")
     if anywhere(lambda w: w < 0, weights):
@@ -292,7 +292,7 @@ def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weig
     last = len(outer)
     running = cumsum(take_along_axis(converted(weights, np.float64), order, axis=last), axis=last)
     share = divide(running, take_along_axis(running, np.full((*[1] * last, 1), n - 1), axis=last))
-    share = converted(choose(equal(share, 0), -1, share), backend.dtype_of(q))  # a weight of 0 is never met
+    share = converted(choose(equal(share, 0), -1, share), backend.dtype_of(q))  # leading weights of 0 never match
     wanted = broadcast_to(q, to=(*outer, *backend.shape_of(q)))
     if anywhere(lambda share: share != share, share):
         raise ValueError(f"{name}: weights included NaN, inf or were all zero.")

@@ -1,4 +1,4 @@
-"""Sequences of numbers, and grids made of them, also of what is written as slices."""
+"""Sequences of numbers, grids, and helpers that build arrays from slices."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ __all__ = [
 ]  # fmt: skip
 
 
-numpy: Any = np  # its annotations have no room for values of any kind
+numpy: Any = np  # its annotations do not accept traced values
 
 
 def arange(
     start_or_stop: Scalar, /, stop: Scalar | None = None, step: Scalar = 1, *, dtype: Any = None, device: Any = None
 ) -> Array:
-    """Numbers from ``start`` to before ``stop``, ``step`` apart.
+    """Return numbers from ``start`` up to but without ``stop``, at distances ``step``.
 
-    The derivative flows to a traced ``start`` and ``step``. ``stop`` decides how many numbers there are,
-    nothing else: its derivative is zero.
+    The derivative flows to a traced ``start`` and ``step``. ``stop`` only determines how many numbers there are: its
+    derivative is zero.
 
     Args:
-        start_or_stop: the first number; ``stop`` when it is the only argument, and the first is 0.
-        stop: where to end.
-        step: the difference.
-        dtype: the dtype, by default that of NumPy's promotion.
-        device: as NumPy.
+        start_or_stop: the first number, or ``stop`` if it is the only argument; the first number is then 0.
+        stop: the end, which is not included.
+        step: the difference between neighbours.
+        dtype: the dtype, by default by NumPy's promotion.
+        device: as in NumPy.
 
     Raises:
-        ConcretizationError: a bound that is batched, so that the examples of a ``vmap`` might differ in length.
+        ConcretizationError: a batched bound, so that the examples of a ``vmap`` might differ in length.
 
     Example:
         >>> fnp.arange(1.0, 3.0, 0.5)
@@ -61,22 +61,22 @@ def arange(
     """
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     bounds = [start, end, step]
-    if is_numpys(*bounds) or any(isinstance(b, str) for b in bounds):  # texts are dates
+    if is_numpys(*bounds) or any(isinstance(b, str) for b in bounds):  # strings are dates
         return new(numpy.arange(start, end, step, dtype, device=device))
     plain = numpy.arange(*[_number(b) for b in bounds], dtype)
     if plain.dtype.kind not in "fc" or is_numpys(start, step):
         return new(plain)
     counts = np.arange(plain.size, dtype=plain.dtype)
-    if dtype is None and backend.library_of(start + step) is not np:  # NumPy makes a float64 of every float
+    if dtype is None and backend.library_of(start + step) is not np:  # NumPy converts all floats to float64
         counts = counts.astype(result_type(*bounds))
-    between = (start + step) - start  # as NumPy has it: the last bits are NumPy's
+    between = (start + step) - start  # NumPy's formula, so that results agree bit for bit
     return astype(start + between * counts, counts.dtype)
 
 
 def _number(x: Any) -> Any:
-    """The plain number of a bound; refused where the examples of a vmap have different ones."""
+    """Return the plain number of a bound; raise an error if the examples of a vmap have different bounds."""
     x = concrete(x, "arange")
-    # a JAX tracer that has a value gives it as a number only
+    # a JAX tracer with a value returns it only as a number
     return x if namespace_of(x) is np else np.asarray(x.item(), x.dtype)[()]
 
 
@@ -91,17 +91,17 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """``num`` numbers from ``start`` to ``stop``, evenly spaced; the derivative flows to both.
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``; the derivative flows to both bounds.
 
     Args:
-        start: the first number, or an array of them.
-        stop: the last number, or an array of them.
-        num: how many.
-        endpoint: whether ``stop`` is the last one; else it would come next.
-        retstep: whether the distance between neighbours is returned, too.
-        dtype: the dtype; an integer's rounds down, and has no derivative.
-        axis: where the numbers stand in the result when the bounds are arrays.
-        device: as NumPy.
+        start: the first number, or an array of first numbers.
+        stop: the last number, or an array of last numbers.
+        num: how many numbers.
+        endpoint: whether ``stop`` is the last number; otherwise ``stop`` would be the next one.
+        retstep: whether to return the distance between neighbours too.
+        dtype: the dtype; an integer dtype rounds down and has no derivative.
+        axis: the axis of the numbers in the result if the bounds are arrays.
+        device: as in NumPy.
 
     Raises:
         ValueError: a negative ``num``.
@@ -119,7 +119,7 @@ def linspace(
     start, stop = as_floating(start), as_floating(stop)
     difference = stop - start
     step = difference / intervals if intervals > 0 else difference
-    made = _counted(num, inexact, start, stop) * step + start  # in NumPy's order, so that the last bits are NumPy's
+    made = _counted(num, inexact, start, stop) * step + start  # in NumPy's order, to agree bit for bit
     made = _with_ends(made, None, stop if endpoint and num > 1 else None)
     made = _finished(made, inexact if dtype is None else np.dtype(dtype), axis)
     if not retstep:
@@ -128,20 +128,20 @@ def linspace(
 
 
 def _ends_dtype(num: int, *bounds: Array) -> Any:
-    """The dtype of numbers between bounds."""
+    """Return the inexact dtype of ``num`` numbers between bounds."""
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     return np.dtype(result_type(*bounds, float(num)))
 
 
 def _counted(num: int, inexact: Any, *bounds: Array) -> np.ndarray:
-    """The numbers from 0 on, as a column before the bounds."""
+    """Return the numbers from 0 to ``num - 1`` along a new first axis that broadcasts with the bounds."""
     rank = max([len(backend.shape_of(b)) for b in bounds])
     return np.arange(num).astype(np.zeros(0, inexact).real.dtype).reshape(-1, *(1,) * rank)
 
 
 def _with_ends(made: Array, first: Array | None, last: Array | None) -> Array:
-    """``made`` with exact first and last numbers."""
+    """Replace the first and last numbers of ``made`` by the exact bounds."""
     shape = (1, *backend.shape_of(made)[1:])
     parts = [getitem(made, slice(0 if first is None else 1, None if last is None else -1))]
     if first is not None:
@@ -167,16 +167,16 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Array:
-    """``base ** linspace(start, stop)``; the derivative flows to ``start``, ``stop`` and ``base``.
+    """Return ``base ** linspace(start, stop)``; the derivative flows to ``start``, ``stop`` and ``base``.
 
     Args:
-        start: the first exponent, or an array of them.
-        stop: the last exponent, or an array of them.
-        num: how many.
+        start: the first exponent, or an array of first exponents.
+        stop: the last exponent, or an array of last exponents.
+        num: how many numbers.
         endpoint: whether ``stop`` is the last exponent.
-        base: the base, or an array of them.
+        base: the base, or an array of bases.
         dtype: the dtype of the result.
-        axis: where the numbers stand in the result when the bounds are arrays.
+        axis: the axis of the numbers in the result if the bounds are arrays.
 
     Example:
         >>> fnp.logspace(0.0, 2.0, 3)
@@ -194,20 +194,20 @@ def logspace(
 def geomspace(
     start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Array:
-    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before.
+    """Return ``num`` numbers from ``start`` to ``stop`` with a constant ratio (a geometric sequence).
 
-    The derivative flows to both bounds. Real bounds of different signs give NaN, complex ones a spiral.
+    The derivative flows to both bounds. Real bounds of different signs give NaN, complex bounds a spiral.
 
     Args:
-        start: the first number, not zero, or an array of them.
-        stop: the last number, not zero, or an array of them.
-        num: how many.
-        endpoint: whether ``stop`` is the last one.
+        start: the first number, not zero, or an array of first numbers.
+        stop: the last number, not zero, or an array of last numbers.
+        num: how many numbers.
+        endpoint: whether ``stop`` is the last number.
         dtype: the dtype of the result.
-        axis: where the numbers stand in the result when the bounds are arrays.
+        axis: the axis of the numbers in the result if the bounds are arrays.
 
     Raises:
-        ValueError: a NumPy bound that is zero, a negative ``num``.
+        ValueError: a NumPy bound that is zero, or a negative ``num``.
 
     Example:
         >>> fnp.geomspace(1.0, 8.0, 4)
@@ -218,7 +218,7 @@ def geomspace(
         return new(numpy.geomspace(start, stop, num, endpoint, dtype, axis))
     inexact = np.dtype(result_type(start, stop, 1.0))
     if dtype is not None or backend.library_of(start) is backend.library_of(stop) is np:
-        inexact = np.result_type(inexact, np.dtype(dtype))  # NumPy computes in float64 at least
+        inexact = np.result_type(inexact, np.dtype(dtype))  # NumPy computes in float64 or more
     start, stop = astype(start, inexact), astype(stop, inexact)
     num = operator.index(num)
     if inexact.kind == "c":
@@ -232,13 +232,13 @@ def geomspace(
 
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
-    """The coordinates of the points of a grid, one array for each axis.
+    """Return the coordinates of the points of a grid, one array for each axis.
 
     Args:
         *xi: the coordinates along each axis.
-        copy: whether the arrays have memory of their own.
+        copy: whether to return copies instead of views.
         sparse: whether each array has length 1 along the axes where it does not vary.
-        indexing: "xy" for rows that are the second coordinate, "ij" for axes in the order of ``xi``.
+        indexing: "xy" if rows are the second coordinate, "ij" for axes in the order of ``xi``.
 
     Raises:
         ValueError: another ``indexing``.
@@ -266,7 +266,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    """The positions of all elements of an array of shape ``dimensions``, one array for each axis.
+    """Return the positions of all elements of an array of shape ``dimensions``, one array for each axis.
 
     Example:
         >>> fnp.indices((2, 2))[1]
@@ -278,7 +278,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 
 def _count(step: Any) -> int | None:
-    """How many numbers a step such as ``5j`` asks for; None for another step."""
+    """Return how many numbers a step such as ``5j`` requests; None for another step."""
     return int(np.abs(step)) if issubclass(type(step), (complex, np.complexfloating)) else None
 
 
@@ -287,11 +287,11 @@ def _ends(part: slice) -> tuple[Any, Any, Any]:
 
 
 class _Grid:
-    """What ``mgrid`` and ``ogrid`` are: indexed with slices, they give the coordinates of a grid.
+    """Class of ``mgrid`` and ``ogrid``, which return the coordinates of a grid if indexed with slices.
 
-    ``start:stop:step`` is ``arange``, and as there the derivative passes to ``start`` and ``step``, none to
-    ``stop``, which decides how many numbers there are. ``start:stop:5j`` has five of them from ``start`` to
-    ``stop``, which both receive the derivative.
+    ``start:stop:step`` means ``arange``: the derivative passes to ``start`` and ``step``, but not to ``stop``, which
+    only determines how many numbers there are. ``start:stop:5j`` means five numbers from ``start`` to ``stop``; the
+    derivative passes to both bounds.
 
     Example:
         >>> fnp.mgrid[0:2, 0:1:3j]
@@ -325,7 +325,7 @@ class _Grid:
 
 
 def _grid_dtype(parts: tuple[slice, ...]) -> Any:
-    """The dtype of all coordinates together."""
+    """Return the common dtype of all coordinates."""
     bounds: list[Any] = [0]
     for part in parts:
         start, stop, step = _ends(part)
@@ -347,12 +347,11 @@ ogrid = _Grid(np.ogrid, sparse=True)
 
 
 class _Joiner:
-    """What ``r_`` and ``c_`` are: indexed with arrays, numbers and slices, they join them along an axis.
+    """Class of ``r_`` and ``c_``, which join the arrays, numbers and slices that they are indexed with.
 
-    Slices are read as in ``mgrid``. A string of up to three integers in front says along which axis to
-    join, to how many axes to bring arrays first, and where their own axes then stand. The derivative
-    passes to everything that is joined. Matrices ("r", "c", and matrices written in strings) are refused
-    when something is traced.
+    Slices mean the same as in ``mgrid``. A leading string of up to three integers gives the axis to join along, the
+    least number of axes of each part, and the position of a part's axes among them. The derivative passes to all
+    parts. Matrices ("r", "c", and matrices written in strings) raise an error if a part is traced.
 
     Example:
         >>> fnp.r_[1.0, 2:4, [5.0, 6.0]]
@@ -378,7 +377,7 @@ class _Joiner:
             axis, ndmin, own_axes = self._directive(items[0])
             items = items[1:]
         parts: list[Any] = []
-        kinds: list[Any] = []  # Python numbers, which adapt to the dtypes of arrays, and the dtypes of these
+        kinds: list[Any] = []  # Python numbers, which take the dtypes of arrays, and the dtypes of arrays
         for item in items:
             if isinstance(item, str):
                 raise ValueError("special directives must be the first entry.")
@@ -392,7 +391,7 @@ class _Joiner:
         return 0
 
     def _directive(self, text: str) -> tuple[int, int, int]:
-        """The axis to join along, the least number of axes, and the place of an array's own axes among them."""
+        """Return the axis to join along, the least number of axes, and the position of a part's axes among them."""
         if text in ("r", "c"):
             raise InputError(
                 f"{self._name}: a matrix cannot be made of traced values, got {text!r}. Leave it out, and reshape."
@@ -411,7 +410,7 @@ def _row(part: slice) -> Array:
 
 
 def _with_axes(part: Array, ndmin: int, own_axes: int) -> Array:
-    """``part`` with at least ``ndmin`` axes, its own ones standing from ``own_axes`` on, by default last."""
+    """Return ``part`` with at least ``ndmin`` axes; its axes start at position ``own_axes``, -1 for the end."""
     shape = backend.shape_of(part)
     missing = ndmin - len(shape)
     if missing <= 0:
@@ -429,7 +428,7 @@ c_ = _Joiner("c_", np.c_, axis=-1, ndmin=2, own_axes=0)
 
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[np.ndarray, ...]:
-    """Where ``mask_func(ones((n, n)), k)`` is not zero, as one array of positions per axis.
+    """Return the positions where ``mask_func(ones((n, n)), k)`` is nonzero, one array for each axis.
 
     Example:
         >>> fnp.mask_indices(2, fnp.triu)
@@ -439,7 +438,7 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[np.
 
 
 def ndenumerate(arr: ArrayLike) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """The positions of all elements and the elements, in C order; the derivative passes to each element.
+    """Return an iterator over positions and elements in C order; the derivative passes to each element.
 
     Example:
         >>> [(i, float(x)) for i, x in fnp.ndenumerate([[1.0, 2.0]])]

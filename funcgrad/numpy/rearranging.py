@@ -1,4 +1,4 @@
-"""Turning, repeating, padding and replacing: the elements of an array at other places."""
+"""Functions that flip, rotate, repeat, pad, insert or delete elements of arrays."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "res
 
 
 def _static(name: str, what: str, value: Any) -> Any:
-    """A count or a position; it decides shapes, so the examples of a vmap must have it in common."""
+    """Return a plain count or position, which determines shapes: all examples of a vmap must share it."""
     return concrete(value, f"{name}: {what}") if isinstance(value, Tracer) else value
 
 
 def _gather(x: Array, places: np.ndarray, axis: int) -> Array:
     found = getitem(x, (*(slice(None),) * axis, places))
-    # an index would leave the axes in another order in memory
+    # indexing leaves the axes in another memory order
     return in_order(found, "C") if isinstance(found, Tracer) else found
 
 
 def flip(m: ArrayLike, axis: Any = None) -> Array:
-    """``m`` with the order of its elements reversed along ``axis``, by default along all axes.
+    """Return ``m`` with the order of its elements reversed along ``axis``, by default along all axes.
 
     Example:
         >>> fnp.flip([[1, 2], [3, 4]], 0)
@@ -58,14 +58,14 @@ def flip(m: ArrayLike, axis: Any = None) -> Array:
     axes = some_axes(axis, len(m.shape))
     if axes:
         return prim.flip(m, axis=axes)
-    return m if m.shape else getitem(m, ())  # a number, as NumPy has it
+    return m if m.shape else getitem(m, ())  # a number, as in NumPy
 
 
 def flipud(m: ArrayLike) -> Array:
-    """``m`` reversed along its first axis.
+    """Return ``m`` reversed along its first axis.
 
     Raises:
-        ValueError: no axis.
+        ValueError: ``m`` has no axes.
 
     Example:
         >>> fnp.flipud([1, 2, 3])
@@ -78,7 +78,7 @@ def flipud(m: ArrayLike) -> Array:
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """``m`` reversed along its second axis.
+    """Return ``m`` reversed along its second axis.
 
     Raises:
         ValueError: fewer than two axes.
@@ -94,10 +94,10 @@ def fliplr(m: ArrayLike) -> Array:
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """``m`` turned ``k`` times by 90 degrees, from the first of ``axes`` towards the second.
+    """Return ``m`` rotated ``k`` times by 90 degrees, from the first of ``axes`` towards the second.
 
     Raises:
-        ValueError: not two different axes.
+        ValueError: ``axes`` are not two different axes.
 
     Example:
         >>> fnp.rot90([[1, 2], [3, 4]])
@@ -121,15 +121,15 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array:
-    """``a`` shifted along ``axis``; what leaves at the end comes in at the beginning.
+    """Return ``a`` shifted along ``axis``; elements shifted past the end reappear at the beginning.
 
     Args:
         a: an array.
-        shift: by how many places, for each axis or for all.
-        axis: one axis or several; None rolls the elements as one long row.
+        shift: the number of positions, one for each axis or one for all.
+        axis: one axis or several; None rolls the flattened elements.
 
     Raises:
-        ValueError: ``shift`` and ``axis`` do not go together.
+        ValueError: ``shift`` and ``axis`` do not match.
 
     Example:
         >>> fnp.roll([1, 2, 3, 4], 1)
@@ -155,7 +155,7 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
 
 
 def tile(A: ArrayLike, reps: Any) -> Array:
-    """``A`` laid side by side, ``reps`` times along each axis.
+    """Return ``A`` repeated ``reps`` times along each axis.
 
     Example:
         >>> fnp.tile([1, 2], (2, 2))
@@ -170,23 +170,23 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     rank = max(len(have), len(times))
     lengths = (*(1,) * (rank - len(have)), *have)
     times = (*(1,) * (rank - len(times)), *times)
-    parts, copies = [], []  # a repeated axis is two: the copies, then what is copied
+    parts, copies = [], []  # a repeated axis becomes two: the copies, then the elements
     for n, r in zip(lengths, times, strict=True):
         parts += [n] if r == 1 else [1, n]
         copies += [n] if r == 1 else [r, n]
     x = broadcast_to(reshape(x, to=tuple(parts)), to=tuple(copies)) if len(parts) > rank else copy(x)
     tiled = reshape(x, to=tuple([n * r for n, r in zip(lengths, times, strict=True)]))
-    return copy(tiled) if is_buffer(tiled) else tiled  # it may be a view that can only be read
+    return copy(tiled) if is_buffer(tiled) else tiled  # it may be a read-only view
 
 
 def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
-    """``a`` with each element repeated, ``repeats`` times all or each as often as an array of counts says.
+    """Return ``a`` with each element repeated, all equally often or each with its own count.
 
     Args:
         a: an array.
-        repeats: an integer, or one for each position along ``axis``. They decide the shape of the
-            result, so they may not differ between the examples of a ``vmap``.
-        axis: the axis; None repeats the elements as one long row.
+        repeats: an integer, or one for each position along ``axis``. The counts determine the shape of the
+            result, so all examples of a ``vmap`` must share them.
+        axis: the axis; None repeats the flattened elements.
 
     Raises:
         ValueError: negative counts, or a wrong number of them.
@@ -214,7 +214,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
 
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:
-    """The elements of ``a``, again and again where they do not suffice, in ``new_shape``; zeros if there are none.
+    """Return the elements of ``a`` in ``new_shape``, repeated as needed; zeros if ``a`` is empty.
 
     Raises:
         ValueError: a negative length.
@@ -238,23 +238,23 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
 
 
 def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
-    """``array`` with a border.
+    """Return ``array`` padded with a border.
 
-    A statistic has its own derivative: that of a maximum of equal elements is shared among them.
+    Borders from statistics pass the derivative of the statistic; equal elements share the derivative of a maximum.
 
     Args:
         array: an array.
         pad_width: how many elements before and after: a number, a pair, a pair for each axis, or a
             dictionary from axes to pairs or numbers.
         mode: "constant", "edge", "empty", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect",
-            "symmetric", "wrap", or a function that writes to each vector of the padded array, as NumPy's.
-        **kwargs: for "constant" ``constant_values``, for "linear_ramp" ``end_values``, which both may be traced; for
-            statistics ``stat_length``, how many elements from the edge they are of; for "reflect" and "symmetric"
-            ``reflect_type``, "even" or "odd"; for a function anything.
+            "symmetric", "wrap", or a function that writes to each vector of the padded array, as in NumPy.
+        **kwargs: ``constant_values`` for "constant" and ``end_values`` for "linear_ramp", which both may be traced;
+            ``stat_length`` for statistics, the number of elements from the edge to use; ``reflect_type`` for "reflect"
+            and "symmetric", "even" or "odd"; any keywords for a function.
 
     Raises:
-        ValueError: an unknown mode, an option that is not the mode's, negative widths, an empty axis that is to be
-            continued, or a statistic of no elements.
+        ValueError: an unknown mode, an option of another mode, negative widths, an empty axis that a mode cannot
+            extend, or a statistic of no elements.
 
     Example:
         >>> fnp.pad([1, 2], (1, 2), constant_values=7)
@@ -293,7 +293,7 @@ def _fixed_widths(widths: Any) -> Any:
 
 
 def _widths(pad_width: Any, rank: int) -> tuple[tuple[int, int], ...]:
-    """``pad_width`` as (before, after) for each axis."""
+    """Return ``pad_width`` as (before, after) for each axis."""
     if isinstance(pad_width, dict):
         given = {one_axis(axis, rank): width for axis, width in pad_width.items()}
         pad_width = [np.broadcast_to(given.get(i, 0), (2,)).tolist() for i in range(rank)] or 0
@@ -307,12 +307,12 @@ def _widths(pad_width: Any, rank: int) -> tuple[tuple[int, int], ...]:
 
 
 def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
-    """``arr`` without the positions ``obj`` along ``axis``.
+    """Return ``arr`` without the positions ``obj`` along ``axis``.
 
     Args:
         arr: an array.
         obj: an integer, a slice, or a list of integers or booleans.
-        axis: the axis; None deletes from the elements as one long row.
+        axis: the axis; None deletes from the flattened elements.
 
     Raises:
         IndexError: a position out of range.
@@ -330,21 +330,21 @@ def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
         arr, axis = ravel(arr), 0
     axis = one_axis(axis, len(arr.shape))
     places = np.delete(np.arange(arr.shape[axis]), obj)
-    if np.ndim(obj) and np.size(obj) != 1:  # NumPy reads by an index
+    if np.ndim(obj) and np.size(obj) != 1:  # NumPy uses an index here
         return getitem(arr, (*(slice(None),) * axis, places))
     return _gather(arr, places, axis)
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Array:
-    """``arr`` with ``values`` put in before the positions ``obj`` along ``axis``.
+    """Return ``arr`` with ``values`` inserted before the positions ``obj`` along ``axis``.
 
     The derivative flows to ``arr`` and to ``values``, which are converted to the dtype of ``arr``.
 
     Args:
         arr: an array.
         obj: an integer, a slice, or a list of integers or booleans.
-        values: what to put in; it broadcasts.
-        axis: the axis; None inserts into the elements as one long row.
+        values: the values to insert, which broadcast.
+        axis: the axis; None inserts into the flattened elements.
 
     Raises:
         IndexError: a position out of range.
@@ -364,7 +364,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
     values = astype(values, backend.dtype_of(arr))
     have, put = backend.shape_of(arr), backend.shape_of(values)
     n, m = prod(have), prod(put)
-    # NumPy itself says what goes where: number the old elements and the new ones, and insert the numbers
+    # NumPy determines the positions: number the old and the new elements, and insert the numbers
     places = np.insert(np.arange(n).reshape(have), obj, np.arange(n, n + m).reshape(put), axis)
     together = prim.concatenate(reshape(arr, to=(n,)), reshape(values, to=(m,)), axis=0)
     return getitem(together, places)
@@ -372,7 +372,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
 
 Widths: TypeAlias = tuple[tuple[int, int], ...]
 
-#: The option of each mode.
+#: Name of the option of each mode.
 OPTIONS = {
     "constant": "constant_values",
     "edge": None,
@@ -390,10 +390,10 @@ _STATISTICS: dict[str, Callable[..., Array]] = {"maximum": largest, "mean": mean
 
 
 def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
-    """``x`` with a border of ``widths`` along each axis; ``given`` is the option of ``mode``, None for its default.
+    """Return ``x`` with a border of ``widths``; ``given`` is the option of ``mode``, None for its default.
 
     Raises:
-        ValueError: an empty axis that is to be continued, or a statistic of no elements.
+        ValueError: an empty axis that ``mode`` cannot extend, or a statistic of no elements.
 
     Example:
         >>> bordered(np.array([1.0, 3.0]), ((2, 1),), "reflect", "odd")
@@ -424,7 +424,7 @@ def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
 
 
 def by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
-    """Zeros around ``x``, for ``function(vector, width, axis, options)`` to write over, along each axis in turn."""
+    """Pad ``x`` with zeros and let ``function(vector, width, axis, options)`` overwrite them, axis by axis."""
     padded = pad_zeros(x, widths=widths)
     for axis in range(len(widths)):
         view = moveaxis(padded, axis, -1)
@@ -438,7 +438,7 @@ def _take(x: Array, axis: int, places: Any) -> Array:
 
 
 def _pair(given: Any, default: Any, axis: int, rank: int) -> Any:
-    """What is given for both sides of ``axis``: one value for all, one pair for all, or a pair for each axis."""
+    """Return the option for both sides of ``axis``, given as one value, one pair, or a pair for each axis."""
     if given is None:
         return default, default
     pairs = broadcast_to(as_value(given), to=(rank, 2))
@@ -450,7 +450,7 @@ def _around(x: Array, axis: int, before: Array, after: Array) -> Array:
 
 
 def _filled(x: Array, axis: int, n: int, block: Array) -> Array:
-    """``block``, a number or what has length 1 along ``axis``, ``n`` times along it."""
+    """Return ``block``, a number or an array of length 1 along ``axis``, repeated ``n`` times along ``axis``."""
     shape = backend.shape_of(x)
     return broadcast_to(block, to=(*shape[:axis], n, *shape[axis + 1 :]))
 
@@ -464,7 +464,7 @@ def _constant(x: Array, widths: Widths, values: Any) -> Array:
 
 
 def _ramp(x: Array, axis: int, width: tuple[int, int], ends: Any) -> Array:
-    """Even steps from an end value to the edge."""
+    """Pad with even steps from an end value to the edge."""
     sides = []
     for n, end, edge in zip(width, ends, (0, -1), strict=True):
         steps = linspace(end, _take(x, axis, edge), n, endpoint=False, dtype=backend.dtype_of(x), axis=axis)
@@ -473,7 +473,7 @@ def _ramp(x: Array, axis: int, width: tuple[int, int], ends: Any) -> Array:
 
 
 def _statistic(x: Array, axis: int, width: tuple[int, int], lengths: Any, function: Callable[..., Array]) -> Array:
-    """A statistic of so many elements from the edge; None stands for all of them."""
+    """Pad with a statistic of ``lengths`` elements from each edge; None means all elements."""
     n, dtype = backend.shape_of(x)[axis], backend.dtype_of(x)
     sides = []
     for count, length, front in zip(width, lengths, (True, False), strict=True):
@@ -488,7 +488,7 @@ def _statistic(x: Array, axis: int, width: tuple[int, int], lengths: Any, functi
 
 
 def _odd(x: Array, axis: int, width: tuple[int, int], skipped: int) -> Array:
-    """Twice the edge minus the elements mirrored at it, again and again; ``skipped`` is 1 if not the edge."""
+    """Pad repeatedly with twice the edge minus the mirrored elements; ``skipped`` is 1 to leave out the edge."""
     before, after = width
     most = backend.shape_of(x)[axis] - skipped
     while before or after:

@@ -1,4 +1,4 @@
-"""What reductions share: NumPy's arguments ``axis``, ``dtype``, ``keepdims``, ``initial`` and ``where``."""
+"""Helpers of reductions for NumPy's arguments ``axis``, ``dtype``, ``keepdims``, ``initial`` and ``where``."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from funcgrad.writable import as_number, buffer, is_buffer
 
 
 def converted(a: Array, dtype: Any) -> Array:
-    """``a`` in ``dtype``; as it is when that is None or its own."""
+    """Convert ``a`` to ``dtype``; return ``a`` itself if ``dtype`` is None or the dtype of ``a``."""
     if dtype is None or backend.dtype_of(a) == dtype:
         return a
     return as_scalar(astype(a, dtype))
 
 
 def as_floating(a: Array) -> Array:
-    """``a``, integers and booleans as floating numbers of the library's default precision."""
+    """Convert integers and booleans to floating-point numbers of the library's default precision."""
     return multiply(a, 1.0) if backend.dtype_of(a).kind in "iub" else a
 
 
 def as_scalar(a: Array) -> Array:
-    """What has no axes as the scalar that NumPy's reductions return; everything else as it is."""
+    """Return an array without axes as a scalar, as NumPy's reductions do; return any other array unchanged."""
     value = a
     while type(value) is Tracer:
         value = value._val
@@ -44,16 +44,16 @@ def as_scalar(a: Array) -> Array:
 
 
 def can_be_nan(a: Array) -> bool:
-    """Whether the dtype of ``a`` has NaN: integers and booleans have not."""
+    """Whether the dtype of ``a`` has NaN; integers and booleans have none."""
     return backend.is_inexact(a)
 
 
-#: Reductions that keep axes themselves.
+#: Operations that accept ``keepdims``.
 _KEEPING = frozenset((reduce_sum, reduce_max, reduce_min))
 
 
 def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool, **params: Any) -> Array:
-    """``operation`` over ``axis`` as NumPy writes it, the axes kept with length 1 on demand."""
+    """Apply ``operation`` over NumPy's ``axis``; if ``keepdims``, keep the reduced axes with length 1."""
     shape = backend.shape_of(a)
     axes = some_axes(axis, len(shape), of_numbers=True)
     if not keepdims:
@@ -62,14 +62,14 @@ def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool,
     ans = operation(a, axis=axes, **params, keepdims=True) if kept_already else operation(a, axis=axes, **params)
     if kept_already:
         return ans
-    if is_buffer(a) and not backend.shape_of(ans):  # no number: an array that the program can write to
+    if is_buffer(a) and not backend.shape_of(ans):  # not a number: an array that the program can write to
         value = ans._val if is_buffer(ans) else ans
         ans = buffer(np.asarray(value) if isinstance(value, np.generic) else value)
     return reshape(ans, to=kept(shape, axes))
 
 
 def masked(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
-    """``a`` with ``fill`` at the places that ``where`` leaves out.
+    """Return ``a`` with ``fill`` where the mask ``where`` is False.
 
     Raises:
         ValueError: ``where`` does not broadcast to the shape of ``a``.
@@ -84,13 +84,13 @@ def masked(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
 
 
 def weak(number: Any, a: Array) -> Any:
-    """A Python number to choose between itself and ``a``, whose dtype stays: beside bfloat16 NumPy would promote."""
+    """Return ``number`` in a form that keeps the dtype of ``a``; NumPy promotes bfloat16 with Python numbers."""
     dtype = backend.dtype_of(a)
     return dtype.type(number) if dtype.kind == "V" and isinstance(number, (int, float)) else number
 
 
 def counted(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: bool = False) -> Any:
-    """How many elements a reduction of ``a`` adds up: a number, or where a mask is given an array of them."""
+    """Return how many elements a reduction of ``a`` uses: a number, or an array of numbers if a mask is given."""
     shape = backend.shape_of(a)
     if where is True:
         return math.prod([shape[i] for i in some_axes(axis, len(shape))])
@@ -98,13 +98,13 @@ def counted(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: bool = Fals
 
 
 def split_axes(shape: Shape, axis: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes that stay and the axes that are reduced."""
+    """Return the axes that remain and the axes that are reduced."""
     axes = some_axes(axis, len(shape))
     return tuple([i for i in range(len(shape)) if i not in axes]), axes
 
 
 def merged(a: Array, axis: Axes) -> Array:
-    """``a`` with the axes that are reduced as one, the last."""
+    """Return ``a`` with the reduced axes merged into one trailing axis."""
     shape = backend.shape_of(a)
     stay, axes = split_axes(shape, axis)
     order = stay + axes
@@ -116,7 +116,7 @@ def merged(a: Array, axis: Axes) -> Array:
 
 
 def aligned_weights(weights: Array, a: Array, axis: Axes) -> Array:
-    """Weights of the shape of ``a``, or of the lengths of ``axis``: so laid out that they broadcast to ``a``.
+    """Arrange weights of the shape of ``a``, or with the lengths of ``axis``, so that they broadcast to ``a``.
 
     Raises:
         TypeError: weights of another shape and no ``axis``.

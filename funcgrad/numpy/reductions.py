@@ -1,6 +1,6 @@
-"""Sums, products, means, variances, extrema and counts; running sums and products; the same without NaN.
+"""Sums, products, means, variances, extrema, counts, running sums and products, with variants that ignore NaN.
 
-Where NaN is left out its positions get a gradient of 0; where nothing is left the result is constant.
+Elements that are ignored because they are NaN get a gradient of 0. If no element remains, the result is constant.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _starting_from(initial: ArrayLike, ans: Array, join: Callable[..., Any]) -> 
 
 
 def _first(initial: ArrayLike, dtype: Any) -> Array:
-    """``initial`` in ``dtype``, as far as NumPy takes it."""
+    """Convert ``initial`` to ``dtype``; raise an error if NumPy would not accept it."""
     value = as_value(initial)
     if backend.shape_of(value):
         raise ShapeError(f"initial must be one number, got {describe(value)}. Combine it with the result instead.")
@@ -76,16 +76,16 @@ def sum(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """The sum of the elements along ``axis``, by default of all.
+    """Return the sum of the elements along ``axis``, by default of all.
 
     Args:
-        a: an array. Booleans are counted; small integers are added up as 64-bit ones.
+        a: an array. Booleans are counted; small integers are added as 64-bit integers.
         axis: one axis, several, or None for all.
-        dtype: what to convert the elements to before adding.
+        dtype: the dtype to convert the elements to before adding.
         out: an array for the result.
         keepdims: keep the reduced axes, with length 1.
-        initial: added to every sum.
-        where: a mask that broadcasts to the shape of ``a``: which elements count.
+        initial: a number added to every sum.
+        where: a mask that broadcasts to the shape of ``a`` and selects the elements to add.
 
     Raises:
         numpy.exceptions.AxisError: an axis out of range.
@@ -118,9 +118,9 @@ def prod(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """The product of the elements along ``axis``, by default of all; arguments as for ``sum``.
+    """Return the product of the elements along ``axis``, by default of all; arguments as for ``sum``.
 
-    Its derivatives divide by nothing: they are exact however many elements are zero.
+    The derivatives do not divide by elements, so the derivatives are exact however many elements are zero.
 
     Example:
         >>> fnp.prod([1.0, 2.0, 4.0])
@@ -142,9 +142,9 @@ def mean(
     *,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """The arithmetic mean of the elements along ``axis``, by default of all; arguments as for ``sum``.
+    """Return the arithmetic mean of the elements along ``axis``, by default of all; arguments as for ``sum``.
 
-    Integers are averaged as floating numbers; float16 is added up in float32. The mean of nothing is NaN.
+    Integers are averaged as floating-point numbers; float16 is added in float32. The mean of no elements is NaN.
 
     Example:
         >>> fnp.mean([1, 2, 6])
@@ -170,7 +170,7 @@ def mean(
 
 
 def _divisor(n: Any, total: Array) -> Any:
-    """A count as it divides ``total`` without changing its dtype."""
+    """Return the count ``n`` in a form that leaves the dtype of ``total`` unchanged when dividing."""
     return n if type(n) is int else converted(n, real(total).dtype)
 
 
@@ -186,23 +186,23 @@ def var(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The variance of the elements along ``axis``, by default of all: the mean squared distance from the mean.
+    """Return the variance (mean squared distance from the mean) along ``axis``, by default of all elements.
 
-    Real also for complex elements. Where all elements are equal its gradient is 0.
+    The variance of complex elements is real. If all elements are equal, the gradient is 0.
 
     Args:
         a: an array.
         axis: one axis, several, or None for all.
-        dtype: what to convert the elements to first.
+        dtype: the dtype to convert the elements to first.
         out: an array for the result.
-        ddof: the squares are added up and divided by the number of elements less ``ddof``.
+        ddof: the sum of squares is divided by the number of elements minus ``ddof``.
         keepdims: keep the reduced axes, with length 1.
-        where: a mask that broadcasts to the shape of ``a``: which elements count.
-        mean: the mean, when it is known, its axes kept.
-        correction: another name of ``ddof``.
+        where: a mask that broadcasts to the shape of ``a`` and selects the elements to use.
+        mean: the mean, if it is known, with the reduced axes kept.
+        correction: another name for ``ddof``.
 
     Raises:
-        ValueError: both ``ddof`` and ``correction``.
+        ValueError: both ``ddof`` and ``correction`` are given.
 
     Example:
         >>> fnp.var([1.0, 3.0, 5.0, 7.0])
@@ -239,11 +239,11 @@ def var(
 
 
 def _in_complex(a: Array, axis: Axes, dtype: Any, where: Any, mean: Any) -> tuple[Array, Any]:
-    """``a`` and its mean as NumPy takes them for a variance in ``dtype``, where one of the two is complex."""
+    """Convert ``a`` and its mean as NumPy does for a variance in ``dtype`` if ``a`` or ``dtype`` is complex."""
     if np.dtype(dtype).kind == "c":
         same = backend.dtype_of(a).kind == "c"
         return converted(a, dtype if same else np.dtype(dtype).type().real.dtype), mean
-    if mean is None:  # it alone is real: the distances from it are not
+    if mean is None:  # only the mean is real; the distances from the mean stay complex
         mean = divide(sum(a, axis, dtype, keepdims=True, where=where), counted(a, axis, where, True))
     return a, mean
 
@@ -260,9 +260,9 @@ def std(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The standard deviation of the elements along ``axis``, by default of all; arguments as for ``var``.
+    """Return the standard deviation of the elements along ``axis``, by default of all; arguments as for ``var``.
 
-    Where all elements are equal its gradient is NaN.
+    If all elements are equal, the gradient is NaN.
 
     Example:
         >>> fnp.std([1.0, 5.0])
@@ -288,13 +288,13 @@ def _extremum(
         return reduced(operation, a, axis, keepdims)
     dtype = backend.dtype_of(a)
     initial = _first(initial, dtype)
-    if counted(a, axis, True) == 0:  # the sum is a zero for each result that there will be
+    if counted(a, axis, True) == 0:  # the empty sums are zeros of the shape of the result
         return converted(add(reduced(reduce_sum, a, axis, keepdims), initial), dtype)
     return join(reduced(operation, masked(a, where, _weakest(name, dtype)), axis, keepdims), initial)
 
 
 def _weakest(name: str, dtype: Any) -> Any:
-    """What every element of ``dtype`` wins against."""
+    """Return the value of ``dtype`` that is never chosen over another element."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
     if dtype.kind == "b":
@@ -310,21 +310,21 @@ def max(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """The largest element along ``axis``, by default of all.
+    """Return the largest element along ``axis``, by default of all.
 
-    The gradient is shared equally by all elements that attain the maximum. Where an element is NaN, the
-    maximum and its gradient are NaN. Complex numbers are ordered by their real, then by their imaginary parts.
+    All elements that attain the maximum share the gradient equally. If an element is NaN, the maximum and its
+    gradient are NaN. Complex numbers are ordered by their real parts, then by their imaginary parts.
 
     Args:
         a: an array.
         axis: one axis, several, or None for all.
         out: an array for the result.
         keepdims: keep the reduced axes, with length 1.
-        initial: the least that the result can be.
-        where: a mask that broadcasts to the shape of ``a``: which elements count. It needs ``initial``.
+        initial: a lower bound of the result.
+        where: a mask that broadcasts to the shape of ``a`` and selects the elements to compare; needs ``initial``.
 
     Raises:
-        ValueError: nothing to compare and no ``initial``; ``where`` without ``initial``.
+        ValueError: no elements to compare and no ``initial``; ``where`` without ``initial``.
 
     Example:
         >>> fnp.max([[1.0, 5.0], [3.0, 2.0]], axis=1)
@@ -341,7 +341,7 @@ def min(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """The smallest element along ``axis``, by default of all; arguments and gradient as for ``max``.
+    """Return the smallest element along ``axis``, by default of all; arguments and gradient as for ``max``.
 
     Example:
         >>> fnp.min([[1.0, 5.0], [3.0, 2.0]], axis=1)
@@ -355,7 +355,7 @@ amin = min
 
 
 def ptp(a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False) -> Array:
-    """The range of the elements along ``axis``: the maximum less the minimum.
+    """Return the range of the elements along ``axis``: the maximum minus the minimum.
 
     Example:
         >>> fnp.ptp([4, 1, 9])
@@ -370,7 +370,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False
 def all(
     a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False, *, where: ArrayLike | bool = True
 ) -> Array:
-    """Whether all elements along ``axis`` are true, that is not zero. No derivative passes.
+    """Return whether all elements along ``axis`` are true, that is nonzero; no derivative passes.
 
     Example:
         >>> fnp.all([[1, 0], [1, 1]], axis=1)
@@ -387,7 +387,7 @@ def all(
 def any(
     a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False, *, where: ArrayLike | bool = True
 ) -> Array:
-    """Whether any element along ``axis`` is true, that is not zero. No derivative passes.
+    """Return whether any element along ``axis`` is true, that is nonzero; no derivative passes.
 
     Example:
         >>> fnp.any([[1, 0], [0, 0]], axis=1)
@@ -399,7 +399,7 @@ def any(
 
 
 def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """How many elements along ``axis`` are not zero. No derivative passes.
+    """Return the number of nonzero elements along ``axis``; no derivative passes.
 
     Example:
         >>> fnp.count_nonzero([[0, 1], [2, 3]], axis=0)
@@ -411,20 +411,20 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) ->
 def average(
     a: ArrayLike, axis: Axes = None, weights: ArrayLike | None = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
-    """The weighted mean along ``axis``, by default of all elements.
+    """Return the weighted mean along ``axis``, by default of all elements.
 
     Args:
         a: an array.
         axis: one axis, several, or None for all.
-        weights: of the shape of ``a``, or of the lengths of ``axis``; None weighs all alike. The
-            derivative passes to them too.
+        weights: an array of the shape of ``a``, or with the lengths of ``axis``; None means equal weights. The
+            derivative passes to the weights too.
         returned: whether to return the sum of the weights as well.
         keepdims: keep the reduced axes, with length 1.
 
     Raises:
         TypeError: weights of another shape and no ``axis``.
         ValueError: weights that do not fit ``axis``.
-        ZeroDivisionError: NumPy weights that add up to zero; traced ones give NaN.
+        ZeroDivisionError: NumPy weights that sum to zero; traced weights that sum to zero give NaN.
 
     Example:
         >>> fnp.average([1.0, 2.0], weights=[3.0, 1.0])
@@ -464,12 +464,12 @@ def _run(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: Any) -> Array:
 
 
 def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """The running sums along ``axis``, by default of the flattened array.
+    """Return the running sums along ``axis``, by default of the flattened array.
 
     Args:
         a: an array.
         axis: the axis, or None to flatten first.
-        dtype: what to convert the elements to before adding.
+        dtype: the dtype to convert the elements to before adding.
         out: an array for the result.
 
     Raises:
@@ -483,9 +483,9 @@ def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) 
 
 
 def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """The running products along ``axis``, by default of the flattened array; arguments as for ``cumsum``.
+    """Return the running products along ``axis``, by default of the flattened array; arguments as for ``cumsum``.
 
-    Its derivatives divide by nothing: they are exact however many elements are zero.
+    The derivatives do not divide by elements, so the derivatives are exact however many elements are zero.
 
     Example:
         >>> fnp.cumprod([1, 2, 3, 4])
@@ -516,17 +516,17 @@ def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any,
 def cumulative_sum(
     x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Array:
-    """The running sums along ``axis``, which only an array of one axis may leave out.
+    """Return the running sums along ``axis``, which is optional for an array of one axis.
 
     Args:
         x: an array.
         axis: the axis.
-        dtype: what to convert the elements to before adding.
+        dtype: the dtype to convert the elements to before adding.
         out: an array for the result.
-        include_initial: whether a 0 stands before the first sum.
+        include_initial: whether to put a 0 before the first sum.
 
     Raises:
-        ValueError: no axis given, and more than one there.
+        ValueError: no ``axis`` is given, and ``x`` has more than one.
 
     Example:
         >>> fnp.cumulative_sum([1, 2, 3], include_initial=True)
@@ -540,7 +540,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: ArrayLike, /, *, axis: Axis = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Array:
-    """The running products along ``axis``; arguments as for ``cumulative_sum``, a 1 stands at the beginning.
+    """Return the running products along ``axis``; arguments as for ``cumulative_sum``, with an initial 1.
 
     Example:
         >>> fnp.cumulative_prod([2, 3], include_initial=True)
@@ -552,13 +552,13 @@ def cumulative_prod(
 
 
 def _filled(a: ArrayLike, fill: float) -> Array:
-    """``a`` with ``fill`` for NaN."""
+    """Return ``a`` with ``fill`` in place of NaN."""
     a = as_value(a)
     return choose(isnan(a), weak(fill, a), a) if can_be_nan(a) else a
 
 
 def _selected(a: Array, where: ArrayLike | bool) -> Array | bool:
-    """``where``, and not NaN."""
+    """Return ``where`` restricted to the elements that are not NaN."""
     if not can_be_nan(a):
         return where
     number = logical_not(isnan(a))
@@ -567,7 +567,7 @@ def _selected(a: Array, where: ArrayLike | bool) -> Array | bool:
 
 @like(sum)
 def nansum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The sum of the elements that are not NaN, 0 where there is none; arguments as for ``sum``.
+    """Return the sum of the elements that are not NaN, 0 if all are NaN; arguments as for ``sum``.
 
     Example:
         >>> fnp.nansum([1.0, float("nan"), 2.0])
@@ -578,7 +578,7 @@ def nansum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(prod)
 def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The product of the elements that are not NaN, 1 where there is none; arguments as for ``prod``.
+    """Return the product of the elements that are not NaN, 1 if all are NaN; arguments as for ``prod``.
 
     Example:
         >>> fnp.nanprod([2.0, float("nan"), 3.0])
@@ -589,7 +589,7 @@ def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(mean)
 def nanmean(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
-    """The mean of the elements that are not NaN, NaN where there is none; arguments as for ``mean``.
+    """Return the mean of the elements that are not NaN, NaN if all are NaN; arguments as for ``mean``.
 
     Example:
         >>> fnp.nanmean([1.0, float("nan"), 2.0])
@@ -601,7 +601,7 @@ def nanmean(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: 
 
 @like(var)
 def nanvar(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
-    """The variance of the elements that are not NaN, NaN where there is none; arguments as for ``var``.
+    """Return the variance of the elements that are not NaN, NaN if all are NaN; arguments as for ``var``.
 
     Example:
         >>> fnp.nanvar([1.0, float("nan"), 5.0])
@@ -623,7 +623,7 @@ def nanstd(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The standard deviation of the elements that are not NaN, NaN where there is none; arguments as for ``var``.
+    """Return the standard deviation of the elements that are not NaN, NaN if all are NaN; arguments as for ``var``.
 
     Example:
         >>> fnp.nanstd([1.0, float("nan"), 5.0])
@@ -643,7 +643,7 @@ def nanmax(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """The largest element that is not NaN; NaN where there is none. Arguments and gradient as for ``max``.
+    """Return the largest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
 
     Example:
         >>> fnp.nanmax([1.0, float("nan"), 2.0])
@@ -664,7 +664,7 @@ def nanmin(
     initial: Scalar | None = None,
     where: ArrayLike | bool = True,
 ) -> Array:
-    """The smallest element that is not NaN; NaN where there is none. Arguments and gradient as for ``max``.
+    """Return the smallest element that is not NaN, NaN if all are NaN; arguments and gradient as for ``max``.
 
     Example:
         >>> fnp.nanmin([1.0, float("nan"), 2.0])
@@ -678,14 +678,14 @@ def nanmin(
 
 
 def _or_nan(ans: Array, a: Array, axis: Axes, keepdims: bool, initial: Any) -> Array:
-    """``ans``, NaN where nothing else was there to compare."""
+    """Return ``ans`` with NaN where all compared elements of ``a`` were NaN."""
     if initial is not None or not can_be_nan(a):
         return ans
     return as_scalar(choose(all(isnan(a), axis, None, keepdims), weak(math.nan, ans), ans))
 
 
 def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """The running sums, NaN counting as 0; arguments as for ``cumsum``.
+    """Return the running sums with NaN counted as 0; arguments as for ``cumsum``.
 
     Example:
         >>> fnp.nancumsum([1.0, float("nan"), 2.0])
@@ -695,7 +695,7 @@ def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = Non
 
 
 def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
-    """The running products, NaN counting as 1; arguments as for ``cumprod``.
+    """Return the running products with NaN counted as 1; arguments as for ``cumprod``.
 
     Example:
         >>> fnp.nancumprod([2.0, float("nan"), 3.0])

@@ -1,11 +1,11 @@
-"""SciPy's searches that are Python throughout: they get no answer when they compare traced values.
+"""Comparisons of traced values raise an error in SciPy's searches that are written in pure Python.
 
-``brent``, ``golden``, ``newton`` and the like never ask for a plain number, so they would run as they are written, and
-give the derivative of their steps: zero where they only compare, or begin at the solution. What they find has that of
-the solution. Where the comparison is refused, a transform runs the function once more with funcgrad's own searches,
-which find the same.
+``brent``, ``golden``, ``newton`` and similar searches never request a plain number. They would run on tracers and give
+the derivative of their steps, which is zero if a search only compares or begins at the solution. The correct result is
+the derivative of the solution. After the error a transform runs the function again with funcgrad's searches, which
+find the same solution.
 
-This is the one place where an answer depends on the code that asks. No value depends on it.
+This is the only place where the outcome depends on the calling code; values never do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HOMES = frozenset([f"scipy.optimize.{name}" for name in ("_chandrupatla", "_opt
 
 
 def compared(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The operator of a comparison, refused where the code of such a search asks that was not built anew."""
+    """Return a comparison operator that raises an error if called by the original code of such a search."""
 
     def compare(x: Tracer, y: Any) -> Any:
         names = sys._getframe(1).f_globals

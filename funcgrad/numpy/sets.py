@@ -1,8 +1,8 @@
-"""Arrays as sets: their different elements, and those that two arrays have in common.
+"""Set operations on arrays: unique elements, unions, intersections and differences.
 
-Values are read from where they stand, of equal ones from where the first one stands: the derivative goes
-there. How many there are depends on the values, so inside ``vmap`` all but ``isin``, ``lexsort`` and
-``sort_complex`` are refused.
+Results are read from the positions of the elements, for equal elements from the first position; the derivative goes
+there. The lengths of results depend on values, so inside ``vmap`` all functions but ``isin``, ``lexsort`` and
+``sort_complex`` raise an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
     "unique_all", "unique_counts", "unique_inverse", "unique_values",
 ]  # fmt: skip
 
-numpy: Any = np  # its annotations have no room for values of any kind
+numpy: Any = np  # its annotations do not accept traced values
 
 _All = type(np.unique_all(np.zeros(0)))
 _Counts = type(np.unique_counts(np.zeros(0)))
@@ -50,17 +50,17 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """The different elements of ``ar``, in rising order.
+    """Return the unique elements of ``ar`` in ascending order.
 
-    The derivative goes to the first of the elements that are equal.
+    The derivative goes to the first of equal elements.
 
     Args:
         ar: an array.
-        return_index: whether to return where each of them stands first, too.
-        return_inverse: whether to return which of them each element of ``ar`` is.
-        return_counts: whether to return how often each of them is there.
-        axis: compare the slices along this axis; None compares the elements.
-        equal_nan: whether all NaN count as one.
+        return_index: whether to return the first position of each unique element too.
+        return_inverse: whether to return, for each element of ``ar``, its index among the unique elements too.
+        return_counts: whether to return the count of each unique element too.
+        axis: the axis along which slices are compared; None compares the elements.
+        equal_nan: whether all NaN count as equal.
         sorted: False for an order that NumPy chooses.
 
     Raises:
@@ -98,9 +98,9 @@ def unique(
 
 
 def unique_all(x: ArrayLike) -> Any:
-    """The different elements with their first places, which of them each element is, and how often each is there.
+    """Return the unique elements, their first positions, the index of each element among them, and counts.
 
-    All NaN are different. The derivative goes to the first of the elements that are equal.
+    NaN are all different. The derivative goes to the first of equal elements.
 
     Example:
         >>> fnp.unique_all([3, 1, 3]).counts
@@ -110,7 +110,7 @@ def unique_all(x: ArrayLike) -> Any:
 
 
 def unique_counts(x: ArrayLike) -> Any:
-    """The different elements and how often each is there; see ``unique_all``.
+    """Return the unique elements and their counts; see ``unique_all``.
 
     Example:
         >>> fnp.unique_counts([3, 1, 3]).values
@@ -120,7 +120,7 @@ def unique_counts(x: ArrayLike) -> Any:
 
 
 def unique_inverse(x: ArrayLike) -> Any:
-    """The different elements and which of them each element is; see ``unique_all``.
+    """Return the unique elements and the index of each element among them; see ``unique_all``.
 
     Example:
         >>> fnp.unique_inverse([3, 1, 3]).inverse_indices
@@ -130,9 +130,9 @@ def unique_inverse(x: ArrayLike) -> Any:
 
 
 def unique_values(x: ArrayLike) -> Array:
-    """The different elements, in an order that NumPy chooses; see ``unique_all``.
+    """Return the unique elements in an order that NumPy chooses; see ``unique_all``.
 
-    Those of traced values come in rising order.
+    For traced values the order is ascending.
 
     Example:
         >>> fnp.sort(fnp.unique_values([3, 1, 3]))
@@ -142,7 +142,7 @@ def unique_values(x: ArrayLike) -> Array:
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
-    """The different elements of two arrays together, in rising order; of equal ones the first of ``ar1`` counts.
+    """Return the unique elements of two arrays, ascending; the derivative goes to the first of equal elements.
 
     Example:
         >>> fnp.union1d([3.0, 1.0], [2.0, 3.0])
@@ -152,13 +152,13 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
 
 
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The elements that are in both arrays, in rising order; the derivative goes to those of ``ar1``.
+    """Return the elements that are in both arrays, in ascending order; the derivative goes to ``ar1``.
 
     Args:
         ar1: an array.
-        ar2: another.
-        assume_unique: whether the elements of each array are known to be different.
-        return_indices: whether to return where they stand first in each flattened array.
+        ar2: another array.
+        assume_unique: whether the elements of each array are known to be unique.
+        return_indices: whether to return their first positions in each flattened array too.
 
     Example:
         >>> fnp.intersect1d([3.0, 1.0, 2.0], [2.0, 3.0])
@@ -177,12 +177,12 @@ def _chosen(x: Array, mask: Array) -> Array:
 
 
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
-    """The different elements of ``ar1`` that are not in ``ar2``, in rising order.
+    """Return the unique elements of ``ar1`` that are not in ``ar2``, in ascending order.
 
     Args:
         ar1: an array.
-        ar2: another; no derivative passes to it.
-        assume_unique: whether the elements of ``ar1`` are known to be different; they then keep their order.
+        ar2: another array, which receives no derivative.
+        assume_unique: whether the elements of ``ar1`` are known to be unique; they then keep their order.
 
     Example:
         >>> fnp.setdiff1d([3.0, 1.0, 2.0], [2.0, 4.0])
@@ -195,7 +195,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ar
 
 
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
-    """The elements that are in one of two arrays only, in rising order.
+    """Return the elements that are in exactly one of two arrays, in ascending order.
 
     Example:
         >>> fnp.setxor1d([3.0, 1.0, 2.0], [2.0, 4.0])
@@ -220,13 +220,13 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Array:
-    """Which elements are among ``test_elements``. No derivative passes.
+    """Return a mask of the elements that are among ``test_elements``; no derivative passes.
 
     Args:
         element: an array.
-        test_elements: another, of any shape.
-        assume_unique: whether the elements of each array are known to be different.
-        invert: whether to ask which are not.
+        test_elements: another array, of any shape.
+        assume_unique: whether the elements of each array are known to be unique.
+        invert: whether to return the inverted mask.
         kind: NumPy's name of an algorithm; the result is the same for all.
 
     Example:
@@ -241,7 +241,7 @@ def isin(
 
 
 def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
-    """The positions that sort by the last of the keys, among equals by the one before it, and so on.
+    """Return the positions that sort by the last key, with ties broken by the key before it, and so on.
 
     No derivative passes.
 
@@ -262,7 +262,7 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """``a`` as complex numbers, sorted along its last axis by real, then by imaginary parts.
+    """Return ``a`` as complex numbers, sorted along the last axis by real, then by imaginary parts.
 
     Example:
         >>> fnp.sort_complex([2.0, 1 - 1j, 1 - 2j])
@@ -277,12 +277,12 @@ def sort_complex(a: ArrayLike) -> Array:
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
-    """``filt`` without the zeros at its ends. The derivative goes to what is left.
+    """Return ``filt`` without the zeros at its ends; the derivative goes to the remaining elements.
 
     Args:
         filt: an array.
-        trim: "f" to cut off in front, "b" to cut off behind, "fb" for both.
-        axis: one axis, several, or None for all of them: slices of zeros only are cut off.
+        trim: "f" to trim the front, "b" to trim the back, "fb" for both.
+        axis: one axis, several, or None for all; only slices whose elements are all zero are trimmed.
 
     Raises:
         ValueError: another ``trim``.

@@ -1,4 +1,4 @@
-"""Another shape or another order of axes, the same elements."""
+"""Functions that change the shape or the order of axes but not the elements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _reversed(a: Array) -> Array:
 
 
 def _order(a: Array, order: str) -> str:
-    """``order`` as "C" or "F"; of "A" tells how ``a`` lies in memory."""
+    """Return ``order`` as "C" or "F"; resolve "A" by the memory layout of ``a``."""
     if order == "A":
         return "F" if layout(a).flags.fnc else "C"
     if order not in ("C", "F"):
@@ -45,14 +45,14 @@ def _order(a: Array, order: str) -> str:
 
 
 def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Array:
-    """The elements of ``a`` in another shape.
+    """Return the elements of ``a`` in another shape.
 
     Args:
         a: an array.
-        shape: the lengths; one of them may be -1, it is worked out.
-        order: "C" reads and writes with the last axis changing fastest, "F" with the first; "A" is "F" for an array
-            that lies so in memory, else "C".
-        copy: whether the result has memory of its own; None for only where that is needed.
+        shape: the lengths; one length may be -1 and is then inferred.
+        order: "C" reads and writes with the last axis changing fastest, "F" with the first; "A" means "F" for an
+            array that is contiguous in Fortran order, else "C".
+        copy: whether the result must be a copy; None copies only if necessary, False raises an error then.
 
     Raises:
         ValueError: the elements do not fill ``shape``.
@@ -73,18 +73,18 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
     else:
         made = _reversed(refill(_reversed(a), to=to[::-1]))
         if getattr(made, "alias", None) is READ_ONLY and not shares(like := layout(a), like.reshape(to, order="F")):
-            made = duplicate(made)  # of an argument that is no array of NumPy: its axes in memory were lost
+            made = duplicate(made)  # an argument from another library: its memory order was lost
     if copy is False and isinstance(a, Tracer) and not is_number(a) and getattr(made, "alias", None) is None:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return duplicate(made) if copy else made
 
 
 def ravel(a: ArrayLike, order: Any = "C") -> Array:
-    """The elements of ``a`` along one axis.
+    """Return the elements of ``a`` along one axis.
 
     Args:
         a: an array.
-        order: as for ``reshape``, or "K" for the order in which they lie in memory.
+        order: as for ``reshape``, or "K" for the order in memory.
 
     Example:
         >>> fnp.ravel([[1, 2], [3, 4]])
@@ -98,12 +98,12 @@ def ravel(a: ArrayLike, order: Any = "C") -> Array:
     elif order != "C" and _order(a, order) == "F":
         a = _reversed(a)
     made = refill(a, to=(prod(backend.shape_of(a)),))
-    # NumPy copies also where a view with gaps would do
+    # NumPy copies even if a view with gaps is possible
     return made if not isinstance(a, Tracer) or layout(a).flags.c_contiguous else duplicate(made)
 
 
 def transpose(a: ArrayLike, axes: Axes = None) -> Array:
-    """``a`` with its axes in the order ``axes``, by default reversed.
+    """Return ``a`` with its axes in the order ``axes``, by default reversed.
 
     Raises:
         ValueError: ``axes`` is not a permutation.
@@ -128,7 +128,7 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """``x`` with its last two axes exchanged.
+    """Return ``x`` with its last two axes exchanged.
 
     Raises:
         ValueError: fewer than two axes.
@@ -145,7 +145,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """``a`` with two axes exchanged.
+    """Return ``a`` with two axes exchanged.
 
     Example:
         >>> fnp.swapaxes(np.ones((4, 2, 3)), 0, -1).shape
@@ -161,7 +161,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
-    """``a`` with the axes ``source`` moved to ``destination``; the others keep their order.
+    """Return ``a`` with the axes ``source`` moved to ``destination``; the other axes keep their order.
 
     Raises:
         ValueError: different numbers of axes, or one named twice.
@@ -184,7 +184,7 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """``a`` with one axis moved to stand before the axis ``start``.
+    """Return ``a`` with one axis moved in front of the axis ``start``.
 
     Example:
         >>> fnp.rollaxis(np.ones((4, 2, 3)), 2).shape
@@ -199,7 +199,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 def expand_dims(a: ArrayLike, axis: int | tuple[int, ...]) -> Array:
-    """``a`` with axes of length 1 at the positions ``axis`` of the result.
+    """Return ``a`` with axes of length 1 at the positions ``axis`` of the result.
 
     Example:
         >>> fnp.expand_dims([1, 2], 1)
@@ -219,7 +219,7 @@ def expand_dims(a: ArrayLike, axis: int | tuple[int, ...]) -> Array:
 
 
 def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
-    """``a`` without the axes of length 1 in ``axis``, by default without all of them.
+    """Return ``a`` without the axes of length 1 in ``axis``, by default without all such axes.
 
     Raises:
         ValueError: an axis in ``axis`` has another length.
@@ -241,10 +241,10 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
 
 
 def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
-    """``array`` repeated, without copying, to a larger shape.
+    """Return ``array`` broadcast to a larger shape without copying.
 
     Raises:
-        ValueError: the shapes do not go together.
+        ValueError: the shapes do not match.
 
     Example:
         >>> fnp.broadcast_to([1, 2], (2, 2))
@@ -258,7 +258,7 @@ def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
 
 
 def _spread(x: Array, *, to: Shape) -> Array:
-    """``x`` repeated; of a buffer, and of its value, a view: it shows what is written to the buffer."""
+    """Broadcast ``x``; the result for a buffer, or for its value, is a view that shows later writes to the buffer."""
     if type(x) is np.ndarray:
         return np.broadcast_to(x, to)
     if is_buffer(x) and type(value := x._val) is np.ndarray:
@@ -268,7 +268,7 @@ def _spread(x: Array, *, to: Shape) -> Array:
 
 
 def _repeated(x: Array, to: Shape) -> Array:
-    """``x`` repeated, as a view that can only be read."""
+    """Return ``x`` broadcast to the shape ``to`` as a read-only view."""
     if namespace_of(x) is np:
         return np.broadcast_to(x, to)
     made = _spread(x, to=to)
@@ -278,10 +278,10 @@ def _repeated(x: Array, to: Shape) -> Array:
 
 
 def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]:
-    """All arrays repeated, without copying, to the shape they have together.
+    """Return all arrays broadcast to their common shape without copying.
 
     Raises:
-        ValueError: the shapes do not go together.
+        ValueError: the shapes do not match.
 
     Example:
         >>> fnp.broadcast_arrays([1, 2], [[3], [4]])
@@ -297,13 +297,13 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]
 
 
 def _array_of(a: Any) -> Any:
-    """A number as an array without axes, as NumPy gives it."""
-    plain = type(a) in (bool, int, float, complex) or issubclass(type(a), np.generic)  # the class itself: no traced one
+    """Return a number as an array without axes, as NumPy does."""
+    plain = type(a) in (bool, int, float, complex) or issubclass(type(a), np.generic)  # no traced numbers
     return np.asarray(a) if plain else a
 
 
 def broadcast_shapes(*args: Shape | int) -> Shape:
-    """The shape that arrays of these shapes broadcast to.
+    """Return the shape that arrays of these shapes broadcast to.
 
     Example:
         >>> fnp.broadcast_shapes((3, 1), 4)
@@ -325,7 +325,7 @@ def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
         have = backend.shape_of(a)
         if len(have) >= rank:
             made.append(a)
-        elif rank == 3 and have:  # vectors and matrices get their new last axis, too
+        elif rank == 3 and have:  # vectors and matrices also get a new trailing axis
             made.append(refill(a, to=(1, *have, 1) if len(have) == 1 else (*have, 1)))
         else:
             made.append(refill(a, to=(*(1,) * (rank - len(have)), *have)))
@@ -333,7 +333,7 @@ def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
-    """Each array with at least one axis; a tuple for several arrays.
+    """Return each array with at least one axis; a tuple for several arrays.
 
     Example:
         >>> fnp.atleast_1d(2.0)
@@ -343,7 +343,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
-    """Each array with at least two axes, new ones in front; a tuple for several arrays.
+    """Return each array with at least two axes, new axes first; a tuple for several arrays.
 
     Example:
         >>> fnp.atleast_2d([1, 2])
@@ -353,7 +353,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 
 
 def atleast_3d(*arys: ArrayLike) -> Any:
-    """Each array with at least three axes: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
+    """Return each array with at least three axes: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
 
     Example:
         >>> fnp.atleast_3d([1, 2]).shape
@@ -363,7 +363,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 
 def shape(a: ArrayLike) -> Shape:
-    """The lengths of the axes; inside ``vmap`` those of one example.
+    """Return the lengths of the axes; inside ``vmap`` the lengths for one example.
 
     Example:
         >>> fnp.shape([[1, 2]])
@@ -373,7 +373,7 @@ def shape(a: ArrayLike) -> Shape:
 
 
 def ndim(a: ArrayLike) -> int:
-    """The number of axes.
+    """Return the number of axes.
 
     Example:
         >>> fnp.ndim([[1, 2]])
@@ -383,7 +383,7 @@ def ndim(a: ArrayLike) -> int:
 
 
 def size(a: ArrayLike, axis: Axes = None) -> int:
-    """The number of elements, or the length along ``axis``.
+    """Return the number of elements, or the length along ``axis``.
 
     Example:
         >>> fnp.size([[1, 2, 3]]), fnp.size([[1, 2, 3]], 0)
@@ -404,7 +404,7 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether ``x`` has no complex dtype.
+    """Whether the dtype of ``x`` is not complex.
 
     Example:
         >>> fnp.isrealobj([1.0, 2.0])
@@ -414,7 +414,7 @@ def isrealobj(x: Any) -> bool:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether ``element`` is a number, not an array; a traced value is one if it stands for a number.
+    """Whether ``element`` is a number, not an array; a traced value counts if it represents a number.
 
     Example:
         >>> fnp.isscalar(1.0), fnp.isscalar([1.0])
@@ -424,7 +424,7 @@ def isscalar(element: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype that an operation on all of these gives; Python numbers adapt to arrays.
+    """Return the dtype of an operation on all arguments; Python numbers take the dtype of arrays.
 
     Example:
         >>> fnp.result_type(np.float32(1), 2.0)

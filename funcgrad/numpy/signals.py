@@ -37,7 +37,7 @@ def _mode(mode: Any) -> str:
 
 
 def _vector(name: str, what: str, x: Array) -> Array:
-    """``x``, if it has one axis and elements."""
+    """Check that ``x`` has one axis and is not empty, and return ``x``."""
     shape = backend.shape_of(x)
     if len(shape) != 1:
         raise ValueError(
@@ -49,10 +49,10 @@ def _vector(name: str, what: str, x: Array) -> Array:
 
 
 def _part(mode: str, n: int, m: int) -> tuple[int, int]:
-    """Where the result of ``mode`` begins in the full convolution of n and m elements, and its length.
+    """Return the start of the result of ``mode`` in the full convolution of n and m elements, and its length.
 
-    That of "same" is centred; there are two ways when the shorter length is even, and NumPy's differ by
-    which of the arrays is the shorter one: this is for n >= m.
+    The result of "same" is centred. If the shorter length is even, there are two centres, and NumPy's choice depends on
+    which array is shorter: this function is for n >= m.
     """
     if mode == "full":
         return 0, n + m - 1
@@ -61,16 +61,16 @@ def _part(mode: str, n: int, m: int) -> tuple[int, int]:
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: Any = "full") -> Array:
-    """The discrete convolution ``sum(a[i] * v[k - i])`` over i, at k, of arrays of one axis.
+    """Return the discrete convolution ``sum(a[i] * v[k - i])`` over i, at k, of arrays of one axis.
 
     Args:
         a: an array.
         v: an array.
-        mode: "full" for every k where the two meet, "same" for as many as the longer has, in the middle,
-            "valid" for those where the shorter lies within the longer.
+        mode: "full" for every k at which the arrays overlap, "same" for the central part of the length of the
+            longer array, "valid" for every k at which the shorter array lies within the longer.
 
     Raises:
-        ValueError: an empty array, or one of several axes; an unknown ``mode``.
+        ValueError: an empty array, an array with several axes, or an unknown ``mode``.
 
     Example:
         >>> fnp.convolve([1.0, 2.0, 3.0], [1.0, 10.0])
@@ -86,7 +86,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Any = "full") -> Array:
 
 
 def correlate(a: ArrayLike, v: ArrayLike, mode: Any = "valid") -> Array:
-    """The cross-correlation ``sum(a[i + k] * conj(v[i]))`` over i, at k, of arrays of one axis.
+    """Return the cross-correlation ``sum(a[i + k] * conj(v[i]))`` over i, at k, of arrays of one axis.
 
     Arguments as for ``convolve``; the first k of "full" is ``1 - len(v)``.
 
@@ -102,7 +102,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: Any = "valid") -> Array:
     n, m = backend.shape_of(a)[0], backend.shape_of(v)[0]
     start, length = _part(_mode(mode), n, m)
     if n < m and length == m:
-        start = n + m - 1 - length - start  # NumPy exchanges the arrays then, and turns the result round
+        start = n + m - 1 - length - start  # NumPy then exchanges the arrays and reverses the result
     if backend.dtype_of(v).kind == "c":
         v = conj(v)
     return prim.convolve(a, flip(v, axis=(0,)), start=start, length=length)
@@ -116,21 +116,21 @@ def interp(
     right: ArrayLike | None = None,
     period: Scalar | None = None,
 ) -> Array:
-    """The line through the points ``(xp, fp)``, read at ``x``; the derivative flows to all of them.
+    """Interpolate linearly between the points ``(xp, fp)`` at ``x``; the derivative flows to all three.
 
-    At a knot the derivative in ``x`` is the slope to the right, at the last knot that to the left. Outside
-    it is 0, and the cotangent goes to ``left`` or ``right``, by default the first and the last ``fp``.
+    At a knot the derivative with respect to ``x`` is the slope to the right, at the last knot the slope to the left.
+    Outside the knots it is 0, and the cotangent goes to ``left`` or ``right``, by default the first or last ``fp``.
 
     Args:
-        x: where to read, of any shape.
-        xp: the knots, rising (of any order when there is a ``period``).
-        fp: the values there, real or complex.
-        left: what to return before the first knot.
-        right: what to return behind the last knot.
-        period: the period of ``x``; then ``left`` and ``right`` play no part.
+        x: the points to evaluate at, of any shape.
+        xp: the knots, ascending (in any order if ``period`` is given).
+        fp: the values at the knots, real or complex.
+        left: the result before the first knot.
+        right: the result after the last knot.
+        period: the period of ``x``; ``left`` and ``right`` are then ignored.
 
     Raises:
-        ValueError: ``xp`` and ``fp`` have not one axis and one length, or are empty; the period is 0.
+        ValueError: ``xp`` and ``fp`` are not vectors of equal length, or are empty; the period is 0.
 
     Example:
         >>> fnp.interp([0.5, 1.5, 9.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0])
@@ -154,7 +154,7 @@ def interp(
     shape = backend.shape_of(x)
     ans = prim.interp(x if len(shape) == 1 else reshape(x, to=(math.prod(shape),)), xp, fp)
     if len(shape) != 1:
-        ans = reshape(ans, to=shape) if shape else getitem(ans, 0)  # a number, of which nothing is a view
+        ans = reshape(ans, to=shape) if shape else getitem(ans, 0)  # a number, which is not a view
     if left is not None:
         ans = where(less(x, getitem(xp, 0)), as_value(left), ans)
     if right is not None:
@@ -163,7 +163,7 @@ def interp(
 
 
 def _doubles(x: Array, xp: Array, fp: Array) -> tuple[Array, Array, Array]:
-    """NumPy interpolates in double precision, other libraries in that of their arrays."""
+    """Convert the arguments of ``interp``: NumPy interpolates in double precision, other libraries in their own."""
     if any(library_of(v) is not np for v in (x, xp, fp)):
         return x, as_floating(xp), as_floating(fp)
     values = np.complex128 if backend.dtype_of(fp).kind == "c" else np.float64
@@ -171,7 +171,7 @@ def _doubles(x: Array, xp: Array, fp: Array) -> tuple[Array, Array, Array]:
 
 
 def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Array, Array]:
-    """The knots of one period in rising order, with one more on each side."""
+    """Return ``x`` and the knots within one period, the knots in ascending order with one more on each side."""
     if anywhere(lambda period: period == 0, period):
         raise ValueError("period must be a non-zero value")
     period = absolute(period)
@@ -184,7 +184,7 @@ def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Arr
 
 
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 0; exact derivatives of every order.
+    """Return the modified Bessel function of the first kind of order 0; derivatives of every order are exact.
 
     Raises:
         TypeError: complex numbers.
@@ -204,14 +204,14 @@ def i0(x: ArrayLike) -> Array:
 
 
 def _length(name: str, M: Any) -> Any:
-    """The length of a window: it decides the shape of the result, so no derivative flows to it."""
+    """Return the length of a window, which determines the shape of the result and has no derivative."""
     if isinstance(M, Tracer) and backend.is_inexact(M):
         raise InputError(f"{name}: M must be an integer where values are traced, got {describe(M)}. Pass a constant.")
     return concrete(M, f"{name}: M") if isinstance(M, Tracer) else M
 
 
 def bartlett(M: int) -> Array:
-    """The triangular window of ``M`` points.
+    """Return the triangular window of ``M`` points.
 
     Example:
         >>> fnp.bartlett(5)
@@ -221,7 +221,7 @@ def bartlett(M: int) -> Array:
 
 
 def blackman(M: int) -> Array:
-    """The Blackman window of ``M`` points.
+    """Return the Blackman window of ``M`` points.
 
     Example:
         >>> fnp.blackman(3).round(12) + 0.0
@@ -231,7 +231,7 @@ def blackman(M: int) -> Array:
 
 
 def hamming(M: int) -> Array:
-    """The Hamming window of ``M`` points.
+    """Return the Hamming window of ``M`` points.
 
     Example:
         >>> fnp.hamming(3)
@@ -241,7 +241,7 @@ def hamming(M: int) -> Array:
 
 
 def hanning(M: int) -> Array:
-    """The Hann window of ``M`` points.
+    """Return the Hann window of ``M`` points.
 
     Example:
         >>> fnp.hanning(3)
@@ -251,10 +251,10 @@ def hanning(M: int) -> Array:
 
 
 def kaiser(M: int, beta: Scalar) -> Array:
-    """The Kaiser window of ``M`` points; the derivative flows to its shape parameter ``beta``.
+    """Return the Kaiser window of ``M`` points; the derivative flows to its shape parameter ``beta``.
 
     Raises:
-        ValueError: ``beta`` is no single number.
+        ValueError: ``beta`` is not a single number.
 
     Example:
         >>> from funcgrad import jacobian

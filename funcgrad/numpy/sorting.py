@@ -1,4 +1,4 @@
-"""Sorting, and searching what is sorted or largest."""
+"""Sorting, searches in sorted arrays, and positions of extrema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["argmax", "argmin", "argpartition", "argsort", "nanargmax", "nanargmi
 
 
 def _along(a: ArrayLike, axis: Axis, of_numbers: bool = False) -> tuple[Array, int]:
-    """``a`` and a non-negative axis; flattened where ``axis`` is None, or ``of_numbers`` one of a number."""
+    """Return ``a`` and a non-negative axis; flatten if ``axis`` is None, or for a number if ``of_numbers``."""
     a = as_value(a)
     shape = backend.shape_of(a)
     if axis is None or (of_numbers and takes_all(axis, len(shape))):
@@ -50,17 +50,17 @@ def sort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> Array:
-    """``a`` with its elements in rising order along ``axis``, by default the last; NaN at the end.
+    """Return ``a`` with its elements in ascending order along ``axis``, by default the last; NaN come last.
 
-    The derivative goes to where each element stood; equal elements count as standing in their order.
+    The derivative goes to the original position of each element; equal elements keep their order.
 
     Args:
         a: an array.
         axis: the axis, or None to flatten first.
         kind: NumPy's name of an algorithm; the result is the same for all.
         order: not supported.
-        stable: accepted as NumPy does; sorting is always stable.
-        descending: in falling order instead, NaN at the end as in NumPy since 2.5; equal elements count as standing in
+        stable: accepted for compatibility with NumPy; sorting is always stable.
+        descending: whether to sort in descending order, with NaN last as in NumPy since 2.5; equal elements keep
             their order too.
 
     Raises:
@@ -86,9 +86,9 @@ def argsort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> Array:
-    """The positions that sort ``a`` along ``axis``; arguments as for ``sort``. No derivative passes.
+    """Return the positions that sort ``a`` along ``axis``; arguments as for ``sort``. No derivative passes.
 
-    Always stable, so that it agrees with ``sort`` about equal elements.
+    The order is always stable, so that it agrees with ``sort`` for equal elements.
 
     Example:
         >>> fnp.argsort([3.0, 1.0, 2.0])
@@ -100,26 +100,26 @@ def argsort(
 
 
 def _falling(a: Array, axis: int) -> Array:
-    """The positions that sort ``a`` in falling order: equal elements in their order, NaN at the end."""
+    """Return the positions that sort ``a`` in descending order, equal elements in their order and NaN last."""
     last = backend.shape_of(a)[axis] - 1
     order = last - flip(prim.argsort(flip(a, axis=(axis,)), axis=axis), axis=(axis,))
     if not backend.is_inexact(a):
         return order
     missing = isnan(a)
-    if backend.dtype_of(a).kind == "c":  # NumPy has NaN in the imaginary part before NaN in the real one
+    if backend.dtype_of(a).kind == "c":  # NumPy sorts NaN in the imaginary part before NaN in the real part
         missing = isnan(real(a)) * 2 + isnan(imag(a))
     late = prim.argsort(take_along_axis(missing, order, axis=axis), axis=axis)
     return take_along_axis(order, late, axis=axis)
 
 
 def partition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect", order: None = None) -> Array:
-    """``a`` reordered along ``axis``: at ``kth`` what sorting would put there, smaller elements before it.
+    """Return ``a`` partitioned along ``axis``: the ``kth`` element of the sorted array after smaller elements.
 
     Args:
         a: an array.
-        kth: a position, or several of which each is parted at.
+        kth: a position to partition at, or several.
         axis: the axis, or None to flatten first.
-        kind: accepted as NumPy does.
+        kind: accepted for compatibility with NumPy.
         order: not supported.
 
     Raises:
@@ -135,7 +135,7 @@ def partition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect"
 
 
 def argpartition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect", order: None = None) -> Array:
-    """The positions that part ``a`` along ``axis``; arguments as for ``partition``. No derivative passes.
+    """Return the positions that partition ``a``; arguments as for ``partition``. No derivative passes.
 
     Example:
         >>> fnp.argpartition([3.0, 1.0, 2.0], 0)[0]
@@ -168,7 +168,7 @@ def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, keepdims:
 
 
 def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """The position of the first largest element along ``axis``, by default in the flattened array.
+    """Return the position of the first largest element along ``axis``, by default in the flattened array.
 
     No derivative passes. NaN counts as the largest.
 
@@ -179,7 +179,7 @@ def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
         keepdims: keep the axis, with length 1.
 
     Raises:
-        ValueError: nothing to compare.
+        ValueError: no elements to compare.
 
     Example:
         >>> fnp.argmax([1.0, 3.0, 2.0])
@@ -191,7 +191,7 @@ def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
 
 
 def argmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """The position of the first smallest element; arguments as for ``argmax``. NaN counts as the smallest.
+    """Return the position of the first smallest element; arguments as for ``argmax``. NaN counts as the smallest.
 
     Example:
         >>> fnp.argmin([2.0, 1.0, 3.0])
@@ -203,10 +203,10 @@ def argmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
 
 
 def nanargmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """The position of the first largest element that is not NaN; arguments as for ``argmax``.
+    """Return the position of the first largest element that is not NaN; arguments as for ``argmax``.
 
     Raises:
-        ValueError: nothing but NaN (for JAX arrays the position is then -1).
+        ValueError: all elements are NaN (for JAX arrays the position is then -1).
 
     Example:
         >>> fnp.nanargmax([1.0, float("nan"), 3.0])
@@ -218,7 +218,7 @@ def nanargmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: boo
 
 
 def nanargmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
-    """The position of the first smallest element that is not NaN; arguments as for ``nanargmax``.
+    """Return the position of the first smallest element that is not NaN; arguments as for ``nanargmax``.
 
     Example:
         >>> fnp.nanargmin([float("nan"), 3.0, 1.0])
@@ -230,16 +230,16 @@ def nanargmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: boo
 
 
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:
-    """Where ``v`` must be inserted into the sorted ``a`` for it to stay sorted. No derivative passes.
+    """Return the positions at which inserting ``v`` into the sorted ``a`` keeps ``a`` sorted; no derivative passes.
 
     Args:
         a: a sorted array of one axis.
-        v: what to insert, of any shape.
-        side: "left" for before equal elements, "right" for behind them.
-        sorter: positions that sort ``a``, when it is not sorted.
+        v: the values to insert, of any shape.
+        side: "left" for positions before equal elements, "right" for positions after them.
+        sorter: positions that sort ``a``, if ``a`` is not sorted.
 
     Raises:
-        ValueError: ``a`` has not one axis; ``side`` is neither.
+        ValueError: ``a`` does not have exactly one axis; ``side`` is neither "left" nor "right".
 
     Example:
         >>> fnp.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0], side="right")

@@ -1,4 +1,4 @@
-"""Exponential means: ``logsumexp`` and the softmax that is its gradient."""
+"""``logsumexp`` and its gradient, the softmax."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def logsumexp(
     return_sign: bool = False,
     where: ArrayLike | bool | None = None,
 ) -> Any:
-    """``log(sum(b * exp(a)))`` along ``axis``, by default of all elements, without overflow.
+    """Return ``log(sum(b * exp(a)))`` along ``axis``, by default of all elements, without overflow.
 
-    Without ``b`` the gradient is the softmax of ``a``, 0 at -inf; where every element is -inf, so is the
-    result, and its gradient is 0 as well.
+    Without ``b`` the gradient is the softmax of ``a``, 0 at -inf. If every element is -inf, the result is -inf and
+    the gradient is 0.
 
     Args:
         a: an array.
         axis: one axis, several, or None for all.
-        b: factors that broadcast against ``a``. Where a factor is 0 and exp overflows or is undefined,
-            the element is left out.
+        b: factors that broadcast with ``a``. If a factor is 0 and exp overflows or is undefined, the element
+            is left out.
         keepdims: keep the reduced axes, with length 1.
-        return_sign: whether to return the logarithm of the sum's absolute value, and its sign. If not, the
+        return_sign: whether to return the logarithm of the sum's absolute value, and its sign. If False, the
             logarithm of a negative sum is NaN.
-        where: a mask that broadcasts to the shape of ``a``: which elements count.
+        where: a mask that broadcasts to the shape of ``a`` and selects the elements to use.
 
     Raises:
         TypeError: ``return_sign`` with complex numbers.
@@ -79,18 +79,18 @@ def logsumexp(
 
 
 def _log_of_size(total: Array) -> Array:
-    """``log(abs(total))``, -inf without a warning where it is 0."""
+    """Return ``log(abs(total))``, with -inf and no warning where ``total`` is 0."""
     nothing = equal(total, 0)
     return choose(nothing, -math.inf, log(choose(nothing, 1, absolute(total))))
 
 
 def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None) -> Array:
-    """``exp(x) / sum(exp(x))`` along ``axis``, by default the last, without overflow.
+    """Return ``exp(x) / sum(exp(x))`` along ``axis``, by default the last, without overflow.
 
     Args:
         x: an array.
         axis: one axis, several, or None for all.
-        where: a mask that broadcasts to the shape of ``x``: which elements count. The others get 0.
+        where: a mask that broadcasts to the shape of ``x`` and selects the elements to use; other elements get 0.
 
     Example:
         >>> fnp.softmax([1000.0, 1000.0])
@@ -100,9 +100,9 @@ def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None
 
 
 def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = None) -> Array:
-    """``log(softmax(x))``, exact where that underflows: ``x - logsumexp(x)``; arguments as for ``softmax``.
+    """Return ``log(softmax(x))`` as ``x - logsumexp(x)``, without underflow; arguments as for ``softmax``.
 
-    Elements that ``where`` leaves out get -inf.
+    Elements for which ``where`` is False get -inf.
 
     Example:
         >>> fnp.log_softmax([0.0, 1000.0])

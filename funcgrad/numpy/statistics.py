@@ -1,4 +1,4 @@
-"""Covariances and correlations; histograms and counts: how many elements, or what weight, there is of each number."""
+"""Covariances, correlations, histograms, and counts of elements."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Array:
-    """The covariances of variables, of each with each.
+    """Return the covariance matrix of variables.
 
     Args:
-        m: a variable per row, an observation per column; or one variable.
+        m: one variable in each row and one observation in each column; or one variable.
         y: more variables, in the same form.
         rowvar: whether the variables are rows, not columns.
         bias: whether to divide by the number of observations, not by one less.
-        ddof: what to subtract from that number instead.
+        ddof: the number to subtract from the number of observations instead.
         fweights: how often each observation is repeated: integers, which have no derivative.
-        aweights: the weight of each observation; the derivative passes to them too.
-        dtype: the dtype, by default float64 at least.
+        aweights: the weight of each observation; the derivative passes to the weights too.
+        dtype: the dtype, by default float64 or more.
 
     Raises:
-        TypeError: floating ``fweights`` that are traced, or not whole numbers.
+        TypeError: floating ``fweights`` that are traced, or that are not integers.
         ValueError: more than two axes; negative weights.
         RuntimeError: weights of another length or with more axes.
 
@@ -98,13 +98,13 @@ def cov(
 
 
 def _products(x: Array, w: Array | None, free: Any) -> Array:
-    """The products of the deviations ``x`` summed over the observations, and divided by ``free``."""
+    """Return the products of the deviations ``x``, summed over the observations and multiplied by ``free``."""
     weighted = x if w is None else multiply(x, w)
     return multiply(matmul(x, conj(permute(weighted, axes=(1, 0)))), free)
 
 
 def _checked(free: Any) -> Any:
-    """One divided by the degrees of freedom; infinite, after a warning, where there are none."""
+    """Return one divided by the degrees of freedom; warn and return infinity if there are none."""
     if anywhere(lambda free: less_equal(free, 0), free):
         warn("Degrees of freedom <= 0 for slice", RuntimeWarning, 3)
     if type(free) is int:
@@ -113,7 +113,7 @@ def _checked(free: Any) -> Any:
 
 
 def _variables(m: Array, y: Array | None, rowvar: bool, dtype: Any) -> Array:
-    """All variables, one in each row."""
+    """Return all variables, one in each row."""
     parts = [m] if y is None else [m, y]
     for name, part in zip("my", parts, strict=False):
         if len(backend.shape_of(part)) > 2:
@@ -131,7 +131,7 @@ def _variables(m: Array, y: Array | None, rowvar: bool, dtype: Any) -> Array:
 
 
 def _weights(name: str, weights: ArrayLike, count: int) -> Array:
-    """Weights of ``count`` observations as floating numbers."""
+    """Return checked weights of ``count`` observations as floating-point numbers."""
     weights = as_value(weights)
     shape = backend.shape_of(weights)
     if len(shape) > 1:
@@ -156,10 +156,10 @@ def _repeats(fweights: ArrayLike, count: int) -> Array:
 
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
-    """The correlation coefficients of variables, of each with each; arguments as for ``cov``.
+    """Return the matrix of correlation coefficients of variables; arguments as for ``cov``.
 
-    The results are brought into -1 to 1, which they leave by rounding only: that has no derivative. Those
-    of a variable that does not vary are NaN.
+    The results are clipped to [-1, 1], which they leave only by rounding; the clipping has no derivative. The
+    coefficients of a constant variable are NaN.
 
     Example:
         >>> fnp.corrcoef([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])
@@ -181,19 +181,19 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, d
 
 
 def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int = 0) -> Array:
-    """How often each of the numbers 0, 1, 2, ... is in ``x``, or the sum of the weights that stand there.
+    """Return how often each of the numbers 0, 1, 2, ... occurs in ``x``, or the sum of its weights.
 
     The sums are linear in the weights; counts have no derivative.
 
     Args:
-        x: integers from 0, along one axis.
-        weights: a weight for each of them.
-        minlength: the least length of the result, which else ends with the largest number in ``x``.
+        x: non-negative integers, along one axis.
+        weights: a weight for each element of ``x``.
+        minlength: the least length of the result, which otherwise ends with the largest number in ``x``.
 
     Raises:
-        ValueError: not one axis; a negative number; another number of weights.
-        TypeError: ``x`` are not integers, or the weights are complex.
-        ConcretizationError: in a ``vmap`` over ``x``, a number from ``minlength`` on: examples might differ
+        ValueError: ``x`` has more or less than one axis or a negative number; another number of weights.
+        TypeError: ``x`` is not of integers, or the weights are complex.
+        ConcretizationError: in a ``vmap`` over ``x``, a number not below ``minlength``: examples might differ
             in length.
 
     Example:
@@ -214,8 +214,8 @@ def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int =
     if weights is not None and backend.shape_of(weights := as_value(weights)) != shape:
         raise ValueError("The weights and list don't have the same length.")
     if not shape[0]:
-        weights = None  # of nothing NumPy gives counts
-    places = astype(numbers if issubclass(type(x), np.ndarray) else x, int)  # of its own: the tape keeps it
+        weights = None  # NumPy returns counts for an empty array
+    places = astype(numbers if issubclass(type(x), np.ndarray) else x, int)  # a copy, because the tape keeps it
     return _summed(places, _as_double(weights), _length(x, numbers, operator.index(minlength)))
 
 
@@ -234,7 +234,7 @@ def _length(x: Array, numbers: np.ndarray | None, least: int) -> int:
 
 
 def _as_double(weights: Array | None) -> Array | None:
-    """Weights in float64; what does not fit in there NumPy refuses in its own words."""
+    """Convert weights to float64; NumPy raises its error if a dtype does not fit."""
     if weights is None:
         return None
     np.empty(0, backend.dtype_of(weights)).astype(float, casting="safe")
@@ -242,22 +242,22 @@ def _as_double(weights: Array | None) -> Array | None:
 
 
 def _summed(places: Array, weights: Array | None, length: int) -> Array:
-    """The sums of the weights, each added at its place; without weights the counts."""
+    """Return the sums of the weights for each index in ``places``; without weights the counts."""
     if weights is None:
         weights = np.ones(backend.shape_of(places), np.intp)
     return add_along_axis(weights, places, axis=0, shape=(length,))
 
 
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
-    """In which of the bins between the numbers ``bins`` each element of ``x`` lies. No derivative passes.
+    """Return the index of the bin between the numbers ``bins`` of each element of ``x``; no derivative passes.
 
     Args:
         x: an array.
-        bins: rising or falling numbers.
-        right: whether a bin includes its right end, not its left one.
+        bins: ascending or descending numbers.
+        right: whether a bin includes its right end, not its left end.
 
     Raises:
-        ValueError: ``bins`` neither rise nor fall.
+        ValueError: ``bins`` are not monotonic.
         TypeError: ``x`` is complex.
 
     Example:
@@ -288,22 +288,22 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
 def histogram(
     a: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    """How many elements of ``a`` lie in each bin, or what they weigh; and the edges of the bins.
+    """Return the number, or total weight, of the elements of ``a`` in each bin, and the edges of the bins.
 
-    Counts are step functions: they have no derivative in ``a`` and in the edges. What is weighed is linear
-    in the weights. Edges that are found from ``range``, or from the least and the largest element, carry
-    the derivative of these, and so does a density, which is divided by the widths of the bins.
+    Counts are step functions, without derivatives with respect to ``a`` and the edges. Sums of weights are linear in
+    the weights. Edges that come from ``range``, or from the smallest and the largest element, carry the derivatives of
+    these numbers. A density carries them too, because it is divided by the widths of the bins.
 
     Args:
-        a: an array, flattened.
-        bins: a number of bins, their rising edges, or the name of a rule that finds a number.
-        range: the first and the last edge, when ``bins`` is no array.
+        a: an array, which is flattened.
+        bins: a number of bins, their ascending edges, or the name of a rule for the number of bins.
+        range: the first and the last edge, if ``bins`` is not an array.
         density: whether to divide by the widths and the sum, for an integral of 1.
         weights: a weight for each element.
 
     Raises:
-        ValueError: a range that is not finite, falling edges, weights of another shape.
-        TypeError: a rule and weights.
+        ValueError: a range that is not finite, descending edges, weights of another shape.
+        TypeError: a rule together with weights.
         ConcretizationError: a rule that gives the examples of a ``vmap`` different numbers of bins.
 
     Example:
@@ -328,7 +328,7 @@ def histogram(
 
 
 def _sample(a: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array | None]:
-    """The elements and their weights, both along one axis."""
+    """Return the elements and their weights, both along one axis."""
     a = as_value(a)
     if backend.dtype_of(a).kind == "b":
         warn(f"Converting input from {backend.dtype_of(a)} to {np.uint8} for compatibility.", RuntimeWarning, 3)
@@ -346,13 +346,13 @@ def _widths(edges: Array) -> Array:
 
 
 def _slots(a: Array, edges: Array) -> Array:
-    """Where each element is counted: from 1 in the bins, before them in 0, behind them and NaN in the last slot."""
+    """Return the slot of each element: 0 before the bins, then a slot for each bin, the last for NaN and beyond."""
     found = searchsorted(edges, a, side="right")
     return subtract(found, equal(a, getitem(edges, -1)))  # the last bin includes its right edge
 
 
 def _edges(a: Array, bins: Any, range: Any, weights: Any) -> tuple[Array, bool]:
-    """The edges of the bins, and whether they are evenly spaced."""
+    """Return the edges of the bins, and whether they are evenly spaced."""
     if _is_array(bins):
         return _given_edges("`bins`", bins), False
     if isinstance(bins, str) and weights is not None:
@@ -401,7 +401,7 @@ def _given_edges(name: str, bins: Any) -> Array:
 
 
 def _bounds(a: Array, range: Any) -> tuple[Any, Any]:
-    """The first and the last edge, apart by 1 where ``a`` or ``range`` does not say."""
+    """Return the first and the last edge; their distance is 1 if ``a`` is empty or the two would be equal."""
     if range is not None:
         first, last = range
         if anywhere(lambda falling: falling, greater(first, last)):
@@ -420,7 +420,7 @@ def _bounds(a: Array, range: Any) -> tuple[Any, Any]:
 
 
 def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> Array:
-    """The edges of the bins that ``histogram`` counts in; arguments, derivatives and refusals as there.
+    """Return the edges of the bins of ``histogram``; arguments, derivatives and errors as for ``histogram``.
 
     Example:
         >>> fnp.histogram_bin_edges([1.0, 2.0, 5.0], bins=2)
@@ -440,14 +440,14 @@ def histogram2d(
     density: bool | None = None,
     weights: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]:
-    """How many of the points with the coordinates ``x`` and ``y`` lie in each bin; and the edges of the bins.
+    """Return the number of points with coordinates ``x`` and ``y`` in each bin, and the edges of the bins.
 
     Args:
         x: the first coordinates, along one axis.
         y: the second coordinates.
-        bins: a number of bins or their edges, for both axes, or a list of one of these for each axis.
-        range: for each axis the first and the last edge.
-        density: as for ``histogram``, whose derivatives and refusals hold here too.
+        bins: a number of bins or their edges, for both axes, or a list with a number or edges for each axis.
+        range: the first and the last edge for each axis.
+        density: as for ``histogram``, whose derivatives and errors apply here too.
         weights: a weight for each point.
 
     Example:
@@ -468,13 +468,13 @@ def histogram2d(
 def histogramdd(
     sample: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
 ) -> tuple[Array, Any]:
-    """How many points lie in each bin of a grid; and for each axis the edges of the bins.
+    """Return the number of points in each bin of a grid, and the edges of the bins for each axis.
 
     Args:
-        sample: a point per row; or a list with an array of coordinates for each axis.
-        bins: a number of bins for all axes, or for each axis a number or the edges.
-        range: for each axis the first and the last edge, or None.
-        density: as for ``histogram``, whose derivatives and refusals hold here too.
+        sample: one point in each row; or a list with an array of coordinates for each axis.
+        bins: a number of bins for all axes, or a number or edges for each axis.
+        range: the first and the last edge, or None, for each axis.
+        density: as for ``histogram``, whose derivatives and errors apply here too.
         weights: a weight for each point.
 
     Example:
@@ -510,7 +510,7 @@ def histogramdd(
 
 
 def _columns(sample: ArrayLike) -> list[Array]:
-    """The coordinates of all points along each axis."""
+    """Return the coordinates of all points along each axis."""
     if hasattr(sample, "shape") and len(sample.shape) == 2:
         return [getitem(sample, (slice(None), i)) for i in range(sample.shape[1])]
     sample = as_value(sample)

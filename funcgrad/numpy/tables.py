@@ -1,8 +1,7 @@
-"""Tables of pandas and xarray as arguments of transforms: containers of arrays, whose labels stay what they are.
+"""Support of tables of pandas and xarray as arguments of transforms: containers of arrays with fixed labels.
 
-A function gets a table of the same kind. Traced values lie in it as arrays of a class that either library asks for: an
-``ExtensionArray`` in a column of pandas, a duck array in a variable of xarray. What comes back is a table with the same
-labels.
+A function gets a table of the same kind, with traced values as arrays of a class that the library accepts: an
+``ExtensionArray`` in a column of pandas, a duck array in a variable of xarray. Results are tables with these labels.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from funcgrad.writable import Proxy, is_buffer
 
 
 class Held(Proxy):
-    """A traced array inside a table: what is computed with it is of this class, too.
+    """Traced array inside a table; results computed with it are of this class too.
 
     Args:
         value: the traced array.
@@ -33,10 +32,10 @@ class Held(Proxy):
         self._val = value
 
     def whole(self) -> Any:
-        """The traced array."""
+        """Return the traced array."""
         return self._val
 
-    # Those of xarray's protocol stand here: since Python 3.12 ``isinstance`` does not call ``__getattr__``.
+    # Attributes of xarray's protocol are defined here: since Python 3.12 ``isinstance`` does not call ``__getattr__``.
     shape = property(lambda self: self._val.shape)
     dtype = property(lambda self: self._val.dtype)
     real = property(lambda self: held(self._val.real))
@@ -46,7 +45,7 @@ class Held(Proxy):
     nbytes = property(lambda self: self._val.size * self._val.dtype.itemsize)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_val":  # a protocol that this class does not have
+        if name.startswith("__") or name == "_val":  # a protocol that this class does not implement
             raise AttributeError(name)
         found = getattr(self._val, name)
         return _calling(self, found) if callable(found) and name not in ("item", "tolist") else found
@@ -91,7 +90,7 @@ def _calling(table: Held, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def taken_out(x: Any) -> Any:
-    """``x`` with the traced arrays themselves, in lists, tuples and dictionaries too."""
+    """Replace each ``Held`` in ``x`` by its traced array, also in lists, tuples and dictionaries."""
     if type(x) in (list, tuple):
         return type(x)(map(taken_out, x))
     if type(x) is dict:
@@ -104,12 +103,12 @@ def _is_table(x: Any) -> bool:
 
 
 def held(x: Any) -> Any:
-    """``x`` for a table: traced arrays and numbers as ``Held``."""
+    """Wrap ``x`` for a table: a traced array or number becomes ``Held``."""
     return Held(x) if isinstance(x, Tracer) else x
 
 
 def _held_as(given: Any, x: Any) -> Any:
-    """``x``, computed from ``given``, for a table: of constants that meet traced values later those stay ``Held``."""
+    """Wrap ``x``, computed from ``given``, for a table; floating results of ``Held`` constants stay ``Held``."""
     if type(x) in (list, tuple):
         return type(x)([_held_as(given, part) for part in x])
     is_number = isinstance(x, np.ndarray) and x.dtype.kind in "fc"
@@ -142,10 +141,10 @@ for _name in UNARY.split():
 
 
 class Labels:
-    """What stays of a table when its numbers are taken out: equal to another where all labels are.
+    """Labels of a table without its numbers; two are equal if all labels are equal.
 
     Args:
-        template: a table of the same labels.
+        template: a table with these labels.
     """
 
     def __init__(self, template: Any) -> None:
@@ -164,16 +163,16 @@ class Labels:
 
 
 def fits(leaf: Any, shape: tuple[int, ...]) -> bool:
-    """Whether a leaf goes to the place of an array, as a number of the tree's own bookkeeping does, too."""
+    """Whether a leaf can replace an array of this shape; objects without ``ndim``, from pytree code, always can."""
     return not hasattr(leaf, "ndim") or tuple(leaf.shape) == shape
 
 
 def join_loaded() -> bool:
-    """Let tables of the libraries that are imported be containers; whether any are that were not yet."""
+    """Register the tables of imported libraries as containers; return whether any were registered now."""
     found = False
     for name, join in LIBRARIES.items():
         library = sys.modules.get(name)
-        if name not in JOINED and hasattr(library, "Series" if name == "pandas" else "Dataset"):  # imported to the end
+        if name not in JOINED and hasattr(library, "Series" if name == "pandas" else "Dataset"):  # completely imported
             JOINED.add(name)
             join(library)
             found = True
@@ -181,13 +180,13 @@ def join_loaded() -> bool:
 
 
 def number_of(out: Any) -> Any:
-    """The number that a result with labels but without axes stands for; anything else as it is."""
+    """Return the number in a result with labels but without axes; return any other result as it is."""
     is_labelled = isinstance(out, Held) or (type(out).__module__.startswith("xarray.") and not getattr(out, "ndim", 1))
     return tree.leaves(out)[0] if is_labelled and tree.is_container(type(out)) else out
 
 
 def table_of(cls: Any) -> Callable[..., Any]:
-    """A class of tables as a function that takes traced arrays, too.
+    """Return a function that constructs tables of ``cls`` and also accepts traced arrays.
 
     Args:
         cls: ``Series`` or ``DataFrame`` of pandas, ``DataArray``, ``Variable`` or ``Dataset`` of xarray.
@@ -197,7 +196,7 @@ def table_of(cls: Any) -> Callable[..., Any]:
     def inside(x: Any) -> Any:
         if type(x) is dict:
             return {name: inside(part) for name, part in x.items()}
-        if type(x) is tuple:  # names of axes beside the values
+        if type(x) is tuple:  # names of axes together with the values
             return tuple(map(inside, x))
         if not issubclass(type(x), Tracer) or is_buffer(x):
             return x
@@ -213,7 +212,7 @@ def table_of(cls: Any) -> Callable[..., Any]:
     return made
 
 
-#: The libraries whose tables are containers by now.
+#: Names of libraries whose tables are registered as containers.
 JOINED: set[str] = set()
 tree.register_pytree_node(Held, lambda x: ((x._val,), None), lambda _, leaves: held(*leaves))
 
@@ -251,7 +250,7 @@ def _join_xarray(xr: Any) -> None:
 
 
 def opened(table: Any) -> Any:
-    """A table of xarray whose operators take traced values: its arrays of numbers are ``Held``, too."""
+    """Return a table of xarray whose operators accept traced values: its numeric arrays become ``Held``."""
     if type(table).__name__ == "Dataset":
         return table.assign({name: opened(array) for name, array in table.data_vars.items()})
     if not _is_numeric(data := table.variable._data) or not isinstance(data, np.ndarray):
@@ -279,5 +278,5 @@ def _join_pandas(pd: Any) -> None:
     import_module("funcgrad.numpy.frames").join()
 
 
-#: How the tables of a library become containers.
+#: Functions that register the tables of a library as containers.
 LIBRARIES: dict[str, Callable[[Any], None]] = {"pandas": _join_pandas, "xarray": _join_xarray}

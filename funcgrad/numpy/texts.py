@@ -1,4 +1,4 @@
-"""Texts of traced numbers, ``f"{x:.3f}"``: they remember that, so that ``float(text)`` loses nothing unseen."""
+"""Strings made from traced numbers, ``f"{x:.3f}"``, which keep ``float(text)`` from losing derivatives silently."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from funcgrad.running import noted
 
 
 class Shown(str):
-    """The text of a traced number, and parts of it: an ordinary text, until a number is made of it while the run lasts.
+    """String made from a traced number, or a part of such a string; keeps neither the number nor its record alive.
 
-    It does not keep the number alive, nor what the number was computed from.
+    During the run, conversions to numbers and comparisons within a batch differ from ``str``.
 
     Attributes:
         source: a weak reference to the traced number.
-        trace: one to its trace.
-        first: the text as it was made, before parts were taken of it.
-        whole: whether the text tells the number to its last digit.
-        many: whether it shows the numbers of all examples of a ``vmap``.
+        trace: a weak reference to its trace.
+        first: the original string, before parts were taken.
+        whole: whether the string has all digits of the number.
+        many: whether the string shows the numbers of all examples of a ``vmap``.
     """
 
     __slots__ = ("first", "many", "source", "trace", "whole")
@@ -36,17 +36,17 @@ class Shown(str):
 
     @classmethod
     def of(cls, text: str, x: Tracer, whole: bool) -> Shown:
-        """``text``, which shows ``x``."""
+        """Return ``text`` as the string of ``x``."""
         made = cls(text)
         made.source, made.trace, made.first, made.whole = ref(x), ref(x._trace), str.__str__(made), whole
         made.many = any(trace.hidden for trace in traces_of([x]))
         return made
 
     def number(self) -> Any:
-        """The traced number that the text tells, or the plain one once the run is over.
+        """Return the traced number that the string shows, or the plain number after the run has ended.
 
         Raises:
-            ConversionError: the number is gone, or the text has not all of its digits.
+            ConversionError: the number no longer exists, or the string does not have all of its digits.
         """
         trace, x = self.trace(), self.source()
         if trace is None or not (trace.open or repeated(trace.level)):
@@ -67,7 +67,7 @@ class Shown(str):
         return int(str.__str__(self))
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the text ``other``; refused of a batch, where each example has another text."""
+        """Whether the string equals ``other``; an error for a batch, where each example has another string."""
         self._check_alone(other)
         return str.__eq__(self, other)
 
@@ -78,7 +78,7 @@ class Shown(str):
     __hash__ = str.__hash__
 
     def _check_alone(self, other: object) -> None:
-        trace = self.trace() if self.many and type(other) is str else None  # two of a batch may be the same
+        trace = self.trace() if self.many and type(other) is str else None  # two strings of a batch may be compared
         if trace is not None and (trace.open or repeated(trace.level)):
             raise noted(
                 ConcretizationError(
@@ -99,7 +99,7 @@ class Shown(str):
 
 
 def refuse_text(text: str) -> NoReturn:
-    """Refuse to read a number from ``text``, which shows a traced one."""
+    """Raise a ``ConversionError`` for reading a number from ``text``, which shows a traced number."""
     raise noted(
         ConversionError(
             "float(text): the text shows a traced number, so the number that is made of it would lose the derivative, "
@@ -109,7 +109,7 @@ def refuse_text(text: str) -> NoReturn:
 
 
 def _is_same(text: str, first: str) -> bool:
-    """Whether ``text`` tells the number that ``first`` does."""
+    """Whether ``text`` represents the same number as ``first``."""
     if str.__eq__(text, first):
         return True
     try:
@@ -119,7 +119,7 @@ def _is_same(text: str, first: str) -> bool:
 
 
 def _part(whole: Shown, found: Any) -> Any:
-    """A text, or several, that was made of the text of a traced number."""
+    """Return ``found``, made from the string ``whole`` of a traced number, with all strings in it as ``Shown``."""
     if isinstance(found, (list, tuple)):
         return type(found)([_part(whole, part) for part in found])
     if not isinstance(found, str):
@@ -143,6 +143,6 @@ setattr(Shown, "__radd__", lambda self, other: _part(self, str.__add__(other, se
 
 
 def has_all_digits(spec: str) -> bool:
-    """Whether a number can be read again to its last bit from the text that ``format(x, spec)`` gives."""
+    """Whether ``format(x, spec)`` has enough digits to read the number back bit for bit."""
     found = re.search(r"\.(\d+)([eEgG])", spec)
     return not spec or (found is not None and int(found[1]) >= (16 if found[2] in "eE" else 17))

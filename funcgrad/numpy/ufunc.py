@@ -1,11 +1,11 @@
-"""Elementwise functions as NumPy has them: with options, methods and attributes.
+"""Elementwise functions with the options, methods and attributes of NumPy's ufuncs.
 
     table = Table(__name__)
     exp = table.unary(np.exp, prim.exp, "``e**x``.", "fnp.exp([0.0, 1.0])", "array([1.        , 2.71828183])")
 
-makes a function that is the code of ``prim.exp``, and that takes ``out``, ``where``, ``dtype`` and the
-rest, has the methods ``reduce``, ``accumulate``, ``outer``, ``reduceat``, ``at``, and ``nin``, ``identity`` and so on.
-What is more than one operation has a body, and ``ufunc`` as its decorator.
+makes a function with the code of ``prim.exp`` that accepts ``out``, ``where``, ``dtype`` and the other options, and
+that has the methods ``reduce``, ``accumulate``, ``outer``, ``reduceat``, ``at`` and attributes such as ``nin`` and
+``identity``. A function of more than one operation has a body, and ``ufunc`` as its decorator.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 
 class Unary(Ufunc, Protocol[R_co]):
-    """A ufunc of one argument."""
+    """Protocol of a ufunc of one argument."""
 
     def __call__(
         self,
@@ -47,11 +47,11 @@ class Unary(Ufunc, Protocol[R_co]):
         subok: bool = True,
         signature: Any = None,
     ) -> R_co:
-        """Compute it."""
+        """Apply the ufunc."""
 
 
 class Binary(Ufunc, Protocol[R_co]):
-    """A ufunc of two arguments."""
+    """Protocol of a ufunc of two arguments."""
 
     def __call__(
         self,
@@ -67,7 +67,7 @@ class Binary(Ufunc, Protocol[R_co]):
         subok: bool = True,
         signature: Any = None,
     ) -> R_co:
-        """Compute it."""
+        """Apply the ufunc."""
 
 
 class _Decorator(Protocol):
@@ -78,9 +78,9 @@ class _Decorator(Protocol):
 
 
 class Table:
-    """The ufuncs of ``module`` that are one operation each, a row for each: see the head of this file.
+    """Table of the ufuncs of ``module`` that are one operation each; the head of this file has an example.
 
-    A row has NumPy's ufunc, the operation, one line on it, an example and what that shows.
+    A row has NumPy's ufunc, the operation, a line of documentation, an example and its output.
     """
 
     def __init__(self, module: str) -> None:
@@ -89,14 +89,14 @@ class Table:
     def unary(
         self, theirs: np.ufunc, own: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
     ) -> Unary[Array]:
-        """A ufunc of one argument, by default called as NumPy's is."""
+        """Return a ufunc of one argument, by default with the name of NumPy's."""
         made: Unary[Array] = self._made(f"{name or theirs.__name__}(x)", theirs, own, text, example, shows)
         return made
 
     def binary(
         self, theirs: np.ufunc, own: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
     ) -> Binary[Array]:
-        """A ufunc of two arguments, by default called as NumPy's is."""
+        """Return a ufunc of two arguments, by default with the name of NumPy's."""
         made: Binary[Array] = self._made(f"{name or theirs.__name__}(x1, x2)", theirs, own, text, example, shows)
         return made
 
@@ -105,11 +105,11 @@ class Table:
 
 
 def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator:
-    """Make a ufunc of a documented function of one or two arrays.
+    """Return a decorator that turns a documented function of one or two arrays into a ufunc.
 
     Args:
         theirs: NumPy's ufunc.
-        own: what computes it; by default the function itself.
+        own: the function that computes; by default the decorated function.
 
     Example:
         >>> @ufunc(np.hypot)
@@ -127,7 +127,7 @@ def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator
     return decorate
 
 
-#: Before the body of an operation, so that no step stands between the function and what it computes.
+#: Code before the body of an operation; the body is inlined, which saves a call.
 _OPTIONS = """
 def operation({args}, /, out=None, **options):
     if out is not None or options:
@@ -135,7 +135,7 @@ def operation({args}, /, out=None, **options):
 """
 
 
-#: Before that of an operator: numbers of Python's become NumPy's, of which no quotient raises an error.
+#: Code before the body of an operator: converts Python numbers to NumPy's, which may be divided by zero.
 _OF_PYTHON = {
     1: "    if type(x) is Tracer and type(x.form) is not tuple:\n        x = as_numpy(x)\n",
     2: "    if type(x) in PYTHON or (type(x) is Tracer and type(x.form) is not tuple):\n"
@@ -145,7 +145,7 @@ _PYTHON = frozenset((int, float, complex))
 
 
 def is_operator(compute: Any) -> bool:
-    """Whether what computes a ufunc is an operator of Python's as well."""
+    """Whether the function that computes a ufunc is also one of Python's operators."""
     return bool(getattr(getattr(compute, "primitive", None), "arithmetic", False))
 
 
@@ -180,7 +180,7 @@ _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
 
 def _dressed(call: Any, stub: Callable[..., Any], theirs: np.ufunc, compute: Callable[..., Any]) -> Any:
-    """``call`` with what is public of it."""
+    """Set the public attributes and methods of a ufunc on ``call``."""
     _named(call, stub)
     call.__signature__ = _signature(stub, theirs.nout, DEFAULTS)
     call.ufunc, call.compute = theirs, compute
@@ -192,13 +192,13 @@ def _dressed(call: Any, stub: Callable[..., Any], theirs: np.ufunc, compute: Cal
 
 
 def _named(call: Any, stub: Callable[..., Any]) -> None:
-    """Let ``call`` stand in the place of ``stub``, which nobody needs to find behind it."""
+    """Give ``call`` the name and documentation of ``stub``, without a reference to ``stub``."""
     wraps(stub)(call)
     del call.__wrapped__
 
 
 def _signature(stub: Callable[..., Any], results: int, options: dict[str, Any]) -> inspect.Signature:
-    """That of ``stub``, with ``out`` and options behind its arguments."""
+    """Return the signature of ``stub`` with ``out`` and the options after its arguments."""
     plain = inspect.signature(stub)
     given = [p for p in plain.parameters.values() if p.kind is Parameter.POSITIONAL_ONLY]
     return plain.replace(parameters=[*given, *_behind(results, tuple(options.items()))])
@@ -206,7 +206,7 @@ def _signature(stub: Callable[..., Any], results: int, options: dict[str, Any]) 
 
 @cache
 def _behind(results: int, options: tuple[tuple[str, Any], ...]) -> tuple[Parameter, ...]:
-    """The same ones stand in a hundred signatures."""
+    """Return the parameters ``out`` and options, cached because a hundred signatures share them."""
     out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None if results == 1 else (None,) * results)
     return (out, *[Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in options])
 
@@ -215,12 +215,12 @@ def _behind(results: int, options: tuple[tuple[str, Any], ...]) -> tuple[Paramet
 
 
 class GeneralizedUfunc(Protocol):
-    """A ufunc of vectors and matrices; the axes before theirs broadcast.
+    """Protocol of a ufunc of vectors and matrices; leading axes broadcast.
 
     Attributes:
-        ufunc: NumPy's own; None where this version of NumPy has none.
-        compute: what it does to tracers, without options.
-        signature: which axes it takes from its arguments, as NumPy writes that.
+        ufunc: NumPy's gufunc; None if this version of NumPy has none.
+        compute: the function that computes with tracers, without options.
+        signature: the core axes of arguments and result, in NumPy's notation.
     """
 
     __name__: str
@@ -246,7 +246,7 @@ class GeneralizedUfunc(Protocol):
         axis: int | None = None,
         keepdims: bool = False,
     ) -> Array:
-        """Compute it."""
+        """Apply the ufunc."""
 
 
 _GENERAL: dict[str, Any] = {
@@ -258,11 +258,11 @@ _GENERAL: dict[str, Any] = {
 
 
 def gufunc(signature: str, own: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], GeneralizedUfunc]:
-    """``ufunc`` for a function of vectors and matrices, which are the last axes of its two arguments.
+    """Return a decorator like ``ufunc`` for a function of vectors or matrices, the trailing axes of two arguments.
 
     Args:
-        signature: which axes it takes and gives, as NumPy writes that.
-        own: what computes it; by default the function itself.
+        signature: the core axes of arguments and result, in NumPy's notation.
+        own: the function that computes; by default the decorated function.
 
     Example:
         >>> @gufunc("(n),(n)->()")

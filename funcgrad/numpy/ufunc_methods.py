@@ -1,9 +1,9 @@
 """Ufuncs on traced values: their options, and ``reduce``, ``accumulate``, ``reduceat``, ``outer`` and ``at``.
 
-``order`` and ``subok`` concern memory and subclasses; for traced values they are accepted and mean nothing. NumPy's
-own methods compute where nothing is traced, and say what is refused: of traced values they see the shape and the
-dtype. Where funcgrad has a reduction of its own (sums, products, extrema) that does the work; elsewhere the ufunc is
-applied to one element after the other, in NumPy's order.
+``order`` and ``subok`` concern memory and subclasses; for traced values both are accepted and ignored. If nothing is
+traced, NumPy's methods compute. For traced values NumPy's methods check the arguments: they get an array of the same
+shape and dtype. Sums, products and extrema use funcgrad's reductions; other ufuncs are applied to one element after
+the other, in NumPy's order.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from funcgrad.typing import Array, ArrayLike
 
 
 class Ufunc(Protocol):
-    """What all ufuncs have.
+    """Attributes and methods that all ufuncs have.
 
     Attributes:
-        ufunc: NumPy's own.
-        compute: what it does to tracers, without options.
+        ufunc: NumPy's ufunc.
+        compute: the function that computes with tracers, without options.
         nin: the number of arguments.
         nout: the number of results.
-        nargs: both together.
-        ntypes: the number of loops that NumPy has for it.
-        types: their dtypes, as letters.
-        identity: what the reduction of nothing gives, or None.
-        signature: None: it acts element by element.
+        nargs: the number of arguments and results together.
+        ntypes: the number of NumPy's loops for this ufunc.
+        types: the dtypes of the loops, as letters.
+        identity: the result of a reduction of no elements, or None.
+        signature: None, because the ufunc acts element by element.
     """
 
     __name__: str
@@ -107,20 +107,20 @@ def reduce(
     initial: Any = ...,
     where: Any = True,
 ) -> Array:
-    """The ufunc between all elements along ``axis``, from the first to the last.
+    """Reduce the elements along ``axis`` by applying the ufunc from the first element to the last.
 
     Args:
         self: the ufunc.
         array: an array.
-        axis: one axis; where the order does not matter also several, or None for all.
-        dtype: the dtype to compute in; by default what NumPy takes.
+        axis: one axis; several, or None for all, if the order does not matter.
+        dtype: the dtype to compute in; by default NumPy's choice.
         out: an array for the result.
         keepdims: keep the reduced axes, with length 1.
-        initial: what stands before the first element; None for nothing at all.
-        where: a mask that broadcasts to the shape of ``array``: which elements count.
+        initial: the value to start from; None to start from the first element.
+        where: a mask that broadcasts to the shape of ``array`` and selects the elements to use.
 
     Raises:
-        ValueError: a ufunc that is not of two arguments; nothing to reduce, and no identity.
+        ValueError: a ufunc that does not take two arguments; no elements to reduce and no identity.
 
     Example:
         >>> fnp.subtract.reduce([10.0, 2.0, 3.0])
@@ -136,7 +136,7 @@ def reduce(
         return write_out(f"{self.__name__}.reduce", out, reduce(self, array, axis, dtype, None, **options))
     a, theirs = as_value(array), self.ufunc
     start = None if initial is ... else initial
-    if axis in (0, -1) and not backend.shape_of(a):  # NumPy lets these pass for a number
+    if axis in (0, -1) and not backend.shape_of(a):  # NumPy accepts these axes for a number
         axis = ()
     if theirs in _REDUCTIONS and initial is not None:
         return _REDUCTIONS[theirs](a, axis, dtype, None, keepdims, start, where)
@@ -149,30 +149,30 @@ def reduce(
         shown["initial"] = 1
     like = theirs.reduce(_stand_in(a), axis, dtype, None, **shown)
     if theirs is np.hypot and initial is ... and where is True and like.size == product(backend.shape_of(a)):
-        return fabs(reshape(converted(a, like.dtype), to=like.shape))  # NumPy begins with 0
+        return fabs(reshape(converted(a, like.dtype), to=like.shape))  # NumPy starts from 0
     return _folded(self, a, axis, like, start, where)
 
 
 def _constant(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """NumPy's method where nothing is traced; no ``out`` is none, not None."""
+    """Call NumPy's method on constant arguments."""
     check_arrays(method.__name__, args[:1])
     return method(*args, **options) if is_plain(*args, *options.values()) else computed(method, args, options)
 
 
 def _stand_in(a: Any, value: Any = 1) -> Any:
-    """An array of the shape and dtype of ``a`` for NumPy to look at; it takes no memory."""
+    """Return an array of the shape and dtype of ``a`` for NumPy's checks; the array takes no memory."""
     if is_plain(a) and not hasattr(a, "dtype"):
         return a if value is True else np.broadcast_to(np.asarray(a).dtype.type(value), np.shape(a))
     return np.broadcast_to(np.asarray(value, backend.dtype_of(a)), backend.shape_of(a))
 
 
 def _dtype_for(self: Ufunc, array: Any, dtype: Any, out: Any) -> Any:
-    """The dtype to compute in when the result goes to ``out``."""
+    """Return the dtype to compute in if the result goes to ``out``."""
     return accumulating(as_value(array), out) if dtype is None and self.ufunc not in _TRUTHS else dtype
 
 
 def _folded(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any) -> Array:
-    """One element after the other."""
+    """Reduce ``a`` along ``axis`` by applying the ufunc to one element after the other."""
     shape, dtype = backend.shape_of(a), backend.dtype_of(like)
     rows = merged(converted(a, dtype), axis)
     mask = None if where is True else merged(broadcast_to(as_value(where), to=shape), axis)
@@ -197,17 +197,17 @@ def _folded(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any)
 
 
 def accumulate(self: Ufunc, array: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None) -> Array:
-    """What ``reduce`` gives of the elements along ``axis`` up to each of them.
+    """Return the running result of ``reduce`` along ``axis``.
 
     Args:
         self: the ufunc.
         array: an array.
         axis: the axis.
-        dtype: the dtype to compute in; by default what NumPy takes.
+        dtype: the dtype to compute in; by default NumPy's choice.
         out: an array for the result.
 
     Raises:
-        ValueError: a ufunc that is not of two arguments; several axes.
+        ValueError: a ufunc that does not take two arguments; several axes.
 
     Example:
         >>> fnp.maximum.accumulate([1.0, 3.0, 2.0])
@@ -239,16 +239,16 @@ def accumulate(self: Ufunc, array: ArrayLike, axis: Any = 0, dtype: Any = None, 
 def reduceat(
     self: Ufunc, array: ArrayLike, indices: ArrayLike, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Array:
-    """What ``reduce`` gives of the slices along ``axis`` that start at each index and end before the next.
+    """Reduce slices along ``axis``; each slice starts at one of ``indices`` and ends before the next one.
 
-    Where the next index is not larger the slice is the one element, and the last slice goes to the end.
+    If the next index is not larger, the slice is one element. The last slice goes to the end.
 
     Args:
         self: the ufunc.
         array: an array.
         indices: integers.
         axis: the axis.
-        dtype: the dtype to compute in; by default what NumPy takes.
+        dtype: the dtype to compute in; by default NumPy's choice.
         out: an array for the result.
 
     Raises:
@@ -282,9 +282,9 @@ def reduceat(
 
 
 def outer(self: Ufunc, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
-    """The ufunc of each element of ``A`` with each of ``B``: the axes of ``A``, then those of ``B``.
+    """Apply the ufunc to each pair of elements of ``A`` and ``B``; axes of ``A`` come before axes of ``B``.
 
-    Options are those of the ufunc itself.
+    ``options`` are the options of the ufunc.
 
     Example:
         >>> fnp.subtract.outer([1.0, 2.0], [3.0, 4.0])
@@ -305,7 +305,7 @@ def outer(self: Ufunc, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
 
 
 def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
-    """``a[indices] = ufunc(a[indices], b)`` in place, once for every time that an element is named.
+    """Compute ``a[indices] = ufunc(a[indices], b)`` in place, once for each time that an element is indexed.
 
     ``a`` is an array that the program made.
 
@@ -313,11 +313,11 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
         self: the ufunc.
         a: the array to change.
         indices: an index as in ``a[indices]``.
-        b: the second argument, of a ufunc of two; it broadcasts to ``a[indices]``.
+        b: the second argument of a binary ufunc; it broadcasts to ``a[indices]``.
 
     Raises:
         ReadOnlyError: ``a`` is an argument of a transformed function.
-        InputError: ``a`` cannot take a traced value, or the dtype of the results.
+        InputError: ``a`` cannot hold a traced value, or the dtype of the results.
 
     Example:
         >>> a = np.array([1.0, 2.0])
@@ -339,7 +339,7 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
         )
     if getattr(a, "alias", None) is READ_ONLY:
         refuse_writing(a)
-    with changing:  # other threads may write to other places
+    with changing:  # other threads may write to other elements
         if are_constant(a, indices, *others):
             computed(self.ufunc.at, (a, indices, *others), {})
             return
@@ -349,7 +349,7 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
 
 
 def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
-    """``a`` after ``at``."""
+    """Return ``a`` as it is after ``at``."""
     shape, dtype = backend.shape_of(a), backend.dtype_of(a)
     size = product(shape)
     places = as_value(twin(getitem(np.arange(size).reshape(shape), indices)))
@@ -372,7 +372,7 @@ def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> 
 
 
 def _is_repeated(*values: Any) -> bool:
-    """Whether all is done one after the other, as NumPy does, to have the same bits: in a graph without tapes."""
+    """Whether to update one element after the other, bit for bit as NumPy: all tracers are on replayed graphs."""
     tracers = [x for x in values if isinstance(x, Tracer)]
     return all(x._trace.repeats for x in tracers)
 
@@ -386,9 +386,9 @@ def _check(name: str, have: Any, to: Any) -> None:
 
 
 def _rounds(places: Array, n: int) -> list[Any]:
-    """Indices that together name each of the ``n`` places, in order, and never the same one twice in a round.
+    """Split positions in ``places`` into rounds: no round has a place twice, and repeated places keep their order.
 
-    Places that are not known, or differ between examples, come one by one.
+    If the places are traced or differ between the examples of a batch, each round has one position.
     """
     if not issubclass(type(places), np.ndarray):
         return [slice(i, i + 1) for i in range(n)]
@@ -400,8 +400,8 @@ def _rounds(places: Array, n: int) -> list[Any]:
     return [np.flatnonzero(time == k) for k in range(time.max() + 1 if n else 0)]
 
 
-_WEAK = (int, float, complex)  # Python numbers of these types adapt to the dtypes of arrays
-#: The options of elementwise ufuncs, as their signatures show them.
+_WEAK = (int, float, complex)  # Python numbers of these types take the dtype of arrays
+#: Options of elementwise ufuncs with their defaults, as signatures show them.
 DEFAULTS: dict[str, Any] = {
     "where": True,
     "casting": "same_kind",
@@ -410,7 +410,7 @@ DEFAULTS: dict[str, Any] = {
     "subok": True,
     "signature": None,
 }
-#: The names of them; ``sig`` is an old one of ``signature``.
+#: Names of the options; ``sig`` is an old name of ``signature``.
 OPTIONS = frozenset((*DEFAULTS, "sig"))
 
 
@@ -422,24 +422,24 @@ def applied(
     options: dict[str, Any],
     name: str = "",
 ) -> Any:
-    """A ufunc with options, whoever was called: ``funcgrad.numpy``'s or NumPy's.
+    """Apply a ufunc with options; ``funcgrad.numpy``'s and NumPy's ufuncs both come here.
 
     Args:
-        theirs: NumPy's ufunc, which computes where nothing is traced.
-        own: funcgrad's, without options.
+        theirs: NumPy's ufunc, which computes if nothing is traced.
+        own: funcgrad's function, without options.
         inputs: the arguments.
-        out: an array, or a tuple of as many as there are results, or None.
-        options: the others by name.
-        name: what is called, for messages; by default the name of ``theirs``.
+        out: an array, or a tuple of one array for each result, or None.
+        options: the other options by name.
+        name: the name of the called function, for messages; by default the name of ``theirs``.
 
     Raises:
-        TypeError: there is no such computation, or ``casting`` does not allow it; an unknown option.
+        TypeError: the ufunc has no loop for the dtypes, or ``casting`` does not allow it; an unknown option.
         InputError: ``where`` without ``out``; see also ``write_out``.
     """
     name = name or theirs.__name__
     if type(out) is tuple and len(out) == 1:
         (out,) = out
-    if not options and isinstance(out, Tracer) and theirs.nout == 1:  # the commonest, the short way
+    if not options and isinstance(out, Tracer) and theirs.nout == 1:  # fast path of the most frequent case
         return write_out(name, out, own(*inputs), stretch=True)
     outs = outputs(name, theirs.nout, out)
     check_options(name, options, OPTIONS)
@@ -470,10 +470,10 @@ def applied(
 
 
 def outputs(name: str, number: int, out: Any) -> tuple[Any, ...]:
-    """``out`` as a tuple with a place, or None, for each result; empty where none is given.
+    """Return ``out`` as a tuple with an array, or None, for each result; empty if no array is given.
 
     Raises:
-        ValueError: another number of them.
+        ValueError: the number of arrays is not the number of results.
     """
     if type(out) is not tuple:
         out = (out,)
@@ -485,7 +485,7 @@ def outputs(name: str, number: int, out: Any) -> tuple[Any, ...]:
 
 
 def check_options(name: str, options: dict[str, Any], known: frozenset[str]) -> None:
-    """Refuse an option that no ufunc has, in Python's words."""
+    """Check that all options are known; raise Python's ``TypeError`` for an unexpected keyword otherwise."""
     for option in options:
         if option not in known:
             raise TypeError(f"{name}() got an unexpected keyword argument {option!r}")
@@ -499,17 +499,17 @@ def cast(
     signature: Any = None,
     casting: Any = "same_kind",
 ) -> tuple[Array, ...]:
-    """``args`` in the dtypes that ``ufunc`` computes in: NumPy converts them, not the result.
+    """Convert ``args`` to the dtypes that ``ufunc`` computes in; NumPy converts arguments, not the result.
 
     Args:
-        ufunc: one of NumPy's.
+        ufunc: a ufunc of NumPy.
         args: the arguments.
-        dtype: the dtype that its results are to have.
+        dtype: the requested dtype of the results.
         signature: the dtypes of arguments and results, as NumPy writes them.
-        casting: which conversions are allowed.
+        casting: the allowed conversions.
 
     Raises:
-        TypeError: there is no such computation, or ``casting`` does not allow it.
+        TypeError: the ufunc has no loop for the dtypes, or ``casting`` does not allow it.
 
     Example:
         >>> cast(np.add, (np.ones(2), np.float32(2)), dtype="float32")
@@ -524,7 +524,7 @@ def cast(
 
 
 def _wanted(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
-    """The dtypes asked for, one for each argument and result, None for any."""
+    """Return the requested dtypes, one for each argument and result, None for any."""
     if signature is None:
         return (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
     if dtype is not None:
@@ -540,7 +540,7 @@ def _wanted(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
 
 
 def _mask(name: str, where: Any, outs: tuple[Any, ...]) -> Array:
-    """``where`` as booleans."""
+    """Check the mask ``where`` and return it as an array of booleans."""
     if not outs or any(place is None for place in outs):
         raise InputError(
             f"{name}: where= without out= leaves elements of the result undefined, got where={describe(where)}"
@@ -554,9 +554,9 @@ def _mask(name: str, where: Any, outs: tuple[Any, ...]) -> Array:
 
 
 def _harmless(ufunc: np.ufunc, where: Array, x: Array) -> Array:
-    """``x`` with numbers at which ``ufunc`` is smooth where it is not to be computed.
+    """Return ``x`` with numbers at which ``ufunc`` is smooth where the mask ``where`` is False.
 
-    What is not selected may have an infinite derivative, which no zero cotangent could undo.
+    Masked elements may have an infinite derivative, and a cotangent of zero times infinity is NaN.
     """
     dtype = dtype_of(x)
     smooth = 2 if ufunc is np.arccosh else 0.5
@@ -580,16 +580,16 @@ def applied_to_axes(
     out: Any,
     options: dict[str, Any],
 ) -> Any:
-    """``applied`` for a function of vectors and matrices, the last axes of its arguments.
+    """Apply a function of vectors and matrices (trailing axes) with options, as ``applied`` does for a ufunc.
 
     Args:
-        name: its name.
-        theirs: NumPy's; None where this version has none.
-        own: funcgrad's, without options.
-        core_axes: which axes it takes and gives, as NumPy writes that.
+        name: the name of the function.
+        theirs: NumPy's gufunc; None if this version of NumPy has none.
+        own: funcgrad's function, without options.
+        core_axes: the core axes of arguments and result, as in a signature of NumPy's gufuncs.
         inputs: the arguments.
-        out: an array, a tuple of one, or None.
-        options: those of ``applied`` without ``where``, and ``axes``, ``axis`` and ``keepdims``.
+        out: an array, a tuple of one array, or None.
+        options: the options of ``applied`` except ``where``, and ``axes``, ``axis`` and ``keepdims``.
     """
     outs = outputs(name, 1, out)
     if theirs is not None and are_constant(*inputs, outs):
@@ -612,7 +612,7 @@ def applied_to_axes(
 
 
 def _places(name: str, core_axes: str, options: dict[str, Any]) -> list[tuple[int, ...]] | None:
-    """Where the vectors and matrices of the arguments and the result stand; None where that is at the end."""
+    """Return the axes of the vectors and matrices of arguments and result; None if all are trailing axes."""
     axes, axis, keepdims = options.get("axes"), options.get("axis"), bool(options.get("keepdims"))
     if axes is None and axis is None and not keepdims:
         return None

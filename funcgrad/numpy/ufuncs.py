@@ -1,4 +1,4 @@
-"""Which function of this library a NumPy ufunc is: the table behind ``numpy.sin(x)`` of a traced ``x``."""
+"""Table from NumPy's ufuncs to funcgrad's functions, used for ``numpy.sin(x)`` with a traced ``x``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad.numpy import choice, elementwise, products
 
 _OURS = [getattr(module, name) for module in (choice, elementwise, products) for name in module.__all__]
-#: From NumPy's ufunc to the function of the same name. Those that are not here are of dates and of texts.
+#: Function of the same name for each NumPy ufunc; ufuncs for dates and strings have none.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     fun.ufunc: fun for fun in _OURS if getattr(fun, "ufunc", None) is not None
 }

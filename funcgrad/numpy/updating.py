@@ -1,6 +1,6 @@
-"""``x.at[index].set(y)`` and its like: a new array with something changed, where ``x[index] = y`` would write to ``x``.
+"""``x.at[index].set(y)`` and related methods: changed copies instead of writes such as ``x[index] = y``.
 
-The methods are those of JAX arrays. ``at(x)[index]`` is the same for what has no ``x.at``, such as an ndarray.
+The methods are those of JAX arrays. ``at(x)[index]`` works also for arrays without ``x.at``, such as an ndarray.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.typing import ArrayLike, Shape
 
 ndarray = np.ndarray
-#: What becomes of elements of ``x`` and of what is to be written to them.
+#: Function that combines elements of ``x`` with the values to write to these elements.
 Combine: TypeAlias = Callable[[Any, Any], Any]
 _MODES = (None, "promise_in_bounds", "clip", "drop", "fill", "wrap")
 
 
 def _in_turn(operation: Combine) -> Combine:
-    """Apply ``operation`` once for each of what is written to an element."""
+    """Apply ``operation`` once for each value that is written to an element."""
 
     def combine(x: Any, ys: Any) -> Any:
         for j in range(backend.shape_of(ys)[-1]):
@@ -49,7 +49,7 @@ def _in_turn(operation: Combine) -> Combine:
 
 
 def _as_often(func: Callable[[Any], Any]) -> Combine:
-    """Apply ``func`` as often as there are ones to be written to an element."""
+    """Apply ``func`` to an element as many times as ones are written to the element."""
 
     def combine(x: Any, ones: Any) -> Any:
         n = backend.shape_of(ones)[-1]
@@ -60,7 +60,7 @@ def _as_often(func: Callable[[Any], Any]) -> Combine:
         first, times = x, total(ones, -1)
         for j in range(n):
             active = times > j
-            x = where(active, func(where(active, x, first)), x)  # so that no derivative is infinite elsewhere
+            x = where(active, func(where(active, x, first)), x)  # avoids infinite derivatives at inactive elements
         return x
 
     return combine
@@ -71,13 +71,12 @@ def _extreme(reduction: Callable[..., Any]) -> Combine:
 
 
 class Change(NamedTuple):
-    """What a method does to the elements of ``x``.
+    """Effect of a method on the elements of ``x``.
 
     Attributes:
-        once: what becomes of ``x[i]`` and ``y``.
-        several: what becomes of ``x[i]`` and several ``y``, one after the other along a last axis; None where
-            sums, or the last one, need no such detour.
-        neutral: a ``y`` that changes nothing, for a dtype.
+        once: combines ``x[i]`` and one ``y``.
+        several: combines ``x[i]`` and several ``y`` along a trailing axis; None for sums and if the last ``y`` counts.
+        neutral: returns the ``y`` of a dtype that changes nothing.
     """
 
     once: Combine
@@ -105,7 +104,7 @@ _MAX = Change(maximum, _extreme(greatest), _bound(least=True))
 
 
 class Update(Protocol):
-    """A method of ``x.at[index]`` that writes ``values``."""
+    """Protocol of a method of ``x.at[index]`` that writes ``values``."""
 
     def __call__(
         self,
@@ -115,11 +114,11 @@ class Update(Protocol):
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """Compute it."""
+        """Return the changed copy."""
 
 
 def _method(name: str, does: str, change: Change, negative: bool = False) -> Any:
-    """The method ``name``, which makes ``change`` with the values, or with the negative ones."""
+    """Return the method ``name``, which makes ``change`` with the values, or with the negated values."""
 
     def method(
         self: Place,
@@ -138,7 +137,7 @@ def _method(name: str, does: str, change: Change, negative: bool = False) -> Any
 
 
 class At:
-    """``x.at``: takes an index."""
+    """Object ``x.at``, which takes an index."""
 
     __slots__ = ("_x",)
 
@@ -158,22 +157,23 @@ class At:
 
 
 def at(x: ArrayLike) -> At:
-    """``x.at`` for everything that is an array: ``at(x)[index].set(y)`` is a copy of ``x`` with ``y`` at ``index``.
+    """Return ``x.at`` for any array: ``at(x)[index].set(y)`` is a copy of ``x`` with ``y`` at ``index``.
 
-    Nothing is written to ``x``, so it may be an argument of a transformed function. The methods are ``set``, ``add``,
-    ``subtract``, ``multiply``, ``divide``, ``power``, ``min``, ``max``, ``apply`` (of a function) and ``get``, as on
-    JAX arrays; tracers have them as ``x.at[index]`` too. Where an index names an element several times, the
-    last ``set`` counts, and everything else is applied that many times. Of equal numbers in ``min`` and ``max`` each
-    gets the same share of the derivative.
+    Nothing is written to ``x``, so ``x`` may be an argument of a transformed function. The methods are ``set``,
+    ``add``, ``subtract``, ``multiply``, ``divide``, ``power``, ``min``, ``max``, ``apply`` (of a function) and ``get``,
+    as on JAX arrays; tracers have these methods as ``x.at[index]`` too. If an index selects an element several times,
+    the last ``set`` counts, and the other methods are applied that many times. In ``min`` and ``max``, equal numbers
+    share the derivative equally.
 
-    All methods take
+    All methods accept
 
-    - ``mode``: out of range raises, by default (None); else indices "clip" to the ends, "wrap" around, or what is out
-      of range is left out ("drop" or "fill"). "promise_in_bounds" is as None.
-    - ``unique_indices=True``, a promise that no element is named several times, which saves looking;
+    - ``mode``: indices out of range raise an error by default (None), "clip" to the ends, "wrap" around, or are left
+      out ("drop" or "fill"). "promise_in_bounds" is the same as None.
+    - ``unique_indices=True``, a promise that no element is selected several times, which saves a check;
     - ``indices_are_sorted``, which makes no difference here.
 
-    ``get`` has ``fill_value``, what to read out of range in mode "fill": by default NaN, of integers the least.
+    ``get`` also accepts ``fill_value``, the value to read out of range in mode "fill". The default is NaN for inexact
+    dtypes, the smallest value for signed integers, the largest for unsigned ones, and True for booleans.
 
     Raises:
         IndexError: an index that NumPy refuses.
@@ -190,7 +190,7 @@ def at(x: ArrayLike) -> At:
 
 
 class Place:
-    """``x.at[index]``: gives copies of ``x`` with something changed there."""
+    """Object ``x.at[index]``, whose methods return copies of ``x`` changed at the index."""
 
     __slots__ = ("_index", "_x")
 
@@ -208,7 +208,7 @@ class Place:
         mode: str | None = None,
         fill_value: Any = None,
     ) -> Any:
-        """``x[index]``, as a copy."""
+        """Return ``x[index]`` as a copy."""
         x = self._x
         index = _bounded(self._index, x.shape, mode if mode or fill_value is None else "fill")
         if not isinstance(index, _Partial):
@@ -240,17 +240,17 @@ class Place:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """A copy of ``x`` with ``func``, a function that works element by element, applied at the index."""
+        """Return a copy of ``x`` with the elementwise function ``func`` applied at the index."""
         change = Change(lambda x, y: func(x), _as_often(func), lambda dtype: 0)
         return _changed(self, 1, mode, unique_indices, change)
 
 
 class _Partial:
-    """An index some of which is out of range and left out.
+    """Index with entries that are left out because they are out of range.
 
     Attributes:
-        places: the positions of the elements in C order, anything where it is out of range.
-        valid: where it is not.
+        places: the positions of the elements in C order, -1 for entries out of range.
+        valid: a mask that is True for entries in range.
     """
 
     def __init__(self, places: Any) -> None:
@@ -259,7 +259,7 @@ class _Partial:
 
 
 def _bounded(index: Any, shape: Shape, mode: str | None) -> Any:
-    """``index`` of an array of ``shape`` by ``mode``, so that reading with it is allowed; or a ``_Partial``."""
+    """Return ``index`` of an array of ``shape`` brought into range by ``mode``, or a ``_Partial``."""
     if mode not in _MODES:
         raise ValueError(f"x.at[i]: the mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}.")
     if mode is None or mode == "promise_in_bounds":
@@ -279,14 +279,14 @@ def _bounded(index: Any, shape: Shape, mode: str | None) -> Any:
             entries.append(where((entry >= 0) & (entry < n), entry, n) if partial else clip(entry, 0, n - 1))
     if not partial:
         return tuple(entries)
-    # one more place along each axis is for what is out of range
+    # one more position along each axis represents indices out of range
     places = np.full([n + 1 for n in shape], -1)
     places[tuple([slice(n) for n in shape])] = np.arange(prod(shape)).reshape(shape)
     return _Partial(getitem(places, tuple(entries)))
 
 
 def _with_lengths(index: Any, shape: Shape) -> list[tuple[Any, Any]]:
-    """The entries of an index with the lengths of their axes, None for new axes; masks as positions."""
+    """Return the entries of an index with the lengths of their axes (None for new axes); masks become positions."""
     entries: list[Any] = []
     for entry in index if type(index) is tuple else (index,):
         if entry is None or entry is ... or isinstance(entry, slice):
@@ -313,14 +313,14 @@ def _with_lengths(index: Any, shape: Shape) -> list[tuple[Any, Any]]:
 
 
 def _changed(place: Place, values: ArrayLike, mode: str | None, unique: bool, change: Change) -> Any:
-    """A copy of ``x`` with ``change`` made at an index."""
+    """Return a copy of ``x`` with ``change`` made at an index."""
     x, y = place._x, as_entries(as_value(values), place._x)
     index = _bounded(place._index, x.shape, mode)
     if isinstance(index, _Partial):
         return new(_scattered(x, index.places, y, change, partial=True))
     chosen = as_condition(index, x.shape, backend.shape_of(y))
     if chosen is not None:
-        inert = where(chosen, x, 1), where(chosen, y, 1)  # so that no derivative is infinite where nothing is asked
+        inert = where(chosen, x, 1), where(chosen, y, 1)  # avoids infinite derivatives where nothing is selected
         return where(chosen, astype(change.once(*inert), x.dtype), x)
     if change is _SET or unique or not names_twice(index, x.shape):
         written = y if change is _SET else astype(change.once(getitem(x, index), y), x.dtype)
@@ -329,14 +329,14 @@ def _changed(place: Place, values: ArrayLike, mode: str | None, unique: bool, ch
 
 
 def _scattered(x: Any, places: Any, y: Any, change: Change, partial: bool = False) -> Any:
-    """The same at the positions ``places`` in C order, which may name an element several times."""
+    """Return a copy of ``x`` with ``change`` made at the positions ``places`` in C order, which may repeat."""
     room, n = backend.shape_of(places), prod(x.shape)
     y = ravel(broadcast_to(fitted(y, room), to=room))
     row, places = ravel(x), ravel(places)
     if partial and type(places) is ndarray:
         kept = np.flatnonzero(places >= 0)
         y, places = getitem(y, kept), places[kept]
-    elif partial:  # who knows how many are out of range: they go to one more element, which is left out in the end
+    elif partial:  # positions out of range are traced: they go to one extra element, which is removed at the end
         row = concatenate([row, np.ones(1, x.dtype)])
         places = where(places >= 0, places, n)
     if not places.shape[0]:
@@ -347,7 +347,7 @@ def _scattered(x: Any, places: Any, y: Any, change: Change, partial: bool = Fals
         row = updated(row, places, y)
     elif type(places) is ndarray:
         row = _grouped(row, places, y, change.several)
-    else:  # nobody knows which elements are named several times: each write looks at all others
+    else:  # repeated positions are traced: each write is compared with all others
         same = getitem(places, (slice(None), None)) == places
         everything = change.several(getitem(row, places), where(same, y, as_entries(change.neutral(x.dtype), x)))
         row = updated(row, places, astype(everything, x.dtype))
@@ -355,7 +355,7 @@ def _scattered(x: Any, places: Any, y: Any, change: Change, partial: bool = Fals
 
 
 def _grouped(row: Any, places: ndarray, y: Any, several: Combine) -> Any:
-    """Elements that are named equally often go together, so that nothing has to be filled up."""
+    """Apply ``several`` to groups of elements that are selected equally often, so that no padding is needed."""
     order = np.argsort(places, kind="stable")
     named, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
     changed, where_to = [], []

@@ -1,4 +1,4 @@
-"""What an ndarray tells of its memory, of a traced value: its numbers under another dtype, and what it cannot tell."""
+"""Memory of traced values: views under another dtype, new shapes in place, and attributes that are refused."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from funcgrad.writable import READ_ONLY, View, Views, is_buffer, move
 
 
 def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
-    """Refuse to make an instance of a class of arrays with rules of its own."""
-    remedies: tuple[tuple[builtins.type, str], ...] = (  # by the class of NumPy's that it is or comes from
+    """Raise an ``InputError``: a traced value cannot be an instance of an array class with its own arithmetic."""
+    remedies: tuple[tuple[builtins.type, str], ...] = (  # by NumPy's class that ``cls`` is or derives from
         (np.matrix, "Use arrays of two axes: A @ B for A * B, numpy.linalg.matrix_power(A, n) for A**n"),
         (
             np.ma.MaskedArray,
@@ -45,18 +45,18 @@ def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
 
 
 def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
-    """``x.view()``; complex numbers as pairs of real ones along the last axis, or such pairs as complex numbers.
+    """Return ``x.view()``, possibly with complex numbers viewed as pairs of real numbers (last axis) or vice versa.
 
-    A view under another dtype can only be read.
+    A view under another dtype is read-only.
 
     Args:
         x: a traced value.
-        dtype: its own dtype, that of the parts of its complex numbers, or that of complex numbers of such parts.
+        dtype: the dtype of ``x``, the dtype of its real parts, or the complex dtype with such parts.
         type: ``numpy.ndarray``, or None.
 
     Raises:
-        InputError: another dtype or class: it would show bits, which have no derivative.
-        ValueError: the last axis does not lie in memory as NumPy needs it, or its length is odd.
+        InputError: another dtype or class, which would show bits; bits have no derivative.
+        ValueError: the last axis is not contiguous as NumPy requires, or its length is odd.
     """
     if type is None and isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray):
         type, dtype = dtype, None
@@ -71,7 +71,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
             f"{asked}{user_line()}. Use x.astype(dtype) or x.reshape(shape); complex numbers can be viewed as pairs of "
             "real ones, and pairs as complex numbers."
         )
-    layout(x).view(to)  # NumPy refuses what does not lie as it must
+    layout(x).view(to)  # NumPy raises an error if the memory layout does not allow the view
     step = reshape if to == x.dtype else _as_dtype
     params: dict[str, Any] = {"to": x.shape if to == x.dtype else to}
     made = step(x, **params)
@@ -82,7 +82,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
 
 
 def _showing(dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """The dtypes under which the same numbers can be seen."""
+    """Return the dtypes under which the same numbers can be viewed."""
     if dtype.kind == "c":
         return dtype, np.empty(0, dtype).real.dtype
     return (dtype, np.result_type(dtype, np.complex64)) if dtype.char in "fdg" else (dtype,)
@@ -96,17 +96,17 @@ def _as_dtype(x: Array, *, to: np.dtype[Any]) -> Array:
 
 
 def set_shape(x: Tracer, shape: Any) -> None:
-    """``x.shape = shape``: the object shows the same memory in another shape.
+    """Set ``x.shape = shape``: the object shows the same memory in another shape.
 
     Raises:
-        AttributeError: it does not lie in memory as the shape needs it.
+        AttributeError: the memory layout of ``x`` does not allow the shape.
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
     _check_own(x, "x.shape = ...", "x = x.reshape(shape)")
     step, params = reshape, {"to": _shape_in_place(layout(x), shape)}
     with changing:
         made, link, alias = step(_now(x), **params), x.link, getattr(x, "alias", None)
-        if type(alias) is Views:  # others show its memory as it was: that has an object of its own from now on
+        if type(alias) is Views:  # views show the memory in its old shape: a new root tracer represents it from now on
             root = Tracer()
             root._val, root._trace, root.link, root.form, root.alias = x._val, x._trace, x.link, x.form, alias
             for view in [view for known in alias if (view := known()) is not None]:
@@ -119,11 +119,11 @@ def set_shape(x: Tracer, shape: Any) -> None:
             x.alias.locked, x.alias.apart = alias.locked, alias.apart
         move(x, made)
         if is_buffer(x):
-            x.link = link  # who holds the memory of a constant holds it still
+            x.link = link  # the owner of the memory of a constant stays the same
 
 
 def _shape_in_place(like: Any, shape: Any) -> tuple[int, ...]:
-    """The shape that ``like.shape = shape`` gives; NumPy says what is wrong, and warns of the assignment itself."""
+    """Return the shape after ``like.shape = shape``; NumPy checks it without the deprecated assignment."""
     whole: np.ndarray = np.reshape(like, shape)
     try:
         found: np.ndarray = np.reshape(like, shape, copy=False)
@@ -136,15 +136,15 @@ def _shape_in_place(like: Any, shape: Any) -> tuple[int, ...]:
 
 
 def _now(x: Tracer) -> Any:
-    """What ``x`` stands for now, whatever the object will stand for."""
+    """Return the present value of ``x``, which later changes of ``x`` leave alone."""
     return x._val if is_buffer(x) else twin(x)
 
 
 def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
-    """``x.resize(shape)``: the object has that many elements from now on, with zeros behind those that it had.
+    """Resize ``x`` in place as ``x.resize(shape)``; new elements after the old ones are zeros.
 
     Raises:
-        ValueError: its memory is a part of another array's, or other arrays show it.
+        ValueError: ``x`` is a view, is not contiguous, or has views.
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
     _check_own(x, "x.resize()", "x = numpy.pad(x, ...) or x = x[:n]")
@@ -162,7 +162,7 @@ def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
 
 
 def _check_own(x: Tracer, call: str, remedy: str) -> None:
-    """Refuse to change an argument of a transformed function."""
+    """Check that ``x`` is not an argument of a transformed function, which cannot be changed in place."""
     if getattr(x, "alias", None) is READ_ONLY:
         raise ReadOnlyError(
             f"{call}: an argument of a transformed function cannot be changed in place, got {describe(x)}{user_line()}."
@@ -171,7 +171,7 @@ def _check_own(x: Tracer, call: str, remedy: str) -> None:
 
 
 def refuse_dtype(x: Tracer, dtype: Any) -> NoReturn:
-    """Refuse ``x.dtype = dtype``."""
+    """Raise an ``InputError`` for ``x.dtype = dtype``."""
     raise InputError(
         f"x.dtype = ...: a traced array keeps its dtype, got {dtype} and {describe(x)}{user_line()}. Write "
         "x = x.view(dtype) for the same bits, x = x.astype(dtype) for the same numbers."
@@ -180,7 +180,7 @@ def refuse_dtype(x: Tracer, dtype: Any) -> NoReturn:
 
 def _of_memory(name: str, doc: str) -> property:
     def get(x: Tracer) -> Any:
-        if run_here() is not None and name in ("flags", "strides"):  # built anew: it may go by them
+        if run_here() is not None and name in ("flags", "strides"):  # rebuilt code may use them
             return getattr(layout(x), name)
         raise AttributeError(
             f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart()} Use "
@@ -192,7 +192,7 @@ def _of_memory(name: str, doc: str) -> property:
     return property(get, doc=doc)
 
 
-#: Attributes of memory: every access is an ``AttributeError``, so that ``hasattr`` answers as it should.
+#: Attributes of memory; each access raises ``AttributeError``, so that ``hasattr`` is False.
 ATTRIBUTES = {
     name: _of_memory(name, f"Not there: {what} of an ndarray.")
     for name, what in {

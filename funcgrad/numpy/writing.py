@@ -1,7 +1,7 @@
-"""Writing into arrays: NumPy's functions that change one of their arguments.
+"""NumPy's functions that write into one of their arguments.
 
-They write to arrays that a transformed function made, with ``fnp.zeros``, ``x.copy()`` or by an operation on
-traced values, as ``x[i] = y`` does. An ordinary ndarray takes ordinary numbers only: they are NumPy's own then.
+Like ``x[i] = y``, these functions write to arrays that a transformed function made, with ``fnp.zeros``, ``x.copy()`` or
+an operation on traced values. An ordinary ndarray accepts only ordinary numbers; NumPy's functions do that.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 def as_plain(name: str, target: Any, *values: Any) -> tuple[Any, ...] | None:
-    """``values`` for NumPy to write to ``target``; None where it is a tracer, to which NumPy cannot write.
+    """Return ``values`` for NumPy to write to ``target``; None if ``target`` is a tracer, which NumPy cannot write.
 
     Raises:
         ConcretizationError: traced numbers are to be written to an ordinary array.
-        InputError: the target is an array that nobody can write to.
+        InputError: ``target`` is an array of another library, which cannot be written to.
     """
     if isinstance(target, Tracer):
         return None
@@ -54,7 +54,7 @@ def as_plain(name: str, target: Any, *values: Any) -> tuple[Any, ...] | None:
 
 
 def _constant(name: str, value: Any) -> Any:
-    """The numbers of a value to which nothing traced has been written."""
+    """Return a constant as an ndarray; raise a ``ConcretizationError`` if ``value`` is traced."""
     try:
         return np.asarray(value)
     except ConcretizationError:
@@ -62,12 +62,12 @@ def _constant(name: str, value: Any) -> Any:
 
 
 def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLike | bool = True) -> None:
-    """Write ``src``, which broadcasts, to ``dst``; where a mask is given, only there.
+    """Write ``src``, which broadcasts, to ``dst``; if a mask is given, only to the elements where the mask is true.
 
     Args:
         dst: an array that was made by the function that writes to it.
-        src: what to write. The derivative passes to it, and where the mask is false to what ``dst`` was.
-        casting: which change of the dtype is allowed. With "unsafe" complex numbers lose their imaginary part.
+        src: the values to write. The derivative passes to ``src``, and where the mask is false to the old ``dst``.
+        casting: the allowed conversions of dtypes. With "unsafe" complex numbers lose their imaginary part.
         where: a mask that broadcasts to ``dst``; it may be traced and differ between the examples of a ``vmap``.
 
     Raises:
@@ -88,7 +88,7 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
         return
     src = as_value(src)
     probe = src if type(src) in _NUMBERS else np.empty((0,) if backend.shape_of(src) else (), backend.dtype_of(src))
-    np.copyto(np.empty(0, dst.dtype), probe, casting)  # for NumPy's own refusal
+    np.copyto(np.empty(0, dst.dtype), probe, casting)  # so that NumPy raises its error
     if type(src) not in _NUMBERS:
         src = astype(src, dst.dtype, copy=False)
     if where is True:
@@ -102,17 +102,17 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
 
 
 def write_where(x: Tracer, mask: Array, y: Any) -> None:
-    """``x[mask] = y[mask]``; all broadcast to the shape of ``x``, and the number of hits need not be known."""
+    """Write ``x[mask] = y[mask]``; mask and ``y`` broadcast to the shape of ``x``, and the mask may be traced."""
     if backend.dtype_of(mask).kind != "b":
         mask = not_equal(mask, 0)
     y = x.dtype.type(y) if type(y) in _NUMBERS else astype(y, x.dtype, copy=False)
-    with changing:  # other threads may write to where the mask is false
+    with changing:  # other threads may write to elements where the mask is false
         chosen = choose(mask, y, x)
         set_whole(x, chosen if backend.shape_of(chosen) == x.shape else broadcast_to(chosen, to=x.shape))
 
 
 def repeated(values: Any, n: int) -> Any:
-    """The elements of ``values`` in one row of ``n``: again from the start where they do not suffice."""
+    """Return a vector of ``n`` elements of ``values``, repeated from the start if there are fewer."""
     row = ravel(values)
     have = row.shape[0]
     if have == n:
@@ -143,12 +143,12 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
 
     Args:
         a: an array that was made by the function that writes to it.
-        ind: integers. Of several writes to one element the last counts.
-        v: what to write, again from the start where there is not enough.
-        mode: what to do with positions out of range: "raise", "wrap" around, or "clip" (negative ones to 0).
+        ind: integers. If an element is written several times, the last write counts.
+        v: the values to write, repeated from the start if there are too few.
+        mode: the treatment of positions out of range: "raise", "wrap" around, or "clip" (negative ones to 0).
 
     Raises:
-        IndexError: out of range in mode "raise".
+        IndexError: a position out of range in mode "raise".
         ValueError: another mode, or ``a`` is read-only.
 
     Example:
@@ -178,10 +178,10 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
 
 
 def positions(ind: Array, n: int, mode: Mode = "raise") -> Array:
-    """Positions from 0 to ``n - 1`` for what ``mode`` makes of ``ind``.
+    """Return positions from 0 to ``n - 1`` for ``ind``, with positions out of range treated by ``mode``.
 
     Raises:
-        IndexError: out of range in mode "raise".
+        IndexError: a position out of range in mode "raise".
     """
     if mode == "wrap":
         return remainder(ind, n)
@@ -201,11 +201,11 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
 
     Args:
         arr: an array that was made by the function that writes to it.
-        mask: as many truth values; they may be traced and differ between the examples of a ``vmap``.
-        vals: what to write, again from the start where there is not enough.
+        mask: one truth value for each element; may be traced and differ between the examples of a ``vmap``.
+        vals: the values to write, repeated from the start if there are too few.
 
     Raises:
-        ValueError: another number of truth values, nothing to write, or ``arr`` is read-only.
+        ValueError: another number of truth values, no values to write, or ``arr`` is read-only.
 
     Example:
         >>> from funcgrad import jacrev
@@ -233,7 +233,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
 
 
 def _truths(name: str, mask: ArrayLike, shape: Shape) -> Array:
-    """``mask`` as truth values of ``shape``."""
+    """Return ``mask`` as booleans of ``shape``."""
     mask = as_value(mask)
     mask = mask if backend.dtype_of(mask).kind == "b" else not_equal(mask, 0)
     have = backend.shape_of(mask)
@@ -243,12 +243,12 @@ def _truths(name: str, mask: ArrayLike, shape: Shape) -> Array:
 
 
 def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
-    """Write to the elements of ``a`` for which ``mask`` is true what stands at the same position in ``values``.
+    """Write elements of ``values`` to the same positions of ``a`` where ``mask`` is true.
 
     Args:
         a: an array that was made by the function that writes to it.
-        mask: as many truth values; they may be traced and differ between the examples of a ``vmap``.
-        values: what to write, again from the start where there is not enough.
+        mask: one truth value for each element; may be traced and differ between the examples of a ``vmap``.
+        values: the values to write, repeated from the start if there are too few.
 
     Raises:
         ValueError: another number of truth values, or ``a`` is read-only.
@@ -275,16 +275,16 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
 
 
 def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) -> None:
-    """Write ``values`` to ``arr`` at ``indices`` along ``axis``, row by row: as ``argsort`` and ``argmax`` give them.
+    """Write ``values`` to ``arr`` at ``indices`` along ``axis``, such as indices from ``argsort`` or ``argmax``.
 
     Args:
         arr: an array that was made by the function that writes to it.
-        indices: integers with as many axes; the axes besides ``axis`` broadcast.
-        values: what to write; it broadcasts. Of several writes to one element the last counts.
-        axis: the axis; None stands for the flattened array.
+        indices: integers with as many axes as ``arr``; the axes other than ``axis`` broadcast.
+        values: the values to write, which broadcast. If an element is written several times, the last write counts.
+        axis: the axis; None means the flattened array.
 
     Raises:
-        IndexError: out of range, or not integers.
+        IndexError: indices that are out of range or not integers.
         ValueError: another number of axes, or ``arr`` is read-only.
 
     Example:
@@ -320,16 +320,16 @@ def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) 
 
 
 def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
-    """Write ``val`` to the elements of ``a`` all of whose positions agree.
+    """Write ``val`` to the diagonal of ``a``, the elements whose indices along all axes are equal.
 
     Args:
-        a: an array of at least two axes, of one length where they are more, that was made by the function that
-            writes to it.
-        val: what to write, again from the start where there is not enough.
-        wrap: whether a tall matrix has another diagonal below the first, one row further down, and so on.
+        a: an array of two or more axes that was made by the function that writes to it; more than two axes must
+            have one length.
+        val: the values to write, repeated from the start if there are too few.
+        wrap: whether a tall matrix has another diagonal below the first, after one free row, and so on.
 
     Raises:
-        ValueError: fewer axes, or different lengths, or ``a`` is read-only.
+        ValueError: fewer than two axes, different lengths of more than two axes, or ``a`` is read-only.
 
     Example:
         >>> def f(x):
