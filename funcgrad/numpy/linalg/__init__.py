@@ -1,4 +1,4 @@
-"""Linear algebra, as ``numpy.linalg`` has it; matrices stand in the last two axes, the others are batches."""
+"""Linear algebra of ``numpy.linalg``; the last two axes hold matrices, the other axes are batches."""
 
 from numpy.linalg import LinAlgError
 

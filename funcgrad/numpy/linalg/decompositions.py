@@ -1,21 +1,21 @@
 """Eigenvalues, singular values, QR, pseudo-inverses and least squares.
 
-Eigenvectors and singular vectors have derivatives where their values differ. Where values *coincide* (within
-the rounding of the decomposition) their vectors could be any others of the space they span, and single ones
-have no derivative. This is what can be relied on there:
+Eigenvectors and singular vectors have derivatives if their values differ. If values *coincide* (within the rounding
+of the decomposition), any basis of the space that their vectors span is possible, and single vectors have no
+derivative. These derivatives are defined for coinciding values:
 
-- Values: the derivative of w[i] is that along the vector i of the basis returned, in both modes. Functions that
-  treat those that coincide alike (``sum(w)``, or ``sum(w[:2])`` where w[0] and w[1] coincide) have their true
-  derivative, to second order too; higher ones are NaN.
-- Functions of vectors alone, reverse mode: the true gradient where the function does not depend on the choice
-  of vectors, such as the projector ``V[:, :2] @ V[:, :2].T``; NaN where it does. That it does is seen by its first
-  derivative along such a choice: V[0, 0] at V = I passes for a function that does not.
-- Functions of values and vectors together, reverse mode: the true gradient as long as those that coincide are
-  not both used. Else NaN: ``V @ diag(f(w)) @ V.T`` has a gradient, but the cotangents of V and w do not tell it.
-  ``matrix_power``, ``expm``, ``sqrtm``, ``logm`` and ``pinv`` have it. One use passes for none: that of vectors where
-  f(w) = 0, if the gradients of their values are equal.
-- Forward mode: the tangent of vectors is NaN where the direction mixes vectors whose values coincide,
-  also if what is made of them does not depend on their choice. Use reverse mode there.
+- Values: the derivative of w[i] is the derivative along vector i of the returned basis, in both modes. Functions that
+  treat coinciding values alike (``sum(w)``, or ``sum(w[:2])`` if w[0] and w[1] coincide) have their true first and
+  second derivatives; higher derivatives are NaN.
+- Functions of vectors alone, reverse mode: the true gradient if the function does not depend on the choice of
+  vectors, such as the projector ``V[:, :2] @ V[:, :2].T``; NaN if it does. Only the first derivative along changes
+  of the basis is tested: V[0, 0] at V = I passes as a function that does not depend on the choice.
+- Functions of values and vectors together, reverse mode: the true gradient unless both coinciding values and their
+  vectors are used; NaN otherwise. ``V @ diag(f(w)) @ V.T`` has a gradient, but the cotangents of V and w do not
+  determine it; ``matrix_power``, ``expm``, ``sqrtm``, ``logm`` and ``pinv`` do have it. Vectors with f(w) = 0 do not
+  count as used if the gradients of their values are equal.
+- Forward mode: the tangent of vectors is NaN if the direction mixes vectors whose values coincide, even if the
+  result does not depend on the choice of vectors. Use reverse mode there.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ def _is_traced(a: Array) -> bool:
 
 
 def _values(name: str, a: Array, **options: Any) -> Array:
-    """What a function of the array's own library says that computes no vectors."""
+    """Call the function ``name`` of the linear algebra of the array's library."""
     made: Array = getattr(backend.namespace((a,)).linalg, name)(a, **options)
     return made
 
 
 def eigh(a: ArrayLike, UPLO: str = "L") -> Any:
-    """Eigenvalues, rising, and eigenvectors (as columns) of Hermitian matrices: ``EighResult``.
+    """Return the ascending eigenvalues and the eigenvectors (as columns) of Hermitian matrices: ``EighResult``.
 
-    Only the triangle ``UPLO`` is read; of JAX arrays the Hermitian part. The derivative takes ``a`` for a
-    Hermitian matrix, so gradients are Hermitian. Complex vectors turn such that ``diag(V^H dV)`` is zero.
-    What is defined where eigenvalues coincide is said at the top of this module.
+    Only the triangle ``UPLO`` is read; for JAX arrays the Hermitian part is used. The derivative treats ``a`` as a
+    Hermitian matrix, so gradients are Hermitian. For complex vectors it keeps the phases: ``diag(V^H dV)`` is zero.
+    The docstring of this module tells which derivatives are defined if eigenvalues coincide.
 
     Raises:
         ValueError: ``UPLO`` is neither "L" nor "U".
@@ -84,10 +84,10 @@ def eigh(a: ArrayLike, UPLO: str = "L") -> Any:
 
 
 def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
-    """Eigenvalues, rising, of Hermitian matrices; see ``eigh``.
+    """Return the ascending eigenvalues of Hermitian matrices; see ``eigh``.
 
-    The gradient of eigenvalue i is ``v v^H`` with its vector v, also where eigenvalues coincide: then v is the
-    vector that ``eigh`` returns. Sums over all that coincide have their true derivative.
+    The gradient of eigenvalue i is ``v v^H`` with its vector v. If eigenvalues coincide, v is the vector that ``eigh``
+    returns. Sums over all coinciding eigenvalues have their true derivative.
 
     Raises:
         ValueError: ``UPLO`` is neither "L" nor "U".
@@ -104,11 +104,11 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
 
 
 def eig(a: ArrayLike) -> Any:
-    """Eigenvalues and eigenvectors (columns of length 1) of square matrices: ``EigResult``.
+    """Return the eigenvalues and eigenvectors (columns of norm 1) of square matrices: ``EigResult``.
 
-    Both are real if ``a`` is real and all eigenvalues are; of JAX arrays and with NumPy 2.5 they are always complex.
-    The derivative of a complex vector keeps its largest element real, as LAPACK has it. Of matrices that lack
-    eigenvectors it is NaN, except for functions that treat coinciding eigenvalues alike.
+    Both are real if ``a`` and all eigenvalues are real; for JAX arrays and with NumPy 2.5 both are always complex.
+    The derivative of a complex vector keeps its largest element real, as LAPACK does. For defective matrices the
+    derivative is NaN, except for functions that treat coinciding eigenvalues alike.
 
     Raises:
         LinAlgError: matrices that are not square, infinities or NaN, or no convergence.
@@ -121,7 +121,7 @@ def eig(a: ArrayLike) -> Any:
 
 
 def eigvals(a: ArrayLike) -> Array:
-    """Eigenvalues of square matrices; see ``eig``.
+    """Return the eigenvalues of square matrices; see ``eig``.
 
     Raises:
         LinAlgError: matrices that are not square, infinities or NaN, or no convergence.
@@ -135,13 +135,13 @@ def eigvals(a: ArrayLike) -> Array:
 
 
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """Singular values, falling, and singular vectors: ``SVDResult`` with ``a = (U * S) @ Vh``.
+    """Return the descending singular values and the singular vectors: ``SVDResult`` with ``a = (U * S) @ Vh``.
 
-    With ``full_matrices`` U and Vh are square. The vectors that complete them are open up to turns among
-    themselves; their derivative is the smallest possible, without such turns. The phases of complex vectors
-    are open too: the diagonal of ``V^H dV`` is zero. With ``hermitian`` the vectors are made of those of ``eigh``.
-    What is defined where singular values coincide is said at the top of this module; a singular value of zero has
-    coinciding vectors too, U and V then being independent of each other.
+    With ``full_matrices`` U and Vh are square. The vectors that complete U or Vh are unique only up to rotations among
+    themselves; their derivative is the smallest possible, without such rotations. The phases of complex vectors are
+    free too; the derivative keeps the diagonal of ``V^H dV`` zero. With ``hermitian`` the vectors come from ``eigh``.
+    The docstring of this module tells which derivatives are defined if singular values coincide. Vectors of a singular
+    value of zero count as coinciding too, because U and V are then independent of each other.
 
     Returns:
         ``SVDResult``; without ``compute_uv`` the singular values alone.
@@ -175,10 +175,10 @@ def _hermitian_svd(a: Array, compute_uv: bool) -> Any:
 
 
 def svdvals(x: ArrayLike, /) -> Array:
-    """Singular values, falling.
+    """Return the descending singular values.
 
-    The gradient of singular value i is ``u v^H`` with its vectors, also where singular values coincide; sums over
-    all that coincide have their true derivative.
+    The gradient of singular value i is ``u v^H`` with its vectors, also if singular values coincide. Sums over all
+    coinciding singular values have their true derivative.
 
     Raises:
         LinAlgError: not a matrix, or no convergence.
@@ -194,15 +194,15 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
-    """Q with orthonormal columns and upper triangular R: ``QRResult`` with ``a = Q @ R``.
+    """Return Q with orthonormal columns and upper triangular R: ``QRResult`` with ``a = Q @ R``.
 
     Args:
         a: matrices.
-        mode: "reduced"; "complete", where Q is square; "r", R alone; "raw", LAPACK's own form, of constants only.
+        mode: "reduced"; "complete" for a square Q; "r" for R alone; "raw" for LAPACK's form, of constants only.
 
-    The derivative needs the first columns (as many as Q has in reduced mode) to be independent, and is NaN
-    where they are not. The columns that complete a basis in mode "complete" do not turn among themselves:
-    of all derivatives they could have it is the smallest.
+    The first columns (as many as Q has in reduced mode) must be linearly independent; otherwise the derivative is
+    NaN. The columns that complete a basis in mode "complete" do not rotate among themselves, which makes their
+    derivative the smallest possible.
 
     Raises:
         ValueError: an unknown ``mode``.
@@ -230,19 +230,19 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 
 def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Array:
-    """The pseudo-inverse of Moore and Penrose.
+    """Return the Moore-Penrose pseudo-inverse.
 
     Args:
         a: matrices.
-        rcond: singular values up to this share of the largest count as zero; one number, or one for each
-            matrix. 1e-15 if neither this nor ``rtol`` is given. No derivative passes.
+        rcond: singular values up to ``rcond`` times the largest count as zero; one number, or one for each
+            matrix. The default is 1e-15 if ``rtol`` is not given either. No derivative passes.
         hermitian: whether ``a`` is Hermitian. Then only its lower triangle is read, and gradients are Hermitian.
-        rtol: another name of ``rcond``; None stands for the larger side of the matrix times the dtype's rounding.
+        rtol: another name for ``rcond``; None means the larger side of the matrix times the dtype's epsilon.
 
-    The derivative is that at constant rank, finite where columns depend on each other too.
+    The derivative is taken at constant rank and is finite for linearly dependent columns too.
 
     Raises:
-        ValueError: both ``rcond`` and ``rtol``.
+        ValueError: both ``rcond`` and ``rtol`` are given.
         LinAlgError: not a matrix, or no convergence.
 
     Example:
@@ -265,18 +265,18 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array, Array, Any, Array]:
-    """Least squares solutions x of ``a @ x = b``: of all that are nearest, the smallest.
+    """Return the least squares solution x of ``a @ x = b`` that has the smallest norm.
 
     Args:
         a: a matrix (M, N).
         b: a vector (M,), or right-hand sides as columns (M, K).
-        rcond: singular values up to this share of the largest count as zero. None stands for the larger side of
-            ``a`` times the dtype's rounding, a negative number for the rounding.
+        rcond: singular values up to ``rcond`` times the largest count as zero. None means the larger side of
+            ``a`` times the dtype's epsilon; a number below 0, or 1 and more, means the epsilon.
 
     Returns:
-        The solution; the squared residuals (K,), which are empty unless ``a`` has full rank and M > N (of JAX
-        arrays they are always there); the rank, an integer; the singular values. Derivatives are those at constant
-        rank. Examples of a ``vmap`` whose rank is lower than others' have the residual NaN.
+        The solution; the squared residuals (K,), which are empty unless ``a`` has full rank and M > N (for JAX
+        arrays they are always there); the rank, an integer; the singular values. Derivatives are taken at constant
+        rank. Examples of a ``vmap`` with a lower rank than other examples have NaN as residual.
 
     Raises:
         LinAlgError: not a matrix, another number of rows in ``b``, or no convergence.
@@ -300,7 +300,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
         raise np.linalg.LinAlgError("Incompatible dimensions")
     a, right = as_floating(a), as_floating(right)
     unit = float(np.finfo(np.result_type(backend.dtype_of(a), backend.dtype_of(right))).eps)
-    if rcond is None or not 0 <= rcond < 1:  # LAPACK takes its own where no share is meant
+    if rcond is None or not 0 <= rcond < 1:  # LAPACK's default outside [0, 1)
         rcond = unit * max(shape) if rcond is None else unit
     x, residuals, rank, s = least_squares.lstsq(a, right, rcond=float(rcond))
     return x[:, 0] if is_vector else x, residuals, rank, s

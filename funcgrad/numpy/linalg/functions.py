@@ -1,6 +1,6 @@
-"""Powers, products and roots of matrices, and functions of ``numpy`` with the names of ``numpy.linalg``.
+"""Powers, products and roots of matrices, and functions of ``numpy`` under their names in ``numpy.linalg``.
 
-``matmul``, ``matrix_transpose`` and ``vecdot`` are those of ``funcgrad.numpy``.
+``matmul``, ``matrix_transpose`` and ``vecdot`` are the functions of ``funcgrad.numpy``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """Square matrices to the integer power ``n``; a negative one is a power of the inverse.
+    """Return square matrices raised to the integer power ``n``; negative powers are powers of the inverse.
 
     Args:
         a: matrices in the last two axes.
@@ -67,7 +67,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         return new(broadcast_to(np.eye(shape[-1], dtype=backend.dtype_of(a)), to=shape).copy())
     power, n = (a, n) if n > 0 else (inv(a), -n)
     ans = None
-    while True:  # the bits of n from the lowest, with a squared for each
+    while True:  # the bits of n from the lowest; power is squared for each bit
         if n & 1:
             ans = power if ans is None else product(ans, power)
         n >>= 1
@@ -77,7 +77,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, out: Any = None) -> Array:
-    """The product of several matrices, multiplied in the order that takes the fewest steps.
+    """Return the product of several matrices, multiplied in an order that takes few operations.
 
     Args:
         arrays: two matrices or more; the first and the last may be vectors.
@@ -85,7 +85,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Any = None) -> Array:
 
     Raises:
         ValueError: fewer than two arrays, or lengths that do not match.
-        LinAlgError: an array that is no matrix.
+        LinAlgError: an array that is not a matrix.
 
     Example:
         >>> fnp.linalg.multi_dot([np.ones(2), np.ones((2, 3)), np.ones((3, 2)), np.ones(2)])
@@ -118,7 +118,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Any = None) -> Array:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """The cross product of vectors with three components along ``axis``; the other axes broadcast.
+    """Return the cross product of vectors with three components along ``axis``; the other axes broadcast.
 
     Raises:
         ValueError: vectors of another length.
@@ -137,10 +137,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """All products of an element of one vector with one of another.
+    """Return all products of an element of one vector and an element of another.
 
     Raises:
-        ValueError: not two vectors.
+        ValueError: an argument is not a vector.
 
     Example:
         >>> fnp.linalg.outer([1.0, 2.0], [3.0, 4.0])
@@ -154,7 +154,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
-    """The product over several axes: how many, or two lists of them. See ``funcgrad.numpy.tensordot``.
+    """Return the sum of products over a number of axes, or over two lists of axes; see ``funcgrad.numpy.tensordot``.
 
     Example:
         >>> fnp.linalg.tensordot(np.ones((2, 3)), np.ones((3, 2)), axes=1)
@@ -165,7 +165,7 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """The diagonals of the matrices in the last two axes.
+    """Return the diagonals of the matrices in the last two axes.
 
     Raises:
         ValueError: fewer than two axes.
@@ -178,12 +178,12 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """The sums along a diagonal of the matrices in the last two axes.
+    """Return the sums along a diagonal of the matrices in the last two axes.
 
     Args:
         x: an array with two axes or more.
-        offset: which diagonal; positive ones lie above the main one.
-        dtype: what to sum in.
+        offset: the diagonal; positive numbers mean diagonals above the main diagonal.
+        dtype: the dtype to sum in.
 
     Raises:
         ValueError: fewer than two axes.
@@ -196,7 +196,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 
 def _square(name: str, a: ArrayLike) -> Array:
-    """``a`` as an array of square matrices."""
+    """Return ``a`` as an array of square matrices."""
     a = as_value(a)
     shape = backend.shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -207,9 +207,9 @@ def _square(name: str, a: ArrayLike) -> Array:
 
 
 def expm(a: ArrayLike) -> Array:
-    """The exponential of square matrices.
+    """Return the exponential of square matrices.
 
-    The derivative is exact at any matrix, of any order; eigenvalues play no role.
+    Derivatives of any order are exact at any matrix, whatever its eigenvalues.
 
     Raises:
         LinAlgError: matrices that are not square.
@@ -223,11 +223,11 @@ def expm(a: ArrayLike) -> Array:
 
 
 def sqrtm(a: ArrayLike) -> Array:
-    """The principal square root of square matrices: its eigenvalues have positive real parts.
+    """Return the principal square root of square matrices: its eigenvalues have positive real parts.
 
-    Of a real matrix it is real unless that has negative eigenvalues; an eigenvalue on the negative axis has
-    its root on the positive imaginary one. It is NaN where there is no root, and so is the derivative where
-    an eigenvalue is zero. On JAX arrays the roots of real matrices are real, or NaN.
+    The root of a real matrix is real unless the matrix has negative eigenvalues; a negative eigenvalue has its root on
+    the positive imaginary axis. The result is NaN if there is no root; the derivative is NaN if an eigenvalue is zero.
+    On JAX arrays the roots of real matrices are real, or NaN.
 
     Raises:
         LinAlgError: matrices that are not square.
@@ -242,10 +242,10 @@ def sqrtm(a: ArrayLike) -> Array:
 
 
 def logm(a: ArrayLike) -> Array:
-    """The principal logarithm of square matrices: the imaginary parts of its eigenvalues lie in (-pi, pi].
+    """Return the principal logarithm of square matrices: the imaginary parts of its eigenvalues lie in (-pi, pi].
 
-    Of a real matrix it is real unless that has negative eigenvalues. It is NaN where there is no logarithm: where an
-    eigenvalue is zero. On JAX arrays the logarithms of real matrices are real, or NaN.
+    The logarithm of a real matrix is real unless the matrix has negative eigenvalues. The result is NaN if an
+    eigenvalue is zero: no logarithm exists. On JAX arrays the logarithms of real matrices are real, or NaN.
 
     Raises:
         LinAlgError: matrices that are not square.

@@ -31,24 +31,24 @@ __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 
 def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
-    """A norm of vectors along one axis, or of matrices along two.
+    """Return a norm of vectors along one axis, or of matrices along two.
 
-    Where it is not smooth: the Euclidean and the Frobenius norm and ``p`` norms have the derivative NaN at zero;
-    those that count absolute values take 1 as the slope of the absolute value at 0; where several elements, sums
-    or singular values are the extremum, each has an equal share; ``ord=0`` has the derivative zero.
+    Derivatives where a norm is not smooth: the Euclidean and Frobenius norms and ``p`` norms have the derivative NaN
+    at zero. Norms that sum absolute values use 1 as the slope of the absolute value at 0. If several elements, sums or
+    singular values are the extremum, each has an equal share. ``ord=0`` has the derivative zero.
 
     Args:
-        x: an array. Integers are converted to floating numbers.
-        ord: for vectors None or 2, ``inf``, ``-inf``, 0 (the number of elements that are not zero), or a power p;
+        x: an array. Integers are converted to floating-point numbers.
+        ord: for vectors None or 2, ``inf``, ``-inf``, 0 (the number of nonzero elements), or a power p;
             for matrices None or "fro", "nuc", 1, -1, ``inf``, ``-inf`` (sums of absolute values along columns or
             rows), 2, -2 (the largest and the smallest singular value).
-        axis: one axis for vectors, a pair for matrices. None takes an array with one axis for a vector, one with
-            two for a matrix, and with ``ord=None`` any array for one long vector.
+        axis: one axis for vectors, a pair for matrices. None treats an array with one axis as a vector, with
+            two axes as a matrix, and with ``ord=None`` any array as one long vector.
         keepdims: keep the reduced axes, with length 1.
 
     Raises:
-        ValueError: an ``ord`` that there is not, more than two axes.
-        TypeError: ``axis`` is no integer and no tuple.
+        ValueError: an unknown ``ord``, or more than two axes.
+        TypeError: ``axis`` is neither an integer nor a tuple.
 
     Example:
         >>> fnp.linalg.norm(np.array([3.0, 4.0]))
@@ -84,7 +84,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
 
 
 def _of_vectors(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> Array:
-    """The norm along ``axis``, of all its axes as one."""
+    """Return the vector norm along ``axis``; several axes together are one vector."""
     if ord is None or (not isinstance(ord, str) and ord == 2):
         return reduced(euclidean, x, axis, keepdims)
     if isinstance(ord, str):
@@ -107,7 +107,7 @@ def _real_dtype(x: Array) -> Any:
 
 
 def _of_matrices(x: Array, ord: Any, row: int, column: int) -> Array:
-    """The norm of the matrices that two axes span; these are gone."""
+    """Return the norm of the matrices that two axes span, without these axes."""
     if ord is None or ord in ("fro", "f"):
         return euclidean(x, axis=(row, column))
     if ord == "nuc" or ord in (2, -2):
@@ -128,16 +128,16 @@ def _of_matrices(x: Array, ord: Any, row: int, column: int) -> Array:
 def vector_norm(
     x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: Any = 2
 ) -> Array:
-    """A norm of vectors that stand along any number of axes, by default of all elements.
+    """Return a norm of vectors along any number of axes, by default of all elements.
 
     Args:
-        x: an array. Integers are converted to floating numbers.
-        axis: one axis, several, or None for all; these together are one vector.
+        x: an array. Integers are converted to floating-point numbers.
+        axis: one axis, several, or None for all; several axes together are one vector.
         keepdims: keep the reduced axes, with length 1.
         ord: as for vectors in ``norm``, which also tells where there is no derivative.
 
     Raises:
-        ValueError: an ``ord`` that there is not.
+        ValueError: an unknown ``ord``.
 
     Example:
         >>> fnp.linalg.vector_norm(np.full((2, 2), 3.0))
@@ -151,15 +151,15 @@ def vector_norm(
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """A norm of the matrices in the last two axes.
+    """Return a norm of the matrices in the last two axes.
 
     Args:
-        x: an array of two axes or more. Integers are converted to floating numbers.
+        x: an array of two axes or more. Integers are converted to floating-point numbers.
         keepdims: keep the last two axes, with length 1.
         ord: as for matrices in ``norm``, which also tells where there is no derivative.
 
     Raises:
-        ValueError: an ``ord`` that there is not, or fewer than two axes.
+        ValueError: an unknown ``ord``, or fewer than two axes.
 
     Example:
         >>> fnp.linalg.matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
@@ -169,16 +169,16 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
 
 
 def cond(x: ArrayLike, p: Any = None) -> Array:
-    """The condition numbers of matrices: the norm times the norm of the inverse.
+    """Return the condition numbers of matrices: the norm times the norm of the inverse.
 
-    Infinite for singular matrices, where the derivative is NaN or infinite.
+    Singular matrices have an infinite condition number; the derivative is then NaN or infinite.
 
     Args:
         x: matrices in the last two axes; square ones, unless ``p`` is None, 2 or -2.
-        p: an ``ord`` of ``norm``; None is 2: the largest singular value divided by the smallest.
+        p: an ``ord`` of ``norm``; None means 2: the largest singular value divided by the smallest.
 
     Raises:
-        LinAlgError: no elements, or a matrix that is not square and should be.
+        LinAlgError: no elements, or a matrix that is not square although ``p`` requires it.
 
     Example:
         >>> fnp.linalg.cond(np.array([[2.0, 0.0], [0.0, 1.0]]), 1)
@@ -199,22 +199,22 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
         ans = divide(last, first) if p == -2 else divide(first, last)
     else:
         ans = multiply(norm(square("cond", x), p, (-2, -1)), norm(lenient_inv(x), p, (-2, -1)))
-    # a matrix without inverse gives NaN, which here stands for infinity
+    # a singular matrix gives NaN, which means infinity here
     unknown = logical_and(isnan(ans), logical_not(reductions.any(isnan(x), (-2, -1))))
     return as_scalar(where(unknown, math.inf, ans))
 
 
 def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """How many singular values of matrices are larger than a tolerance. No derivative passes.
+    """Return the number of singular values of matrices above a tolerance; no derivative passes.
 
     Args:
-        A: matrices in the last two axes. With fewer axes the rank is 1, of zeros 0.
-        tol: the tolerance, one or one for each matrix; by default ``rtol`` times the largest singular value.
-        hermitian: whether the matrices are Hermitian, so that their eigenvalues can be taken.
-        rtol: by default the larger length of the matrices times the rounding of their dtype.
+        A: matrices in the last two axes. With fewer axes the rank is 1, or 0 if all elements are zero.
+        tol: one tolerance, or one for each matrix; by default ``rtol`` times the largest singular value.
+        hermitian: whether the matrices are Hermitian; then eigenvalues are computed instead.
+        rtol: a relative tolerance; by default the larger side of the matrices times the epsilon of their dtype.
 
     Raises:
-        ValueError: both ``tol`` and ``rtol``.
+        ValueError: both ``tol`` and ``rtol`` are given.
 
     Example:
         >>> fnp.linalg.matrix_rank(np.ones((2, 3)))

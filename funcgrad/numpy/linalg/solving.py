@@ -20,12 +20,12 @@ from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["cholesky", "det", "inv", "slogdet", "solve", "tensorinv", "tensorsolve"]
 
-#: NumPy's own class of results, a pair with the names ``sign`` and ``logabsdet``.
+#: NumPy's class of results, a pair with the names ``sign`` and ``logabsdet``.
 SlogdetResult: Any = type(np.linalg.slogdet(np.ones((1, 1))))
 
 
 def square(name: str, a: Array) -> Array:
-    """Square matrices of floating numbers.
+    """Check that ``a`` has square matrices, and return them in a floating dtype.
 
     Raises:
         LinAlgError: fewer than two axes, or the last two have different lengths.
@@ -44,10 +44,10 @@ def square(name: str, a: Array) -> Array:
 
 
 def inv(a: ArrayLike) -> Array:
-    """The inverses of square matrices.
+    """Return the inverses of square matrices.
 
     Args:
-        a: matrices in the last two axes. Integers are converted to floating numbers.
+        a: matrices in the last two axes. Integers are converted to floating-point numbers.
 
     Raises:
         LinAlgError: a matrix is singular, or not square. On JAX arrays a singular one gives NaN or infinity.
@@ -65,13 +65,13 @@ def inv(a: ArrayLike) -> Array:
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """The solution ``x`` of the linear equations ``a @ x = b``.
+    """Return the solution ``x`` of the linear equations ``a @ x = b``.
 
-    The derivative is that of a solution with ``a`` once more, transposed in reverse mode.
+    The derivative solves one more system with ``a``, transposed in reverse mode.
 
     Args:
-        a: square matrices in the last two axes; the axes before them broadcast against those of ``b``.
-        b: a vector when it has exactly one axis; else matrices, each column a right-hand side.
+        a: square matrices in the last two axes; the leading axes broadcast with the leading axes of ``b``.
+        b: a vector if it has exactly one axis; otherwise matrices whose columns are right-hand sides.
 
     Raises:
         LinAlgError: a matrix is singular, or not square. On JAX arrays a singular one gives NaN or infinity.
@@ -99,11 +99,11 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def det(a: ArrayLike) -> Array:
-    """The determinants of square matrices.
+    """Return the determinants of square matrices.
 
-    The gradient is the matrix of cofactors. It and its own derivatives of every order are exact at singular
-    matrices too, whatever their rank. From the third order on, a derivative of order k of matrices with n > 3 rows
-    takes time and memory of the order of ``n ** k``.
+    The gradient is the matrix of cofactors. Derivatives of every order are exact at singular matrices too, whatever
+    their rank. From the third order on, a derivative of order k of matrices with n > 3 rows takes time and memory of
+    the order of ``n ** k``.
 
     Args:
         a: matrices in the last two axes.
@@ -124,10 +124,10 @@ def det(a: ArrayLike) -> Array:
 
 
 def slogdet(a: ArrayLike) -> Any:
-    """The sign and the logarithm of the absolute value of determinants: no overflow.
+    """Return the sign and the logarithm of the absolute value of determinants, without overflow.
 
-    A complex sign has absolute value 1 and turns with the matrix: it has a derivative. The derivative of the
-    logarithm is the inverse, transposed; at a singular matrix it is infinite or NaN.
+    A complex sign has absolute value 1, depends on the matrix and has a derivative. The derivative of the logarithm
+    is the transposed inverse; at a singular matrix the derivative is infinite or NaN.
 
     Args:
         a: square matrices in the last two axes.
@@ -150,17 +150,17 @@ def slogdet(a: ArrayLike) -> Any:
 
 
 def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
-    """The triangular factors L of Hermitian positive-definite matrices ``a = L @ L.mT.conj()``.
+    """Return the triangular factors L of Hermitian positive-definite matrices ``a = L @ L.mT.conj()``.
 
-    As in NumPy one triangle of ``a`` is read. The derivative takes ``a`` for what it stands for, a Hermitian
-    matrix: tangents are made Hermitian, and so is the cotangent, which is what a step along it needs.
+    Only one triangle of ``a`` is read, as in NumPy. The derivative treats ``a`` as a Hermitian matrix: tangents are
+    made Hermitian, and the cotangent is Hermitian, so a gradient step keeps ``a`` Hermitian.
 
     Args:
         a: matrices in the last two axes.
         upper: whether to read the upper triangle and return the upper factor, the adjoint of L.
 
     Raises:
-        LinAlgError: a matrix is not positive definite, or not square. On JAX arrays that gives NaN.
+        LinAlgError: a matrix is not square, or not positive definite, which gives NaN on JAX arrays.
         TypeError: a dtype that LAPACK does not have, such as float16.
 
     Example:
@@ -175,11 +175,11 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of ``a`` as the matrix whose rows are its first ``ind`` axes and whose columns are the others.
+    """Return the inverse of ``a`` as a matrix; its first ``ind`` axes are the rows, the other axes the columns.
 
     Args:
-        a: an array; the products of the lengths of both groups of axes agree.
-        ind: how many axes stand for the rows, at least 1.
+        a: an array; the products of the lengths of both groups of axes must be equal.
+        ind: the number of axes that are the rows, at least 1.
 
     Returns:
         An array with the two groups of axes exchanged: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
@@ -204,7 +204,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 
 class _Unfolded(NamedTuple):
-    """How ``tensorsolve`` makes a matrix of an array."""
+    """Order of axes and shape of the solution with which ``tensorsolve`` reshapes an array to a matrix."""
 
     order: tuple[int, ...]
     unknowns: tuple[int, ...]  # the shape of the solution
@@ -226,15 +226,15 @@ def _unfolded(a: Array, b: Array, axes: Sequence[int] | None) -> _Unfolded:
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """The solution ``x`` of ``tensordot(a, x, x.ndim) = b``.
+    """Return the solution ``x`` of ``tensordot(a, x, x.ndim) = b``.
 
     Args:
-        a: an array of shape ``b.shape + x.shape``, both with as many elements.
+        a: an array of shape ``b.shape + x.shape``; ``b`` and ``x`` have equal numbers of elements.
         b: the right-hand side.
         axes: axes of ``a`` to move to its end first, in this order.
 
     Raises:
-        LinAlgError: other numbers of elements, or a singular matrix.
+        LinAlgError: unequal numbers of elements, or a singular matrix.
 
     Example:
         >>> fnp.linalg.tensorsolve(2 * np.eye(6).reshape(2, 3, 6), np.ones((2, 3)))
