@@ -1,4 +1,4 @@
-"""Modules of ``numpy.lib``: ``scimath``, which is ``numpy.emath`` too, and ``stride_tricks``."""
+"""Modules of ``numpy.lib``: ``scimath``, also known as ``numpy.emath``, and ``stride_tricks``."""
 
 from funcgrad.numpy.lib import scimath, stride_tricks
 

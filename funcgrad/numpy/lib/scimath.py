@@ -1,7 +1,7 @@
-"""Functions of real numbers whose results are complex where those outside of their domain need it: ``numpy.emath``.
+"""Functions of ``numpy.emath``, whose results are complex for real numbers outside of their real domain.
 
-One number outside of the domain makes all results complex; so the dtype depends on values, and ``jax.jit`` refuses it.
-The derivatives are those of ``funcgrad.numpy``'s functions of complex numbers.
+One number outside of the domain makes all results complex. The dtype thus depends on values, which ``jax.jit`` does
+not allow. The derivatives are those of ``funcgrad.numpy``'s functions of complex numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 def _mirrors(fun: Callable[..., Array]) -> Callable[..., Array]:
-    """``fun``, but plain arguments go to NumPy's function of its name."""
+    """Wrap ``fun`` so that plain arguments go to NumPy's function of the same name."""
     theirs = getattr(np.emath, fun.__name__)
 
     @wraps(fun)
@@ -46,7 +46,7 @@ def _mirrors(fun: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _anywhere(name: str, outside: Array) -> bool:
-    """Whether it is true of any number, in any example of a ``vmap``."""
+    """Whether ``outside`` is true for any number in any example of a ``vmap``."""
     found = some(outside)
     values = known(found, steers=False)
     if values is None and backend.is_stand_in(_bottom(found)):
@@ -66,7 +66,7 @@ def _bottom(x: Any) -> Any:
 
 
 def _complex(x: Array) -> Array:
-    """``x`` as complex numbers: single ones where those have its digits, else double ones, as NumPy has it."""
+    """Convert ``x`` to complex numbers as NumPy does: single precision if it holds all digits of ``x``, else double."""
     to = np.complex64 if backend.dtype_of(x).char in "fbBhH" else np.complex128
     return astype(x, backend.native_dtype(backend.library_of(x), to))
 
@@ -77,10 +77,10 @@ def _negative_complex(name: str, x: ArrayLike) -> Array:
 
 
 def _beyond(x: ArrayLike, real: Callable[[Array], Array], right: float, left: float, sign: int) -> Array:
-    """An inverse of the sine or cosine, ``real`` of numbers from -1 to 1; all is complex where one of them is not.
+    """Return arccos or arcsin of ``x``: ``real(x)`` within [-1, 1], complex if any element lies outside.
 
-    Beyond 1 and -1 its real part is ``right`` and ``left``. It stands on the branch cut of the complex function, where
-    the derivative of JAX's has the wrong sign: its square root takes no notice of the sign of a zero.
+    The real part is ``right`` above 1 and ``left`` below -1. These numbers lie on the branch cut of the complex
+    function, where JAX's derivative has the wrong sign, because JAX's square root ignores the sign of zero.
     """
     name, x = real.__name__, as_value(x)
     if backend.dtype_of(x).kind == "c" or not _anywhere(name, greater(absolute(x), 1)):
@@ -132,7 +132,7 @@ arctanh = _row("arctanh", lambda x: elementwise.arctanh(_large_complex(x)),
 
 @_mirrors
 def logn(n: ArrayLike, x: ArrayLike) -> Array:
-    """The logarithm of ``x`` to base ``n``, as ``log``.
+    """Return the logarithm of ``x`` to base ``n``, as ``log``.
 
     Example:
         >>> fnp.emath.logn(2.0, [-4.0, 4.0]).round(6)
@@ -143,13 +143,13 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
 
 @_mirrors
 def power(x: ArrayLike, p: ArrayLike) -> Array:
-    """``x`` to the power of ``p``; complex where ``x`` is negative. Negative integer powers are those of numbers.
+    """Return ``x`` to the power of ``p``, complex for negative ``x``; negative integer ``p`` count as floats.
 
     Example:
         >>> fnp.emath.power([-4.0, 4.0], 0.5).round(6)
         array([0.+2.j, 2.+0.j])
     """
-    x, p = (np.asarray(v) if type(v) in _NUMBERS else v for v in (x, p))  # as NumPy does here: doubles, which promote
+    x, p = (np.asarray(v) if type(v) in _NUMBERS else v for v in (x, p))  # as NumPy does here: arrays, which promote
     p = as_value(p)
     if backend.dtype_of(p).kind in "biu" and _anywhere("power", less(p, 0)):
         p = astype(p, float)

@@ -1,4 +1,4 @@
-"""Arrays whose elements stand in several places, as ``numpy.lib.stride_tricks`` makes them."""
+"""Functions of ``numpy.lib.stride_tricks``: arrays that repeat elements, such as sliding windows."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["as_strided", "sliding_window_view"]
 def as_strided(
     x: ArrayLike, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True
 ) -> Array:
-    """The elements that stand in the memory of ``x`` at these distances.
+    """Return the elements of ``x`` at the memory distances ``strides``.
 
-    The memory of a traced value is that of its own elements, which lie as NumPy's would in a program without
-    derivatives. Its ``strides`` are read in functions that are run with funcgrad's functions.
+    A traced value has the memory layout that the array has in the same program without derivatives. Only rebuilt code
+    can read the ``strides`` of a traced value.
 
     Args:
         x: an array.
-        shape: the shape of the result, by default that of ``x``.
-        strides: for each of its axes the distance of neighbours in memory, in bytes; by default those of ``x``.
-        subok: as NumPy.
-        writeable: as NumPy; the result for a traced value can only be read.
+        shape: the shape of the result, by default the shape of ``x``.
+        strides: for each axis of the result the distance between neighbours, in bytes; by default those of ``x``.
+        subok: as in NumPy.
+        writeable: as in NumPy; the result for a traced value is read-only.
 
     Raises:
         ShapeError: an element of the result lies outside of a traced value, or between two of its elements.
@@ -67,7 +67,7 @@ def _at(x: Any, *, places: np.ndarray) -> Any:
 
 
 def _places(lies: np.ndarray, shape: Shape, strides: tuple[int, ...]) -> np.ndarray | None:
-    """The elements, counted in C order, that lie in memory at these distances; None where there is none at one."""
+    """Return positions in C order of the elements at the distances ``strides``; None if a distance has no element."""
     wanted, own = _distances(shape, strides), _distances(lies.shape, lies.strides).reshape(-1)
     order = np.argsort(own, kind="stable")
     at = np.searchsorted(own, wanted, sorter=order)
@@ -76,7 +76,7 @@ def _places(lies: np.ndarray, shape: Shape, strides: tuple[int, ...]) -> np.ndar
 
 
 def _distances(shape: Shape, strides: tuple[int, ...]) -> np.ndarray:
-    """How far each element lies from the first one, in bytes."""
+    """Return the distance of each element from the first one, in bytes."""
     if len(strides) != len(shape):
         raise ValueError("mismatch in length of strides and shape")
     far = np.zeros((), np.int64)
@@ -88,14 +88,14 @@ def _distances(shape: Shape, strides: tuple[int, ...]) -> np.ndarray:
 def sliding_window_view(
     x: ArrayLike, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Array:
-    """All windows of ``x``: the axes of ``x`` for their places, and behind them axes for what is in them.
+    """Return all windows of ``x``: the axes of ``x`` give their positions, trailing axes their contents.
 
     Args:
         x: an array.
-        window_shape: the length of a window, or those along each of ``axis``.
-        axis: the axis or axes along which windows slide, by default all; one may come twice.
-        subok: as NumPy.
-        writeable: as NumPy; windows of traced values can only be read.
+        window_shape: the length of a window, or the lengths along each of ``axis``.
+        axis: the axis or axes along which windows slide, by default all; an axis may occur twice.
+        subok: as in NumPy.
+        writeable: as in NumPy; windows of traced values are read-only.
 
     Raises:
         ValueError: not as many lengths as axes, or a window that is negative or longer than its axis.
@@ -119,7 +119,7 @@ def sliding_window_view(
     params = {"window": lengths, "axis": axes}
     made = windows(x, **params)
     if isinstance(x, Tracer):
-        share(x, made, windows, params)  # NumPy's own does not tell whose memory it is a view of
+        share(x, made, windows, params)  # NumPy's result does not tell whose view it is
     return locked(made)
 
 
