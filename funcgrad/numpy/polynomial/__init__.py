@@ -1,6 +1,6 @@
-"""Series in the families of polynomials that ``numpy.polynomial`` has, a module each.
+"""Series in the families of polynomials of ``numpy.polynomial``, one module for each family.
 
-Their functions take coefficients with the constant term first.
+The functions take coefficients with the constant term first.
 
 Example:
     >>> import numpy as np

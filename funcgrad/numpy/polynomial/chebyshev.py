@@ -1,6 +1,6 @@
-"""Chebyshev series, of the first kind.
+"""Chebyshev series of the first kind.
 
-``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+``Series`` in ``funcgrad.numpy.polynomial.series`` documents each function.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ chebpts2 = _numpy.chebpts2
 
 
 def chebweight(x: ArrayLike) -> Array:
-    """The weight under which the polynomials are orthogonal, at ``x``.
+    """Return the weight function of the orthogonal polynomials at ``x``.
 
     Example:
         >>> from funcgrad.numpy.polynomial.chebyshev import chebweight
@@ -75,9 +75,9 @@ def chebweight(x: ArrayLike) -> Array:
 
 
 def chebinterpolate(func: Callable[..., Any], deg: int, args: tuple[Any, ...] = ()) -> Array:
-    """The series of degree ``deg`` that equals ``func`` at the Chebyshev points of the first kind.
+    """Return the series of degree ``deg`` that equals ``func`` at the Chebyshev points of the first kind.
 
-    The derivative flows to ``args`` and to what ``func`` holds.
+    The derivative flows to ``args`` and to values that ``func`` closes over.
 
     Args:
         func: a function of an array of points, and of ``args``.
@@ -101,7 +101,7 @@ def chebinterpolate(func: Callable[..., Any], deg: int, args: tuple[Any, ...] = 
 
 
 class Chebyshev(Traced, _numpy.Chebyshev, prefix="cheb"):
-    """NumPy's class, whose coefficients and points may be traced.
+    """NumPy's ``Chebyshev`` with coefficients and points that may be traced.
 
     Example:
         >>> from funcgrad.numpy.polynomial import Chebyshev

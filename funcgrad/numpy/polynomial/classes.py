@@ -1,4 +1,4 @@
-"""What makes NumPy's classes of series take traced coefficients and points."""
+"""Base class with which NumPy's classes of series accept traced coefficients and points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["Traced"]
 
-#: The functions that NumPy's classes are made of, and what they are called here.
+#: Functions that NumPy's classes call, with their names in ``Series``.
 _PARTS = {
     **{name: name for name in ("add", "sub", "mul", "div", "pow", "val", "der", "fit", "line", "roots", "fromroots")},
     "int": "integral",
@@ -28,15 +28,15 @@ _mapping: Any = np.polynomial.polyutils.mapparms
 
 
 def _numpys(cls: type) -> Any:
-    """The class of NumPy's behind one of series."""
+    """Return the NumPy class that a class of series derives from."""
     return next(base for base in cls.__mro__ if base.__module__.startswith("numpy."))
 
 
 class Traced:
-    """Stands before one of NumPy's classes among the bases; ``prefix`` names the family.
+    """Base class placed before one of NumPy's classes of series; ``prefix`` names the family.
 
-    Arithmetic, values, derivatives, integrals and roots of traced series work as NumPy's class has them. What asks for
-    plain numbers (cutting small coefficients, domains made from traced points) refuses traced ones.
+    Arithmetic, values, derivatives, integrals and roots of traced series work as in NumPy's class. Methods that need
+    plain numbers (cutting small coefficients, domains made from traced points) refuse traced values.
     """
 
     coef: Any
@@ -55,9 +55,9 @@ class Traced:
 
     @classmethod
     def fromroots(cls, roots: ArrayLike, domain: Any = (), window: Any = None, symbol: str = "x") -> Any:
-        """The series that has these roots."""
+        """Return the series that has these roots."""
         base: Any = super()
-        domain = [] if isinstance(domain, tuple) and not domain else domain  # NumPy's default: that of the class
+        domain = [] if isinstance(domain, tuple) and not domain else domain  # NumPy's default: the class's domain
         if is_plain(roots):
             return base.fromroots(roots, domain, window, symbol)
         given: Any = base.fromroots([0.0], domain if domain is not None else as_value(roots), window, symbol)
@@ -67,7 +67,7 @@ class Traced:
         return cls(coef, given.domain, given.window, symbol)
 
     def __call__(self, arg: Any) -> Any:
-        """The values at ``arg``; where that is a series the series of it, as ``convert`` asks for."""
+        """Return the values at ``arg``; if ``arg`` is a series, return the composed series, which ``convert`` needs."""
         if is_plain(getattr(arg, "coef", arg), self.coef):
             base: Any = super()
             return base.__call__(arg)
@@ -77,7 +77,7 @@ class Traced:
         return self._val(offset + scale * as_value(arg), self.coef)  # type: ignore[attr-defined]
 
     def _composed(self, inner: Any) -> Any:
-        """The series of a constant one. It is linear in the coefficients, so NumPy composes the single terms.
+        """Compose with a constant series; NumPy composes each term, as the result is linear in the coefficients.
 
         Raises:
             InputError: ``inner`` has traced coefficients.
@@ -98,6 +98,6 @@ class Traced:
         return ours(matmul(as_value(self.coef), matrix), inner.domain, inner.window)
 
     def roots(self) -> Array:
-        """The zeros, sorted."""
+        """Return the zeros, sorted."""
         offset, scale = _mapping(self.window, self.domain)
         return offset + scale * self._roots(self.coef)  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
-"""Hermite series, of the physicists' polynomials.
+"""Hermite series of the physicists' polynomials.
 
-``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+``Series`` in ``funcgrad.numpy.polynomial.series`` documents each function.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ hermgauss = _numpy.hermgauss
 
 
 def hermweight(x: ArrayLike) -> Array:
-    """The weight under which the polynomials are orthogonal, at ``x``.
+    """Return the weight function of the orthogonal polynomials at ``x``.
 
     Example:
         >>> from funcgrad.numpy.polynomial.hermite import hermweight
@@ -69,7 +69,7 @@ def hermweight(x: ArrayLike) -> Array:
 
 
 class Hermite(Traced, _numpy.Hermite, prefix="herm"):
-    """NumPy's class, whose coefficients and points may be traced.
+    """NumPy's ``Hermite`` with coefficients and points that may be traced.
 
     Example:
         >>> from funcgrad.numpy.polynomial import Hermite

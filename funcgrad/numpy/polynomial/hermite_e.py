@@ -1,6 +1,6 @@
-"""Hermite series, of the probabilists' polynomials.
+"""Hermite series of the probabilists' polynomials.
 
-``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+``Series`` in ``funcgrad.numpy.polynomial.series`` documents each function.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ hermegauss = _numpy.hermegauss
 
 
 def hermeweight(x: ArrayLike) -> Array:
-    """The weight under which the polynomials are orthogonal, at ``x``.
+    """Return the weight function of the orthogonal polynomials at ``x``.
 
     Example:
         >>> from funcgrad.numpy.polynomial.hermite_e import hermeweight
@@ -69,7 +69,7 @@ def hermeweight(x: ArrayLike) -> Array:
 
 
 class HermiteE(Traced, _numpy.HermiteE, prefix="herme"):
-    """NumPy's class, whose coefficients and points may be traced.
+    """NumPy's ``HermiteE`` with coefficients and points that may be traced.
 
     Example:
         >>> from funcgrad.numpy.polynomial import HermiteE

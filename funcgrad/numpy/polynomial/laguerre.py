@@ -1,6 +1,6 @@
 """Laguerre series.
 
-``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+``Series`` in ``funcgrad.numpy.polynomial.series`` documents each function.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ laggauss = _numpy.laggauss
 
 
 def lagweight(x: ArrayLike) -> Array:
-    """The weight under which the polynomials are orthogonal, at ``x``.
+    """Return the weight function of the orthogonal polynomials at ``x``.
 
     Example:
         >>> from funcgrad.numpy.polynomial.laguerre import lagweight
@@ -69,7 +69,7 @@ def lagweight(x: ArrayLike) -> Array:
 
 
 class Laguerre(Traced, _numpy.Laguerre, prefix="lag"):
-    """NumPy's class, whose coefficients and points may be traced.
+    """NumPy's ``Laguerre`` with coefficients and points that may be traced.
 
     Example:
         >>> from funcgrad.numpy.polynomial import Laguerre

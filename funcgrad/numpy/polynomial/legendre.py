@@ -1,6 +1,6 @@
 """Legendre series.
 
-``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+``Series`` in ``funcgrad.numpy.polynomial.series`` documents each function.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ leggauss = _numpy.leggauss
 
 
 def legweight(x: ArrayLike) -> Array:
-    """The weight under which the polynomials are orthogonal, at ``x``.
+    """Return the weight function of the orthogonal polynomials at ``x``.
 
     Example:
         >>> from funcgrad.numpy.polynomial.legendre import legweight
@@ -68,7 +68,7 @@ def legweight(x: ArrayLike) -> Array:
 
 
 class Legendre(Traced, _numpy.Legendre, prefix="leg"):
-    """NumPy's class, whose coefficients and points may be traced.
+    """NumPy's ``Legendre`` with coefficients and points that may be traced.
 
     Example:
         >>> from funcgrad.numpy.polynomial import Legendre

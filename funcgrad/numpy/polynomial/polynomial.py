@@ -1,6 +1,6 @@
 """Power series.
 
-``Series`` in ``funcgrad.numpy.polynomial.series`` says what each function does.
+``Series`` in ``funcgrad.numpy.polynomial.series`` documents each function.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ polytrim = _series.trim
 
 
 def polypow(c: ArrayLike, pow: int, maxpower: int | None = None) -> Array:
-    """The series to a power that is not negative, and not above ``maxpower`` if that is given.
+    """Return the series raised to an integer power that is not negative and not above ``maxpower``, if given.
 
     Raises:
         ValueError: another power.
@@ -72,12 +72,12 @@ def polypow(c: ArrayLike, pow: int, maxpower: int | None = None) -> Array:
 
 
 def polyvalfromroots(x: ArrayLike, r: ArrayLike, tensor: bool = True) -> Array:
-    """The product of ``x - r`` over the zeros ``r``; the derivative flows to both.
+    """Return the product of ``x - r`` over the zeros ``r``; the derivative flows to both.
 
     Args:
         x: the points.
         r: the zeros along the first axis; several polynomials along further axes.
-        tensor: whether every polynomial is evaluated at every point; else the further axes of ``r`` broadcast
+        tensor: whether to evaluate every polynomial at every point; otherwise the further axes of ``r`` broadcast
             against ``x``.
 
     Raises:
@@ -100,7 +100,7 @@ def polyvalfromroots(x: ArrayLike, r: ArrayLike, tensor: bool = True) -> Array:
 
 
 class Polynomial(Traced, _numpy.Polynomial, prefix="poly"):
-    """NumPy's class, whose coefficients and points may be traced.
+    """NumPy's ``Polynomial`` with coefficients and points that may be traced.
 
     Example:
         >>> from funcgrad.numpy.polynomial import Polynomial

@@ -1,8 +1,8 @@
-"""The functions of ``numpy.polynomial``, made once for all its families.
+"""Functions of ``numpy.polynomial``, defined once for all families.
 
-A family differs from the others in its three-term recurrence only (``funcgrad.primitives.polynomials.Basis``). Of
-plain values every result is NumPy's own. Of traced values trailing zeros are trimmed as ``funcgrad.numpy.polynomials``
-says of leading ones: where the numbers are known, and after the whole has been computed.
+Families differ only in their three-term recurrence (``funcgrad.primitives.polynomials.Basis``). For plain values NumPy
+computes every result. For traced values trailing zeros are trimmed as ``funcgrad.numpy.polynomials`` trims leading
+zeros: if the numbers are known, and after the whole result has been computed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["Series", "series", "as_count", "as_series", "as_wide", "lengthened",
 
 
 class Series:
-    """One family's functions.
+    """Functions of one family.
 
     Example:
         >>> chebyshev = series("cheb")
@@ -68,12 +68,12 @@ class Series:
     # ---- values ------------------------------------------------------------------------------------------
 
     def val(self, x: ArrayLike, c: ArrayLike, tensor: bool = True) -> Array:
-        """The series ``c`` at the points ``x``; the derivative flows to both.
+        """Return the values of the series ``c`` at the points ``x``; the derivative flows to both.
 
         Args:
             x: the points.
             c: the coefficients along the first axis; several series along further axes.
-            tensor: whether every series is evaluated at every point; else the further axes of ``c`` broadcast
+            tensor: whether to evaluate every series at every point; otherwise the further axes of ``c`` broadcast
                 against ``x``.
 
         Example:
@@ -96,7 +96,7 @@ class Series:
         return self._val_by_val(c, *points)
 
     def _val_by_val(self, c: ArrayLike, *points: ArrayLike) -> Array:
-        """One coordinate after the other, each of which takes the first axis of the coefficients."""
+        """Evaluate in one coordinate after the other; each coordinate uses up the first axis of the coefficients."""
         first, *rest = [as_value(p) for p in points]
         if any(backend.shape_of(p) != backend.shape_of(first) for p in rest):
             what = ", ".join("xyz"[: len(points)]) if len(points) <= 3 else "ordinates"
@@ -107,7 +107,7 @@ class Series:
         return c
 
     def val2d(self, x: ArrayLike, y: ArrayLike, c: ArrayLike) -> Array:
-        """The series ``c`` in two variables at the points ``(x, y)``; its degrees stand along the first two axes.
+        """Return the values of a series in two variables at ``(x, y)``; the first two axes of ``c`` are the degrees.
 
         Raises:
             ValueError: ``x`` and ``y`` of different shapes.
@@ -119,7 +119,7 @@ class Series:
         return self._val_together("val2d", c, x, y)
 
     def val3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, c: ArrayLike) -> Array:
-        """The series ``c`` in three variables at the points ``(x, y, z)``.
+        """Return the values of the series ``c`` in three variables at the points ``(x, y, z)``.
 
         Raises:
             ValueError: coordinates of different shapes.
@@ -131,9 +131,9 @@ class Series:
         return self._val_together("val3d", c, x, y, z)
 
     def valnd(self, pts: Sequence[ArrayLike], c: ArrayLike) -> Array:
-        """The series ``c`` in as many variables as ``pts`` has coordinates; its degrees stand along the first axes.
+        """Return the values of a series in several variables at ``pts``; the first axes of ``c`` are the degrees.
 
-        NumPy has it since 2.5; here it is there with every NumPy.
+        NumPy has this function since 2.5; here it works with every NumPy.
 
         Raises:
             ValueError: coordinates of different shapes.
@@ -152,7 +152,7 @@ class Series:
         return c
 
     def grid2d(self, x: ArrayLike, y: ArrayLike, c: ArrayLike) -> Array:
-        """The series ``c`` in two variables at every pair of a coordinate in ``x`` and one in ``y``.
+        """Return the values of the series ``c`` in two variables at every pair of an ``x`` and a ``y``.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebgrid2d([0.0, 0.5], [1.0, 2.0, 3.0], [[1.0, 2.0], [3.0, 4.0]])
@@ -162,7 +162,7 @@ class Series:
         return self._val_on_grid("grid2d", c, x, y)
 
     def grid3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, c: ArrayLike) -> Array:
-        """The series ``c`` in three variables at every triple of coordinates.
+        """Return the values of the series ``c`` in three variables at every triple of coordinates.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebgrid3d([0.0, 0.5], [1.0], [2.0, 3.0], [[[1.0, 2.0]], [[3.0, 4.0]]]).shape
@@ -171,7 +171,7 @@ class Series:
         return self._val_on_grid("grid3d", c, x, y, z)
 
     def vander(self, x: ArrayLike, deg: int) -> Array:
-        """The polynomials of degree 0 to ``deg`` at ``x``, along a new last axis.
+        """Return the polynomials of degree 0 to ``deg`` at ``x``, along a new last axis.
 
         Raises:
             ValueError: a negative degree.
@@ -194,7 +194,7 @@ class Series:
         if len(deg) != len(points):
             raise ValueError(f"Expected {len(points)} dimensions of degrees, got {len(deg)}")
         made: Any = None
-        together = as_floating(as_value([as_value(p) for p in points]))  # of one shape and dtype, or refused
+        together = as_floating(as_value([as_value(p) for p in points]))  # raises an error unless the shapes agree
         shape = backend.shape_of(together)[1:]
         for i, d in enumerate(deg):
             factor = self.vander(reshape(getitem(together, i), to=shape or (1,)), d)
@@ -203,7 +203,7 @@ class Series:
         return reshape(made, to=(*(shape or (1,)), -1 if 0 in shape else int(np.prod([d + 1 for d in deg]))))
 
     def vander2d(self, x: ArrayLike, y: ArrayLike, deg: Any) -> Array:
-        """The products of polynomials of degrees up to ``deg``, a pair, at the points ``(x, y)``.
+        """Return the products of two polynomials of degrees up to the pair ``deg`` at the points ``(x, y)``.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebvander2d(0.5, 2.0, [1, 1])
@@ -212,7 +212,7 @@ class Series:
         return self._vander_together("vander2d", (x, y), deg)
 
     def vander3d(self, x: ArrayLike, y: ArrayLike, z: ArrayLike, deg: Any) -> Array:
-        """The products of polynomials of degrees up to ``deg``, a triple, at the points ``(x, y, z)``.
+        """Return the products of three polynomials of degrees up to the triple ``deg`` at the points ``(x, y, z)``.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebvander3d(0.5, 2.0, 3.0, [1, 0, 1])
@@ -227,13 +227,13 @@ class Series:
         return c, as_count(m, what), one_axis(axis, len(backend.shape_of(c)))
 
     def der(self, c: ArrayLike, m: int = 1, scl: ArrayLike = 1, axis: int = 0) -> Array:
-        """The series that is the derivative of order ``m`` of ``c``.
+        """Return the derivative of order ``m`` of the series ``c``.
 
         Args:
             c: the coefficients.
             m: the order.
-            scl: what each derivative is multiplied by, for a change of variable; the derivative flows to it, too.
-            axis: the axis along which the coefficients stand.
+            scl: the factor of each derivative, for a change of variable; the derivative flows to ``scl`` too.
+            axis: the axis of the coefficients.
 
         Raises:
             ValueError: a negative order.
@@ -256,15 +256,15 @@ class Series:
     def integral(
         self, c: ArrayLike, m: int = 1, k: Any = (), lbnd: ArrayLike = 0, scl: ArrayLike = 1, axis: int = 0
     ) -> Array:
-        """The series whose derivative of order ``m`` is ``c``; the derivative flows to ``k``, ``lbnd``, ``scl``, too.
+        """Return the integral of order ``m``; the derivative flows to ``c``, ``k``, ``lbnd`` and ``scl``.
 
         Args:
             c: the coefficients.
             m: the order.
-            k: what the first, second, ... integral is at ``lbnd``; zero where there is none.
+            k: the values of the first, second, ... integral at ``lbnd``; missing values are zero.
             lbnd: the lower bound of each integral.
-            scl: what is multiplied by before each integral, for a change of variable.
-            axis: the axis along which the coefficients stand.
+            scl: the factor before each integral, for a change of variable.
+            axis: the axis of the coefficients.
 
         Raises:
             ValueError: a negative order, too many constants, a bound or factor that is not one number.
@@ -290,20 +290,20 @@ class Series:
         return moveaxis(first, 0, along)
 
     def _integral(self, c: Array, constant: Any, bound: Any) -> Array:
-        """The integral along the first axis that is ``constant`` at ``bound``."""
+        """Return the integral along the first axis that is ``constant`` at ``bound``."""
         n = backend.shape_of(c)[0]
-        made = prim.along_first(prim.matrix_of(self._basis, "int", n), c)  # zero at zero
+        made = prim.along_first(prim.matrix_of(self._basis, "int", n), c)  # zero at 0
         if not is_plain(bound) or bound != 0:
             constant = constant - self.val(bound, made)
         constant_term = getitem(made, slice(0, 1)) + constant
-        if n == 1 and holds(everywhere(equal(c, 0))):  # the integral of nothing stays that short
+        if n == 1 and holds(everywhere(equal(c, 0))):  # the integral of the zero series has one term
             return constant_term
         return concatenate([constant_term, getitem(made, slice(1, None))])
 
     # ---- arithmetic ----------------------------------------------------------------------------------------
 
     def line(self, off: ArrayLike, scl: ArrayLike) -> Array:
-        """The series of ``off + scl * x``.
+        """Return the series of ``off + scl * x``.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebline(1.0, 2.0)
@@ -317,7 +317,7 @@ class Series:
         return getitem(made, slice(0, 1)) if holds(equal(scl, 0)) else made
 
     def add(self, c1: ArrayLike, c2: ArrayLike) -> Array:
-        """The sum of two series.
+        """Return the sum of two series.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebadd([1.0, 2.0], [3.0])
@@ -330,7 +330,7 @@ class Series:
         return trimmed(lengthened(first, n) + lengthened(second, n))
 
     def sub(self, c1: ArrayLike, c2: ArrayLike) -> Array:
-        """The difference of two series.
+        """Return the difference of two series.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebsub([1.0, 2.0], [3.0])
@@ -343,7 +343,7 @@ class Series:
         return trimmed(lengthened(first, n) - lengthened(second, n))
 
     def mulx(self, c: ArrayLike) -> Array:
-        """The series times ``x``.
+        """Return the series times ``x``.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebmulx([1.0, 2.0])
@@ -361,7 +361,7 @@ class Series:
         return matmul(c1, matmul(table.astype(np.zeros(0, c2.dtype).real.dtype), c2))
 
     def mul(self, c1: ArrayLike, c2: ArrayLike) -> Array:
-        """The product of two series.
+        """Return the product of two series.
 
         Example:
             >>> from funcgrad import jacrev
@@ -375,10 +375,10 @@ class Series:
         return trimmed(self._product(*as_series(c1, c2)))
 
     def div(self, c1: ArrayLike, c2: ArrayLike) -> tuple[Array, Array]:
-        """The quotient of two series and the remainder.
+        """Return the quotient and the remainder of two series.
 
-        The degree of ``c2`` is that of its last coefficient which is not known to be zero; those after it are taken
-        for constants.
+        The last coefficient of ``c2`` that is not known to be zero determines the degree of ``c2``; later coefficients
+        are treated as constants.
 
         Raises:
             ZeroDivisionError: ``c2`` is zero.
@@ -401,11 +401,11 @@ class Series:
             return trimmed(rest / getitem(divisor, 0)), getitem(rest, slice(0, 1)) * 0
         table = prim.products_of(self._basis, m - n + 1, n).astype(np.zeros(0, rest.dtype).real.dtype)
         multiples, found = matmul(table, divisor), []
-        for i in range(m - n, -1, -1):  # each takes the highest term off what is left
+        for i in range(m - n, -1, -1):  # each step removes the highest term of the rest
             last = i + n - 1
             found.append(getitem(rest, last) / getitem(multiples, (i, last)))
             rest = getitem(rest, slice(0, last)) - found[-1] * getitem(multiples, (i, slice(0, last)))
-        own = self._basis.prefix in ("poly", "cheb")  # whose division NumPy does otherwise
+        own = self._basis.prefix in ("poly", "cheb")  # NumPy divides these two differently
         return trimmed(stack(*found[::-1], axis=0)), trimmed(rest if own else as_wide(rest))
 
     def _power(self, c: ArrayLike, pow: Any, maxpower: int | None) -> Array:
@@ -425,7 +425,7 @@ class Series:
         return trimmed(made)
 
     def pow(self, c: ArrayLike, pow: int, maxpower: int | None = 16) -> Array:
-        """The series to a power that is not negative, and not above ``maxpower``.
+        """Return the series raised to an integer power from 0 to ``maxpower``.
 
         Raises:
             ValueError: another power.
@@ -437,7 +437,7 @@ class Series:
         return self._power(c, pow, maxpower)
 
     def trim(self, c: ArrayLike, tol: float = 0) -> Array:
-        """The series without its last coefficients that are at most ``tol``.
+        """Return the series without trailing coefficients that are at most ``tol``.
 
         Raises:
             ValueError: a negative ``tol``.
@@ -458,7 +458,7 @@ class Series:
         return copy(getitem(terms, slice(0, operator.index(large[-1]) + 1)))
 
     def to_powers(self, c: ArrayLike) -> Array:
-        """The coefficients of the same polynomial in powers of ``x``.
+        """Return the coefficients of the same polynomial in powers of ``x``.
 
         Example:
             >>> fnp.polynomial.chebyshev.cheb2poly([1.0, 2.0, 3.0])
@@ -471,7 +471,7 @@ class Series:
         return trimmed(prim.along_first(prim.conversion(self._basis, name, terms.shape[0]), terms))
 
     def from_powers(self, pol: ArrayLike) -> Array:
-        """The series that is the polynomial with these coefficients, of the powers of ``x``.
+        """Return the series of the polynomial with the coefficients ``pol`` of the powers of ``x``.
 
         Example:
             >>> fnp.polynomial.chebyshev.poly2cheb([-2.0, 2.0, 6.0])
@@ -486,7 +486,7 @@ class Series:
     # ---- zeros and fits ------------------------------------------------------------------------------------
 
     def fromroots(self, roots: ArrayLike) -> Array:
-        """The series with these zeros whose highest power of ``x`` has the coefficient 1.
+        """Return the series with the zeros ``roots`` whose highest power of ``x`` has the coefficient 1.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebfromroots([1.0, 2.0])
@@ -504,10 +504,10 @@ class Series:
         return as_wide(made)
 
     def companion(self, c: ArrayLike) -> Array:
-        """The companion matrix of a series, scaled so that it is symmetric where the series is one polynomial.
+        """Return the companion matrix of a series, scaled to be symmetric if the series is one basis polynomial.
 
         Raises:
-            ValueError: a constant.
+            ValueError: the series is a constant.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebcompanion([1.0, 2.0])
@@ -525,7 +525,7 @@ class Series:
         return constant - reshape(last, to=(n, 1)) * np.eye(n, dtype=terms.dtype)[-1]
 
     def roots(self, c: ArrayLike) -> Array:
-        """The zeros of a series, sorted; see ``funcgrad.numpy.roots`` for the derivative.
+        """Return the zeros of a series, sorted; see ``funcgrad.numpy.roots`` for the derivative.
 
         Example:
             >>> fnp.polynomial.chebyshev.chebroots([1.0, 2.0])
@@ -545,15 +545,15 @@ class Series:
         full: bool = False,
         w: ArrayLike | None = None,
     ) -> Any:
-        """The series that is closest to ``y`` at ``x``, by least squares; the derivative flows to both, and to ``w``.
+        """Fit a series to ``y`` at ``x`` by least squares; the derivative flows to ``x``, ``y`` and ``w``.
 
         Args:
             x: the points, of one axis.
-            y: the values there, or several columns of them.
-            deg: the degree, or a list of the degrees that the series has.
-            rcond: singular values smaller than this, relative to the largest, count as zero.
-            full: whether a list of the residuals, the rank, the singular values and ``rcond`` is returned, too.
-            w: weights of the points; they multiply the unsquared residuals.
+            y: the values at ``x``, or several columns of values.
+            deg: the degree, or a list of the degrees of the terms.
+            rcond: singular values smaller than ``rcond`` times the largest count as zero.
+            full: whether to return a list of the residuals, the rank, the singular values and ``rcond`` too.
+            w: weights of the points, which multiply the unsquared residuals.
 
         Raises:
             TypeError: arguments of the wrong shape or kind.
@@ -590,12 +590,12 @@ class Series:
 
 @cache
 def series(prefix: str) -> Series:
-    """The functions of the family whose names in NumPy begin with ``prefix``."""
+    """Return the functions of the family whose names in NumPy begin with ``prefix``."""
     return Series(prim.BASES[prefix])
 
 
 def trimmed(c: Array, tolerance: float = 0.0) -> Array:
-    """``c`` without the last coefficients that are known to be at most ``tolerance``; one of them always stays."""
+    """Return ``c`` without trailing coefficients known to be at most ``tolerance``; one coefficient always remains."""
     n = kept = backend.shape_of(c)[0]
     while kept > 1 and holds(less_equal(absolute(getitem(c, kept - 1)), tolerance)):
         kept -= 1
@@ -603,7 +603,7 @@ def trimmed(c: Array, tolerance: float = 0.0) -> Array:
 
 
 def as_series(*arrays: ArrayLike) -> list[Array]:
-    """Coefficients of one series each, all in one floating dtype.
+    """Return the coefficients of several series, all in one floating dtype.
 
     Raises:
         ValueError: no coefficient, or more than one axis.
@@ -619,17 +619,17 @@ def as_series(*arrays: ArrayLike) -> list[Array]:
 
 
 def lengthened(c: Array, n: int) -> Array:
-    """``c`` with zeros behind, ``n`` terms in all."""
+    """Return ``c`` padded with trailing zeros to ``n`` terms."""
     missing = n - backend.shape_of(c)[0]
     return concatenate([c, np.zeros(missing, backend.dtype_of(c))]) if missing else c
 
 
 def as_count(value: Any, what: str) -> int:
-    """A number of derivatives, integrals or terms.
+    """Return ``value``, a number of derivatives, integrals or terms, as an int.
 
     Raises:
-        TypeError: not an integer.
-        ValueError: negative.
+        TypeError: ``value`` is not an integer.
+        ValueError: ``value`` is negative.
     """
     try:
         count = operator.index(value)
@@ -641,5 +641,5 @@ def as_count(value: Any, what: str) -> int:
 
 
 def as_wide(c: Array) -> Array:
-    """``c`` in double precision where it is NumPy's: so NumPy returns what it computes with the numbers 0 and 1."""
+    """Return ``c`` in double precision or more if it is NumPy's, as NumPy's functions that start from 0 and 1 do."""
     return converted(c, np.result_type(backend.dtype_of(c), np.float64)) if backend.library_of(c) is np else c
