@@ -117,7 +117,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
-    # control flow that JAX can compile; control.map is the seventh
+    # control flow that JAX can compile, together with control.map
     "associative_scan",
     "cond",
     "fori_loop",
@@ -129,16 +129,16 @@ __all__ = [
     "checkpoint_chain",
     "checkpoint_name",
     "checkpoint_policies",
-    # the same graph again and again
+    # compilation
     "jit",
-    # looking inside
+    # inspection and debugging
     "check_grads",
     "debug_nans",
     "profile",
     "strict",
     "tape",
     "trace",
-    # NumPy's code as it stands
+    # code written for NumPy
     "as_written",
     # collectives inside vmap
     "all_gather",
@@ -151,7 +151,7 @@ __all__ = [
     # pytrees
     "register_dataclass",
     "register_pytree_node",
-    # pipelines, toolz's own
+    # pipelines, re-exported from toolz
     "complement",
     "compose",
     "compose_left",
@@ -171,7 +171,7 @@ __all__ = [
     "tree",
 ]
 
-if not TYPE_CHECKING:  # those that funcgrad.transforms imports when they are first asked for
+if not TYPE_CHECKING:  # names that are imported at first access
     _homes = {name: f"funcgrad.transforms:{name}" for name in __all__ if name not in globals()}
     _homes |= {name: f"funcgrad.interop:{name}" for name in ("crosscheck", "jit")}
     _homes |= {name: f"funcgrad.{name}" for name in ("errors", "extend", "interop", "nn", "scipy")}

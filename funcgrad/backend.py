@@ -1,8 +1,8 @@
-"""Which array library a value belongs to, and what its shape and dtype are.
+"""Array libraries: which library a value belongs to, and the shape and the dtype of the value.
 
-One dictionary from exact type to array namespace, filled at the first sight of a type. NumPy arrays,
-NumPy scalars and Python numbers are NumPy's; JAX arrays and JAX tracers are JAX's. JAX is looked up
-among the modules already imported, never imported from here: a program that holds a JAX array has it.
+One dictionary maps exact types to array namespaces; a type is added at its first lookup. NumPy arrays,
+NumPy scalars and Python numbers belong to NumPy; JAX arrays and JAX tracers belong to JAX. This module never
+imports JAX, but looks it up in ``sys.modules``: a program that holds a JAX array has imported JAX.
 """
 
 from __future__ import annotations
@@ -45,56 +45,56 @@ __all__ = [
 
 
 class ArrayNamespace(Protocol):
-    """The functions of an array library, ``numpy`` or ``jax.numpy``: those that the engine itself asks for.
+    """The functions of an array library, ``numpy`` or ``jax.numpy``, that the engine itself uses.
 
-    A kernel asks for more, by the name of its operation.
+    Kernels look up further functions by the names of their operations.
     """
 
     @property
     def __name__(self) -> str: ...
     @property
     def linalg(self) -> Any:
-        """As ``numpy.linalg``."""
+        """Equivalent of ``numpy.linalg``."""
 
     @property
     def asarray(self) -> Callable[..., Any]:
-        """As ``numpy.asarray``."""
+        """Equivalent of ``numpy.asarray``."""
 
     @property
     def eye(self) -> Callable[..., Any]:
-        """As ``numpy.eye``."""
+        """Equivalent of ``numpy.eye``."""
 
     @property
     def finfo(self) -> Callable[..., Any]:
-        """As ``numpy.finfo``."""
+        """Equivalent of ``numpy.finfo``."""
 
     @property
     def full(self) -> Callable[..., Any]:
-        """As ``numpy.full``."""
+        """Equivalent of ``numpy.full``."""
 
     @property
     def isfinite(self) -> Callable[..., Any]:
-        """As ``numpy.isfinite``."""
+        """Equivalent of ``numpy.isfinite``."""
 
     @property
     def isinf(self) -> Callable[..., Any]:
-        """As ``numpy.isinf``."""
+        """Equivalent of ``numpy.isinf``."""
 
     @property
     def isnan(self) -> Callable[..., Any]:
-        """As ``numpy.isnan``."""
+        """Equivalent of ``numpy.isnan``."""
 
     @property
     def result_type(self) -> Callable[..., Any]:
-        """As ``numpy.result_type``."""
+        """Equivalent of ``numpy.result_type``."""
 
     @property
     def stack(self) -> Callable[..., Any]:
-        """As ``numpy.stack``."""
+        """Equivalent of ``numpy.stack``."""
 
     @property
     def zeros(self) -> Callable[..., Any]:
-        """As ``numpy.zeros``."""
+        """Equivalent of ``numpy.zeros``."""
 
 
 FLOAT0 = np.dtype([("float0", "V")])  # the dtype JAX gives to the gradient of an integer
@@ -118,7 +118,7 @@ _PYTHON_DTYPES: dict[type, np.dtype[Any]] = {
 
 
 def namespace_of(x: Any) -> ArrayNamespace | None:
-    """The array namespace that ``x`` belongs to, or None when it is no array and no number.
+    """Return the array namespace that ``x`` belongs to, or None if ``x`` is neither an array nor a number.
 
     Example:
         >>> namespace_of(1.0).__name__
@@ -141,15 +141,15 @@ def namespace_of(x: Any) -> ArrayNamespace | None:
     else:
         jax = loaded_jax()
         if jax is None or not hasattr(jax, "Array"):
-            return None  # not remembered: JAX may be imported later
-        if isinstance(x, jax.Array):  # of JAX's own tracers only the instance knows
+            return None  # not stored, because JAX may be imported later
+        if isinstance(x, jax.Array):  # JAX tracers are recognised by the instance, not by the class
             found = jax.numpy
     _NAMESPACES[kind] = found
     return found
 
 
 def is_masked(kind: type) -> bool:
-    """Whether a class is that of NumPy's masked arrays; their module, a fifth of all imports, is not imported for that.
+    """Whether a class is a class of masked arrays, without importing ``numpy.ma``, a fifth of all import time.
 
     Example:
         >>> is_masked(np.ndarray), is_masked(np.ma.MaskedArray)
@@ -160,13 +160,13 @@ def is_masked(kind: type) -> bool:
 
 
 def _calculates(kind: type) -> bool:
-    """Whether a subclass of ndarray brings arithmetic of its own (units, say), which no rule here knows."""
+    """Whether a subclass of ndarray defines its own arithmetic (units, for example), which no rule here knows."""
     names = ("__array_ufunc__", "__array_function__")
     return issubclass(kind, np.ndarray) and any(getattr(kind, n) is not getattr(np.ndarray, n) for n in names)
 
 
 def namespace(values: Any) -> ArrayNamespace:
-    """The array namespace that computes with ``values``: JAX's when any of them is JAX's, else NumPy's.
+    """Return the array namespace that computes with ``values``: JAX's if any value belongs to JAX, else NumPy's.
 
     Example:
         >>> namespace([1.0, np.ones(3)]).__name__
@@ -194,7 +194,7 @@ def is_value(x: Any) -> bool:
 
 
 def is_listed(x: Any) -> bool:
-    """Whether ``x`` is a sequence that NumPy makes an array of: a list, a tuple, which may be a named one, or a deque.
+    """Whether ``x`` is a sequence that NumPy converts to an array: a list, a tuple (also a named one) or a deque.
 
     Example:
         >>> is_listed((1.0, 2.0)), is_listed({1.0, 2.0})
@@ -208,18 +208,18 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 
 
 def _of_ml_dtypes(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype of kind "V" is one of numbers, such as bfloat16: all others have records or bytes as scalars."""
+    """Whether a dtype of kind "V" holds numbers, such as bfloat16; the scalars of all others are records or bytes."""
     return not issubclass(dtype.type, np.void)
 
 
-#: Classes derived from ``ndarray``, with rules of their own, whose arrays are plain ones beside traced values.
+#: Subclasses of ``ndarray`` with their own arithmetic whose arrays are plain arrays when combined with traced values.
 ARRAY_CLASSES: set[type] = set()
 
 
 def is_table(x: Any) -> bool:
-    """Whether ``x`` is a table of numbers of pandas or xarray: beside arrays it is its values, without labels.
+    """Whether ``x`` is a pandas or xarray table of numbers, or an array of one of the ``ARRAY_CLASSES``.
 
-    So is an array of one of the ``ARRAY_CLASSES``.
+    An operation of such a table and an array uses the values of the table, without labels.
 
     Example:
         >>> is_table(np.ones(2)), is_table("text")
@@ -237,7 +237,7 @@ def is_table(x: Any) -> bool:
 
 
 def is_of_tables(kind: type) -> bool:
-    """Whether a class, or one that it derives from, is a table's of pandas or xarray.
+    """Whether a class is a table class of pandas or xarray, or derives from one.
 
     Example:
         >>> is_of_tables(np.ndarray)
@@ -249,24 +249,24 @@ def is_of_tables(kind: type) -> bool:
 
 
 def values_of(table: Any) -> Any:
-    """The values of a table without its labels; traced ones, where it holds such.
+    """Return the values of a table without labels; the values are traced if the table holds traced values.
 
     Example:
         >>> values_of([1.0, 2.0])
         array([1., 2.])
     """
-    if hasattr(type(table), "_constructor_sliced"):  # a frame: traced columns make it ours
+    if hasattr(type(table), "_constructor_sliced"):  # a frame; if columns are traced, of a class of funcgrad
         return table.to_numpy()
     inside: Any = getattr(getattr(table, "array", table), "held", getattr(table, "data", None))
     return inside.whole() if hasattr(inside, "whole") else np.asarray(table)
 
 
-#: What to do about numbers that NumPy takes for objects, such as fractions.
+#: Advice for numbers that NumPy stores as objects, such as fractions.
 _AS_FLOAT = "Convert it: float(x)."
 
 
 def refusal(x: Any) -> tuple[str, str]:
-    """Why ``x`` is no value, and what to do about it: for messages.
+    """Return, for messages, why ``x`` is not a value and what to do about it.
 
     Example:
         >>> refusal(np.array([None, 1.0]))
@@ -294,12 +294,12 @@ def refusal(x: Any) -> tuple[str, str]:
     return f"is not an array or a number: it {what}, {got}", remedy
 
 
-#: What NumPy says of an object whose ``__array__`` gives a traced array.
+#: NumPy's error message for an object whose ``__array__`` returns a traced array.
 NO_ARRAY = "__array__ method not producing an array"
 
 
 def override_of(x: Any) -> Any:
-    """The ``__array_ufunc__`` of a program's own class, which has a say in NumPy's ufuncs; None of other classes.
+    """Return the ``__array_ufunc__`` by which a user class overrides NumPy's ufuncs; None of other classes.
 
     Example:
         >>> override_of(np.ones(2)), override_of("text")
@@ -311,7 +311,7 @@ def override_of(x: Any) -> Any:
 
 
 def tells_array(x: Any) -> bool:
-    """Whether ``x`` is an object that says by ``__array__`` what array it is, and has no say in NumPy's functions.
+    """Whether ``x`` converts itself to an array by ``__array__`` and does not override NumPy's functions.
 
     Example:
         >>> tells_array(np.ones(2)), tells_array("text")
@@ -324,10 +324,10 @@ def tells_array(x: Any) -> bool:
 
 
 def has_operators(x: Any, array: Any) -> bool:
-    """Whether operators of ``array`` and ``x``, which is no value, are left to ``x``, as an ndarray leaves them.
+    """Whether ``array`` leaves operators to ``x``, an operand that is not a value, as an ndarray leaves them.
 
-    So are those of objects that have a say in NumPy's ufuncs, or whose ``__array_priority__`` is higher, and of
-    objects that are no arrays, numbers or sequences.
+    An ndarray leaves them to objects that define ``__array_ufunc__``, to objects with a higher
+    ``__array_priority__``, and to objects that are not arrays, numbers or sequences.
 
     Example:
         >>> has_operators(object(), np.ones(2)), has_operators("text", np.ones(2))
@@ -342,7 +342,7 @@ def has_operators(x: Any, array: Any) -> bool:
     return higher or not hasattr(kind, "__array__")
 
 
-#: Kinds of dtypes that are not numbers: what such arrays hold, and what to do.
+#: Kinds of dtypes that are not numbers, with the content of such arrays and advice.
 _WITHOUT_NUMBERS = (
     ("O", "holds Python objects", "Convert it: x.astype(float)."),
     ("SUT", "holds text", "Encode it as numbers, or leave it out of the arguments: close over it."),
@@ -352,7 +352,7 @@ _WITHOUT_NUMBERS = (
 
 
 def is_date_or_text(x: Any) -> bool:
-    """Whether ``x`` is an array, or one of NumPy's scalars, of dates, times or texts.
+    """Whether ``x`` is an array or a NumPy scalar of dates, times or texts.
 
     Example:
         >>> is_date_or_text(np.datetime64("2020-01-01")), is_date_or_text(np.array(["a"])), is_date_or_text(np.ones(2))
@@ -362,7 +362,7 @@ def is_date_or_text(x: Any) -> bool:
 
 
 def foreign_order(x: Any) -> bool:
-    """Whether ``x`` is an ndarray whose bytes are in the order of another machine.
+    """Whether ``x`` is an ndarray whose byte order is not native.
 
     Example:
         >>> foreign_order(np.ones(2)), foreign_order(np.ones(2, np.dtype(float).newbyteorder()))
@@ -372,7 +372,7 @@ def foreign_order(x: Any) -> bool:
 
 
 def shape_of(x: Any) -> Shape:
-    """The shape of an array, tracer or number.
+    """Return the shape of an array, tracer or number.
 
     Example:
         >>> shape_of(2.0), shape_of(np.ones((2, 3)))
@@ -382,7 +382,7 @@ def shape_of(x: Any) -> Shape:
 
 
 def dtype_of(x: Any) -> np.dtype[Any]:
-    """The NumPy dtype of an array, tracer or number.
+    """Return the NumPy dtype of an array, tracer or number.
 
     Example:
         >>> dtype_of(2.0), dtype_of(np.float32(1))
@@ -393,7 +393,7 @@ def dtype_of(x: Any) -> np.dtype[Any]:
 
 
 def like(x: Any) -> tuple[Shape, np.dtype[Any]]:
-    """Shape and dtype of an array, tracer or number.
+    """Return the shape and the dtype of an array, tracer or number.
 
     Example:
         >>> like(np.ones(2)), like(True)
@@ -412,12 +412,12 @@ def is_inexact(x: Any) -> bool:
     dtype = dtype_of(x)
     if dtype.kind in "fc":
         return True
-    # bfloat16 and the float8 types of ml_dtypes are of kind "V", as its narrow integers are
+    # the float types of ml_dtypes (bfloat16, float8) and its narrow integers are of kind "V"
     return dtype.kind == "V" and _of_ml_dtypes(dtype) and not dtype.name.lstrip("u").startswith("int")
 
 
 def is_stand_in(x: Any) -> bool:
-    """Whether ``x`` is a tracer of JAX's, inside a transform of its own: NumPy's functions cannot compute with it.
+    """Whether ``x`` is a JAX tracer, inside a JAX transform; NumPy's functions cannot compute with it.
 
     Example:
         >>> is_stand_in(np.ones(2))
@@ -431,7 +431,7 @@ def is_stand_in(x: Any) -> bool:
 
 
 def zeros_like(x: Any) -> Any:
-    """Zeros of the shape, dtype and library of ``x``; float0 zeros for an integer ``x``.
+    """Return zeros of the shape, dtype and library of ``x``; float0 zeros for an integer ``x``.
 
     Example:
         >>> zeros_like(np.ones(2, np.float32))
@@ -441,7 +441,7 @@ def zeros_like(x: Any) -> Any:
 
 
 def ones_like(x: Any) -> Any:
-    """Ones of the shape, dtype and library of ``x``.
+    """Return ones of the shape, dtype and library of ``x``.
 
     Example:
         >>> ones_like(3.0)
@@ -451,7 +451,7 @@ def ones_like(x: Any) -> Any:
 
 
 def library_of(x: Any) -> ArrayNamespace:
-    """The array namespace of ``x``, or of the innermost value of a tracer ``x``.
+    """Return the array namespace of ``x``, or of the plain value in the end if ``x`` is a tracer.
 
     Example:
         >>> library_of(2.0).__name__
@@ -463,9 +463,9 @@ def library_of(x: Any) -> ArrayNamespace:
 
 
 def native_dtype(xp: Any, dtype: Any) -> np.dtype[Any]:
-    """``dtype`` as tracers of values of ``xp`` have it: JAX has no 64 bits unless x64 mode is on.
+    """Return ``dtype`` as tracers of values of ``xp`` have it, in native byte order.
 
-    The bytes are in the order of this machine.
+    JAX has no dtypes of 64 bits unless x64 mode is on.
 
     Example:
         >>> native_dtype(np, np.float64)
@@ -480,13 +480,13 @@ def native_dtype(xp: Any, dtype: Any) -> np.dtype[Any]:
 
 
 def detached(xp: Any, x: Any) -> Any:
-    """``x``, a value of the array namespace ``xp``, as a constant for that library's own derivatives.
+    """Return ``x``, a value of the array namespace ``xp``, as a constant for the derivatives of that library.
 
     Example:
         >>> detached(np, 2.0)
         2.0
     """
-    return x if xp is np else xp.asarray(loaded_jax().lax.stop_gradient(x))  # of 1.0 it is no array
+    return x if xp is np else xp.asarray(loaded_jax().lax.stop_gradient(x))  # stop_gradient(1.0) is not an array
 
 
 _DOUBLES = (np.float64(0), np.float64(1))

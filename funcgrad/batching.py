@@ -1,8 +1,8 @@
 """Vectorisation: a batched value hides its leading axis from the function.
 
-Inside a ``vmap`` the batch axis of every batched value stands first; ``in_axes`` and ``out_axes`` are
-honoured by moving axes on the way in and out. A rule therefore only has to know *which* arguments are
-batched, never *where*.
+The batch axis of every value inside a ``vmap`` is the leading one; ``vmap`` moves axes on the way in and out,
+as ``in_axes`` and ``out_axes`` say. A batching rule therefore needs to know only *which* arguments are
+batched, never along which axis.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from funcgrad.running import noted
 
 __all__ = ["BatchTrace", "in_batch", "is_batched", "named_axes", "row_of_all", "shared"]
 
-#: The traces of the enclosing ``vmap``s that gave their axis a name.
+#: Traces of the enclosing ``vmap``s with a named axis, by that name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
 
 
@@ -37,14 +37,14 @@ class BatchTrace(Trace):
         self.size = size
 
     def leaf(self, value: Any) -> Tracer:
-        """An input of the function, the batch axis first; the function must not write to it."""
+        """Make a read-only input of the function from a value whose leading axis is the batch axis."""
         made = tracer_of(twin(value), self)
         made.alias = READ_ONLY
         return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` on whole batches."""
-        if params.get("over") is self:  # a collective over this very axis, which None tells its rule
+        if params.get("over") is self:  # a collective over this axis; None tells that to its batching rule
             params = {**params, "over": None}
         lowered, batched = list(args), [False] * len(args)
         for position, arg in enumerate(args):
@@ -53,7 +53,7 @@ class BatchTrace(Trace):
         size = self if primitive.calls else self.size
         try:
             ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
-        except ConcretizationError as error:  # who catches it goes on in another way
+        except ConcretizationError as error:  # noted, because the function may catch the error and go another way
             noted(error)
             raise
         if not primitive.multiple:
@@ -65,9 +65,9 @@ class BatchTrace(Trace):
 
 
 def shared(x: Any) -> Any:
-    """The value of one example of a ``vmap`` where all examples have the same one, else ``x``.
+    """Return the value of one example of a ``vmap`` if the values of all examples are equal, else ``x``.
 
-    By it Python may go on: code that checks its arguments knows nothing of examples.
+    Python may branch on this value: code that checks its arguments does not know of examples.
     """
     while is_batched(x):
         row = row_of_all(x._val)
@@ -78,7 +78,7 @@ def shared(x: Any) -> Any:
 
 
 def row_of_all(whole: Any) -> Any:
-    """The first of the rows of ``whole`` where all are the same; None where they differ, or nobody knows."""
+    """Return the first row of ``whole`` if all rows are equal; None if they differ, are unknown, or there are none."""
     bottom = whole
     while isinstance(bottom, Tracer):
         bottom = bottom._val
@@ -88,10 +88,10 @@ def row_of_all(whole: Any) -> Any:
 
 
 def is_batched(x: Any) -> bool:
-    """Whether ``x`` is a value of a ``vmap``, its innermost trace."""
+    """Whether the innermost trace of ``x`` is a ``vmap``."""
     return type(x) is Tracer and type(x._trace) is BatchTrace
 
 
 def in_batch(x: Any) -> bool:
-    """Whether ``x`` is a value of a ``vmap``, perhaps behind traces of derivatives."""
+    """Whether any trace of ``x`` is a ``vmap``: the innermost one, or one further out."""
     return any(type(trace) is BatchTrace for trace in traces_of([x]))

@@ -1,8 +1,8 @@
-"""``with`` blocks that say how operations are computed, such as ``no_grad``, and what holds inside of them.
+"""``with`` blocks that change how operations are computed, such as ``no_grad``, and their state.
 
-Operations do not look for a block. Entering one sets ``trace.live`` to False for all open runs, and for runs that begin
-inside. Operations on these take the general path, ``core.bind``, which looks for the block. After the last block has
-ended, the next operation restores the fast path.
+Operations do not look for a block. Entering a block sets ``trace.live`` to False for all open runs; runs that begin
+inside are not live either. Operations on these take the general path, ``core.bind``, which looks for the block. After
+the last block has ended, the next operation restores the fast path.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ __all__ = [
     "watching",
 ]
 
-#: Weak references to what leaves the blocks of the whole process, until ``none_open`` finds that they have been left.
-#: Nothing but a list, which threads and signal handlers change in one step each.
+#: Weak references to the exits of all blocks of the process, until ``none_open`` removes those of ended blocks.
+#: A plain list, because threads and signal handlers change a list in one atomic step.
 entered: Final[list[ref[Any]]] = []
-#: So many of them, and it pays to see which have been left.
+#: Number of entries from which on it pays to remove ended blocks.
 _MANY = 16
 
 
 class Runner(Protocol):
-    """What computes operations on plain values in place of their kernels."""
+    """Object that computes operations on plain values in place of their kernels."""
 
     def run(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], /) -> Any:
-        """The result of an operation."""
+        """Compute the result of an operation."""
 
 
 class PassWatcher(Protocol):
-    """What calls the pulls of one backward pass."""
+    """Object that calls the VJP rules of one backward pass."""
 
     def pull(self, ct: Any, node: Node, /) -> Any:
-        """What the pull of a record makes of a cotangent: a pair for each parent."""
+        """Call the VJP rule of a record with a cotangent; return a pair for each parent."""
 
 
 class Watcher(Protocol):
-    """Observes traces while they process operations, and backward passes while they visit records.
+    """Observer of traces while they process operations, and of backward passes while they visit records.
 
-    The watcher of an inner block takes over the properties.
+    The watcher of an inner block takes over the properties of the watcher around it.
     """
 
     @property
@@ -68,36 +68,36 @@ class Watcher(Protocol):
 
     @property
     def all(self) -> bool:
-        """Whether a structurally zero derivative is an error, of every transform."""
+        """Whether a structurally zero derivative of any transform is an error."""
 
     @property
     def meter(self) -> Any:
-        """The meter of operations and pulls, or None."""
+        """Meter of operations and VJP rules, or None."""
 
     @property
     def dropped(self) -> list[Any]:
-        """Where a pull gave None for a parent: operation, origin, and the parent."""
+        """Cases in which a VJP rule returned None for a parent: operation, origin, and the parent."""
 
     def begin(self, trace: Trace, /) -> Any:
-        """The ``cuts`` of a new trace, which note where its derivative is cut; None if that is not wanted."""
+        """Return the ``cuts`` of a new trace, which note where the derivative is cut; None if they are not wanted."""
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], /) -> Any:
-        """Let a trace process an operation, and give the result."""
+        """Let a trace process an operation, and return the result."""
 
     def hidden(self, trace: Trace, args: tuple[Any, ...], /) -> None:
-        """Hear of an operation that ``no_grad`` keeps from a trace."""
+        """Note an operation that ``no_grad`` hides from a trace."""
 
     def backward_pass(self, pending: dict[int, Any], /) -> PassWatcher | None:
-        """What calls the pulls of a pass that begins with these cotangents; None where they are called as always."""
+        """Return the caller of VJP rules for a pass that begins with these cotangents; None for ordinary calls."""
 
 
 class State(NamedTuple):
-    """What the ``with`` blocks that are open in a context say of the operations in it.
+    """Combined effect of the ``with`` blocks that are open in a context.
 
     Attributes:
         floor: derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
-        runner: what computes operations on plain values; None for their kernels.
-        watch: what looks on.
+        runner: the object that computes operations on plain values; None for their kernels.
+        watch: the observer, or None.
     """
 
     floor: int = 0
@@ -106,14 +106,14 @@ class State(NamedTuple):
 
 
 NO_BLOCK: Final = State()
-#: The blocks that were entered in this context: a weak reference to the exit of the innermost one, and the rest.
+#: Linked list of the blocks entered in this context: a weak reference to the exit of the innermost one, and the rest.
 _blocks: ContextVar[Any] = ContextVar("blocks", default=None)
-#: Whether a block was entered in this context, not None then.
+#: Function that returns the list of blocks entered in this context, None if there are none.
 here: Final = _blocks.get
 
 
 class _Half:
-    """``__enter__`` or ``__exit__`` of a ``Block``: the ``with`` statement asks for both before it calls either."""
+    """``__enter__`` or ``__exit__`` of a ``Block``: the ``with`` statement looks up both before it calls either."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -127,12 +127,12 @@ class _Half:
 class Block:
     """A ``with`` block that changes how operations are computed. One object may be entered many times.
 
-    A block ends however it is left. An interrupt may come between any two calls of Python, so leaving must need no
-    Python code: the ``with`` statement calls the release of a lock, which no interrupt divides, and only that exit
-    holds the state of the block.
+    A block must end even if it is left by an interrupt. An interrupt may come between any two calls in Python, so the
+    exit must need no Python code: the ``with`` statement calls the release of a lock, which is atomic, and only this
+    exit function refers to the state of the block.
 
     Args:
-        change: ``change(state)`` gives the state inside from the state outside.
+        change: ``change(state)`` returns the state inside from the state outside.
     """
 
     __slots__ = ("_by_hand", "_change", "_halves")
@@ -142,18 +142,18 @@ class Block:
 
     def __init__(self, change: Callable[[State], State]) -> None:
         self._change = change
-        self._halves: dict[int, tuple[Any, str]] = {}  # by thread: an exit of which one half has been asked for
+        self._halves: dict[int, tuple[Any, str]] = {}  # by thread: an exit of which one half has been looked up
         self._by_hand: dict[int, list[Any]] = {}
 
     def _half(self, name: str) -> Any:
         leave, first = self._halves.pop(get_ident(), (None, name))
-        if first == name:  # a new pair; an interrupt may have left half of another
+        if first == name:  # a new pair; an interrupt may have left half of another pair
             leave = self._prepared()
             self._halves[get_ident()] = leave, name
         return leave.lock.__enter__ if name == "__enter__" else leave
 
     def _prepared(self) -> Any:
-        """The function that leaves the block, which is open while its lock is held."""
+        """Make the exit function of the block; the block is open while the lock of this function is held."""
         if len(entered) >= _MANY:
             none_open()
         lock = Lock()
@@ -166,7 +166,7 @@ class Block:
         return leave
 
     def _enter_by_hand(self) -> None:
-        """Enter it as ``contextlib.ExitStack`` does, which takes the methods of the class."""
+        """Enter the block through a method of the class, as ``contextlib.ExitStack`` does."""
         leave = self._prepared()
         self._by_hand.setdefault(get_ident(), []).append(leave)
         leave.lock.acquire()
@@ -176,7 +176,7 @@ class Block:
 
 
 def _innermost() -> Any:
-    """The entry of the innermost block of this context that is open, None where there is none."""
+    """Return the entry of the innermost open block of this context, None if no block is open."""
     entry = _blocks.get()
     while entry is not None:
         leave = entry[0]()
@@ -187,7 +187,7 @@ def _innermost() -> Any:
 
 
 def current() -> State:
-    """What the open blocks of this context say."""
+    """Return the combined effect of the open blocks of this context."""
     entry = _innermost()
     leave = None if entry is None else entry[0]()
     if leave is not None:
@@ -198,7 +198,7 @@ def current() -> State:
 
 
 def _forget_here() -> None:
-    """Forget the blocks of this context if all have been left; one that is just being entered is still held."""
+    """Forget the blocks of this context if all have ended; a block that is just being entered still has its exit."""
     entry = first = _blocks.get()
     while entry is not None and entry[0]() is None:
         entry = entry[1]
@@ -207,21 +207,21 @@ def _forget_here() -> None:
 
 
 def none_open() -> bool:
-    """Whether no block is open in the whole process; those that have been left are forgotten, in this context too."""
+    """Whether no block is open in the whole process; forget ended blocks, also those of this context."""
     _forget_here()
     for over in [leave for leave in entered if leave() is None]:
         try:
             entered.remove(over)
-        except ValueError:  # another thread was quicker
+        except ValueError:  # another thread has removed it
             pass
     return not entered
 
 
 def through(runner: Runner | None) -> Block:
-    """The block in which ``runner`` computes the operations on plain values, all of them; None for the kernels."""
+    """Make a block in which ``runner`` computes all operations on plain values; None for their kernels."""
     return Block(lambda state: state._replace(runner=runner))
 
 
 def watching() -> Watcher | None:
-    """The watcher of this context, None where there is none."""
+    """Return the watcher of this context, or None."""
     return current().watch if here() is not None else None

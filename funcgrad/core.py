@@ -1,18 +1,18 @@
-"""The heart: primitives, tracers, traces, and ``bind``, which brings them together.
+"""The core of the engine: primitives, tracers, traces, and ``bind``, which applies a primitive to tracers.
 
 A *primitive* is an operation that the library knows how to compute and to interpret. A *trace* is one
-run of one transform (one ``grad``, one ``vmap``, ...). A *tracer* stands for a value inside a trace:
-it holds the value the trace looks at, which may itself be a tracer of an outer trace.
+run of one transform (one ``grad``, one ``vmap``, ...). A *tracer* represents a value inside a trace. The
+tracer holds that value, which may itself be a tracer of an outer trace.
 
-``bind(primitive, args, params)`` finds the innermost trace among the arguments and lets it process the
-operation. That trace takes its own tracers apart, binds the primitive again on what they hold, one
-level further out, and wraps the result. Where no tracer is left, the primitive is evaluated.
+``bind(primitive, args, params)`` finds the innermost trace among the arguments and lets that trace process
+the operation. The trace takes the values out of its own tracers, binds the primitive again on these values,
+one level further out, and wraps the result. When no tracer is left, the primitive is evaluated.
 
-Levels: a trace's level is its birth number. A transform that runs inside another was born later, so
-the highest level among the arguments is the innermost one. Numbers are never used twice and there is
-no stack to push or pop, so threads, generators, coroutines and exceptions cannot confuse two traces.
+Each trace has a number, its level, which is higher for a later trace. An inner transform begins later, so the
+highest level among the arguments belongs to the innermost trace. Levels are never used twice and there is no
+stack to push or pop, so threads, generators, coroutines and exceptions cannot confuse two traces.
 
-Nothing here knows what a derivative is.
+This module does not know what a derivative is.
 """
 
 from __future__ import annotations
@@ -56,44 +56,44 @@ __all__ = [
 next_level = itertools.count(1).__next__
 
 
-#: The ``alias`` of values that are read-only.
+#: Value of ``Tracer.alias`` that marks a value as read-only.
 READ_ONLY: Final = object()
 _WHOLE = frozenset((bool, int))
 _PYTHON = _WHOLE | {float, complex}
 
 
 class Trace:
-    """One run of one transform. Subclasses say what the transform does to a primitive.
+    """One run of one transform. Subclasses define what the transform does to a primitive.
 
     Attributes:
-        level: the birth number; among the arguments of an operation the highest is the innermost.
-        open: whether the transform still runs; a tracer met later has escaped.
-        live: whether operations go on without asking anybody. Not where the run is over, or where a block such as
-            ``no_grad`` may have a say: then ``bind`` asks, see ``_ask``.
-        counter: of reverse mode what gives the numbers of records, else None.
-        numbers: the same, but None where the run is not live: one look tells operations both.
-        cuts: where its derivative was cut, when a watcher looks for that; else None.
-        thread: the thread it runs in.
+        level: the number of the run; the innermost trace among the arguments of an operation has the highest level.
+        open: whether the transform still runs; a tracer that is used after the run has escaped.
+        live: whether operations may take the fast path. False after the run has ended, or while a block such as
+            ``no_grad`` may change operations; then ``bind`` checks both, see ``_ask``.
+        counter: the iterator that numbers the records, in reverse mode; None in other modes.
+        numbers: ``counter`` while the run is live, else None. Operations read this one attribute to learn both.
+        cuts: the places where the derivative was cut, noted if a watcher requests them; else None.
+        thread: the identifier of the thread in which the transform runs.
     """
 
     __slots__ = ("__weakref__", "counter", "cuts", "level", "live", "numbers", "open", "thread")
 
-    #: What its tracers are called where they show.
+    #: Name of the trace's tracers in texts that users see.
     shown = "Tracer"
-    #: Whether ``no_grad`` stops this kind of trace (it stops derivatives, not ``vmap``).
+    #: Whether ``no_grad`` stops this kind of trace (``no_grad`` stops derivatives, not ``vmap``).
     differentiates = False
-    #: Whether it makes records, numbered 0, -1, -2 and so on.
+    #: Whether the trace makes records, numbered 0, -1, -2 and so on.
     numbered = False
-    #: So many axes of the value of a tracer, the first, the function does not see.
+    #: Number of leading axes of a tracer's value that the transformed function does not see.
     hidden = 0
-    #: Whether what is recorded must give the same bits as a run without tracers: rules may do with a tracer what they
-    #: do with the ndarray it holds.
+    #: Whether the recorded program must give the same bits as a run without tracers. Rules then treat a tracer as they
+    #: treat the ndarray that the tracer holds.
     repeats = False
-    #: Whether its tracers hold values of JAX, or such as XLA computes as in a run without it.
+    #: Whether the tracers hold JAX values, or values for which XLA computes what a run without this trace computes.
     runs_jax = False
-    #: Whether its tracers stand for arrays of NumPy though another library computes: asked for numbers they answer.
+    #: Whether the tracers represent NumPy arrays although another library computes: requests for numbers are answered.
     as_numpy = False
-    #: The namespace that its tracers give to code for any array library, in place of ``funcgrad.numpy``.
+    #: Namespace that the tracers give to array-API code, in place of ``funcgrad.numpy``; None for ``funcgrad.numpy``.
     namespace: Any = None
 
     def __init__(self) -> None:
@@ -112,10 +112,10 @@ class Trace:
                 self.cuts = state.watch.begin(self)
             if state.watch is not None or state.runner is not None:
                 self.rest()
-        open_traces[self.level] = ref(self)  # last of all: an interrupt before this leaves nothing behind
+        open_traces[self.level] = ref(self)  # last, so that an interrupt before this line leaves nothing behind
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Interpret ``primitive`` on ``args``, some of which are tracers of this trace, none of a younger one."""
+        """Interpret ``primitive`` on ``args``: at least one is a tracer of this trace, none is of an inner trace."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -125,45 +125,45 @@ class Trace:
         self.numbers = None
 
     def rest(self) -> None:
-        """Send operations to the general path, until the run is told to ``wake``."""
+        """Send operations to the general path until ``wake`` is called."""
         self.live, self.numbers = False, None
 
     def records_at_once(self) -> bool:
-        """Whether operations may take the fast path: no block is open, and the run goes on or a pullback repeats it."""
+        """Whether operations may take the fast path: the run goes on or a pullback repeats it, and no block is open."""
         return self.live or ((self.open or repeated(self.level)) and blocks.current() == blocks.NO_BLOCK)
 
     def wake(self) -> None:
-        """Let operations take the fast path again, unless a block is open that may change them."""
+        """Let operations take the fast path again, unless the run has ended or a block is open."""
         if self.open and blocks.none_open():
             self.live, self.numbers = True, self.counter
-            if blocks.entered:  # meanwhile, in another thread
+            if blocks.entered:  # another thread entered a block meanwhile
                 self.rest()
 
     def twin_of(self, x: Tracer) -> Any:
-        """Another object that stands for the value of ``x``, a tracer of this trace. Who asks holds ``changing``."""
+        """Return a shallow copy of ``x``, a tracer of this trace. The caller holds the lock ``changing``."""
         made = Tracer()
         made._val, made._trace, made.link, made.form = x._val, self, x.link, None
         return made
 
 
 class Tracer:
-    """A stand-in for ``value`` inside ``trace``. Its operators and methods are an ndarray's.
+    """Placeholder for a value inside a trace, with the operators and methods of an ndarray.
 
-    Programs may write to arrays that they made, ``x[0] = y``. From then on this object refers to another value, perhaps
-    of another trace (see ``writable``). To allow that, there is one class of tracers; the trace says what kind it is.
+    Programs may write to arrays that they made, ``x[0] = y``. After a write, this object refers to another value,
+    perhaps of another trace (see ``writable``). To allow that, all kinds of traces share this one class of tracers.
     Only the program itself holds an object that the program can write to: see ``bind``, and ``running`` for threads.
 
-    It is made empty and then filled, by ``tracer_of`` or by code that must be fast: a constructor in Python is slower.
+    ``tracer_of`` makes a tracer empty and then fills it, and so does code that must be fast: a constructor is slower.
 
     Attributes:
-        _val: its value, what the trace looks at: an array, a number, or a tracer of an outer trace. Quantities with
-            units ask what stands beside them for a ``value``.
+        _val: the value: an array, a number, or a tracer of an outer trace. The attribute is not called ``value``
+            because quantities with units look for a ``value`` in the other operand.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
-        form: the aval for fast paths: the shape of an array of doubles, ``float64`` for such a number; None for all
+        form: the aval for fast paths: the shape of an array of doubles, or ``float64`` for a NumPy double; None for all
             other values, tracers among them, and until first use.
-        link: what else the trace knows of the value: in reverse mode its record, also called ``node``; in forward mode
-            its ``tangent``; on a graph its ``slot``; None in a batch.
-        alias: the value whose memory it shares, see ``writable``; unset until first use.
+        link: what else the trace knows about the value: in reverse mode the record, also called ``node``; in forward
+            mode the ``tangent``; on a graph the ``slot``; None in a batch.
+        alias: how the value shares memory with others, see ``writable``; unset until first use.
     """
 
     __slots__ = ("__weakref__", "_trace", "_val", "alias", "form", "link")
@@ -178,19 +178,19 @@ class Tracer:
     alias: Any
 
     def _class(self) -> type:
-        """The class that ``isinstance`` finds: that of the array or number it stands for.
+        """Return the class that ``isinstance`` finds: the class of the array or number that the tracer represents.
 
-        So a function takes the same branch whether it is being transformed or not. Only ``type`` shows the tracer.
+        A function therefore takes the same branch with and without a transform. Only ``type`` reveals the tracer.
         """
         value, as_numpy = self._val, self._trace.as_numpy
         while type(value) is Tracer:
             value, as_numpy = value._val, as_numpy or value._trace.as_numpy
         kind = type(value)
         if not issubclass(kind, (np.ndarray, np.generic, float, complex, int)):
-            if not as_numpy:  # of JAX, which knows its arrays by more than their class
+            if not as_numpy:  # a JAX value: JAX recognises its arrays by more than their class
                 return type(self)
             kind = np.ndarray if self.shape else self.dtype.type
-        elif kind is np.ndarray and value.shape and not self.shape:  # one number of each example
+        elif kind is np.ndarray and value.shape and not self.shape:  # a batch with one number for each example
             kind = value.dtype.type
         return kind
 
@@ -208,28 +208,28 @@ class Tracer:
 
     @property
     def dtype(self) -> Any:
-        """The NumPy dtype."""
+        """NumPy dtype."""
         value = self._val
         return value.dtype if type(value) is np.ndarray else backend.dtype_of(value)
 
 
-for _name in ("node", "tangent", "slot"):  # what kinds of traces call it
+for _name in ("node", "tangent", "slot"):  # names of ``link`` in the several kinds of traces
     setattr(Tracer, _name, Tracer.__dict__["link"])
 
 
 def tracer_of(value: Any, trace: Trace, link: Any = None, form: Any = None) -> Tracer:
-    """The tracer of a value of ``trace``."""
+    """Make the tracer of a value of ``trace``."""
     made = Tracer()
     made._val, made._trace, made.link, made.form = value, trace, link, form
     return made
 
 
 def twin(x: Any) -> Any:
-    """Another object that stands for the same value; what is no tracer stays itself.
+    """Return a shallow copy of a tracer: another object for the same value. Return anything else unchanged.
 
-    The rule of sharing: a program can write to the objects that it has, so a transform, a tape or a graph keeps twins
-    of them, and hands out twins of its own values. Values enter a trace through its ``leaf`` or, during the run,
-    through ``bind``; they leave a transform through here.
+    Ownership: a program can write to the objects that it holds. A transform, a tape or a graph therefore keeps shallow
+    copies of these objects, and returns shallow copies of its own values. Values enter a trace through ``leaf`` or,
+    during the run, through ``bind``. Values leave a transform through this function.
     """
     if type(x) is not Tracer:
         return x
@@ -239,51 +239,51 @@ def twin(x: Any) -> Any:
 
 
 class ReverseRule(Protocol):
-    """What reverse mode does for an operation."""
+    """Function that reverse mode calls for an operation."""
 
     def __call__(
         self, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any], /
     ) -> tuple[Any, Pull | None, Sequence[Any]]:
-        """The result, what pulls a cotangent back to the arguments at ``traced``, and what its record keeps."""
+        """Return the result, the VJP rule for the arguments at ``traced``, and the values that the record saves."""
 
 
 class ForwardRule(Protocol):
-    """What forward mode does for an operation."""
+    """Function that forward mode calls for an operation."""
 
     def __call__(self, args: tuple[Any, ...], tangents: tuple[Any, ...], params: dict[str, Any], /) -> tuple[Any, Any]:
-        """The result and its tangent; None is zero."""
+        """Return the result and its tangent, None for a zero tangent."""
 
 
 class BatchRule(Protocol):
-    """What ``vmap`` does for an operation; batch axes stand first."""
+    """Function that ``vmap`` calls for an operation; batch axes come first."""
 
     def __call__(
         self, size: Any, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any], /
     ) -> tuple[Any, Any]:
-        """The result, and whether it is batched; of several results whether each is."""
+        """Return the result and whether the result is batched, for several results a flag for each of them."""
 
 
 class Primitive:
-    """An operation, with everything each interpreter needs to know of it.
+    """An operation, with all that the several kinds of traces need to know about the operation.
 
-    Only the kinds (``funcgrad.kinds``) make these, from a few rules.
+    Only the kinds (``funcgrad.kinds``) make primitives, from a few rules.
 
     Args:
-        name: what the operation is called in messages and graphs.
-        impl: ``impl(xp, *args, **params)`` computes it with the array namespace ``xp``; None means
-            that ``getattr(xp, name)(*args, **params)`` does.
-        reverse: ``reverse(args, traced, params) -> (ans, pull, saved)``, or None where no derivative
-            passes. ``traced`` are the positions to differentiate; ``pull(ct, record)`` gives a cotangent
-            for each of them; ``saved`` is what the record keeps for it, see ``reverse``.
+        name: the name of the operation in messages and graphs.
+        impl: ``impl(xp, *args, **params)`` computes the operation with the array namespace ``xp``; None means
+            that ``getattr(xp, name)(*args, **params)`` computes it.
+        reverse: ``reverse(args, traced, params) -> (ans, pull, saved)``, or None if the operation has no derivative.
+            ``traced`` are the positions to differentiate; the VJP rule ``pull(ct, record)`` gives a cotangent
+            for each position; ``saved`` are the values that the record saves for the rule, see ``reverse``.
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
-        batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes stand first.
+        batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes come first.
         multiple: whether the result is a tuple of arrays.
-        loose: whether shape or dtype of a result depend on the values of the arguments: a captured graph
-            holds good only as long as they stay the same.
-        calls: whether it runs functions of the user's. They may hold values of the ``vmap`` they are in, so
-            ``batch`` is given its trace in place of ``size``.
-        reuse: ``reuse(x, *args, **params)`` computes the same in the memory of ``x``, which nobody else holds;
-            None where nothing is won by that.
+        loose: whether shape or dtype of a result depend on the values of the arguments. A captured graph
+            is then valid only while shape and dtype stay the same.
+        calls: whether the operation runs user functions. These may hold values of the ``vmap`` around them, so
+            ``batch`` receives the trace of the ``vmap`` in place of ``size``.
+        reuse: ``reuse(x, *args, **params)`` computes the same result in the memory of ``x``, an unshared array;
+            None if the operation would not gain from that.
     """
 
     __slots__ = (
@@ -326,13 +326,13 @@ class Primitive:
         self.loose = loose
         self.calls = calls
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
-        #: Computes with arguments that are no values, such as a sparse matrix; returns None if it cannot.
+        #: Function for arguments that are not values, such as a sparse matrix; it returns None if it cannot take them.
         self.foreign: Callable[..., Any] | None = None
-        #: The name in Python's ``operator`` of the operator of two operands that computes the same.
+        #: Name, in Python's module ``operator``, of the binary operator that computes the same.
         self.operator: str | None = None
-        #: Whether the result on Python numbers alone is a Python number, as that of an operator is.
+        #: Whether the result on Python numbers alone is a Python number, like the result of a Python operator.
         self.arithmetic = False
-        #: What computes that where Python's operator raises errors, or has complex results, and NumPy's function not.
+        #: Primitive for numbers if Python's operator, unlike NumPy's function, raises errors or gives complex results.
         self.of_numbers: Primitive | None = None
         self.reuse = reuse
         self._kernels: dict[Any, Callable[..., Any]] = {}
@@ -341,10 +341,10 @@ class Primitive:
         return f"<primitive {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It pickles by the module and the name that its operation has there, for a rule is code.
+        """Pickle the primitive as the module and the name of its operation, because its rules are code.
 
         Raises:
-            InputError: its operation stands in no module.
+            InputError: the operation is not an attribute of its module.
         """
         module = sys.modules.get(home := getattr(self.call, "__module__", ""))
         for name, operation in list(vars(module).items() if module is not None else ()):
@@ -356,14 +356,14 @@ class Primitive:
         )
 
     def kernel(self, xp: Any) -> Callable[..., Any]:
-        """The function of the array namespace ``xp`` that computes this primitive."""
+        """Return the function of the array namespace ``xp`` that computes this primitive."""
         found = self._kernels.get(xp)
         if found is None:
             found = self._kernels[xp] = self._made(xp)
         return found
 
     def prefer(self, quick: Callable[..., Any], arity: int) -> None:
-        """Let ``quick`` compute it of ``arity`` ndarrays: the same as NumPy's function, sooner."""
+        """Use ``quick``, a faster equivalent of NumPy's function, if the arguments are ``arity`` ndarrays."""
         general = self.kernel(np)
 
         def kernel(*args: Any, **params: Any) -> Any:
@@ -394,7 +394,7 @@ class Primitive:
             try:
                 return impl(xp, *args, **params)
             except TypeError as error:
-                if type(error).__name__ == "TracerArrayConversionError":  # JAX's, of a value without numbers
+                if type(error).__name__ == "TracerArrayConversionError":  # JAX raises it for its tracers
                     raise InputError(refusal) from error
                 raise
 
@@ -410,7 +410,7 @@ class Primitive:
         return self.compute(args, params)
 
     def lowered(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The result on what tracers held, which blocks can observe; of arithmetic on Python numbers alone Python's."""
+        """Compute on values taken out of tracers, visibly to blocks. Arithmetic on Python numbers gives one, too."""
         plain = blocks.here() is None
         numbers = self.arithmetic and _PYTHON.issuperset(map(type, args))
         if numbers and self.of_numbers is not None and not _WHOLE.issuperset(map(type, args)):
@@ -428,10 +428,7 @@ def _named(home: str, name: str) -> Any:
 
 
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Apply ``primitive`` to ``args`` in the innermost trace among them.
-
-    Array values are positional; static parameters are keyword-only.
-    """
+    """Apply ``primitive`` in the innermost trace among ``args``, the array arguments; ``params`` are static."""
     top: Trace | None = None
     several = False
     for position, arg in enumerate(args):
@@ -443,22 +440,22 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
                 several = True
                 if trace.level > top.level:
                     top = trace
-        elif type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside refuse, and say why
+        elif type(arg) is list or type(arg) is tuple:  # as NumPy does; tracers inside raise an error that says why
             args = (*args[:position], np.asarray(arg), *args[position + 1 :])
     if top is None:
         return primitive.evaluate(args, params)
-    if several:  # the innermost trace may keep what it sees, and the program may write to what it has
+    if several:  # the innermost trace may keep its arguments, and the program may write to the objects it holds
         args = tuple([a if not isinstance(a, Tracer) or a._trace is top else twin(a) for a in args])
     return top.process(primitive, args, params) if top.live else _ask(top, primitive, args, params)
 
 
 def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Apply ``primitive`` in ``top``, which is over, or where a block may have a say."""
+    """Apply ``primitive`` in ``top``, a trace that is not live: its run has ended, or a block may change operations."""
     if not top.open and not repeated(top.level):
         raise_escaped(type(top))
     state = blocks.current()
     if top.differentiates and top.level < state.floor:
-        # Inside no_grad an older derivative trace sees its tracers as constants.
+        # inside no_grad, the tracers of an older derivative trace are constants
         lowered = tuple(a._val if isinstance(a, Tracer) and a._trace is top else a for a in args)
         if state.watch is not None:
             state.watch.hidden(top, args)
@@ -470,14 +467,14 @@ def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[s
 
 
 def computed(call: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The result of the operation ``call`` one level out, which blocks can observe. Rules of primitives use it."""
+    """Compute the operation ``call`` one level out, visibly to blocks. Rules of primitives use this function."""
     if blocks.here() is None:
         return call(*args, **params)
     return bind(call.primitive, tuple(args), params)  # type: ignore[attr-defined]
 
 
 def repeated(level: int) -> bool:
-    """Whether a part of the run of this level, which has finished, is being repeated."""
+    """Whether a part of the finished run with this level is being repeated; note threads that join the repetition."""
     for run in repeating.get():
         if run.start <= level < run.below and run.thread == get_ident():
             return True
@@ -488,7 +485,7 @@ def repeated(level: int) -> bool:
 
 
 def raise_escaped(kind: type[Trace]) -> NoReturn:
-    """Refuse a tracer whose transform, a run of this kind, has finished."""
+    """Raise the error for a tracer whose transform, a run of this kind, has finished."""
     name = kind.__name__.removesuffix("Trace").lower()
     raise EscapedTracerError(
         f"a tracer, the stand-in for an array, of a finished {name} transform was used. It was kept in a global, a "
@@ -504,10 +501,10 @@ def refuse_closure(
     params: dict[str, Any] | None = None,
     inside: Sequence[Any] = (),
 ) -> None:
-    """Refuse results of a call with own rules that depend on ``trace``, or a younger one, behind the arguments' backs.
+    """Refuse results of a call with custom rules that depend on ``trace``, or an inner trace, through a closure.
 
-    The rules speak of the arguments only: the derivative in what the function closes over would be lost. ``inside`` is
-    what the arguments hold, perhaps tracers of younger traces, which results may depend on.
+    The rules differentiate in the arguments only, so the derivative in a value that the function closes over would
+    be lost. ``inside`` are the values in the arguments: results may depend on the inner traces of these.
     """
     found = [x._trace for x in results if isinstance(x, Tracer) and x._trace.level >= trace.level]
     if found and not set(found) <= set(traces_of(inside)):
@@ -515,7 +512,7 @@ def refuse_closure(
 
 
 def traces_of(values: Iterable[Any]) -> Iterator[Trace]:
-    """The traces that ``values`` belong to, of each the innermost first."""
+    """Yield the traces that ``values`` belong to, for each value the innermost trace first."""
     for x in values:
         while isinstance(x, Tracer):
             yield x._trace
@@ -523,7 +520,7 @@ def traces_of(values: Iterable[Any]) -> Iterator[Trace]:
 
 
 def raise_closure(name: str) -> NoReturn:
-    """Refuse a function with own rules that holds a tracer its rules know nothing of."""
+    """Raise the error for a function with custom rules that closes over a tracer, which the rules do not know."""
     raise NotDifferentiableError(
         f"{name}: a function with own derivative rules closes over a value that is being transformed, got it "
         "besides its arguments. Pass the value as an argument."
@@ -531,7 +528,7 @@ def raise_closure(name: str) -> NoReturn:
 
 
 def describe(x: Any) -> str:
-    """A value in a few words, for messages: its type, and its shape and dtype when it has them.
+    """Describe a value for messages: by dtype and shape, or else by type and ``repr``.
 
     Example:
         >>> describe("text")

@@ -1,4 +1,4 @@
-"""The errors funcgrad raises of its own: each derives from the builtin a caller would catch anyway.
+"""The errors of funcgrad. Each derives from the builtin error that a caller would catch anyway.
 
 Messages read ``<public call>: <what is wrong>, got <value>. <what to do>.``
 """
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class FuncgradError(Exception):
-    """The common ancestor of every error that funcgrad raises on purpose.
+    """Base class of all errors that funcgrad raises on purpose.
 
     Example:
         >>> issubclass(EscapedTracerError, FuncgradError)
@@ -43,58 +43,58 @@ class FuncgradError(Exception):
 
 
 class InputError(FuncgradError, TypeError):
-    """An argument of a transform has the wrong type, dtype or structure (a ``TypeError``)."""
+    """Wrong type, dtype or structure of an argument (a ``TypeError``)."""
 
 
 class ShapeError(FuncgradError, ValueError):
-    """An argument has the wrong shape, size or number of entries (a ``ValueError``)."""
+    """Wrong shape, size or number of entries of an argument (a ``ValueError``)."""
 
 
 class UnsizedError(InputError, AttributeError):
-    """A traced number was asked for its length.
+    """Request for the length of a traced number.
 
-    It is a ``TypeError`` of ``len(x)``, and an ``AttributeError``, so that ``hasattr(x, "__len__")`` is False.
+    It is a ``TypeError``, as of ``len(2.0)``, and an ``AttributeError``, so that ``hasattr(x, "__len__")`` is False.
     """
 
 
 class ReadOnlyError(InputError, ValueError):
-    """A read-only array was written to (a ``TypeError`` and, as in NumPy, a ``ValueError``)."""
+    """Write to a read-only array (a ``TypeError`` and, as in NumPy, a ``ValueError``)."""
 
-    #: Whether the array is a constant of code that was built anew, which may run once more with others in its place.
+    #: Whether the array is a constant of rebuilt code, which may run once more with a writable array in its place.
     of_constant = False
 
 
 class NotDifferentiableError(FuncgradError, TypeError):
-    """A derivative was asked for through an operation that has none (a ``TypeError``)."""
+    """Derivative of an operation that has none (a ``TypeError``)."""
 
 
 class ConcretizationError(FuncgradError, TypeError):
-    """A plain Python or NumPy value was asked of a tracer, which would cut the derivative (a ``TypeError``)."""
+    """Request for a plain Python or NumPy value of a tracer, which would cut the derivative (a ``TypeError``)."""
 
 
 class ConversionError(ConcretizationError, InputError):
-    """A plain value was asked of a tracer by code that would lose its derivative (a ``TypeError``).
+    """Request for a plain value of a tracer by code that would lose the derivative (a ``TypeError``).
 
-    A transform that meets it runs the function once more, with funcgrad's functions in place of NumPy's.
+    A transform that catches this error runs the function once more, with funcgrad's functions in place of NumPy's.
     """
 
-    #: Whether compiled code refused, which takes no traced value whatever the function around it does.
+    #: Whether compiled code raised the error; compiled code takes no traced values, however the function is rebuilt.
     compiled = False
 
 
 class NoRuleError(NotDifferentiableError, ConversionError):
-    """A traced value came to a function of another library for which there is no rule (a ``TypeError``)."""
+    """Traced value in a call of another library's function that has no rule (a ``TypeError``)."""
 
 
 class StructuralZeroError(NotDifferentiableError):
-    """Under ``strict``, a derivative is zero whatever the values are (a ``TypeError``)."""
+    """Derivative that is zero whatever the values are, under ``strict`` (a ``TypeError``)."""
 
 
 class NanError(FuncgradError, FloatingPointError):
-    """A NaN or an infinity appeared under ``debug_nans`` (a ``FloatingPointError``).
+    """NaN or infinity under ``debug_nans`` (a ``FloatingPointError``).
 
     Attributes:
-        operation: the operation that made it, or whose pullback did.
+        operation: the name of the operation that made the value, in its computation or in its VJP rule.
     """
 
     def __init__(self, message: str, operation: str | None = None) -> None:
@@ -103,51 +103,51 @@ class NanError(FuncgradError, FloatingPointError):
 
 
 class EscapedTracerError(FuncgradError, RuntimeError):
-    """A tracer was used after the transform that made it had finished (a ``RuntimeError``)."""
+    """Use of a tracer after the transform that made it has finished (a ``RuntimeError``)."""
 
 
 class GradientCheckError(FuncgradError, AssertionError):
-    """A derivative does not agree with a numerical one (an ``AssertionError``)."""
+    """Derivative that does not agree with the numerical derivative (an ``AssertionError``)."""
 
 
 class AxisNameError(FuncgradError, NameError):
-    """A collective named an axis that no enclosing ``vmap`` binds (a ``NameError``)."""
+    """Axis name in a collective that no enclosing ``vmap`` binds (a ``NameError``)."""
 
 
 class BranchError(FuncgradError, ValueError):
-    """A captured graph was evaluated on inputs for which the function would take another branch (a ``ValueError``)."""
+    """Evaluation of a captured graph on inputs for which the function takes another branch (a ``ValueError``)."""
 
 
 class ReplayError(FuncgradError, RuntimeError):
-    """The second run of a function under ``checkpoint`` did something else than the first (a ``RuntimeError``)."""
+    """Second run of a function under ``checkpoint`` that differs from the first run (a ``RuntimeError``)."""
 
 
 class ConvergenceError(FuncgradError, ArithmeticError):
-    """A solver did not find a solution (an ``ArithmeticError``)."""
+    """Solver that did not find a solution (an ``ArithmeticError``)."""
 
 
 class EagerWarning(FuncgradError, UserWarning):  # noqa: N818
-    """A function that cannot be recorded runs as it stands (a ``UserWarning``)."""
+    """Warning that ``jit`` cannot record a function and runs it unchanged (a ``UserWarning``)."""
 
 
 class MissingExtraError(FuncgradError, ImportError):
-    """A library that funcgrad needs only here is not installed (an ``ImportError``)."""
+    """Missing optional library that this call needs (an ``ImportError``)."""
 
 
 class CrossCheckError(FuncgradError, AssertionError):
-    """A derivative did not pass the cross-check (an ``AssertionError``); the message is the report."""
+    """Derivative that did not pass the cross-check (an ``AssertionError``); the message is the report."""
 
 
 class StagingError(FuncgradError, TypeError):
-    """A function that is compiled asked for a value that is not known yet (a ``TypeError``)."""
+    """Request of a function under compilation for a value that is not known yet (a ``TypeError``)."""
 
 
 class DeviceError(FuncgradError, RuntimeError):
-    """There is no such device here (a ``RuntimeError``)."""
+    """Device that does not exist on this machine (a ``RuntimeError``)."""
 
 
 def shown(x: Any) -> str:
-    """The ``repr`` of ``x``, shortened for messages.
+    """Return the ``repr`` of ``x``, shortened for messages.
 
     Example:
         >>> shown([1.5])

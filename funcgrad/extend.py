@@ -1,17 +1,17 @@
-"""For extenders: new operations, defined in one statement, with every mode of differentiation derived.
+"""New operations: one statement defines an operation, and every mode of differentiation follows from it.
 
-| definer | for | declared |
+| definer | operations | declared |
 | --- | --- | --- |
-| ``elementwise`` | what acts element by element | a partial derivative per argument |
-| ``linear`` | what is linear in its first argument | its transpose |
-| ``multilinear`` | what is linear in each argument | a transpose per argument |
-| ``jointly_linear`` | what is linear in all arguments together | one transpose |
-| ``nondifferentiable`` | what has a zero derivative | nothing |
-| ``primitive`` | everything else | a pullback per argument, a tangent rule per argument, or both |
-| ``defvjp`` | the same, in the manner of HIPS autograd | a pullback maker per argument |
+| ``elementwise`` | element by element | a partial derivative per argument |
+| ``linear`` | linear in the first argument | the transpose |
+| ``multilinear`` | linear in each argument | a transpose per argument |
+| ``jointly_linear`` | linear in all arguments together | one transpose |
+| ``nondifferentiable`` | with a zero derivative | nothing |
+| ``primitive`` | all others | a VJP rule per argument, a JVP rule per argument, or both |
+| ``defvjp`` | all others, in the manner of HIPS autograd | a maker of a pullback per argument |
 
-Rules say by the names of their arguments what they need: ``x``, ``y`` and ``z`` are the arguments, ``ans`` is the
-result. They are made of ``funcgrad.numpy`` and operators, so they can be differentiated and vectorised again.
+The names of a rule's arguments tell which values the rule needs: ``x``, ``y`` and ``z`` are the arguments, ``ans`` is
+the result. Rules consist of ``funcgrad.numpy`` and operators, so they can be differentiated and vectorised again.
 
 Example:
     >>> import math
@@ -51,12 +51,12 @@ __all__ = [
 
 
 def numpy_only(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun``, a routine for NumPy arrays, as the ``impl`` of an operation.
+    """Return ``fun``, a routine for NumPy arrays, as the ``impl`` of an operation.
 
-    For an array of another library the operation raises an error instead of converting it silently.
+    The operation then raises an error for an array of another library instead of converting the array silently.
 
     Args:
-        fun: ``fun(*arrays, **params)``, of SciPy, Numba, or written in C.
+        fun: ``fun(*arrays, **params)``, from SciPy or Numba, for example, or written in C.
 
     Example:
         >>> import math
@@ -79,21 +79,21 @@ def defvjp(
     name: str | None = None,
     batch: Batching = "loop",
 ) -> Operation:
-    """An operation from a function of NumPy arrays and a pullback maker per argument, as HIPS autograd has them.
+    """Define an operation by a function of NumPy arrays and a pullback maker per argument, as in HIPS autograd.
 
-    Unlike there, it returns the operation; ``fun`` does not change.
+    Unlike the function of that name in autograd, it returns the operation; ``fun`` does not change.
 
     Args:
         fun: ``fun(*arrays, **params)``, for NumPy arrays only.
         makers: for each argument ``maker(ans, *arrays, **params)``, which returns the function from the
-            cotangent of the result to the cotangent of that argument; None where there is no derivative.
-            Forward mode is their transpose.
-        name: the operation's name in messages and graphs; None for the function's own.
-        batch: how it takes a batch axis: "loop" calls it for one example after the other; "elementwise" and
+            cotangent of the result to the cotangent of that argument; None for an argument without a derivative.
+            Forward mode transposes these functions.
+        name: the operation's name in messages and graphs; None for the function's own name.
+        batch: how ``fun`` takes a batch axis: "loop" calls ``fun`` for one example after another; "elementwise" and
             "leading" are for functions that take whole batches.
 
     Raises:
-        InputError: no maker, or one that is no function.
+        InputError: no maker, or a maker that is not a function.
 
     Example:
         >>> import numpy as np
@@ -132,16 +132,16 @@ def _rule(maker: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
 
 
 def source(operation: Callable[..., Any]) -> str:
-    """The code that runs for an operation: its function, and the rules of its records.
+    """Return the code that runs for an operation: its function, and the VJP rules of its records.
 
-    A template makes the functions of an operation. This is their text, as tracebacks and debuggers show it; a comment
-    in front of each function explains its names.
+    A template makes the functions of an operation. The result is the text of these functions, as tracebacks and
+    debuggers show it; comments in front of each function explain its names.
 
     Args:
         operation: a function of ``funcgrad.numpy`` that is one operation, or an operation defined with this module.
 
     Raises:
-        InputError: not an operation: a function that is made of operations has ordinary source code.
+        InputError: not an operation. A function that is composed of operations has ordinary source code.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -151,7 +151,7 @@ def source(operation: Callable[..., Any]) -> str:
             _, _, parent_0 = record
             return (parent_0, -ct),
     """
-    inner = getattr(operation, "compute", operation)  # a function of NumPy's name has options in front
+    inner = getattr(operation, "compute", operation)  # functions named as in NumPy handle options, then call it
     made = operation if source_of(operation) is not None else inner
     text = source_of(made)
     if text is None or source_of(inner) is None:

@@ -1,4 +1,4 @@
-"""Classes that are containers for JAX, or in another namespace of optree: pytrees look into them as well."""
+"""Classes registered as containers with JAX or in another namespace of optree: they are containers here, too."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ else:
 
 __all__ = ["LEAVES", "NAMESPACE", "adopt", "forget"]
 
-#: Where optree keeps what funcgrad registers.
+#: Namespace of funcgrad's registrations in optree.
 NAMESPACE = "funcgrad"
-#: Types of leaves that need no look; those of arrays and tracers join when they are first seen.
+#: Types of leaves that need no check; types of other arrays and of tracers are added when they are first seen.
 LEAVES = {np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_, str, object}
 _adopted: set[type] = set()
 
@@ -29,14 +29,14 @@ Unflatten = Callable[[Any, Iterable[Any]], Any]
 
 
 class _Written(optree.PyTreeEntry):  # type: ignore[misc]
-    """An entry of a key path that JAX has written."""
+    """Entry of a key path, in the text form that JAX gives it."""
 
     def codify(self, /, node: str = "") -> str:
         return f"{node}{self.entry}"
 
 
 def adopt(leaves: Iterable[Any]) -> bool:
-    """Register, for funcgrad, the classes of ``leaves`` that are containers elsewhere; say whether there were any.
+    """Register the classes of ``leaves`` that are containers elsewhere; return whether any class was registered.
 
     Example:
         >>> adopt([1.0, np.ones(2), "text"])
@@ -59,7 +59,7 @@ def adopt(leaves: Iterable[Any]) -> bool:
 
 
 def forget(kind: type) -> None:
-    """Undo what ``adopt`` did for a class, which is going to be registered in another way.
+    """Undo the registration that ``adopt`` made for a class, before the class is registered in another way.
 
     Example:
         >>> forget(dict)
@@ -77,19 +77,19 @@ def _adopt(leaf: Any) -> None:
         _adopted.add(kind)
         try:
             optree.register_pytree_node(kind, flatten, unflatten, path_entry_type=entry, namespace=NAMESPACE)
-        except ValueError:  # another thread was quicker
+        except ValueError:  # another thread has registered it
             assert optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None
 
 
 def _of_optree(kind: type) -> tuple[Flatten, Unflatten, type] | None:
-    """How optree takes ``kind`` apart in the first namespace that has it, and how a path names its entries."""
+    """Return the functions and the path entry type registered for ``kind`` in the first optree namespace with it."""
     registry = getattr(optree.registry, "_NODETYPE_REGISTRY", {})
     found = next((registry[key] for key in registry if isinstance(key, tuple) and key[1] is kind), None)
     return None if found is None else (found.flatten_func, found.unflatten_func, found.path_entry_type)
 
 
 def _of_jax(leaf: Any) -> tuple[Flatten, Unflatten, type] | None:
-    """How JAX takes what ``leaf`` is an instance of apart, where somebody has imported JAX and it knows the class."""
+    """Return functions that flatten and unflatten the class of ``leaf`` as JAX does; None if JAX has no such class."""
     jax = loaded_jax()
     tools = getattr(jax, "tree_util", None)  # None while another thread imports it
     if tools is None or tools.all_leaves([leaf]):

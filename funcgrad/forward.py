@@ -1,4 +1,4 @@
-"""Forward mode: every value carries its tangent along."""
+"""Forward mode: every value carries its tangent."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _DOUBLE = np.dtype(np.float64)
 
 
 def dual(value: Any, tangent: Any, trace: Trace, form: Any = None) -> Tracer:
-    """The tracer of a value of ``trace`` and its tangent, of the same shape and dtype."""
+    """Make the tracer of a value of ``trace`` and its tangent, which has the shape and dtype of the value."""
     made = Tracer()
     made._val, made._trace, made.tangent, made.form = value, trace, tangent, form
     return made
 
 
 class ForwardTrace(Trace):
-    """One run of a function whose directional derivative is wanted."""
+    """One run of a function that computes a directional derivative, too."""
 
     __slots__ = ()
     shown = "ForwardTracer"
     differentiates = True
 
     def leaf(self, value: Any, tangent: Any) -> Tracer:
-        """An input of the function, which must not write to it."""
+        """Make a read-only input of the function."""
         made = dual(twin(value), twin(tangent), self)
         if type(value) is np.ndarray:
             made.form = value.shape if value.dtype is _DOUBLE else None
@@ -38,7 +38,7 @@ class ForwardTrace(Trace):
         return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``primitive`` one level out and push the tangents of its arguments through."""
+        """Run ``primitive`` and its JVP rule one level out."""
         lowered, tangents = list(args), [None] * len(args)
         for position, arg in enumerate(args):
             if type(arg) is Tracer and arg._trace is self:

@@ -1,9 +1,9 @@
-"""Functions made of text: one template for all operations of a kind, compiled at the first call.
+"""Functions made from text: one template for all operations of a kind, compiled at the first call.
 
-The functions of two operations differ only in the values of some names: a kernel, rules. So each has globals of its
-own: the names that a template shares, and those values. A program calls few of them, and compiling all would take a
-third of the import. Python keeps the text, so tracebacks and debuggers show the lines that run; ``source_of`` gives it
-with the values of its names.
+The functions of two operations differ only in the values of some names: a kernel, rules. Each function therefore has
+its own globals: the names that all functions of a template share, and its own values. A program calls few operations,
+and compiling all of them would take a third of the import time. Python keeps the text, so tracebacks and debuggers show
+the lines that run; ``source_of`` returns the text with the values of its names.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from typing import Any
 
 __all__ = ["function", "own_values", "source_of", "with_names"]
 
-#: The lines of the files that Python believes the texts to stand in: one for each module that has templates.
+#: Lines of the virtual source files for ``linecache``, by file name: one file for each module that has templates.
 _files: dict[str, list[str]] = {}
 _writing = Lock()
 
 
 def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any:
-    r"""The function that ``text`` defines under the name ``operation``.
+    r"""Make the function that ``text`` defines under the name ``operation``; it is compiled at its first call.
 
     Args:
-        name: what tracebacks call the function.
-        text: its definition; the first line says what it takes.
-        shared: the names of a module, which mean the same in all functions of this text.
-        values: what its other names stand for.
+        name: the function's name in tracebacks.
+        text: its definition; the first line is the header.
+        shared: global names whose values are the same in all functions of this text.
+        values: the values of the other names.
 
     Example:
         >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
@@ -40,7 +40,7 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
         8
     """
     text = text.strip()
-    known = {**shared, **values, "__builtins__": builtins}  # where a warning of NumPy's looks for ``import``
+    known = {**shared, **values, "__builtins__": builtins}  # warnings from NumPy look for ``import`` there
     waiting = _first_call(text.partition("\n")[0])
     made: Any = FunctionType(waiting.__code__, known, name, waiting.__defaults__)
     made.__qualname__, made.text, made.own = name, text, values.keys() | getattr(shared.get("operation"), "own", set())
@@ -51,9 +51,9 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
 
 @cache
 def _first_call(header: str) -> FunctionType:
-    """A function with this header that, when it is first called, replaces its code with that of its text.
+    """Make a function with this header that, at its first call, replaces its code with the compiled text.
 
-    It keeps no reference to its arguments: pulls may overwrite unshared arrays in the first call too.
+    The function keeps no reference to its arguments, so that VJP rules may overwrite unshared arrays in the first call.
     """
     code = _defined(f"{header}\n    pass", "<header>").__code__
     names, count = code.co_varnames, code.co_argcount
@@ -65,7 +65,7 @@ def _first_call(header: str) -> FunctionType:
 
 
 def _compiled(made: Any) -> Any:
-    """``made``, which has the code of its text from now on."""
+    """Replace the code of ``made`` with its compiled text, and return ``made``."""
     code = _written(made.text, f"<generated for {made.__globals__['__name__']}>").__code__
     made.__code__ = code.replace(co_name=made.__name__, co_qualname=made.__name__)
     return made
@@ -73,7 +73,7 @@ def _compiled(made: Any) -> Any:
 
 @cache
 def _written(text: str, file: str) -> FunctionType:
-    """The function that a text defines, whose lines Python can show."""
+    """Compile the function that ``text`` defines, and add its lines to ``file`` for tracebacks."""
     with _writing:
         lines = _files.setdefault(file, [])
         made = _defined("\n" * len(lines) + text, file)
@@ -90,7 +90,7 @@ def _defined(text: str, file: str) -> FunctionType:
 
 
 def with_names(made: Any, **values: Any) -> Any:
-    r"""The function ``made`` with other values for some names; in its own code its name still means ``made``.
+    r"""Copy the function ``made`` with other values for some names; ``operation`` in its code still means ``made``.
 
     Example:
         >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
@@ -101,7 +101,7 @@ def with_names(made: Any, **values: Any) -> Any:
 
 
 def own_values(made: Any) -> dict[str, Any]:
-    r"""The values of names that the code of ``made`` does not share with others; none for a function without a text.
+    r"""Return the values of names in ``made`` that its template does not share; none for a function without a text.
 
     Example:
         >>> own_values(function("double", "def operation(x):\n    return x * factor", globals(), factor=2))
@@ -114,7 +114,7 @@ def own_values(made: Any) -> dict[str, Any]:
 
 
 def source_of(made: Any) -> str | None:
-    r"""The text of a function that was made here, and what its own names stand for; None of others.
+    r"""Return the text of a function that this module made, and the values of its own names; None for others.
 
     Example:
         >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)

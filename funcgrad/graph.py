@@ -1,10 +1,10 @@
-"""Graph capture: a run of a function as a list of operations that can be looked at and evaluated again.
+"""Graph capture: a run of a function as a list of operations that can be inspected and evaluated again.
 
-The captured run computes real values, so Python control flow takes the branch that those values take.
+The captured run computes real values, so Python control flow takes the branch that these values select.
 
-A ``Recording`` is flat: each value, be it an input, a constant or a result, has a number, its *slot*, and an operation
-names its arguments by these. A ``Node`` is what a reader of a graph or of a tape holds in hand: one operation with
-its facts and its parents.
+A ``Recording`` is flat. Each input, constant and result has a number, its *slot*, and an operation refers to its
+arguments by their slots. A ``Node`` presents one operation of a graph or of a tape to readers, with its parents and
+other facts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Source(NamedTuple):
-    """A line of the user's program."""
+    """Line of the user's program."""
 
     path: str
     line: int
@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text of the line, if it can be read."""
+        """Text of the line, empty if the file cannot be read."""
         return linecache.getline(self.path, self.line).strip()
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Source(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A stage of a pipeline: its place, from 1, and the name of its function."""
+    """Stage of a pipeline: its number, counted from 1, and the name of its function."""
 
     number: int
     name: str
@@ -66,13 +66,13 @@ class Stage(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Further facts about an operation, in a recording that is made to be read.
+    """Further facts about an operation, in a recording for readers.
 
     Attributes:
-        source: the user's line that asked for it.
-        stage: the stage of the pipeline it belongs to.
-        saved: the values that reverse mode would keep, as ``(identity, bytes)``; a value that several
-            operations keep has one identity, its slot where it is on the graph.
+        source: the user's line that called the operation.
+        stage: the pipeline stage that the operation belongs to.
+        saved: the values that reverse mode would save, as ``(identity, bytes)``; a value that several
+            operations save has one identity, which is its slot if the value is on the graph.
     """
 
     source: Source | None
@@ -81,7 +81,7 @@ class Note(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One operation: a primitive, the slots of its arguments, parameters, the slot, shape and dtype of its result.
+    """One operation: primitive, slots of its arguments, parameters, and slot, shape and dtype of its result.
 
     An operation with several results has tuples of slots, shapes and dtypes.
     """
@@ -96,44 +96,44 @@ class Step(NamedTuple):
 
     @property
     def outs(self) -> tuple[int, ...]:
-        """The slot of each result."""
+        """Slot of each result."""
         return self.out if self.primitive.multiple else (self.out,)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of each result."""
+        """Shape of each result."""
         return self.shape if self.primitive.multiple else (self.shape,)
 
     @property
     def dtypes(self) -> tuple[Any, ...]:
-        """The dtype of each result."""
+        """Dtype of each result."""
         return self.dtype if self.primitive.multiple else (self.dtype,)
 
 
 class Operand(NamedTuple):
-    """An argument that is computed or given: a node, and which of its results."""
+    """An argument that is not a constant: a node, and the index of one of its results."""
 
     node: Node
     output: int
 
 
 class Node:
-    """One operation, input or leaf of a graph or of a tape. Compared and hashed by identity.
+    """One operation, input or leaf of a graph or of a tape. Nodes are compared and hashed by identity.
 
     Attributes:
-        index: the operation's place in the order of execution, on a tape its record's; of an input its place.
-        name: the operation's name, or the input's.
+        index: the position of the operation, on a tape of its record, in the order of execution; for an input its
+            position among the inputs.
+        name: the name of the operation or of the input.
         kind: "operation" or "input".
         primitive: the primitive; None for inputs and on a tape.
         args: for each argument an ``Operand`` or a constant.
         params: static parameters.
-        shapes: the shape of each result; empty on a tape, which does not know them.
+        shapes: the shape of each result; empty on a tape, which does not know the shapes.
         dtypes: the dtype of each result; empty on a tape.
-        saved: the bytes that reverse mode keeps for this operation.
-        source: the user's line, None where none is known.
-        stage: the stage of the pipeline, None outside of one.
-        decided: the answer where Python asked this value for a truth value, an index, or an array of either; None
-            where it did not.
+        saved: the number of bytes that reverse mode saves for this operation.
+        source: the user's line, or None if it is unknown.
+        stage: the pipeline stage, or None outside of pipelines.
+        decided: the answer if Python read this value as a truth value, an index, or an array of either; else None.
     """
 
     __slots__ = (
@@ -174,26 +174,26 @@ class Node:
 
     @property
     def parents(self) -> tuple[Node, ...]:
-        """The nodes whose results this one takes, each once: one step backwards, as ``next_functions`` goes."""
+        """Nodes whose results are arguments of this node, each once; cf. ``next_functions`` in PyTorch."""
         return tuple(dict.fromkeys(a.node for a in self.args if type(a) is Operand))
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape of the first result, None on a tape."""
+        """Shape of the first result, None on a tape."""
         return self.shapes[0] if self.shapes else None
 
     @property
     def dtype(self) -> Any:
-        """The dtype of the first result, None on a tape."""
+        """Dtype of the first result, None on a tape."""
         return self.dtypes[0] if self.dtypes else None
 
     @property
     def bytes(self) -> int:
-        """The bytes of all results."""
+        """Number of bytes of all results."""
         return sum(math.prod(s) * d.itemsize for s, d in zip(self.shapes, self.dtypes, strict=True))
 
     def ancestors(self) -> list[Node]:
-        """All that this node depends on, inputs included, each once and the nearest first."""
+        """Return all nodes that this node depends on, inputs included, each once, nearest first."""
         found: dict[Node, None] = dict.fromkeys(self.parents)
         for node in (queue := list(found)):
             new = [p for p in node.parents if p not in found]
@@ -210,18 +210,19 @@ class GraphTrace(Trace):
     """One run of a function whose operations are recorded in order.
 
     Args:
-        tangents_of: the call whose tangents the values are, zeros for now: Python cannot go on by them.
+        tangents_of: the public call, for messages, if the values are tangents that are not known yet. The values are
+            then zeros, and Python cannot branch on them. Else empty.
 
     Attributes:
         inputs: the slots of the inputs.
-        constants: by their slots the other values that were there before.
-        operations: what was done, each after what it depends on, whichever threads the function computes in.
+        constants: the values that existed before the run and are not inputs, by slot.
+        operations: the operations, each after all that it depends on, even if the function computes in several threads.
     """
 
     __slots__ = ("_slots", "constants", "inputs", "operations", "tangents_of")
 
     shown = "GraphTracer"
-    #: Whether it takes another run where an answer is another one, so that graphs around it need not remember it.
+    #: Whether the trace runs the function again if an answer differs, so that outer graphs need not note the answer.
     asks_again = False
 
     def __init__(self, tangents_of: str = "") -> None:
@@ -233,20 +234,20 @@ class GraphTrace(Trace):
         self.operations: list[Step] = []
 
     def input(self, value: Any) -> Tracer:
-        """The next input of the function, which must not write to it."""
+        """Make the next input of the function, which is read-only."""
         made = tracer_of(twin(value), self, next(self._slots))
         self.inputs.append(made.slot)
         made.alias = READ_ONLY
         return made
 
     def constant(self, x: Any) -> Any:
-        """The slot of a value that is not of this graph."""
+        """Return a new slot for a value that does not belong to this graph."""
         slot = next(self._slots)
         self.constants[slot] = x
         return slot
 
     def slot_of(self, x: Any) -> Any:
-        """The slot of any value."""
+        """Return the slot of any value; a value of another graph, or a plain one, becomes a constant."""
         return x.slot if type(x) is Tracer and x._trace is self else self.constant(x)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -275,44 +276,44 @@ class GraphTrace(Trace):
         ans: Any,
         noted: Callable[[tuple[int, ...]], Note] | None = None,
     ) -> Tracer:
-        """The tracer of the one result ``ans`` of an operation, which is added."""
+        """Append an operation with one result, ``ans``, and return the tracer of this result."""
         out = next(self._slots)
         known = type(ans) is np.float64 or type(ans) is np.ndarray
         shape, dtype = (ans.shape, ans.dtype) if known else (backend.shape_of(ans), backend.dtype_of(ans))
         note = None if noted is None else noted((out,))
-        self.operations.append(tuple.__new__(Step, (primitive, slots, params, out, shape, dtype, note)))  # sooner
+        self.operations.append(tuple.__new__(Step, (primitive, slots, params, out, shape, dtype, note)))  # faster
         return tracer_of(ans, self, out)
 
     def run(
         self, primitive: Primitive, args: tuple[Any, ...], slots: tuple[int, ...], params: dict[str, Any]
     ) -> tuple[Any, Callable[[tuple[int, ...]], Note] | None]:
-        """The result of ``primitive`` one level out, and what notes something of it, given the slots of results."""
+        """Compute ``primitive`` one level out; return its result, and None or a function from its slots to a note."""
         return primitive.call(*args, **params), None
 
     def by_operator(self, operation: Callable[..., Any], *args: Any, in_place: bool = False) -> Any:
-        """The result of an operator of a tracer: that of the function ``operation``, unless the last bits matter."""
+        """Compute an operator of a tracer by the function ``operation``; subclasses may care about the last bits."""
         return operation(*args)
 
     def by_numpy(self, operation: Callable[..., Any], *args: Any) -> Any:
-        """The same where NumPy asks a tracer, for its function or for the operator of a number of its own."""
+        """Compute ``operation`` for a NumPy function, or for the operator of a NumPy number and a tracer."""
         return operation(*args)
 
     def by_rule(self, operation: Callable[..., Any], *args: Any, short: bool) -> Any:
-        """The same where the rule of another transform asks, whose ``short`` case calls the operator of doubles."""
+        """Compute ``operation`` for a rule of another trace; if ``short``, the rule may use Python's operator."""
         return operation(*args)
 
     def composes(self) -> None:
-        """What NumPy's own function computes in a run without this graph is composed of operations here."""
+        """Note that this run composes operations for a function that NumPy computes itself without this graph."""
 
     def warns(self) -> bool:
-        """Whether this graph has noted that the run gives a warning here, which need not be given then."""
+        """Note that the run gives a warning; return whether it was noted, so that it need not be given now."""
         return False
 
     def decide(self, tracer: Tracer, answer: Any) -> None:
-        """Python asked ``tracer`` for what it stands for and will steer by ``answer``: a bool, an int or an array.
+        """Note that Python read ``tracer`` and will branch on ``answer``: a bool, an int or an array.
 
         Raises:
-            ConcretizationError: it is a tangent.
+            ConcretizationError: ``tracer`` is a tangent, which is not known yet.
         """
         if self.tangents_of:
             raise ConcretizationError(
@@ -321,18 +322,18 @@ class GraphTrace(Trace):
             )
 
     def recording(self, outputs: Sequence[Any], decisions: dict[int, Any] | None = None) -> Recording:
-        """The recorded operations that ``outputs`` (leaves, tracers or not) or the ``decisions`` depend on."""
+        """Return a recording of the operations that ``outputs`` (leaves, tracers or not) or ``decisions`` depend on."""
         slots = [self.slot_of(out) for out in outputs]
         return Recording(self.inputs, self.constants, self.operations, slots, decisions)
 
 
 def stands_for_array(x: Any) -> bool:
-    """Whether ``x`` is an ndarray, or one on a graph on which the same must be done as with an ndarray."""
+    """Whether ``x`` is an ndarray, or a tracer of an ndarray on a graph that must give the same bits as without it."""
     return type(x) is np.ndarray or (type(x) is Tracer and x._trace.repeats and type(x._val) is np.ndarray)
 
 
 def remember(decisions: dict[int, Any], slot: int, answer: Any) -> None:
-    """Add an answer to ``decisions``. An array says more than an integer, and that more than a truth value."""
+    """Add an answer to ``decisions``. An array is kept rather than an integer, an integer rather than a truth value."""
     if slot not in decisions or _weight(answer) >= _weight(decisions[slot]):
         decisions[slot] = answer
 
@@ -342,7 +343,7 @@ def _weight(answer: Any) -> int:
 
 
 def steer(x: Any, answer: Any) -> Any:
-    """``answer``, by which Python goes on, made known to every graph that ``x`` is on, up to one that asks again."""
+    """Report ``answer``, on which Python branches, to each graph of ``x`` up to one with ``asks_again``; return it."""
     known = False
     while isinstance(x, Tracer):
         if isinstance(x._trace, GraphTrace) and (not known or x._trace.tangents_of):
@@ -357,12 +358,12 @@ class Recording:
 
     Attributes:
         inputs: the slots of the inputs.
-        constants: the values that are the same in every run, by their slots.
+        constants: the values that are the same in every run, by slot.
         operations: the operations on which the outputs depend.
         outputs: the slots of the outputs.
-        decisions: by the slot of a value the answer that it gave when Python steered by it.
+        decisions: the answers on which Python branched, by the slot of the value that gave the answer.
 
-    What has a shape or a dtype that depends on values is kept too: Python may have been steered by that.
+    Operations whose results have value-dependent shapes or dtypes are kept too: Python may have branched on these.
     """
 
     def __init__(
@@ -381,7 +382,7 @@ class Recording:
         return len(self.operations)
 
     def rename(self, slots: dict[int, int]) -> None:
-        """Let ``slots[slot]`` stand for ``slot``, wherever an operation or an output names it."""
+        """Replace each ``slot`` by ``slots[slot]`` in the arguments of operations and in the outputs."""
         if any(old != new for old, new in slots.items()):
             self.operations = [
                 step._replace(args=tuple([slots.get(slot, slot) for slot in step.args])) for step in self.operations
@@ -389,11 +390,11 @@ class Recording:
             self.outputs = [slots.get(slot, slot) for slot in self.outputs]
 
     def evaluate(self, *inputs: Any) -> list[Any]:
-        """The outputs for other inputs, which may be tracers.
+        """Compute the outputs for other inputs, which may be tracers.
 
         Raises:
-            BranchError: a value by which Python steered the captured run comes out otherwise, or a shape or
-                dtype that depends on values.
+            BranchError: a value on which Python branched in the captured run, or a value-dependent shape or
+                dtype, is different now.
         """
         values = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
         for slot in self.decisions.keys() & values:
@@ -414,12 +415,12 @@ class Recording:
                 for slot in self.operations[number].outs:
                     if slot in decisions:
                         self._check(slot, values[slot])
-            ans = None  # only an unshared array is overwritten
+            ans = None  # drop this reference: only an unshared array is overwritten
         return [values[slot] for slot in self.outputs]
 
     @cached_property
     def _over(self) -> dict[int, list[int]]:
-        """By the number of an operation: the results that are not needed any more once it has them."""
+        """Slots of results that no operation after this one needs, by the number of the operation."""
         last: dict[int, int] = {}
         for number, step in enumerate(self.operations):
             last.update(dict.fromkeys(step.args, number))
@@ -429,14 +430,14 @@ class Recording:
         return found
 
     def _prune(self) -> None:
-        """Keep only what outputs and decisions need, and operations of loose kinds."""
+        """Keep only operations that outputs, decisions or loose operations (with value-dependent shapes) need."""
         steps = self.operations
         lasting = _needed(steps, self.outputs)
         if len(lasting) == len(steps):
             return
         loose = [out for step in steps if step.primitive.loose for out in step.outs]
         steering = _needed(steps, [*self.decisions, *loose])
-        # reverse mode drops what no output needs
+        # reverse mode saves nothing for operations that no output needs
         self.operations = [
             step if number in lasting else step._replace(note=step.note and step.note._replace(saved=()))
             for number, step in enumerate(steps)
@@ -446,7 +447,7 @@ class Recording:
         self.constants = {slot: x for slot, x in self.constants.items() if slot in used}
 
     def _check(self, slot: int, value: Any) -> None:
-        """Refuse to go on where the captured run would have gone another way."""
+        """Raise an error if a value on which Python branched differs from the answer in the captured run."""
         answer: Any = self.decisions[slot]
         now: Any
         if type(answer) is bool or type(answer) is int:
@@ -455,13 +456,13 @@ class Recording:
         else:
             now, answer = _bottom(value), _bottom(answer)
             rank = len(answer.shape)
-            # the examples of a vmap stand in front
+            # a vmap adds leading axes
             alike = now.shape[len(now.shape) - rank :] == answer.shape and bool((now == answer).all())
         if not alike:
             _refuse(next((step for step in self.operations if slot in step.outs), None), now, answer)
 
     def _check_kind(self, step: Step, ans: Any) -> None:
-        """Refuse to go on with results of another shape or dtype: what comes after was made for the captured ones."""
+        """Raise an error if shapes, or real or complex kind, of results changed: later operations do not fit these."""
         results = ans if step.primitive.multiple else (ans,)
         for ans, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
             now = backend.dtype_of(ans)
@@ -470,21 +471,21 @@ class Recording:
 
 
 def _again(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> Any:
-    """The result for other arguments. The first is overwritten if only the list holds it."""
+    """Apply ``primitive`` to other arguments; overwrite the first argument if only the list ``args`` holds it."""
     if primitive.reuse is not None and blocks.here() is None and entry_is_alone(args, 0):
         return primitive.reuse(*args, **params)
     return primitive.call(*args, **params)
 
 
 def _bottom(x: Any) -> Any:
-    """The array that ``x`` stands for in the end."""
+    """Return the plain array inside all tracers of ``x``."""
     while isinstance(x, Tracer):
         x = x._val
     return x if hasattr(x, "shape") else np.asarray(x)
 
 
 def _refuse(step: Step | None, now: Any, answer: Any) -> NoReturn:
-    """Refuse to repeat a run for what would go another way."""
+    """Raise the error for inputs for which the function takes another branch."""
     note = None if step is None else step.note
     where = f", decided at {note.source}" if note is not None and note.source is not None else ""
     with np.printoptions(threshold=20, edgeitems=2):
@@ -495,7 +496,7 @@ def _refuse(step: Step | None, now: Any, answer: Any) -> NoReturn:
 
 
 def _needed(steps: list[Step], wanted: Sequence[int]) -> set[int]:
-    """The numbers of the operations that give the slots ``wanted``, and of all that they depend on."""
+    """Return the numbers of the operations that compute the slots ``wanted``, and of all that these depend on."""
     slots, found = set(wanted), set()
     for number in range(len(steps) - 1, -1, -1):
         step = steps[number]

@@ -1,13 +1,13 @@
-"""Memory that the process keeps from one call for the next.
+"""Memory that the process keeps from one call to the next, by settings of GNU's C library.
 
-Large arrays live for a moment. GNU's C library returns their memory to the system at once, and gets memory for the next
-ones page by page, zeroed: half of the time of elementwise work on arrays of some hundred kilobytes and up. So the
-first transform of a process tells it to take arrays of up to 32 MiB from the process's own memory, and to return free
-memory at the end of that only above 256 MiB. See mallopt(3), M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; the library raises
-the first by itself once a program has freed a block of that size.
+Most large arrays are freed soon. GNU's C library returns their memory to the system at once, and gets memory for new
+arrays page by page, zeroed. That takes half of the time of elementwise work on arrays of a few hundred kilobytes and
+more. The first transform of a process therefore tells the C library to allocate arrays of up to 32 MiB on the heap, and
+to return free memory at the end of the heap only above 256 MiB. See mallopt(3), M_MMAP_THRESHOLD and M_TRIM_THRESHOLD.
+The C library raises the first threshold by itself after a program has freed a block of that size.
 
-``FUNCGRAD_KEEP_MEMORY`` in the environment sets another number of MiB; 0 leaves the library unchanged. So do settings
-for it in the environment, such as ``MALLOC_TRIM_THRESHOLD_``, and other C libraries.
+The environment variable ``FUNCGRAD_KEEP_MEMORY`` sets another number of MiB than 256; 0 leaves the settings unchanged.
+Settings of malloc in the environment, such as ``MALLOC_TRIM_THRESHOLD_``, take precedence. Other C libraries have none.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from funcgrad.errors import InputError
 
 __all__ = ["keep", "unasked"]
 
-#: True until the first call of ``keep``.
+#: Whether ``keep`` has not been called yet.
 unasked = True
-#: MiB that are kept, and the MiB of the largest array that they are kept for.
+#: Number of MiB of free memory that the heap keeps, and size in MiB of the largest array that is put on the heap.
 KEPT, LARGEST = 256, 32
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # their numbers in malloc.h
 
 
 def keep() -> bool:
-    """Let the C library keep what large arrays leave. The first run of a transform in a process calls it.
+    """Let the C library keep the memory of freed large arrays. The first transform of a process calls this function.
 
     Returns:
-        Whether it does now.
+        Whether the settings were changed.
 
     Raises:
-        InputError: ``FUNCGRAD_KEEP_MEMORY`` is no number of MiB.
+        InputError: ``FUNCGRAD_KEEP_MEMORY`` is not a number of MiB.
     """
     global unasked
     kept = _wanted()
@@ -42,16 +42,16 @@ def keep() -> bool:
     if not kept or sys.platform != "linux" or _settled():
         return False
     try:
-        tell = ctypes.pythonapi.mallopt  # kept there, where a library object of its own would be garbage
-    except AttributeError:  # not GNU's
+        tell = ctypes.pythonapi.mallopt  # pythonapi keeps the function; a new library object would become garbage
+    except AttributeError:  # another C library
         return False
     return bool(tell(_M_MMAP_THRESHOLD, LARGEST << 20) and tell(_M_TRIM_THRESHOLD, kept << 20))
 
 
 def _wanted() -> int:
-    """MiB to keep."""
+    """Return the number of MiB to keep."""
     asked = os.environ.get("FUNCGRAD_KEEP_MEMORY", str(KEPT))
-    if not asked.isdecimal() or int(asked) > 2047:  # mallopt takes an int of C
+    if not asked.isdecimal() or int(asked) > 2047:  # mallopt takes a C int
         raise InputError(
             f"FUNCGRAD_KEEP_MEMORY in the environment must be a number of MiB from 0 to 2047, got {asked!r}. "
             "Set it to 0 to leave the C library as it is, or unset it."
@@ -60,5 +60,5 @@ def _wanted() -> int:
 
 
 def _settled() -> bool:
-    """Whether the environment says how the C library is to do it."""
+    """Whether the environment already sets options of malloc."""
     return any(name.startswith("MALLOC_") for name in os.environ) or "malloc" in os.environ.get("GLIBC_TUNABLES", "")

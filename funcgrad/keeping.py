@@ -1,7 +1,7 @@
-"""Pullbacks, and derivatives by ``linearize``, keep copies of the program's arrays.
+"""Copies of the program's arrays that pullbacks, and derivatives by ``linearize``, keep.
 
-While a function is being recorded, records refer to the arrays that it used, which costs nothing. A pullback outlives
-the call. The program may write to these arrays later, which must not change the derivative.
+Records refer to the arrays that the recorded function used, which costs nothing. But a pullback outlives
+the call. The program may write to these arrays later, and such a write must not change the derivative.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ ndarray = np.ndarray
 
 
 def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged | None]:
-    """The same records with copies of arrays that the program can write to.
+    """Replace the arrays in records to which the program can write by copies.
 
-    A function that the backward pass runs again reads the program's own arrays. With such a function the records do
-    not change.
+    A checkpointed function, which the backward pass runs again, reads the program's own arrays. Records of such a
+    function keep the arrays.
 
     Returns:
-        The records; and, if they did not change, an object that checks whether those arrays did; else None.
+        The records; and, if records keep such arrays, an object that checks whether these arrays changed; else None.
     """
     census = Census()
     chains = _visit_records(nodes, census.note)
@@ -46,7 +46,7 @@ def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged |
 
 
 def recording_apart(recording: Recording) -> None:
-    """Let a recording hold copies of arrays that the program can write to."""
+    """Replace the arrays in a recording to which the program can write by copies."""
     census = Census()
     _visit_recording(recording, census.note)
     copies = census.copies()
@@ -59,7 +59,7 @@ def recording_apart(recording: Recording) -> None:
 
 
 class Unchanged:
-    """Checks whether arrays have changed.
+    """Check whether arrays have changed since they were copied.
 
     Args:
         pairs: each array with its copy.
@@ -71,10 +71,10 @@ class Unchanged:
         self._pairs = pairs
 
     def check(self, call: str) -> None:
-        """Refuse to go on where one of them was written to.
+        """Check that the program has not written to the arrays; ``call`` is the public call, for the message.
 
         Raises:
-            ReplayError: it was.
+            ReplayError: the program has written to an array.
         """
         for array, copy in self._pairs:
             if array.tobytes() != copy.tobytes():
@@ -85,7 +85,7 @@ class Unchanged:
 
 
 def _visit_records(nodes: Sequence[Node | None], note: Callable[[ndarray], None]) -> list[Chain]:
-    """Call ``note`` with the arrays that records hold and may share, once for each reference; the chains among them."""
+    """Call ``note`` for each reference from records to an array that may be shared; return the chains in records."""
     seen: set[int] = set()
     chains: dict[int, Chain] = {}
     for x in note_shared(each_saved(nodes), note, tree.ATOMS):
@@ -99,7 +99,7 @@ def _visit_records(nodes: Sequence[Node | None], note: Callable[[ndarray], None]
 
 
 def _visit_recording(recording: Recording, note: Callable[[ndarray], None]) -> None:
-    """The same of the constants and the parameters of a graph."""
+    """Call ``note`` for each reference from constants and parameters of a graph to an array that may be shared."""
     seen: set[int] = set()
     for x in note_shared(list(recording.constants.values()), note, tree.ATOMS):
         if not _is_atomic(x):
@@ -111,12 +111,12 @@ def _visit_recording(recording: Recording, note: Callable[[ndarray], None]) -> N
 
 
 def _visit(x: Any, note: Callable[[ndarray], None], seen: set[int]) -> None:
-    """Show ``note`` the arrays in ``x``, but none that a chain keeps."""
+    """Call ``note`` with the arrays in ``x``, except those that a chain keeps."""
     tree.visit_arrays(x, note, seen, Chain)
 
 
 def _is_atomic(x: Any) -> bool:
-    """Whether nothing in ``x`` can be an array, as far as that is seen at once."""
+    """Whether a quick look shows that ``x`` contains no array."""
     kind = type(x)
     if kind is dict:
         return all(map(_is_atomic, x.values()))
@@ -124,7 +124,7 @@ def _is_atomic(x: Any) -> bool:
 
 
 def _replaced(copies: dict[int, ndarray], x: Any) -> Any:
-    """``x`` with copies in place of arrays; itself where it holds none of these."""
+    """Return ``x`` with copies in place of arrays, or ``x`` itself if it contains none of these arrays."""
     kind = type(x)
     if kind is ndarray:
         return copies.get(id(x), x)

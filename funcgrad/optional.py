@@ -1,4 +1,4 @@
-"""What only some calls need: imported when it is asked for; libraries are missed with one clear message."""
+"""Deferred imports of modules that only some calls need, with a clear error for each missing library."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
 def later(
     package: str, names: dict[str, Any], homes: dict[str, str], advice: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that imports some of its names when they are first asked for.
+    """Make ``__getattr__`` and ``__dir__`` of a package that imports some of its names at their first access.
 
     Args:
-        package: the package.
+        package: the name of the package.
         names: its ``globals()``.
-        homes: by name, a module; or the module that has it, as ``module:name``.
-        advice: by a name that other libraries have, what to use in its place.
+        homes: by name, the module that the name means, or ``module:name`` for an attribute of a module.
+        advice: by a name that other libraries have, the replacement for it.
 
     Example:
         >>> found, listed = later("json", names := {}, {"tool": "json.tool", "Decoder": "json:JSONDecoder"})
@@ -43,7 +43,7 @@ def later(
     def get(name: str) -> Any:
         if name not in homes:
             instead = f". Use {advice[name]}." if name in advice else ""
-            module = sys.modules.get(package)  # where Python looks for a name that is alike
+            module = sys.modules.get(package)  # Python suggests a similar name of this object
             raise AttributeError(f"module {package!r} has no attribute {name!r}{instead}", name=name, obj=module)
         home, _, own = homes[name].partition(":")
         module = importlib.import_module(home)
@@ -58,7 +58,7 @@ def later(
 
 
 def import_jax(call: str) -> Any:
-    """The module ``jax``, with ``jax.numpy`` loaded.
+    """Import the module ``jax``, with ``jax.numpy`` loaded.
 
     Args:
         call: the public call that needs it, for the message.
@@ -81,7 +81,7 @@ def import_jax(call: str) -> Any:
 
 
 def loaded_jax() -> Any:
-    """The module ``jax`` where somebody has imported it, as all have who hold an array of its; else None.
+    """Return the module ``jax`` if it has been imported, as any program with a JAX array has done; else None.
 
     Example:
         >>> _ = import_jax("jit")
@@ -92,7 +92,7 @@ def loaded_jax() -> Any:
 
 
 def import_scipy(call: str, module: str = "scipy.optimize") -> Any:
-    """A module of SciPy.
+    """Import a module of SciPy.
 
     Args:
         call: the public call that needs it, for the message.
@@ -115,9 +115,9 @@ def import_scipy(call: str, module: str = "scipy.optimize") -> Any:
 
 
 def special(xp: Any, name: str) -> Callable[..., Any]:
-    """The function of ``scipy.special`` that is called ``name``, for the values of the array library ``xp``.
+    """Return the function ``scipy.special.name`` for the values of the array library ``xp``.
 
-    For JAX's that is its namesake in ``jax.scipy.special``.
+    The function of this name in ``jax.scipy.special`` serves JAX values.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -140,7 +140,7 @@ def special(xp: Any, name: str) -> Callable[..., Any]:
 
 
 def private_special(xp: Any, name: str) -> Callable[..., Any]:
-    """The same, also of functions that SciPy keeps for itself, whose names begin with an underscore.
+    """Return a function of ``scipy.special`` as ``special`` does, also a private one, named with an underscore.
 
     Example:
         >>> import numpy
@@ -154,7 +154,7 @@ def private_special(xp: Any, name: str) -> Callable[..., Any]:
 
 
 def double_precision(jax: Any) -> AbstractContextManager[Any]:
-    """JAX in x64 mode for a while; the mode of before comes back, also after an error.
+    """Return a context manager that switches JAX to x64 mode and restores the mode at exit, also after an error.
 
     Example:
         >>> jax = import_jax("crosscheck")
@@ -166,7 +166,7 @@ def double_precision(jax: Any) -> AbstractContextManager[Any]:
 
 
 def precision_switch(jax: Any) -> Callable[[bool], AbstractContextManager[Any]]:
-    """JAX's ``enable_x64``: what it returns switches x64 mode on or off for a while."""
+    """Return JAX's ``enable_x64``, which makes a context manager that switches x64 mode on or off."""
     found: Callable[[bool], AbstractContextManager[Any]]
     found = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64  # it was not always public
     return found

@@ -1,8 +1,8 @@
-"""Whether an array is held elsewhere: then it must not be overwritten, and it is not the caller's own.
+"""Checks whether an array is shared: such an array must not be overwritten or handed to a caller as its own.
 
-Reference counts tell. The count of an array with one holder depends on the interpreter, so it is measured, by the same
-steps as in later checks. Without the interpreter's lock the counts of other threads are not seen, and interpreters
-other than CPython count differently: there every array counts as shared, and everything is copied.
+The checks use reference counts. The count of an array with one holder depends on the interpreter, so this module
+measures it by the same steps as in later checks. Counts of other threads are not visible without the GIL, and
+interpreters other than CPython count differently. There, every array counts as shared, and everything is copied.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ __all__ = [
     "own",
 ]
 
-#: Of arrays with so many elements it pays to look whether they can be overwritten.
+#: Number of elements from which on it pays to check whether an array can be overwritten.
 LARGE = 10_000
 _LOCKED = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 ndarray = np.ndarray
 
 
 def held_by(holder: Any, name: str) -> int:
-    """How many references there are to the attribute ``name`` of ``holder``."""
+    """Return the reference count of the attribute ``name`` of ``holder``."""
     return sys.getrefcount(getattr(holder, name))
 
 
@@ -70,7 +70,7 @@ def is_alone_in(holder: Any, name: str) -> bool:
 
 
 def is_alone(holder: Any, name: str) -> bool:
-    """Whether only ``holder`` has its attribute ``name``, a tracer or an ndarray with its own memory."""
+    """Whether only ``holder`` refers to its attribute ``name``, a tracer or an ndarray with its own memory."""
     if type(getattr(holder, name)) is np.ndarray:
         return is_alone_in(holder, name)
     return held_by(holder, name) == _ATTRIBUTE
@@ -106,10 +106,10 @@ def _references_of_base(values: Sequence[Any], i: int) -> int:
 
 
 def own(values: list[Any]) -> list[Any]:
-    """``values``, with copies of all arrays that are held elsewhere, or in another place of the list.
+    """Replace arrays that are shared, also within the list, by copies, in place; return ``values``.
 
-    This is the last step of every transform: its results belong to the caller alone. A local variable counts as a
-    holder, so drop variables before the call: else the array is copied.
+    This function is the last step of every transform, whose results belong to the caller alone. A local variable counts
+    as a holder, so drop local variables before the call; else their arrays are copied.
 
     Example:
         >>> held = np.ones(2)
@@ -120,7 +120,7 @@ def own(values: list[Any]) -> list[Any]:
     for i in range(len(values)):
         if type(values[i]) is not ndarray:
             continue
-        # the commonest first: an array with its own memory
+        # fast path: an array with its own memory
         alone = sys.getrefcount(values[i]) == _ENTRY and values[i].base is None and values[i].flags.writeable
         if not alone and not _is_own(values, i):
             values[i] = values[i].copy("K")
@@ -128,23 +128,23 @@ def own(values: list[Any]) -> list[Any]:
 
 
 def entry_is_alone(values: list[Any], i: int) -> bool:
-    """Whether only the list ``values`` holds its entry ``i``, a tracer or an ndarray with its own memory."""
+    """Whether only the list ``values`` refers to its entry ``i``, a tracer or an ndarray with its own memory."""
     if type(values[i]) is ndarray and (values[i].base is not None or not values[i].flags.writeable):
         return False
     return _references_at(values, i) == _ENTRY
 
 
 def _is_own(values: list[Any], i: int) -> bool:
-    """Whether the memory of an array in a list is reached only through it."""
+    """Whether the memory of entry ``i``, an array, can be reached only through this entry."""
     if sys.getrefcount(values[i]) != _ENTRY:
         return False
     base = values[i].base
     if base is None:
         return bool(values[i].flags.writeable)
-    # a view that is all of an array which only this view holds, such as a result that was given its shape
+    # a view of a whole array that only this view holds, such as a reshaped result
     whole = type(base) is ndarray and base.base is None and base.size == values[i].size and 0 not in values[i].strides
     del base
-    # NumPy warns of who asks whether its broadcast arrays can be written to: these are none
+    # ``flags.writeable`` of a broadcast array may warn; it is read last, when the array cannot be a broadcast one
     return whole and _references_of_base(values, i) == _BASE and bool(values[i].flags.writeable)
 
 
@@ -157,14 +157,14 @@ _TEMPORARY = _as_helper(None, np.empty(1)) if _LOCKED else -1
 
 
 def is_temporary(x: Any) -> bool:
-    """Whether the argument ``x`` of the function that asks was made for this call only."""
+    """Whether the argument ``x`` of the calling function was made for this call only."""
     return sys.getrefcount(x) == _TEMPORARY
 
 
 def argument_is_alone(ct: Any) -> bool:
-    """Whether a backward pass alone holds the cotangent ``ct``, an ndarray or tracer.
+    """Whether only the backward pass holds the cotangent ``ct``, an ndarray or tracer.
 
-    A function that a pull calls asks that, of its first argument, see ``reverse.pull_of_each``.
+    The caller must be a function that a VJP rule calls with ``ct`` as first argument, see ``reverse.pull_of_each``.
     """
     if sys.getrefcount(ct) != _ARGUMENT:
         return False
@@ -172,21 +172,21 @@ def argument_is_alone(ct: Any) -> bool:
 
 
 def _first_count(values: list[Any]) -> int:
-    for x in values:  # as ``note_shared`` goes
+    for x in values:  # the same loop as in ``note_shared``
         return sys.getrefcount(x)
     return -1
 
 
-_ITEM = _first_count([np.empty(1)]) + 1 if _LOCKED else -1  # who holds it, and the list
+_ITEM = _first_count([np.empty(1)]) + 1 if _LOCKED else -1  # plus one for the holder besides the list
 
 
 def note_shared(values: list[Any], note: Callable[[ndarray], None], skipped: frozenset[type]) -> list[Any]:
-    """Call ``note`` with the arrays among ``values`` that may be shared; those that are no arrays.
+    """Call ``note`` with the arrays among ``values`` that may be shared; return the values that are not arrays.
 
     Args:
-        values: a list, made for this call, of what others hold.
-        note: called with an array that more than one of them holds, or anybody else, and with each view.
-        skipped: the types of what is not to be returned.
+        values: a list, made for this call, of values in a structure.
+        note: called with each view, and with each array that has more than one holder besides the list.
+        skipped: types of values that are not returned.
     """
     others = []
     for x in values:
@@ -199,7 +199,7 @@ def note_shared(values: list[Any], note: Callable[[ndarray], None], skipped: fro
 
 
 class Census:
-    """The arrays of a structure, and how many references the structure has to each.
+    """The arrays of a structure, and the number of references that the structure has to each array.
 
     Example:
         >>> held = np.ones(2)
@@ -215,23 +215,23 @@ class Census:
 
     def __init__(self) -> None:
         self._noted: list[Any] = []
-        #: Count a reference of the structure to an array. Each must be counted.
+        #: Function that counts a reference of the structure to an array. Call it for each reference.
         self.note: Callable[[ndarray], None] = self._noted.append
 
     def copies(self) -> dict[int, ndarray]:
-        """Copies of the arrays that somebody else holds too, by the identity of the array."""
+        """Return copies of the arrays that have holders outside the structure, by the ``id`` of the array."""
         arrays = list({id(x): x for x in self._noted}.values())
         bases = [i for i in range(len(arrays)) if arrays[i].base is not None]
-        # nobody's count is below what the structure and this census hold, so the sums tell whether any is above it
+        # no count is below the references from structure and census, so equal sums mean that no count is above them
         if not bases and sum(map(sys.getrefcount, arrays)) == _LISTED * len(arrays) + 2 * len(self._noted):
-            return {}  # the commonest
+            return {}  # the most frequent case
         counts = Counter(map(id, self._noted))  # in the order of ``arrays``
         self._noted.clear()
         shared = [sys.getrefcount(arrays[i]) != _ENTRY + counts[id(arrays[i])] for i in range(len(arrays))]
         places = {key: i for i, key in enumerate(counts)}
         views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
         for i in bases:
-            # memory that is not NumPy's own may be written to by whoever gave it
+            # memory that NumPy does not own may be written to by its owner
             if type(arrays[i].base) is ndarray and arrays[i].base.base is None:
                 views[id(arrays[i].base)] = views.get(id(arrays[i].base), 0) + 1
         for key, n in views.items():

@@ -1,22 +1,22 @@
-"""Reverse mode: the tape, the run that writes its records, and the backward pass over them.
+"""Reverse mode: the tape, the trace that writes its records, and the backward pass over the records.
 
-A record is a flat tuple of data and a static rule, never a closure::
+A record is a flat tuple of data and a static VJP rule, never a closure::
 
     (number, pull, *parents, *saved)
 
-Numbers fall from 0 in the order of execution. ``pull(ct, record)`` answers with a pair ``(parent, cotangent)`` for each
-parent, the cotangent None for zero; it knows how many parents there are, and what is saved behind them. A leaf is
-``(number, None)``.
+Numbers fall from 0 in the order of execution. The VJP rule ``pull(ct, record)`` returns a pair ``(parent, cotangent)``
+for each parent, with None for a zero cotangent. The rule knows the number of parents and the saved values that follow
+them. A leaf is ``(number, None)``.
 
-Only this module knows the places in a record: rules get the values that they name; readers call the functions below.
+Only this module knows the layout of a record. Rules get the values that they name; other code calls functions below.
 
-A heap of records gives the youngest first. That is a topological order, in which the backward pass visits them. It
-keeps only the frontier: a visited record and its saved values are dropped at once, unless the tape is held elsewhere.
-Records point to their parents only, so reference counting frees a record as soon as nothing refers to it. Nothing
-recurses.
+The backward pass takes records from a heap, latest first, which is a topological order. The pass keeps only the
+frontier: it drops a visited record and its saved values at once, unless the tape is held elsewhere. Records
+refer to their parents only, so reference counting frees a record as soon as nothing refers to it. No function here
+is recursive.
 
-Sparse cotangents wait until the pass visits their record: reading ``x[i]`` n times gives n small cotangents of parts,
-not n arrays of the size of ``x``; products with a matrix that many operations share are multiplied at once.
+Sparse cotangents are collected until the pass visits their record. Reading ``x[i]`` n times gives n small cotangents,
+not n arrays of the size of ``x``. Products with a matrix that many operations share are computed as one product.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ float64 = np.float64
 _DOUBLE = np.dtype(float64)
 Node: TypeAlias = tuple[Any, ...]
 
-#: The text that makes a record in a template: of the parents and the saved values, with a comma behind each.
+#: Expression that makes a record in a template; ``{parents}`` and ``{saved}`` are names separated by commas.
 RECORD = "(next(numbers), {pull}, {parents}{saved})"
 
 
 class Pull(Protocol):
-    """How a cotangent goes back through a record, the same for all records of an operation that have these parents.
+    """VJP rule of a record, shared by all records of an operation with as many parents.
 
     Attributes:
-        operation: the name of the operation; for a rule that serves several, a function of the saved values.
-        parents: their places in a record.
-        arrays: the places of saved values that may hold arrays; shapes and dtypes follow.
+        operation: the name of the operation, or for a rule that serves several, a function from saved values to it.
+        parents: the slice of a record with the parents.
+        arrays: the slice of a record with saved values that may hold arrays; saved shapes and dtypes follow.
     """
 
     operation: Any
@@ -86,36 +86,36 @@ class Pull(Protocol):
     arrays: slice
 
     def __call__(self, ct: Any, record: Node, /) -> Any:
-        """A pair for each parent: the parent, and its cotangent or None."""
+        """Return a pair for each parent: the parent, and its cotangent or None."""
 
 
-#: The place of a record in the order of execution, counted downwards.
+#: Function that returns the number of a record: its position in the order of execution, counted downwards.
 number_of: Callable[[Node], int] = itemgetter(0)
-#: What pulls a cotangent through a record; None for a leaf.
+#: Function that returns the VJP rule of a record; None for a leaf.
 pull_in: Callable[[Node], Any] = itemgetter(1)
 
 
 def leaf(number: int) -> Node:
-    """The record of an input."""
+    """Make the record of an input."""
     return (number, None)
 
 
 def recorded(number: int, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> Node:
-    """The record of an operation."""
+    """Make the record of an operation."""
     return (number, pull, *parents, *saved)
 
 
 def pull_of_each(
     operation: str, answers: Sequence[str], saved: Sequence[str], shared: dict[str, Any], **rules: Any
 ) -> Pull:
-    """The pull of a record with a parent for each of ``answers``.
+    """Make the VJP rule of records that have a parent for each of ``answers``.
 
     Args:
         operation: the name of the operation.
-        answers: for each parent the expression that gives its cotangent: of ``ct``, of what is saved, of rules.
-        saved: the names of what is saved, in order.
-        shared: the names that the expressions share with those of other operations, see ``generated``.
-        rules: what its other names stand for.
+        answers: for each parent the expression of its cotangent, in terms of ``ct``, saved values and ``rules``.
+        saved: the names of the saved values, in order.
+        shared: global names that the expressions share with those of other operations, see ``generated``.
+        rules: the values of the other names in the expressions.
 
     Example:
         >>> pull = pull_of_each("multiply", ["ct * y", "ct * x"], ["x", "y"], globals())
@@ -135,13 +135,13 @@ def pull_of_each(
     return made
 
 
-#: Names of saved values that are not arrays and hold none: ``like_1`` is a shape and a dtype.
+#: Prefixes of the names of saved values that contain no array: ``like_1`` is a shape and a dtype.
 _STATIC = frozenset(("dtype", "like", "shape"))
 
 
 @cache
 def pull_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: int) -> Any:
-    """The pull of a record whose ``rule(ct, *saved)`` gives the cotangents of all parents at once.
+    """Make the VJP rule of records whose ``rule(ct, *saved)`` returns the cotangents of all parents.
 
     Example:
         >>> pull = pull_for_all("swap", lambda ct, x: (ct[1], ct[0]), 2)
@@ -157,7 +157,7 @@ def pull_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: in
 
 
 def marked(pull: Any, operation: Any, parents: int, arrays: int | None = None) -> Any:
-    """``pull`` as the ``Pull`` of an operation. The first ``arrays`` saved values may hold arrays, else all."""
+    """Set the attributes of ``Pull`` on ``pull``; the first ``arrays`` saved values, None for all, may hold arrays."""
     end = 2 + parents
     pull.operation, pull.parents = operation, slice(2, end)
     pull.arrays = slice(end, None if arrays is None else end + arrays)
@@ -165,38 +165,38 @@ def marked(pull: Any, operation: Any, parents: int, arrays: int | None = None) -
 
 
 def called(ct: Any, node: Node) -> Any:
-    """The pairs that the pull of a record returns for a cotangent."""
+    """Call the VJP rule of a record with a cotangent; return its pairs."""
     return node[1](ct, node)
 
 
 def operation_of(node: Node) -> str:
-    """The name of the operation that a record belongs to; "part" for one of several results of its parent."""
+    """Return the name of the operation that made a record; "part" for one of several results of its parent."""
     name = node[1].operation
     return name if isinstance(name, str) else name(*saved_by(node))
 
 
 def parents_of(node: Node) -> tuple[Node, ...]:
-    """The records that a record depends on."""
+    """Return the records of the arguments of a record's operation."""
     return () if node[1] is None else node[node[1].parents]
 
 
 def saved_by(node: Node) -> tuple[Any, ...]:
-    """The values that a record saved, in order."""
+    """Return the values that a record saved, in order."""
     return () if node[1] is None else node[node[1].parents.stop :]
 
 
 def with_pull(node: Node, pull: Any) -> Node:
-    """The same record with another pull."""
+    """Copy a record with another VJP rule."""
     return (node[0], pull, *node[2:])
 
 
 def with_parents(node: Node, parents: Sequence[Node]) -> Node:
-    """The same record with other parents, as many."""
+    """Copy a record with other parents, as many as before."""
     return (*node[:2], *parents, *saved_by(node))
 
 
 def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
-    """All records that a backward pass from ``ends`` may visit, by their place in the order of execution."""
+    """Return all records that a backward pass from ``ends`` may visit, by position in the order of execution."""
     found: dict[int, Node] = {}
     waiting = [node for node in ends if node is not None]
     while waiting:
@@ -209,11 +209,11 @@ def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
 
 
 def each_saved(ends: Sequence[Node | None]) -> list[Any]:
-    """The arrays saved by all records that a backward pass from ``ends`` may visit, each record once."""
+    """Return the saved values that may hold arrays, of all records that a backward pass from ``ends`` may visit."""
     seen: set[int] = set()
     saved: list[Any] = []
     waiting = [node for node in ends if node is not None]
-    for node in waiting:  # which grows
+    for node in waiting:  # the loop appends to this list
         if (pull := node[1]) is not None and node[0] not in seen:
             seen.add(node[0])
             waiting += node[pull.parents]
@@ -222,12 +222,12 @@ def each_saved(ends: Sequence[Node | None]) -> list[Any]:
 
 
 def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> list[Node | None]:
-    """The same records, in which ``change(x)`` stands for each value ``x`` that was saved.
+    """Replace each saved value ``x`` by ``change(x)``, in all records that a backward pass from ``ends`` may visit.
 
-    A record that would not change, nor any record that it depends on, is kept.
+    A record is kept if neither the record nor any record that it depends on changes.
     """
     records = reachable(ends)
-    made: dict[int, Node] = {}  # those that are not themselves, by their numbers
+    made: dict[int, Node] = {}  # changed records, by number
     for place in sorted(records):
         if (pull := (node := records[place])[1]) is not None:
             parents = [made.get(p[0], p) for p in node[pull.parents]]
@@ -238,7 +238,7 @@ def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> lis
 
 
 class Unfinished:
-    """A cotangent that is not one array, or one number."""
+    """A cotangent that is not yet one array or number."""
 
     __slots__ = ()
 
@@ -248,41 +248,41 @@ class Unfinished:
 
 
 class SparseCotangent(tuple[Any, ...], Unfinished):
-    """A cotangent that is not written out. Subclasses say what its entries are, and how several make one array."""
+    """A cotangent that is zero except at some places. Subclasses define the entries, and how to add several."""
 
     __slots__ = ()
 
-    #: So many may wait for one record; where there are more, they are put together.
+    #: Largest number of sparse cotangents that are collected for one record; more than that are added at once.
     most = sys.maxsize
 
     @staticmethod
     def put_together(entries: list[Any]) -> Any:
-        """The sum of sparse cotangents of this class, before which a whole one may stand."""
+        """Add sparse cotangents of this class; the first of ``entries`` may be a whole array instead."""
         raise NotImplementedError
 
     def materialize(self) -> Any:
-        """The cotangent as an array."""
+        """Return the cotangent as an array."""
         return self.put_together([self])
 
 
 class CotangentAccumulator(Unfinished):
-    """The parts of a cotangent so far, in order: whole ones are one sum, which stands first.
+    """The summands of a cotangent so far, in order. Whole arrays among them are one sum, which comes first.
 
     Args:
-        old: what came first, whole or sparse.
-        new: what came next; one of the two is sparse.
+        old: the first cotangent, a whole array or sparse.
+        new: the second cotangent; at least one of the two is sparse.
     """
 
     __slots__ = ("entries", "kind", "most")
 
     def __init__(self, old: Any, new: Any) -> None:
         first = old if issubclass(type(old), SparseCotangent) else new
-        self.kind: type[SparseCotangent] = type(first)  # of most of them
+        self.kind: type[SparseCotangent] = type(first)  # the class of most entries
         self.most: int = first.most
         self.entries = [old, new] if first is new or issubclass(type(new), SparseCotangent) else [new, old]
 
     def add(self, ct: Any) -> bool:
-        """Add a cotangent, None for zero; False for a whole one beside another: they are to be summed first."""
+        """Add a cotangent, None for zero; return False for a second whole array: the caller must sum both first."""
         entries = self.entries
         if type(ct) is self.kind or issubclass(type(ct), SparseCotangent):
             entries.append(ct)
@@ -300,11 +300,11 @@ class CotangentAccumulator(Unfinished):
         """The cotangent as an array."""
         entries = self.entries
         kind = type(entries[0])
-        if issubclass(kind, SparseCotangent) and len(set(map(type, entries))) == 1:  # the commonest
+        if issubclass(kind, SparseCotangent) and len(set(map(type, entries))) == 1:  # the most frequent case
             self.entries = []
             return kind.put_together(entries)
         kinds = sorted({type(entry) for entry in entries if is_sparse(entry)}, key=_most)
-        for kind in kinds[:-1]:  # an array may be read and multiplied, say
+        for kind in kinds[:-1]:  # several kinds: an array may be both indexed and multiplied, for example
             others = [entry for entry in entries if is_sparse(entry) and type(entry) is not kind]
             mine = [entry for entry in entries if not is_sparse(entry) or type(entry) is kind]
             entries = [kind.put_together(mine), *others]
@@ -318,41 +318,41 @@ def _most(kind: type[SparseCotangent]) -> int:
 
 
 def is_sparse(ct: Any) -> bool:
-    """Whether ``ct`` is a sparse cotangent; ``isinstance`` would ask a traced value for the class it stands for."""
+    """Whether ``ct`` is a sparse cotangent; ``isinstance`` would see the class that a tracer represents."""
     return issubclass(type(ct), SparseCotangent)
 
 
 class ResultCotangent(SparseCotangent):
-    """The cotangent of one of several results of an operation: its place, the number of results, the cotangent."""
+    """Cotangent of one of several results of an operation: (index, number of results, cotangent)."""
 
     __slots__ = ()
 
     @staticmethod
     def put_together(entries: list[Any]) -> list[Any]:
-        """The cotangents of all results, None for zero."""
+        """Return the cotangents of all results, None for zero."""
         whole: list[Any] = [None] * entries[0][1]
         for position, _, ct in entries:
             whole[position] = ct if whole[position] is None else whole[position] + ct
         return whole
 
 
-#: The pull of the record of one of several results.
+#: VJP rule of the record of one of several results.
 to_part: Any = pull_of_each("part", ["ResultCotangent((position, results, ct))"], ["position", "results"], globals())
 
 
 class ReverseTrace(Trace):
-    """One run of a function whose pullback is wanted. Records are numbered 0, -1, -2 and so on."""
+    """One run of a function that writes a tape for the pullback. Records are numbered 0, -1, -2 and so on."""
 
     __slots__ = ()
     shown = "ReverseTracer"
     differentiates = numbered = True
 
     def upcoming(self) -> int:
-        """The number that the next record will have. It is not taken: the leaves of the tape are numbered from 0."""
+        """Return the number that the next record will have, without taking it from the counter."""
         return int(repr(self.counter)[len("count(") : -len(", -1)")])
 
     def leaf(self, value: Any) -> Tracer:
-        """An input of the function, which must not write to it."""
+        """Make a read-only input of the function."""
         made = Tracer()
         made._trace, made.node, made.alias = self, leaf(next(self.counter)), READ_ONLY
         if type(value) is ndarray:
@@ -364,14 +364,14 @@ class ReverseTrace(Trace):
         return made
 
     def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> Tracer:
-        """The tracer of a result, with a new record."""
+        """Make the tracer of a result, with a new record."""
         made = Tracer()
         made._val, made._trace, made.form = ans, self, None
         made.node = recorded(next(self.counter), pull, parents, saved)
         return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``primitive`` one level out and record how to pull a cotangent back through it."""
+        """Run ``primitive`` one level out and record its VJP rule."""
         traced, parents, lowered = [], [], list(args)
         for position, arg in enumerate(args):
             if type(arg) is Tracer and arg._trace is self:
@@ -393,7 +393,7 @@ class ReverseTrace(Trace):
 
 
 def recorder(pull: Pull, parents: Sequence[str], saved: Sequence[str]) -> Callable[..., Tracer]:
-    """``made(trace, ans, *parents, *saved)``: the tracer of a result, as ``ReverseTrace.recorded`` makes it, sooner."""
+    """Make ``made(trace, ans, *parents, *saved)``, a faster ``ReverseTrace.recorded`` for one VJP rule."""
     names = {"parents": ", ".join(parents), "saved": "".join(f", {name}" for name in saved)}
     text = _RECORDER.format(record=RECORD.format(pull="pull", **names), **names)
     made: Callable[..., Tracer] = generated.function(f"record_{pull.operation}", text, globals(), pull=pull)
@@ -413,8 +413,8 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
     """Run ``fun`` on leaves of a new tape.
 
     Returns:
-        The results, and for each its record on the tape, None where it does not depend on the leaves.
-        ``backward`` from these records with ``len(leaves)`` is the pullback.
+        The results, and for each result its record on the tape, None if the result does not depend on the leaves.
+        The pullback is ``backward`` from these records with ``len(leaves)``.
     """
     trace = ReverseTrace()
     try:
@@ -428,20 +428,20 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
 
 
 def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
-    """Pull cotangents back from ``seeds`` to the leaves.
+    """Run the backward pass from ``seeds`` to the leaves.
 
     Args:
-        seeds: ``(record, cotangent)`` for each output that lies on the tape. The list is emptied, so that
-            the pass holds no more of the tape than it has still to visit.
-        leaves: how many leaves the tape has: its first records.
+        seeds: ``(record, cotangent)`` for each output that is on the tape. The list is emptied, so that
+            the pass holds only the part of the tape that it has yet to visit.
+        leaves: the number of leaves, which are the first records of the tape.
 
     Returns:
-        The cotangent of each leaf, None where it is zero.
+        The cotangent of each leaf, None for zero.
     """
-    owned: set[int] = set()  # numbers whose cotangent is a buffer made here
-    pending: dict[int, Any] = {}  # by number: the cotangent gathered so far
+    owned: set[int] = set()  # numbers of records whose cotangent is a buffer that this pass allocated
+    pending: dict[int, Any] = {}  # by number of a record: the sum of its cotangents so far
     heap = [_END]
-    if len(seeds) == 1 and seeds[0][1] is not None:  # the commonest; no variable may hold the record
+    if len(seeds) == 1 and seeds[0][1] is not None:  # the most frequent case; no variable may hold the record
         heap.insert(0, seeds[0][0])
         pending[seeds[0][0][0]] = seeds[0][1]
     else:
@@ -455,14 +455,14 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
     return results
 
 
-#: Older than every leaf: what is left of a heap when all has been visited.
+#: Sentinel at the end of a heap: it counts as older than every leaf.
 _END: Node = (1, None)
-#: Sums of so few numbers get new memory, which costs nothing: NumPy keeps such pieces.
+#: Number of elements below which sums get new memory instead of reusing a buffer: NumPy caches small blocks.
 _SMALL = 128
 
 
 def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
-    """Visit the records in order, until the next one is a leaf: then there are cotangents of leaves only."""
+    """Visit the records in order, until only cotangents of leaves are left."""
     looking = None if blocks.here() is None else blocks.watching()
     watch: Any = None if looking is None else looking.backward_pass(pending)
     node, last = heappop(heap), None
@@ -479,7 +479,7 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                         pending[number] = old + ct
                     elif type(old) is not CotangentAccumulator or not old.add(ct):
                         pending[number] = _combined(number, old, ct, owned)
-                    old = None  # a pull gets the only reference
+                    old = None  # the next VJP rule must get the only reference
                 elif ct is not None:
                     pending[number] = ct
                     if last is not None:
@@ -493,7 +493,7 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
 
 
 def _arrive(pending: dict[int, Any], heap: list[Node], owned: set[int], seeds: list[tuple[Node, Any]]) -> None:
-    """The cotangents that a pass begins with."""
+    """Add the cotangents with which a pass begins to ``pending``, and their records to ``heap``."""
     for node, ct in seeds:
         number = number_of(node)
         if (old := pending.get(number)) is not None:
@@ -505,7 +505,7 @@ def _arrive(pending: dict[int, Any], heap: list[Node], owned: set[int], seeds: l
 
 
 def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
-    """The sum with the cotangent that waits, in place once the buffer is this pass's own."""
+    """Add ``new`` to the pending cotangent ``old``, in place if this pass allocated the buffer."""
     if type(old) is ndarray and type(new) is ndarray:
         if number in owned:
             old += new
@@ -516,7 +516,7 @@ def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
         return old + new
     if new is None:
         return old
-    if type(old) is CotangentAccumulator:  # and both have a whole one
+    if type(old) is CotangentAccumulator:  # it contains a whole array, and ``new`` is one
         old.entries[0] = _combined(number, old.entries[0], new, owned)
         return old
     if issubclass(type(new), SparseCotangent) or issubclass(type(old), SparseCotangent):
@@ -525,7 +525,7 @@ def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
 
 
 def _name_operation(error: Exception, node: Node) -> None:
-    """Tell with an error of the backward pass which operation was being pulled back through."""
+    """Add a note to an error of the backward pass that names the operation whose VJP rule was running."""
     if node and getattr(error, "operation", None) != operation_of(node):
         origin = getattr(pull_in(node), "origin", None)
         where = (

@@ -1,9 +1,9 @@
-"""Which runs of transforms have not finished, and how threads share the tracers that a program writes to.
+"""Runs of transforms that have not finished, and rules for threads that share tracers to which a program writes.
 
-Writes are made one after the other, under ``changing``: a write reads what it changes. They store what changes without
-a call in between, so who reads ``value``, ``_trace`` and ``link`` of a tracer without a call in between, and takes no
-lock, finds what belongs together: CPython switches between threads at calls and jumps. The record of an operation takes
-its number after it has read those of its parents, which are the older ones then.
+A write reads what it changes, so writes happen one after the other, under the lock ``changing``. A write stores
+``_val``, ``_trace`` and ``link`` of a tracer without a call in between. Code that reads all three without a call in
+between needs no lock and finds consistent values, because CPython switches threads only at calls and jumps. An
+operation reads the numbers of its parents' records before it takes the number of its own, so the parents are older.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ __all__ = [
 
 E = TypeVar("E", bound=Exception)
 
-#: Who lets a tracer refer to another value holds this. One lock for all, as a write may look at other arrays. What is
-#: done under it ends in a name and is returned after it, so that an interrupt behind the last call lets go of it too.
+#: Lock that code holds while it makes a tracer refer to another value; one lock for all, since a write may read other
+#: arrays. Code under the lock stores its result in a variable and returns the variable after the ``with`` block, so
+#: that the lock is released even if an interrupt follows the last call.
 changing: Final = RLock()
-#: The runs (``core.Trace``) that have not finished, by level.
+#: Runs (``core.Trace``) that have not finished, by level.
 open_traces: dict[int, ref[Any]] = {}
-#: By the thread that runs a transform what was refused while it did, here or in a thread that works for it, until
-#: somebody has seen it: the function may have caught the error, and gone on in another way. Nothing was, where that is
-#: empty, but a text shows a traced number: the function may read a number from it.
+#: Refused requests that are not reported yet: messages by the thread that runs the transform. The function may have
+#: caught the error and continued. An empty message means that a text shows a traced number, which may be read from it.
 refused: dict[int, str] = {}
 
 
 def noted(error: E, message: str = "") -> E:
-    """``error``, to be raised, which is remembered in ``refused`` by its text or ``message``."""
+    """Store ``message``, or else the text of ``error``, in ``refused``; return ``error`` for the caller to raise."""
     refused[get_ident()] = message or str(error)
     return error
 
 
 class Repetition:
-    """A part of a run that is repeated: finished runs work once more.
+    """Repetition of a part of a run, in which finished runs of transforms record again.
 
     Attributes:
-        start: the level of the first of them.
-        below: the level from which on runs have nothing to do with it.
-        traces: those among them that are known.
-        thread: the thread that repeats it.
-        joined: whether threads that it started have worked on it.
+        start: the lowest level of the finished runs that take part.
+        below: the level from which on runs do not take part.
+        traces: the known traces among these runs.
+        thread: the thread that repeats the part.
+        joined: whether other threads, started by the repeated function, have taken part.
     """
 
     __slots__ = ("below", "joined", "start", "thread", "traces")
@@ -62,21 +62,21 @@ class Repetition:
         self.thread, self.joined = get_ident(), False
 
 
-#: What is repeated in this context.
+#: Repetitions in this context.
 repeating: ContextVar[tuple[Repetition, ...]] = ContextVar("repeating", default=())
-#: What is repeated in all threads. One that a repeated function starts may have a context that knows of nothing.
+#: Repetitions in all threads. A thread that a repeated function starts may have an empty context.
 repeating_anywhere: dict[Repetition, None] = {}
 
 
 def at_work() -> list[Any]:
-    """The runs that have not finished, and those that are repeated in this context."""
+    """Return the runs that have not finished, and the runs that are repeated in this context."""
     return [*running(), *[trace for run in repeating.get() for trace in run.traces]]
 
 
 def running() -> list[Any]:
-    """The runs that have not finished, in all threads, the oldest first.
+    """Return the runs that have not finished, in all threads, oldest first.
 
-    One that an interrupt kept from being closed is gone with the last that refers to it.
+    A run that an interrupt kept from being closed disappears with the last reference to it.
     """
     found = []
     for level, known in list(open_traces.items()):

@@ -1,9 +1,9 @@
 """Pytrees: nested containers with arrays at their leaves, by optree.
 
-None is an empty container, as in JAX. The leaves of a dictionary stand in the order of its sorted keys; a
-dictionary that comes back has the keys in its own order.
-Own classes join by ``register_pytree_node`` or ``register_dataclass``. Classes that are registered with JAX, or with
-optree in any namespace, are containers here without.
+None is an empty container, as in JAX. The leaves of a dictionary are in the order of its sorted keys; ``unflatten``
+returns a dictionary with its keys in the original order.
+Register other classes with ``register_pytree_node`` or ``register_dataclass``. Classes that are registered with JAX,
+or with optree in any namespace, are containers here without that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     optree: Any
 
     class PyTreeSpec(Protocol):
-        """The structure of a tree, as optree has it."""
+        """Structure of a tree, optree's ``PyTreeSpec``."""
 
         num_leaves: int
         type: type | None
@@ -59,16 +59,16 @@ __all__ = [
 
 _DTYPES = {type(np.dtype(code)) for code in np.typecodes["All"]}
 _PYTHON = (int, float, complex, bool, str, type(None), slice, type(Ellipsis))
-#: Types whose values hold no array.
+#: Types whose values contain no array.
 ATOMS: frozenset[type[Any]] = frozenset((*_DTYPES, *_PYTHON, np.float64))
 _LEAF: PyTreeSpec = optree.tree_flatten(0.0, namespace=NAMESPACE)[1]
 T = TypeVar("T", bound=type)
-map_ = map  # Python's; tree.map is another
+map_ = map  # Python's builtin, which tree.map shadows below
 
 
 def _refuse_depth(error: RecursionError) -> NoReturn:
-    """Raise an error of funcgrad's where a tree holds itself, or is nested deeper than optree goes."""
-    if "tree" not in str(error):  # of a function of the user's
+    """Raise ``InputError`` for a tree that contains itself or is nested too deep for optree."""
+    if "tree" not in str(error):  # the error of a user function
         raise error
     raise InputError(
         f"{_public_call(sys._getframe(2))}: a pytree is nested too deep, or holds itself, got one of more than "
@@ -77,7 +77,7 @@ def _refuse_depth(error: RecursionError) -> NoReturn:
 
 
 def _public_call(frame: FrameType | None) -> str:
-    """The function of funcgrad's that the user has called."""
+    """Return the name of the public function of funcgrad that the user has called."""
     name = "tree"
     while frame is not None and frame.f_globals.get("__name__", "").startswith("funcgrad"):
         run = getattr(frame.f_locals.get("self"), "run", None)
@@ -90,13 +90,13 @@ def _public_call(frame: FrameType | None) -> str:
 
 
 def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
-    """The leaves of ``tree`` from left to right, and its structure.
+    """Return the leaves of ``tree`` from left to right, and its structure.
 
     Example:
         >>> flatten({"b": 1, "a": (2, None)})[0]
         [2, 1]
     """
-    if type(tree) in LEAVES:  # the commonest
+    if type(tree) in LEAVES:  # the most frequent case
         return [tree], _LEAF
     try:
         found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
@@ -108,7 +108,7 @@ def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
 
 
 def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
-    """Like ``flatten``, with the key path of each leaf as Python would write it.
+    """Return the key path of each leaf as Python code, the leaves, and the structure, see ``flatten``.
 
     Example:
         >>> flatten_with_path({"w": [1, 2]})[0]
@@ -124,7 +124,7 @@ def flatten_with_path(tree: PyTree) -> tuple[list[str], list[Any], PyTreeSpec]:
 
 
 def unflatten(spec: PyTreeSpec, found: Iterable[Any]) -> PyTree:
-    """The tree of structure ``spec`` with the leaves ``found``.
+    """Build the tree of structure ``spec`` with the leaves ``found``.
 
     Example:
         >>> leaves_, spec = flatten({"a": 1, "b": 2})
@@ -135,7 +135,7 @@ def unflatten(spec: PyTreeSpec, found: Iterable[Any]) -> PyTree:
 
 
 def leaves(tree: PyTree) -> list[Any]:
-    """The leaves of ``tree`` from left to right.
+    """Return the leaves of ``tree`` from left to right.
 
     Example:
         >>> leaves([1, (2, None), {"k": 3}])
@@ -151,7 +151,7 @@ def leaves(tree: PyTree) -> list[Any]:
 
 
 def structure(tree: PyTree) -> PyTreeSpec:
-    """The structure of ``tree`` without its leaves.
+    """Return the structure of ``tree`` without its leaves.
 
     Example:
         >>> structure((1, 2)) == structure((3, 4))
@@ -161,7 +161,7 @@ def structure(tree: PyTree) -> PyTreeSpec:
 
 
 def drawn(spec: PyTreeSpec) -> str:
-    """A structure as it is written in Python, with ``*`` for each leaf: for messages.
+    """Return a structure as Python code with ``*`` for each leaf, for messages.
 
     Example:
         >>> drawn(structure({"a": (1, 2)}))
@@ -172,7 +172,7 @@ def drawn(spec: PyTreeSpec) -> str:
 
 
 def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
-    """Apply ``fun`` to the leaves of ``tree`` (and of ``rest``, of the same structure), keeping the structure.
+    """Apply ``fun`` to the leaves of ``tree`` and of ``rest``, trees of the same structure; keep the structure.
 
     Example:
         >>> map(lambda a, b: a + b, {"w": 1}, {"w": 2})
@@ -189,10 +189,10 @@ def map(fun: Callable[..., Any], tree: PyTree, *rest: PyTree) -> PyTree:
 
 
 def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
-    """The entry of ``prefix``, a tree that stops early, for each leaf of ``whole``. None is an entry too.
+    """Return for each leaf of ``whole`` its entry of ``prefix``, a prefix of the tree. None is an entry, too.
 
     Raises:
-        ValueError: ``prefix`` is no prefix of ``whole``.
+        ValueError: ``prefix`` is not a prefix of ``whole``.
 
     Example:
         >>> broadcast_prefix((0, None), ({"a": 1, "b": 2}, 3))
@@ -202,12 +202,12 @@ def broadcast_prefix(prefix: PyTree, whole: PyTree) -> list[Any]:
 
 
 def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
-    """The entries of ``prefix``, a tree that stops early, each with the part of ``whole`` it stands for.
+    """Return the entries of ``prefix``, a prefix of the tree ``whole``, each with the subtree in its place.
 
-    None is an entry there.
+    None is an entry of ``prefix``.
 
     Raises:
-        ValueError: ``prefix`` is no prefix of ``whole``.
+        ValueError: ``prefix`` is not a prefix of ``whole``.
 
     Example:
         >>> prefix_parts((0, None), (1, {"a": 2, "b": 3}))
@@ -223,7 +223,7 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
 
 
 def is_container(cls: type) -> bool:
-    """Whether ``cls`` is registered, so that its instances hold leaves.
+    """Whether ``cls`` is registered as a container, so that its instances hold leaves.
 
     Example:
         >>> is_container(dict), is_container(set)
@@ -233,13 +233,13 @@ def is_container(cls: type) -> bool:
 
 
 def visit_arrays(x: Any, visit: Callable[[np.ndarray], None], seen: set[int], skipped: type | tuple[()] = ()) -> None:
-    """Call ``visit`` with each ndarray in ``x``, once for each place; each container is visited once.
+    """Call ``visit`` with each ndarray in ``x``, once for each place in it; visit each container once.
 
     Args:
-        x: an array or a container, of whatever depth: records of a tape, for instance, hold each other.
-        visit: it may count references: nothing here holds the array besides.
-        seen: the identities of the containers that need no look; they grow.
-        skipped: the class of what is not looked into.
+        x: an array or a container of any depth: records of a tape, for instance, contain each other.
+        visit: the function to call. It may count references: no other variable here holds the array.
+        seen: the ``id``s of containers to skip; those of visited containers are added.
+        skipped: a class whose instances are not visited.
 
     Example:
         >>> inner = [np.ones(2)]
@@ -261,7 +261,7 @@ def visit_arrays(x: Any, visit: Callable[[np.ndarray], None], seen: set[int], sk
 
 
 def _parts(x: Any) -> Any:
-    """What stands in a container; None where ``x`` is none."""
+    """Return the entries of a container, or None if ``x`` is not a container."""
     if isinstance(x, (tuple, list)):
         return x
     if type(x) is dict:
@@ -274,7 +274,7 @@ def register_pytree_node(
     flatten_fun: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten_fun: Callable[[Any, Iterable[Any]], Any],
 ) -> T:
-    """Let instances of ``cls`` be containers of leaves.
+    """Register ``cls``, so that its instances are containers of leaves.
 
     Args:
         cls: the class.
@@ -294,7 +294,7 @@ def register_pytree_node(
 
 
 def _register(cls: type, flatten_fun: Any, unflatten_fun: Any, **how: Any) -> None:
-    """Register with optree, in place of what another library says of the class."""
+    """Register a class with optree, in place of a registration adopted from another library."""
     forget(cls)
     optree.register_pytree_node(cls, flatten_fun, unflatten_fun, namespace=NAMESPACE, **how)
 
@@ -305,17 +305,17 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> T:
-    """Let a dataclass be a container. Works as a decorator above ``@dataclass``.
+    """Register a dataclass as a container; also a decorator, above ``@dataclass``.
 
     Args:
         nodetype: the dataclass.
-        data_fields: the fields that are leaves or containers; by default all that are not static.
-        meta_fields: the fields that are structure, not leaves; by default those whose ``metadata`` says
-            ``static=True``.
-        drop_fields: fields that are neither, such as caches. Results of transforms do not have them.
+        data_fields: the fields that are leaves or containers; by default all fields that are not static.
+        meta_fields: the fields that are structure, not leaves; by default the fields with
+            ``static=True`` in their ``metadata``.
+        drop_fields: fields that are neither, such as caches. Results of transforms do not have these fields.
 
     Raises:
-        TypeError: not a dataclass; names that are not its fields, or a field named twice.
+        TypeError: not a dataclass, a name that is not a field, a field named twice, or a field that is missing.
 
     Example:
         >>> import dataclasses
@@ -335,7 +335,7 @@ def register_dataclass(
         return tuple(getattr(obj, n) for n in dynamic), tuple(getattr(obj, n) for n in constant), entries
 
     def unflatten_fun(metadata: Any, children: Iterable[Any]) -> Any:
-        # No __init__: a transform may put any leaf there, and validation belongs to the user's own calls.
+        # __init__ is not called: a transform may put any object in a leaf, which validation there might refuse.
         obj: Any = object.__new__(nodetype)
         for name, child in (*zip(dynamic, children, strict=True), *zip(constant, metadata, strict=True)):
             object.__setattr__(obj, name, child)
@@ -346,7 +346,7 @@ def register_dataclass(
 
 
 def _fields(cls: type, data: Any, meta: Any, dropped: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The fields of a dataclass that are data, and those that are structure."""
+    """Return the names of the data fields of a dataclass, and of the fields that are structure."""
     if not dataclasses.is_dataclass(cls):
         raise InputError(
             f"register_dataclass: a dataclass is needed, got {cls!r}. Put @dataclass below it, or use "

@@ -1,7 +1,7 @@
-"""The types in funcgrad's public signatures.
+"""Types in funcgrad's public signatures.
 
-Values that flow through a differentiated function are arrays of several libraries and tracers
-standing for them, so they are named, not narrowed: the names say what is meant.
+The values in a differentiated function are arrays of several libraries, or tracers that represent such arrays.
+No type is common to these values, so the aliases are ``Any``: their names say what is meant.
 
 Example:
     >>> from funcgrad.typing import Array
@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 __all__ = ["Array", "ArrayLike", "Axes", "Axis", "Fun", "PyTree", "Scalar", "Shape"]
 
-#: An ndarray, a NumPy scalar, a JAX array, or a tracer standing for one of them.
+#: An ndarray, a NumPy scalar, a JAX array, or a tracer that represents one of these.
 Array: TypeAlias = Any
-#: What can be turned into an array: an array, a Python number, or a nested list of them.
+#: A value that can be converted to an array: an array, a Python number, or a nested list of these.
 ArrayLike: TypeAlias = Any
 #: A zero-dimensional array or a Python number.
 Scalar: TypeAlias = Any

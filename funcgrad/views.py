@@ -1,4 +1,4 @@
-"""Views: results that share memory with the array they were made from, see ``writable``."""
+"""Views: results that share memory with the array from which they were made, see ``writable``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def shares(value: ndarray, part: Any) -> bool:
 
 
 def axes_in_memory(x: ndarray) -> tuple[int, ...]:
-    """The axes of ``x`` in the order in which they lie in memory, the slowest first.
+    """Return the axes of ``x`` by decreasing stride, as they lie in memory.
 
     Example:
         >>> axes_in_memory(np.ones((2, 3)).T)
@@ -52,7 +52,7 @@ def axes_in_memory(x: ndarray) -> tuple[int, ...]:
 
 
 def layout(x: Any) -> ndarray:
-    """An array of the shape of ``x`` that lies in memory as ``x`` does in a program for one example; values are any."""
+    """Return an array with the shape and memory layout that ``x`` has without transforms; its values are arbitrary."""
     if type(x) is ndarray:
         return x
     if not isinstance(x, Tracer):
@@ -70,7 +70,7 @@ def layout(x: Any) -> ndarray:
     one = whole[0, ...] if len(whole) else np.empty(whole.shape[1:], whole.dtype)
     if alias is READ_ONLY or one.flags.c_contiguous or one.flags.f_contiguous:
         return one
-    axes = axes_in_memory(one)  # the examples of a batch may lie between each other; one alone leaves no gaps
+    axes = axes_in_memory(one)  # examples of a batch may be interleaved in memory; one example alone has no gaps
     packed = np.empty([one.shape[axis] for axis in axes], one.dtype)
     return packed.transpose(sorted(range(len(axes)), key=axes.__getitem__))
 
@@ -81,7 +81,7 @@ def _is_apart(x: Tracer) -> bool:
 
 
 def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, Any]) -> bool:
-    """Whether ``made``, which is ``step(x, **params)``, is a view of ``x`` as NumPy makes it."""
+    """Whether ``made``, which is ``step(x, **params)``, would be a view of ``x`` in NumPy."""
     if not isinstance(made, Tracer) or made is x:
         return False
     if is_buffer(x) and type(x._val) is ndarray:
@@ -91,17 +91,20 @@ def is_view(x: Tracer, made: Any, step: Callable[..., Any], params: dict[str, An
 
 
 def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, Any], value: Any = None) -> Any:
-    """``made``, ``step(x, **params)``, noted as a view if it is one; ``x`` held ``value``: None under the lock."""
+    """Note ``made``, which is ``step(x, **params)``, as a view of ``x`` if NumPy makes a view; return ``made``.
+
+    ``value`` is the value of ``x`` from which ``made`` was computed; None if the caller holds the lock ``changing``.
+    """
     known = type(x) is type(made) is Tracer and made is not x and not x._trace.hidden
     known = known and not _is_apart(x)
     if value is None and known:
         value = x._val
-    if known and type(value) is type(made._val) is ndarray:  # the commonest, seen at once
+    if known and type(value) is type(made._val) is ndarray:  # the most frequent case, cheap to decide
         if shares(value, made._val):
             share(x, made, step, params)
         return made
     if is_buffer(x) and type(x._val) is not ndarray and not isinstance(made, Tracer):
-        like = layout(x)  # of other libraries' arrays a view without axes looks like a number
+        like = layout(x)  # in another library, a view without axes looks like a number
         if shares(like, step(like, **params)):
             made = buffer(made)
     if isinstance(x, Tracer) and is_view(x, made, step, params):
@@ -110,7 +113,7 @@ def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, An
 
 
 def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]) -> None:
-    """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has none."""
+    """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has no memory."""
     alias, form = getattr(x, "alias", None), x.form
     if alias is READ_ONLY:
         # NumPy makes new arrays of numbers
@@ -132,7 +135,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         known = alias
     view.alias = made
     known.append(ref(view))
-    if len(known) >= 16 and not len(known) & (len(known) - 1):  # now and then, so that it costs little
+    if len(known) >= 16 and not len(known) & (len(known) - 1):  # at powers of two, so that it costs little
         with changing:
             n = len(known)
             known[:n] = [r for r in known[:n] if r() is not None]  # other threads append to it
@@ -145,7 +148,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
 
 
 def _settle(view: Tracer, alias: View) -> None:
-    """Take ``view`` anew where another thread gave its root other memory before the view was noted."""
+    """Take ``view`` again if another thread moved its root to other memory before the view was noted."""
     with changing:
         root = alias.root
         old = is_buffer(root) and type(root._val) is type(view._val) is ndarray and view._val.size > 0
@@ -154,21 +157,21 @@ def _settle(view: Tracer, alias: View) -> None:
 
 
 def locked(made: Any) -> Any:
-    """``made``, a view, as one that can only be read; so is what shares its memory with nothing."""
+    """Make ``made``, a view or a result with its own memory, read-only; return it."""
     if isinstance(made, Tracer):
         alias = getattr(made, "alias", None)
         if type(alias) is View:
-            alias.locked = alias.apart = True  # ours may be an array of its own
+            alias.locked = alias.apart = True  # the value may have memory of its own, unlike NumPy's view
         else:
             made.alias = READ_ONLY
     return made
 
 
 def set_apart(x: Tracer, part: Tracer) -> None:
-    """Give a small ``part`` of ``x`` that is no view memory of its own, where the program writes to ``x``.
+    """Copy a small ``part`` of ``x``, which is not noted as a view, if the program writes to ``x``.
 
-    A tape may keep the part: then the next write would find the memory of ``x`` in use, and copy all of it. For views
-    ``share`` sees to that.
+    A tape may keep the part. The next write would then find that the memory of ``x`` is shared, and copy all of it.
+    ``share`` does the same for views.
     """
     alias = getattr(x, "alias", None)
     if type(alias) is Views and alias.written:

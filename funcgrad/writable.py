@@ -1,15 +1,15 @@
-"""Arrays that a program writes to: ``x[i] = y`` and all that follows from it.
+"""Arrays that a program writes to: ``x[i] = y`` and its consequences.
 
-A write to a tracer lets the object stand for a new value (``move``). Other holders of the object see that, as with an
-ndarray; a tape must not: ``core.twin`` states the rule.
+A write to a tracer makes the object refer to a new value (``move``). Other holders of the object see the write, as with
+an ndarray; a tape must not see it: ``core.twin`` states the rule.
 
-A view in NumPy, such as ``x[1:]`` or ``x.T``, shares memory with its base. A tracer that is a view knows the *root* it
-was taken from and the steps that lead to it; the root knows its views, weakly. A write to a view goes to the root,
-and the views of a root are taken again after every write to it.
+A view in NumPy, such as ``x[1:]`` or ``x.T``, shares memory with its base. A tracer that is a view knows the *root*
+from which it was taken and the steps that lead to it; the root has weak references to its views. A write to a view
+goes to the root, and the views of a root are taken again after every write to the root.
 
-An array made of constants inside a transformed function, by ``zeros`` for instance, is a *buffer*: it may have to take
-traced values, which an ndarray cannot. It is a tracer of the trace ``CONSTANTS``, which is older than all runs.
-Arguments of a transformed function are read-only: a function that changes them is not a pure one.
+An array of constants made by a transformed function, with ``zeros`` for instance, is a *buffer*: the function may write
+traced values to it, which an ndarray cannot hold. A buffer is a tracer of the trace ``CONSTANTS``, which is older
+than all runs. Arguments of a transformed function are read-only: a pure function does not change its arguments.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-#: Types that only NumPy computes with.
+#: Types for which NumPy is the array library.
 _NUMPY = frozenset((ndarray, float, int, np.float64))
-#: The ``link`` of a buffer whose array others hold too.
+#: Value of ``Tracer.link`` that marks a buffer whose array is shared, so that a write copies the array first.
 LENT: Final = object()
-#: A part is small where the whole has so many times its elements.
+#: Ratio of sizes from which on a part of an array is small compared with the whole.
 _FEW = 4
-#: How a view is taken: a function of the base, and its parameters.
+#: One step in taking a view: a function of the base, and its parameters.
 Step = tuple[Callable[..., Any], dict[str, Any]]
 
 
 class _Constants(Trace):
-    """What the arrays belong to that transformed functions make of constants: no run, and older than all of them.
+    """Trace of the arrays of constants that transformed functions make. It is not a run, and older than all runs.
 
-    Operations on them are computed, and the results can be written to as well. As soon as something traced is written
-    to one, it is a tracer of that trace.
+    Operations on buffers are computed, and their results are buffers, too. A write of a traced value to a buffer turns
+    the buffer into a tracer of the trace of that value.
     """
 
     __slots__ = ()
@@ -86,7 +86,7 @@ class _Constants(Trace):
         lowered = tuple([a._val if type(a) is Tracer and a._trace is self else a for a in args])
         plain = blocks.here() is None
         for a in lowered:
-            if isinstance(a, Tracer):  # another thread has written something traced to an argument
+            if isinstance(a, Tracer):  # another thread has written a traced value to an argument
                 return primitive.call(*args, **params)
             plain = plain and type(a) in _NUMPY
         ans = primitive.kernel(np)(*lowered, **params) if plain else primitive.evaluate(lowered, params)
@@ -95,7 +95,7 @@ class _Constants(Trace):
         return as_buffer(ans, lowered)
 
     def twin_of(self, x: Tracer) -> Any:
-        """The array itself, which from now on is lent: it is copied before the next write to the buffer."""
+        """Return the array itself and mark it as shared: the next write to the buffer copies the array first."""
         if (root := root_of(x))._trace is self:
             root.link = LENT
         return x._val
@@ -105,25 +105,25 @@ CONSTANTS: Final = _Constants()
 
 
 def buffer(value: Any) -> Tracer:
-    """An array, NumPy's or another library's, that a transformed function made and can write to."""
+    """Make a buffer: an array of any library that a transformed function made and can write to."""
     made = Tracer()
     made._val, made._trace, made.link, made.form = value, CONSTANTS, None, None
     return made
 
 
 def is_buffer(x: Any) -> bool:
-    """Whether ``x`` is a buffer to which nothing traced has been written yet."""
+    """Whether ``x`` is a buffer to which no traced value has been written yet."""
     return type(x) is Tracer and x._trace is CONSTANTS
 
 
 def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
-    """A result as a buffer where NumPy gives a new array; its scalars cannot be written to."""
-    if isinstance(ans, Tracer):  # of an operation that runs a function of the user's
+    """Return a result as a buffer if NumPy gives a new array; NumPy scalars stay, because they are read-only."""
+    if isinstance(ans, Tracer):  # the result of an operation that runs a user function
         return ans
     if type(ans) is not ndarray:
         if backend.shape_of(ans):
             return buffer(ans)
-        return constant(ans) if backend.is_stand_in(ans) else ans  # NumPy does not know what JAX computes later
+        return constant(ans) if backend.is_stand_in(ans) else ans  # NumPy cannot compute with a JAX tracer
     made = buffer(ans)
     for a in args:
         if a is ans:
@@ -134,35 +134,35 @@ def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
 
 
 def constant(x: Any) -> Tracer:
-    """``x``, a value of another library, as a buffer that cannot be written to: NumPy's functions know that."""
+    """Wrap ``x``, a value of another library, in a read-only buffer, with which NumPy's functions can compute."""
     made = buffer(x)
     made.alias = READ_ONLY
     return made
 
 
 def own(x: Tracer) -> None:
-    """Copy the memory of the buffer ``x``, which is no view, if it is shared: it is to be written to."""
+    """Copy the memory of the buffer ``x``, which is not a view, before a write, if the memory is shared."""
     if x.link is LENT:
         copied = x._val.copy("K")
-        x.link = None  # before the value is there, see ``lent``
+        x.link = None  # before the new value is stored, see ``lent``
         x._val = copied
         refresh(x)
 
 
 def lent(x: Tracer) -> Any:
-    """The array of a buffer whose memory others hold already, so that it is copied before a write; else None."""
-    value = x._val  # first: who writes in another thread marks the buffer before it gets the copy
+    """Return the array of a buffer whose memory is marked as shared, so that a write copies it first; else None."""
+    value = x._val  # read first: a write in another thread changes the mark before it stores the copy
     return value if x.link is LENT else None
 
 
-#: Types of results that nobody writes to.
+#: Types of results that are immutable.
 _NUMBERS = frozenset((bool, int, float, complex, np.bool_, np.float64, np.float32))
 
 
 def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
-    """``ans``, made of ``args``, as something that can be written to where it is a constant and they are not.
+    """Return ``ans`` as a buffer if it is a constant made from traced arguments ``args``; else unchanged.
 
-    Such results come from operations without a derivative, and from ``no_grad`` blocks. A result in the memory of an
+    Operations without a derivative and ``no_grad`` blocks give such results. A result that shares memory with an
     argument is read-only, unless it is noted as a view.
     """
     if type(ans) in _NUMBERS:
@@ -184,41 +184,41 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
 
 
 def bottom(x: Any) -> Any:
-    """What ``x`` stands for in the end."""
+    """Return the plain value inside all tracers of ``x``."""
     while isinstance(x, Tracer):
         x = x._val
     return x
 
 
 class Proxy:
-    """An object that stands for an array, as ``x.flat`` does."""
+    """An object that represents an array, such as ``x.flat``."""
 
     __slots__ = ()
 
     def whole(self) -> Any:
-        """The array."""
+        """Return the array."""
         raise NotImplementedError
 
     def taken(self) -> Any:
-        """What a function of NumPy's takes it for."""
+        """Return the value that NumPy's functions use for this object."""
         return self.whole()
 
     def instead(self, name: str, args: tuple[Any, ...]) -> Any:
-        """What stands for the operation ``name`` of ``args``, this object among them; None for the operation itself."""
+        """Return the replacement for the operation ``name`` on ``args``, which contain this object; None for none."""
 
     def wrap(self, ans: Any, name: str) -> Any:
-        """What ``name`` gives of this object, where it gives ``ans`` of the array."""
+        """Return the result of the operation ``name`` on this object, given its result ``ans`` on the array."""
         return ans
 
 
 class View:
-    """Where a view stands in its root. It is made empty and filled, as tracers are.
+    """How a view was taken from its root. Objects are made empty and then filled, like tracers.
 
     Attributes:
-        root: the tracer that it was taken from in the end.
-        steps: how it was taken.
-        locked: whether it can only be read, as what NumPy's ``diagonal`` gives.
-        apart: whether its value may lie in memory of its own, and not as NumPy's view does, see ``set_apart``.
+        root: the tracer from which the view was taken, which is not a view itself.
+        steps: the steps from the root to the view.
+        locked: whether the view is read-only, like the result of ``numpy.diagonal``.
+        apart: whether the value may have its own memory, with another layout than NumPy's view, see ``set_apart``.
     """
 
     __slots__ = ("apart", "locked", "root", "steps")
@@ -229,7 +229,7 @@ class View:
     apart: bool
 
     def take(self, x: Any) -> Any:
-        """The same view of another array."""
+        """Take the same view of another array."""
         for step, params in self.steps:
             x = step(x, **params)
         return x
@@ -239,9 +239,9 @@ class Views(list[ref[Any]]):
     """Weak references to the views of an array.
 
     Attributes:
-        written: whether something traced has been written to the array.
-        begun: after a write of one view to the place of another, which may be the first half of an exchange: the
-            views that stood for that place, and the steps that lead to what was written. A write ends it.
+        written: whether a traced value has been written to the array.
+        begun: set when one view is written to the place of another view, which may be the first half of a swap: the
+            views of that place, and the steps to the view that was written. The next write resets it.
     """
 
     written = False
@@ -249,9 +249,9 @@ class Views(list[ref[Any]]):
 
 
 def inside() -> bool:
-    """Whether a transformed function is running in this thread, so that a new array may have to take traced values.
+    """Whether a transformed function is running in this thread, so that it may write traced values to a new array.
 
-    A thread that the function starts is not recognised. A context variable would make every ufunc slower.
+    A thread that the function starts is not recognised: a context variable would make every ufunc slower.
     """
     if open_traces:
         here = get_ident()
@@ -259,14 +259,14 @@ def inside() -> bool:
             trace = known()
             if trace is not None and trace.thread == here:
                 return True
-    return bool(repeating.get())  # a pullback runs a part of it again
+    return bool(repeating.get())  # a pullback repeats a part of a run
 
 
 @contextmanager
 def outside() -> Generator[None]:
-    """A block in which functions of plain values run as they do outside of all transforms: new arrays are NumPy's.
+    """Context manager in which functions run as outside of all transforms: new arrays are plain NumPy arrays.
 
-    For functions that are known to meet nothing traced, such as those that a solver calls often.
+    Use it for functions that never see traced values, such as those that a solver calls often.
     """
     here = get_ident()
     mine = [trace for trace in running() if trace.thread == here]
@@ -280,9 +280,9 @@ def outside() -> Generator[None]:
 
 
 def twin_in_memory(x: Any) -> Any:
-    """The same, but a buffer for a buffer: a write to one is not seen in the other.
+    """Return a shallow copy of ``x``, for a buffer a buffer; a write to one is not seen in the other.
 
-    It has the memory layout of ``x``, so that results of operations on both have one layout: a view stays a view.
+    The copy has the memory layout of ``x``, so that results of operations on both have one layout: a view stays a view.
     """
     if not isinstance(x, Tracer):
         return x
@@ -300,15 +300,15 @@ def twin_in_memory(x: Any) -> Any:
 
 
 def identity(x: Any) -> Any:
-    """What tells values apart: the same for a tracer and its twins."""
+    """Return a key that identifies a value: equal for a tracer and its shallow copies."""
     return (id(x._trace), id(x._val), id(x.link)) if isinstance(x, Tracer) else id(x)
 
 
 def handed(values: Sequence[Any], given: Any) -> list[Any]:
-    """``values``, which a transform or a loop gives, for the function around it: as operations would give them.
+    """Return ``values``, results of a transform or a loop, in the form in which operations give their results.
 
-    So they can be written to, unless the transform was ``given`` (a tree) ordinary arrays only. Others may hold the
-    memory too, a tape for instance. Where no function is being transformed arrays stay arrays.
+    Inside a transformed function, arrays become buffers, whose memory counts as shared, since a tape may hold it.
+    Arrays stay arrays if the transform was ``given`` (a tree) ordinary arrays only, or outside of all transforms.
     """
     if not inside() or not [x for x in values if not isinstance(x, Tracer)]:
         return list(values)
@@ -327,7 +327,7 @@ def _handed(x: Any) -> Any:
 
 
 def argument(x: Any) -> Any:
-    """``x`` as a function gets it that must not write to it; an array of NumPy as it is."""
+    """Return ``x`` as a read-only argument of a function; a plain NumPy array is returned unchanged."""
     if not isinstance(x, Tracer):
         return x
     x = twin(x)
@@ -342,26 +342,26 @@ def argument(x: Any) -> Any:
 
 
 def move(x: Tracer, new: Any) -> None:
-    """Let the object ``x`` refer to ``new`` from now on: what a tracer of whatever trace stands for, or an array.
+    """Make the object ``x`` refer to the value of ``new``, a tracer of any trace or an array.
 
-    Who asks holds ``changing``, see ``running``.
+    The caller holds the lock ``changing``, see ``running``.
     """
     if not isinstance(new, Tracer):
         new = buffer(new)
     if x._trace is CONSTANTS and not x._val.shape and getattr(x, "alias", None) is None:
-        x.alias = Views()  # what is to stand for something traced stays an array, and becomes no number
+        x.alias = Views()  # an array without axes stays an array when a traced value is written to it
     x._val, x._trace, x.link, x.form = new._val, new._trace, new.link, None
 
 
 def as_array(x: Any) -> Any:
-    """``x``, a new result that NumPy gives as an array even where it has no axes: as one that has memory."""
+    """Mark ``x``, a new result that is an array in NumPy even if it has no axes, as an array with memory; return it."""
     if isinstance(x, Tracer) and not is_buffer(x) and not x.shape and getattr(x, "alias", None) is None:
         x.alias = Views()
     return x
 
 
 def as_number(x: Any) -> Any:
-    """``x``, a new result that NumPy gives as a scalar where it has no axes: it has no memory, whatever was read."""
+    """Return ``x``, a new result that is a scalar in NumPy if it has no axes, as a number without memory."""
     if not isinstance(x, Tracer) or x.shape:
         return x
     if is_buffer(x):
@@ -370,18 +370,18 @@ def as_number(x: Any) -> Any:
 
 
 def root_of(x: Tracer) -> Tracer:
-    """The tracer whose memory ``x`` stands for a part of: its own, where it is no view."""
+    """Return the tracer that owns the memory of ``x``: the root of a view, else ``x`` itself."""
     alias = getattr(x, "alias", None)
     return alias.root if type(alias) is View else x
 
 
 def is_number(x: Tracer) -> bool:
-    """Whether ``x`` stands for a number, as NumPy's scalars do: it has no memory that others could share."""
+    """Whether ``x`` represents a number, like a NumPy scalar, without memory that could be shared."""
     return not x.shape and not is_buffer(x) and type(getattr(x, "alias", None)) not in (View, Views)
 
 
 def views_of(x: Tracer) -> Any:
-    """The list of the views of ``x``, made where there is none: two threads must not make two."""
+    """Return the list of the views of ``x``; make the list at first use, under a lock."""
     with changing:
         alias = getattr(x, "alias", None)
         if alias is None:
@@ -390,11 +390,11 @@ def views_of(x: Tracer) -> Any:
 
 
 def copy_small(part: Tracer) -> None:
-    """Give ``part``, which shows a part of an array, memory of its own if it is small."""
+    """Copy ``part``, a part of an array, to memory of its own if it is small."""
     for name in ("_val", "link") if isinstance(part._trace, ForwardTrace) else ("_val",):
         found = getattr(part, name)
         if isinstance(found, Tracer):
-            if type(getattr(found, "alias", None)) is View:  # the program never sees it, and it would hold the whole
+            if type(getattr(found, "alias", None)) is View:  # not visible to the program, and would keep the root alive
                 del found.alias
             copy_small(found)
         elif type(found) is ndarray and found.base is not None and _FEW * found.size <= getattr(found.base, "size", 0):
@@ -402,12 +402,12 @@ def copy_small(part: Tracer) -> None:
 
 
 def refresh(root: Tracer) -> None:
-    """Take all views of ``root`` anew, after a write to it."""
+    """Take all views of ``root`` again, after a write to ``root``."""
     views = [view for r in getattr(root, "alias", None) or () if (view := r()) is not None]
     if views:
         source = buffer(root._val) if is_buffer(root) else twin(root)
         for view in views:
             move(view, view.alias.take(source))
-            if not is_buffer(view):  # buffers share the memory that is written to
+            if not is_buffer(view):  # views of buffers must share the memory that is written to
                 view.alias.apart = True
                 copy_small(view)
