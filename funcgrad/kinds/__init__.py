@@ -1,4 +1,4 @@
-"""The few kinds of primitive. A definition declares a kind and its rules; every mode follows from that.
+"""The kinds of primitives. A definition declares a kind and its rules; every mode follows from the declaration.
 
 | kind | declared | reverse | forward | vmap |
 | --- | --- | --- | --- | --- |

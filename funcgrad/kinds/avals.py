@@ -1,7 +1,7 @@
-"""Abstract values: what the fast paths of operations need to know about a value, without its numbers.
+"""Abstract values: the facts about a value, without its numbers, that the fast paths of operations need.
 
-The *aval* of an array of doubles is its shape, that of a number is its type; other values have None and take the
-general path. A tracer's ``form`` remembers the aval of its value.
+The *aval* of an array of doubles is its shape, the aval of a number is its type. The aval of any other value is None:
+such a value takes the general path. ``Tracer.form`` caches the aval of a tracer's value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBERS = frozenset((int, float, float64))
 
 
 def aval_of(v: Any) -> Any:
-    """The aval of a value, or of the innermost value of a tracer, as the running function sees it.
+    """Return the aval of a value, or of the value inside a tracer, as the transformed function sees the value.
 
     Example:
         >>> aval_of(np.ones((2, 3))), aval_of(np.ones(2, np.float32)), aval_of(2.0)
@@ -42,11 +42,11 @@ def aval_of(v: Any) -> Any:
 
 
 def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
-    """The aval of the result for two values if nothing broadcasts or promotes, else None.
+    """Return the aval of the result for two values if nothing broadcasts or promotes, else None.
 
-    ``closed`` are types of numbers with which the operation is Python's own.
+    ``closed`` are types of numbers for which the operation is a Python operator.
     """
-    while type(v) is Tracer and v._trace.differentiates:  # no call of aval_of, which takes as long
+    while type(v) is Tracer and v._trace.differentiates:  # inline, because a call of aval_of takes as long
         v = v._val
     while type(w) is Tracer and w._trace.differentiates:
         w = w._val
@@ -61,36 +61,36 @@ def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
 
 
 def are_doubles(values: Sequence[Any]) -> bool:
-    """Whether these are numbers, a double of NumPy's among them."""
+    """Whether all values are numbers and at least one is a NumPy double."""
     kinds = set(map(type, values))
     return float64 in kinds and _NUMBERS.issuperset(kinds)
 
 
 class _Doubles(dict[float, ndarray]):
-    """Numbers as arrays without axes, made when first asked for."""
+    """Cache of numbers as arrays without axes, made at first lookup."""
 
     def __missing__(self, number: float) -> ndarray:
         made = as_array(number, DOUBLE)
-        if number:  # 0 and -0 are one key
+        if number:  # 0 is not cached: 0.0 and -0.0 are the same key
             if len(self) >= 1_000:
                 self.clear()
             self[number] = made
         return made
 
 
-#: What stands for a number beside doubles: NumPy takes an array without axes in half the time, forwards and back.
+#: Replacement for a number next to arrays of doubles: NumPy takes an array without axes in half the time.
 beside_doubles = _Doubles()
 
 
 def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], converts: bool) -> Any:
-    """What stands for ``constant`` beside the value ``v``, None where they promote or broadcast.
+    """Return the replacement for ``constant`` next to the value ``v``; None if the two promote or broadcast.
 
     Args:
-        v: the value.
-        constant: what it meets.
-        aval: that of ``v``, None where nobody has looked.
-        closed: types of numbers with which the operation is Python's own.
-        converts: whether the operation takes an array without axes for a number.
+        v: the value of the traced operand.
+        constant: the other operand.
+        aval: the aval of ``v``, None if it is unknown.
+        closed: types of numbers for which the operation is a Python operator.
+        converts: whether the operation may get an array without axes in place of a number.
     """
     kind = type(constant)
     if aval is None:

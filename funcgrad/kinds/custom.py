@@ -1,8 +1,8 @@
-"""A call of a user's function with the user's own derivative rules, as one operation.
+"""Calls of a user function with custom derivative rules, as one operation.
 
-Either rule is enough. Where the pullback is missing, the tangent rule is linear in the tangents, so
-recording it on a tape and pulling back through that gives its transpose; where the tangent rule is
-missing, the pullback is linear in the cotangents and is transposed in the same way.
+One of the two rules is enough. If the VJP rule is missing, its result is the transpose of the JVP rule: this rule is
+linear in the tangents, so the module records it on a tape and runs the backward pass. If the JVP rule is
+missing, the VJP rule is linear in the cotangents, and is transposed in the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Leaves = Sequence[Any]
 
 
 class Later:
-    """A cotangent that takes long, as ``bwd`` may return it: it is computed where it is asked for."""
+    """An expensive cotangent, which ``bwd`` may return: it is computed only if it is used."""
 
     __slots__ = ("compute",)
 
@@ -38,25 +38,25 @@ class Later:
 
 
 def _now(cotangent: Any) -> Any:
-    """A cotangent that is asked for."""
+    """Return a cotangent, computed now if it is ``Later``."""
     return cotangent.compute() if type(cotangent) is Later else cotangent
 
 
 def at_once(bwd: Callable[[Any, list[Any]], list[Any]]) -> Callable[[Any, list[Any]], list[Any]]:
-    """``bwd`` that leaves nothing for later."""
+    """Wrap ``bwd``, so that it computes each cotangent that is ``Later`` at once."""
     return lambda residuals, cts: [*map(_now, bwd(residuals, cts))]
 
 
 @dataclass(frozen=True, eq=False)
 class CustomRules:
-    """A function of array leaves with its rules; at least one of ``fwd`` with ``bwd``, and ``jvp``, is there.
+    """A function of array leaves with its rules: ``fwd`` and ``bwd``, or ``jvp``, or all three.
 
     Attributes:
         name: the function's name, for messages.
         fun: ``fun(*leaves) -> list of result leaves``.
         fwd: ``fwd(*leaves) -> (result leaves, residuals)``; residuals are any tree.
-        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``, None for zero, or one to be computed ``Later``.
-        jvp: ``jvp(leaves, tangents) -> (result leaves, tangents of them)``, a tangent of None meaning zero.
+        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``: an array, a ``Later``, or None for zero.
+        jvp: ``jvp(leaves, tangents) -> (result leaves, their tangents)``, a tangent of None meaning zero.
     """
 
     name: str
@@ -71,20 +71,20 @@ def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
         outs = _in_jax(loaded_jax(), rules, leaves)
     else:
         outs = rules.fun(*leaves)
-    # No argument is being transformed here, so a derivative that comes out entered behind their backs.
+    # no argument is being transformed here, so a derivative in the result came through a closure
     if any(isinstance(out, Tracer) and out._trace.differentiates for out in outs):
         raise_closure(rules.name)
     return tuple(outs)
 
 
 def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
-    """The call as JAX's own transforms shall see it: with the pullback, or else the tangent rule."""
+    """Call the function under JAX transforms, as a ``jax.custom_vjp`` or, without ``fwd``, a ``jax.custom_jvp``."""
 
     def arrays(xs: Any) -> list[Any]:
-        return [jax.numpy.asarray(x) for x in xs]  # JAX has own types for numbers
+        return [jax.numpy.asarray(x) for x in xs]  # JAX has its own types for numbers
 
     def given(outs: Any) -> tuple[Any, ...]:
-        return tuple([twin(out) for out in outs])  # a function around the call may have buffers
+        return tuple([twin(out) for out in outs])  # results may be buffers of a function around the call
 
     if rules.fwd is None:
 
@@ -96,7 +96,7 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
         call = jax.custom_jvp(lambda *xs: given(rules.fun(*arrays(xs))))
         call.defjvp(jvp)
         return call(*leaves)
-    still: list[Any] = []  # what JAX does not take as a residual
+    still: list[Any] = []  # residuals that JAX does not accept
 
     def fwd(*xs: Any) -> tuple[Any, Any]:
         outs, residuals = rules.fwd(*arrays(xs))  # type: ignore[misc]
@@ -136,22 +136,22 @@ def _backwards(ct: Any, rules: CustomRules, residuals: Any, traced: Any, likes: 
 def _through_record(ct: Any, rules: CustomRules, nodes: Any, leaves: int) -> list[Any]:
     try:
         return backward([(n, c) for n, c in zip(nodes, ct, strict=True) if n is not None and c is not None], leaves)
-    except EscapedTracerError:  # what the tangent rule closes over was recorded as a constant
+    except EscapedTracerError:  # a value that the JVP rule closes over was recorded as a constant
         raise_closure(rules.name)
 
 
 def _name(rules: CustomRules, *_: Any) -> str:
-    """What a record is called that saved these."""
+    """Return the name of a record from its saved values."""
     return rules.name
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
-    """The cotangent of a result that nothing depends on."""
+    """Make the cotangent of a result on which nothing depends."""
     return np.zeros(shape, dtype if dtype.kind not in "biu" else backend.FLOAT0)
 
 
 def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
-    """The result, and where on a tape of the tangent rule its tangents stand."""
+    """Record the JVP rule on a tape; return the result, and the records of its tangents on the tape."""
     outs: list[Any] = []
 
     def push(*moving: Any) -> list[Any]:
@@ -190,10 +190,10 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
 
 
 def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
-    """The same call on whole batches.
+    """Make the same call on whole batches.
 
-    Every rule is run inside the ``vmap`` itself while that lasts, so that it may close over its values
-    and use its axis name; a pullback that is called later runs in a vectorisation of its own.
+    Every rule runs inside the ``vmap`` itself while the ``vmap`` is open, so that the rule may close over its values
+    and use its axis name. A pullback that is called later runs in a new ``BatchTrace``.
     """
     rules: CustomRules = params["rules"]
     flags = list(batched)
@@ -239,7 +239,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
 
 
 class _Vectorized:
-    """The ``vmap`` that a rule belongs to, or one of the same size once that is over."""
+    """Context manager: the trace of the ``vmap`` of a rule, or after its end a new trace of the same size."""
 
     def __init__(self, within: BatchTrace) -> None:
         self.within = within
@@ -258,21 +258,21 @@ def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]
 
 
 def _inside(trace: BatchTrace, x: Any, batched: bool) -> Any:
-    """``x`` as ``trace`` shows it to a rule. A younger tracer must stand inside, or it would take over."""
+    """Return ``x`` as a tracer of ``trace`` if it is batched; wrap tracers of inner traces, which would take over."""
     if not batched and isinstance(x, Tracer) and x._trace.level > trace.level:
         return tracer_of(to_batch(x, trace.size), trace)
     return tracer_of(x, trace) if batched else x
 
 
 def _whole(trace: BatchTrace, x: Any) -> Any:
-    """``x`` with its batch axis first; None stays None."""
+    """Return ``x`` with a leading batch axis; None stays None."""
     if x is None:
         return None
     return x._val if type(x) is Tracer and x._trace is trace else to_batch(x, trace.size)
 
 
 def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
-    """``fun`` over a batch, batch axes first on both sides."""
+    """Map ``fun`` over a batch, with leading batch axes in arguments and results."""
     with _Vectorized(within) as trace:
         return [_whole(trace, out) for out in fun(*_wrap(trace, leaves, flags))]
 
@@ -288,7 +288,7 @@ def _call(*leaves: Any, rules: CustomRules) -> Any:
 
 
 def _of_constants(rules: CustomRules) -> CustomRules:
-    """``rules`` whose functions get constants of other libraries as buffers: they may be written with NumPy."""
+    """Wrap the functions of ``rules``: they get constants of other libraries as buffers, so that NumPy code works."""
 
     def shown(x: Any) -> Any:
         return constant(x) if not isinstance(x, Tracer) and backend.namespace_of(x) not in (None, np) else x
@@ -302,5 +302,5 @@ def _of_constants(rules: CustomRules) -> CustomRules:
     return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(bwd), jvp=taking(rules.jvp))
 
 
-#: ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by its rules.
+#: Operation ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by ``rules``.
 custom_call: Operation = finish(_call, _custom)

@@ -1,8 +1,8 @@
-"""Elementwise operations: one partial derivative per argument, and every mode follows.
+"""Elementwise operations: a definition declares one partial derivative per argument, and every mode follows.
 
-The Jacobian is diagonal, so the same product ``ct * partial`` serves both modes. ``_Rules`` holds what traces ask for,
-of whatever arguments. The function that programs call is made of a template: what meets without broadcasting or
-promotion in one run, doubles of one shape above all, it records at once, and hands all else on to ``bind``.
+The Jacobian is diagonal, so the same product ``ct * partial`` serves both modes. ``_Rules`` contains the reverse and
+forward rules for arguments of any kind. The function that programs call is made from a template. Its fast path records
+operations in one run without broadcasting or promotion, above all on doubles; all other calls go to ``bind``.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 #: Types of values in tracers that an operation's kernel takes without conversion.
 _PLAIN = frozenset((ndarray, float, float64))
 _NUMPY = _PLAIN | {np.float32, int}
-#: Operators of two floats, which are Python's own: they give floats, or powers that are complex, or raise errors.
+#: Operators that Python computes itself for two floats: the results are floats, complex powers, or errors.
 _CLOSED = (add, sub, mul, truediv, mod, pow)
-#: Those that do one of the last two where NumPy's functions do not.
+#: Operators that give complex powers or raise errors for floats where NumPy's functions do not.
 _RAISING = (truediv, mod, pow)
-#: Operators that treat an array without axes as a number; powers look at Python's numbers.
+#: Operators that treat an array without axes as a number; powers treat Python numbers specially.
 _CONVERTING = (add, sub, mul, truediv)
-#: Operators that round differently in Python and in NumPy, for complex numbers or for all.
+#: Operators that round differently in Python and in NumPy, for complex numbers or for all numbers.
 _ROUNDING = (mul, pow, abs)
 
 #: Names in the expressions of partial derivatives, in addition to rules and values.
@@ -71,16 +71,16 @@ def elementwise(
     """Define an operation that acts element by element, with broadcasting.
 
     Args:
-        name: its name, and that of the array namespace's function when ``impl`` is None.
-        impl: ``impl(xp, *args)``, which computes it; ``xp`` is the array namespace, NumPy or ``jax.numpy``.
+        name: the name of the operation, and of the array namespace's function if ``impl`` is None.
+        impl: ``impl(xp, *args)``, which computes the operation; ``xp`` is the array namespace, NumPy or ``jax.numpy``.
         dx: the partial derivative in the first argument, see ``partials.Partial``.
-        dy: the same for the second argument.
-        dz: the same for the third.
-        arity: the number of arguments, when the last ones have no partial derivative.
-        operator: Python's operator that computes the same on two arrays or NumPy scalars, faster. It
+        dy: the partial derivative in the second argument.
+        dz: the partial derivative in the third argument.
+        arity: the number of arguments, if the last ones have no partial derivative.
+        operator: Python's operator that computes the same on arrays or NumPy scalars, faster. It
             also marks arithmetic, whose result on Python numbers alone stays a Python number.
         foreign: ``foreign(*args)`` for arguments that are not values, such as a sparse matrix; it returns None for
-            those that it cannot take either.
+            arguments that it cannot take either.
 
     Example:
         >>> import numpy as np
@@ -106,13 +106,13 @@ def elementwise(
 
 
 class _Rules:
-    """What reverse and forward mode do for any arguments: they may broadcast, mix dtypes, be tracers of outer traces.
+    """Reverse and forward rules for any arguments: they may broadcast, mix dtypes, or be tracers of outer traces.
 
     Attributes:
         of: the rule of each argument.
-        converts: whether the operation takes an array without axes for a number.
-        rounds: whether Python's operator rounds otherwise than NumPy's function.
-        powers: whether it does so of doubles.
+        converts: whether the operation may get an array without axes in place of a number.
+        rounds: whether Python's operator and NumPy's function round differently.
+        powers: whether the operation is a power, which is also rounded differently for doubles.
     """
 
     primitive: Primitive
@@ -129,9 +129,9 @@ class _Rules:
         self._pushes: dict[Any, tuple[Callable[..., Any], list[int], list[bool]]] = {}
 
     def pull(self, traced: Sequence[int], unlike: bool = False) -> tuple[Pull, tuple[str, ...]]:
-        """The pull for the traced arguments, and the names of the values that are saved for it.
+        """Return the VJP rule for the traced arguments, and the names of the values that are saved for the rule.
 
-        If one of them is ``unlike`` the result (another shape or dtype), each cotangent gets that of its argument.
+        If ``unlike``, shapes or dtypes of arguments and result differ, and the rule conforms each cotangent.
         """
         rules = [self.of[i] for i in traced]
         names = tuple([n for n in self.names if any(n in rule.names for rule in rules)])
@@ -145,9 +145,9 @@ class _Rules:
         return pull_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
 
     def compute(self, args: tuple[Any, ...], short: bool = True) -> Any:
-        """On what tracers hold.
+        """Compute the operation on values taken out of tracers.
 
-        ``short`` says whether there is a short case for such a place of the tracers, which calls Python's operator.
+        ``short`` says whether the template has a fast path for these traced positions, which calls Python's operator.
         """
         for x in args if self.rounds else ():
             if type(x) is Tracer and x._trace.repeats:
@@ -158,14 +158,14 @@ class _Rules:
         return self.primitive.lowered(args, {})
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
-        """The result, the pull, and what is saved for it, see ``Primitive``."""
+        """Return the result, the VJP rule, and the values that are saved for the rule, see ``Primitive``."""
         return self.planned(args, traced, self.compute(args))
 
     def planned(self, args: Any, traced: Any, ans: Any) -> Any:
-        """The same where the result is known."""
+        """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
         like = backend.like(ans)
         likes: list[Any] = [backend.like(args[i]) for i in traced]
-        # of kind "V", bfloat16 say, products with numbers are wider; so they are of Python's complex numbers
+        # products with dtypes of kind "V", such as bfloat16, and with Python's complex numbers have wider dtypes
         weak = like[1].kind == "V" or complex in map(type, args)
         unlike = weak or any(one != like for one in likes)
         plan = self._plans.get((traced, unlike))
@@ -182,7 +182,7 @@ class _Rules:
         return ans, pull, [*saved, *likes] if unlike else saved
 
     def forward(self, args: Any, tangents: Any, params: Any) -> Any:
-        """The result and its tangent, see ``Primitive``."""
+        """Return the result and its tangent, see ``Primitive``."""
         ans = self.compute(args, tangents[0] is not None)
         moved = tuple([i for i, t in enumerate(tangents) if t is not None and self.of[i].differentiable])
         if not moved:
@@ -196,7 +196,7 @@ class _Rules:
         return ans, spread(push([tangents[i] for i in moved], *saved), ans)
 
     def _planned(self, traced: tuple[int, ...], unlike: bool) -> tuple[Pull | None, list[int], list[bool]]:
-        """The pull, where its values stand among arguments and result, and which are saved as they met."""
+        """Return the VJP rule, the indices of its values among arguments and result, and which values are promoted."""
         rules = [self.of[i] for i in traced]
         if not any(rule.differentiable for rule in rules):
             return None, [], []
@@ -212,13 +212,13 @@ class _Rules:
         return values
 
     def _as_result(self, args: Sequence[Any], dtype: np.dtype[Any]) -> Sequence[Any]:
-        """The arguments; the base of a power that is complex too, where Python gave a number such a power."""
+        """Return the arguments, for a complex power of a real base with the base converted to the complex dtype."""
         if not self.powers or dtype.kind != "c" or backend.dtype_of(args[0]).kind == "c":
             return args
         return (astype(args[0], to=dtype), *args[1:])
 
     def _pushed(self, moved: tuple[int, ...]) -> tuple[Callable[..., Any], list[int], list[bool]]:
-        """The function from tangents of arguments to that of the result, and facts about its values as in ``pull``."""
+        """Return the function from tangents of arguments to the tangent of the result, then as in ``_planned``."""
         rules = [self.of[i] for i in moved]
         names = [n for n in self.names if any(n in rule.names for rule in rules)]
         answers = [rule.added("total") if k else rule.forward for k, rule in enumerate(rules)]
@@ -229,12 +229,12 @@ class _Rules:
 
     @staticmethod
     def _as_met(rules: Sequence[PartialRule], names: Sequence[str]) -> list[bool]:
-        """Which values the rules are given as they met."""
+        """Return, for each value, whether the rules get it promoted as in the operation."""
         return [any(rule.as_met and n in rule.names for rule in rules) for n in names]
 
 
 def _batch_of(x: Any, y: Any) -> BatchTrace | None:
-    """The batch of two arguments whose examples meet as they lie in memory, or of one of them beside a constant."""
+    """Return the trace of a batch if whole batches of the arguments broadcast like their examples, else None."""
     batched, other = (x, y) if type(x) is Tracer and type(x._trace) is BatchTrace else (y, x)
     if type(batched) is not Tracer or type(trace := batched._trace) is not BatchTrace or not trace.live:
         return None
@@ -278,15 +278,15 @@ _SHARED = {
     "twin": twin,
 }
 
-#: The aval of a plain result that is not from NumPy's own function: it may be an array without axes.
+#: Expression for the aval of a plain result of an ``impl``, which may be an array without axes.
 _FORM = "None if aval is None else aval_of(ans)"
-#: That of a result that is no array.
+#: Expression for the aval of a result that is not an array.
 _NUMBER_FORM = "float64 if type(ans) is float64 else None"
-#: Whether such a result is no number or array of doubles.
+#: Condition: the result of an ``impl`` is neither a NumPy double nor an array of doubles.
 _FOREIGN = "type(ans) is float or ans.dtype is not DOUBLE"
-#: Whether a power of floats is complex.
+#: Condition: a power of floats is complex.
 _COMPLEX = "type(ans) is complex or (type(ans) is Tracer and ans.dtype.kind == 'c')"
-#: That of NumPy's own functions: of arrays without axes they give numbers.
+#: Expression for the aval of a result of NumPy's functions, which return numbers for arrays without axes.
 _OWN_FORM = "aval or (float64 if type(ans) is float64 else aval)"
 
 _UNARY = """
@@ -326,7 +326,7 @@ def operation(x, /):
 
 
 def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
-    """The function of one argument. NumPy's own function keeps the dtype; of others that is seen."""
+    """Make the function of one argument. NumPy's functions keep the dtype; the results of an ``impl`` are checked."""
     pull, names = rules.pull((0,))
     own = primitive.impl is None
     saved = "".join([", v" if n == "x" else ", ans" for n in names])
@@ -475,7 +475,7 @@ def operation(x, y):
     return dual(ans, {dx}, trace, {form})
 """
 
-#: Of two arrays of one dtype that may broadcast; a constant may stand before the tracer.
+#: Forward mode for two arrays of one dtype that may broadcast; the first one may be a constant.
 _PUSH_UNLIKE = """
 def operation(x, y):
     left, right = type(x) is Tracer, type(y) is Tracer
@@ -501,14 +501,14 @@ def operation(x, y):
 
 
 def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
-    """The function of two arguments, and what it hands on to in forward mode and where arguments broadcast."""
+    """Make the function of two arguments, and the functions it calls in forward mode and for broadcasting."""
     plain = primitive.kernel(np)
     kernel = operator or plain
     in_any_shape = in_columns(plain, kernel) if isinstance(plain, np.ufunc) else kernel
     primitive.prefer(in_any_shape, 2)
 
     def made(template: str, texts: dict[str, str], leave: str, **values: Any) -> Any:
-        """NumPy's own functions keep shape and dtype, but powers of floats; of others that is seen."""
+        """Fill a template. NumPy's functions keep the dtype, except powers of floats; other results are checked."""
         own = primitive.impl is None
         other = _FOREIGN if not own else _COMPLEX if rules.powers else ""
         check = f"if {other}:\n            {leave}" if leave and other else ""
@@ -564,7 +564,7 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
 
 
 def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, str]]:
-    """The pulls by which of two arguments are traced, and the texts of their records, by the names in templates."""
+    """Return the VJP rules by traced arguments, and the expressions of their records, under their template names."""
     pulls, texts = {}, {}
     likes = {0: "(v.shape, v.dtype)", 1: "(w.shape, w.dtype)"}
     for way, traced in (("both", (0, 1)), ("left", (0,)), ("right", (1,))):
@@ -596,7 +596,7 @@ def operation(*args):
 
 
 def _any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
-    """The function of three arguments, or of some that have no partial derivative."""
+    """Make the function of three arguments, or of arguments some of which have no partial derivative."""
     kernel = operator or primitive.kernel(np)
     made: Operation = function(primitive.name, _ANY, _SHARED, primitive=primitive, kernel=kernel, planned=rules.planned)
     return made

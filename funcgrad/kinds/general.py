@@ -1,7 +1,7 @@
-"""Operations linear in each of several arguments, and operations that bring all their rules.
+"""Operations that are linear in each of several arguments, and operations that declare all their rules.
 
-A rule for one direction is enough: it is linear in the tangent or cotangent, so recording it on a tape and
-pulling back through that gives the other one.
+A rule for one mode is enough: it is linear in the tangent or cotangent, so recording the rule on a tape and
+running the backward pass gives the rule for the other mode.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ def multilinear(
     """Define an operation that is linear in each of its arguments when the others are held fixed.
 
     Args:
-        name: its name, and that of the array namespace's function when ``impl`` is None.
+        name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, x, y, ..., **params)``.
-        transposes: for each argument ``transpose(ct, ..., *, params)``, its cotangent; after ``ct`` it
-            may name the other arguments and ``shape``, its own argument's shape.
-        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
-            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
+        transposes: for each argument ``transpose(ct, ..., *, params)``, which returns the argument's cotangent; after
+            ``ct`` it may name the other arguments and ``shape``, the argument's own shape.
+        batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
+            if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         foreign: ``foreign(*args)`` for arguments that are not values, such as a sparse matrix; it returns None for
-            those that it cannot take either.
-        meets: a function of two factors: whether nothing broadcasts or promotes, so that the transposes give cotangents
-            of the shape and dtype of their arguments. Without it, products do not take the fast path.
-        at_once: a function of two factors: their product if ``meets`` holds, else None. It saves a call.
-        operator: Python's operator of two operands that computes the same. It is used for an operand that is no value.
+            arguments that it cannot take either.
+        meets: a predicate of two factors: whether nothing broadcasts or promotes, so that the transposes give
+            cotangents of the shape and dtype of their arguments. Without it, products do not take the fast path.
+        at_once: a function of two factors that returns their product if ``meets`` holds, else None. It saves a call.
+        operator: Python's binary operator that computes the same. It is used for an operand that is not a value.
     """
 
     def push(position: int) -> Rule:
@@ -95,26 +95,26 @@ def primitive(
     """Define an operation with rules of its own, for reverse mode, forward mode or both.
 
     Args:
-        name: its name, and that of the array namespace's function when ``impl`` is None.
+        name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, x, y, ..., **params)``.
-        vjps: for each argument ``vjp(ct, ..., *, params)``, its cotangent, None where there is no
-            derivative; after ``ct`` a rule may name ``ans``, the arguments ``x``, ``y``, ``z``, or all of
-            them as ``args``, and ``shape``, its own argument's shape. Left out, the transposes of ``jvps``.
-        jvps: for each argument ``jvp(t, ..., *, params)``, the tangent of the result that the tangent
-            ``t`` of that argument alone makes; the same names. Left out, the transposes of ``vjps``.
-        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
-            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
-        multiple: whether the result is a tuple of arrays; then ``ans``, ``ct`` and what ``jvps`` return
+        vjps: for each argument ``vjp(ct, ..., *, params)``, which returns the argument's cotangent, or None if there
+            is no derivative; after ``ct`` a rule may name ``ans``, the arguments ``x``, ``y``, ``z``, or all of
+            them as ``args``, and ``shape``, its own argument's shape. By default, the transposes of ``jvps``.
+        jvps: for each argument ``jvp(t, ..., *, params)``, which returns the part of the result's tangent that the
+            tangent ``t`` of this argument contributes; the same names. By default, the transposes of ``vjps``.
+        batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
+            if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
+        multiple: whether the result is a tuple of arrays; then ``ans``, ``ct`` and the results of ``jvps``
             are sequences.
         sparse: whether ``vjps`` get None as the cotangent of a result on which nothing depends; if not, they get zeros.
         loose: whether shape or dtype of a result depend on the values of the arguments.
-        hidden: how many results after the first are there for the rules only; then the operation returns the first,
-            and ``sparse`` must be true.
-        meets: a function of the arguments: whether ``vjps`` give cotangents of their shape and dtype without further
-            work; then three of them have no parameters.
+        hidden: the number of results after the first that only the rules use; then the operation returns only the
+            first result, and ``sparse`` must be true.
+        meets: a predicate of the arguments: whether ``vjps`` give cotangents of the arguments' shapes and dtypes
+            without further work. An operation of three arguments with this predicate has no parameters.
 
     Raises:
-        InputError: no rule, or a rule that names an unknown value.
+        InputError: no rule is given, or a rule names an unknown value.
 
     Example:
         >>> import numpy as np
@@ -140,12 +140,12 @@ def primitive(
 
 
 def _parts(x: Any) -> list[Any]:
-    """The result of an operation as a list."""
+    """Return the result of an operation as a list."""
     return list(x) if isinstance(x, (tuple, list)) else [x]
 
 
 class _Pull:
-    """How a cotangent goes back to one argument."""
+    """VJP rule of an operation for one argument."""
 
     def __init__(self, name: str, rule: Rule, *, transposed: bool = False) -> None:
         self.names = tuple(check_names(name, positional_names(rule)[1:], _KNOWN))
@@ -153,7 +153,7 @@ class _Pull:
         self.transposed = transposed
 
     def answer(self, position: int, meets: bool, params: bool, saved: set[str]) -> str:
-        """The expression of the cotangent of an argument; ``meets`` where it is like that as it is."""
+        """Return the expression of an argument's cotangent; ``meets`` if it needs no change of shape or dtype."""
         like = f"like_{position}"
         own = NAMES[position] if position < len(NAMES) else ""
         shape = f"{like}[0]" if not meets else f"{own}.shape" if own in saved else f"shape_{position}"
@@ -165,7 +165,7 @@ class _Pull:
 
 
 def _transposed(ct: Any, rule: Rule, like: tuple[Any, Any], params: dict[str, Any], *values: Any) -> Any:
-    """The transpose of a tangent rule: it is linear, so recording it and pulling back through that gives it."""
+    """Compute the transpose of a JVP rule: record the rule, which is linear, and run the backward pass."""
     cts = _parts(ct)
     zero = backend.library_of(cts[0]).zeros(*like)
     _, nodes = record(lambda t: _parts(rule(t, *values, **params)), [zero])
@@ -173,12 +173,12 @@ def _transposed(ct: Any, rule: Rule, like: tuple[Any, Any], params: dict[str, An
 
 
 def _filled(ct: Any, results: Any) -> list[Any]:
-    """Cotangents of several results, zeros where nothing depends on one."""
+    """Return the cotangents of several results, with zeros for results on which nothing depends."""
     return [np.zeros(*like) if c is None else c for c, like in zip(ct, results, strict=True)]
 
 
 class _Push:
-    """What the tangent of one argument makes of the result."""
+    """JVP rule of an operation for one argument."""
 
     def __init__(self, name: str, rule: Rule, position: int, *, transposed: bool = False) -> None:
         self.rule = rule
@@ -209,12 +209,12 @@ class _Push:
 
 
 class _Rules:
-    """What reverse mode does for any arguments of an operation with rules of its own.
+    """Reverse mode for any arguments of an operation that declares its rules.
 
     Args:
-        name: what it is called.
-        pulls: the cotangent rule of each argument, None where there is no derivative.
-        filled: whether zeros stand for the cotangents of results that nothing depends on.
+        name: the name of the operation.
+        pulls: the VJP rule of each argument, None if there is no derivative.
+        filled: whether zeros represent the cotangents of results on which nothing depends.
         meets: see ``multilinear``.
     """
 
@@ -228,13 +228,13 @@ class _Rules:
         self._plans: dict[Any, Any] = {}
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
-        """The result, the pull, and what is saved for it, see ``Primitive``."""
+        """Return the result, the VJP rule, and the values that are saved for the rule, see ``Primitive``."""
         if len(args) != len(self.pulls):
             raise _wrong_number(self.name, len(self.pulls), args)
         return self.planned(args, traced, params, computed(self.call, args, params))
 
     def planned(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
-        """The same where the result is known."""
+        """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
         meets = self.meets is not None and self.meets(*args)
         key = (traced, meets, bool(params))
         plan = self._plans.get(key)
@@ -244,16 +244,16 @@ class _Rules:
         return (ans, None, ()) if pull is None else (ans, pull, keep(args, ans, params))
 
     def _planned(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, Any]:
-        """How a cotangent goes back to the arguments that are traced, and what gives the values that are saved."""
+        """Return the VJP rule for the traced arguments, and the function that returns the values to save."""
         pull, names = self.plan(traced, meets, params)
         return pull, None if pull is None else _keeper(self.name, names)
 
     def cotangent(self, answer: str) -> str:
-        """An answer that is given zeros for results that nothing depends on."""
+        """Return the expression ``answer``, changed to use zeros for results on which nothing depends."""
         return answer.replace("(ct", "(filled(ct, results)", 1) if self.filled else answer
 
     def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, list[str]]:
-        """The pull for the traced arguments, and the names of the values that are saved for it."""
+        """Return the VJP rule for the traced arguments, and the names of the values that are saved for the rule."""
         rules = [self.pulls[i] for i in traced]
         if not any(rules):
             return None, []
@@ -270,13 +270,13 @@ class _Rules:
 
 
 def _keeper(name: str, names: Sequence[str]) -> Any:
-    """``keep(args, ans, params)``: the values that a pull knows by these names."""
+    """Make ``keep(args, ans, params)``, which returns the values that a VJP rule calls by these names."""
     values = [_value(n) for n in names]
     return function(name, f"def operation(args, ans, params):\n    return ({', '.join(values)},)", _SHARED)
 
 
 def _value(name: str) -> str:
-    """The expression for the value that a pull calls ``name``."""
+    """Return the expression for the value that a VJP rule calls ``name``."""
     if name in NAMES:
         return f"args[{NAMES.index(name)}]"
     kind, _, position = name.partition("_")
@@ -300,7 +300,7 @@ def _with_rules(
     meets: Callable[[Any, Any], bool] | None = None,
     at_once: Callable[..., Any] | None = None,
 ) -> Operation:
-    """A primitive from a cotangent rule and a tangent rule per argument."""
+    """Make an operation from a VJP rule and a JVP rule per argument."""
     rules = _Rules(name, pulls, multiple and not sparse, meets)
     forward = _forward(rules, pushes, multiple)
 
@@ -314,7 +314,7 @@ def _with_rules(
     if meets is not None and len(pulls) == 2:
         values.update(at_once=at_once or _asking(meets, again))
         text = _BILINEAR.format(**_records(rules, values, _WAYS, impl is None))
-        if impl is None:  # it has no parameters
+        if impl is None:  # the operation has no parameters
             text = text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)")
     else:
         text = _ANY if multiple else _ONE if len(pulls) == 1 else _SEVERAL
@@ -330,15 +330,15 @@ def _with_rules(
     return finish(rules.call, made)
 
 
-#: How traced arguments of a product are called, and their positions.
+#: Traced positions in a product of two factors, by the name that templates use.
 _WAYS = {"both": (0, 1), "left": (0,), "right": (1,)}
-#: The same of three arguments.
+#: Traced positions in an operation of three arguments, by the name that templates use.
 _THREE = {"all": (0, 1, 2), "last": (1, 2)}
 _PARENTS = ("parent", "second", "third")
 
 
 def _records(rules: _Rules, values: dict[str, Any], ways: dict[str, tuple[int, ...]], simple: bool) -> dict[str, str]:
-    """The texts of records by which arguments are traced; their pulls are added to ``values``."""
+    """Return the expressions of records by traced arguments; add the VJP rules of these records to ``values``."""
     texts = {}
     for way, traced in ways.items():
         values["pull_" + way], names = rules.plan(traced, True, not simple)
@@ -352,7 +352,7 @@ def _records(rules: _Rules, values: dict[str, Any], ways: dict[str, tuple[int, .
 
 
 def _asking(meets: Callable[[Any, Any], bool], call: Operation) -> Callable[..., Any]:
-    """``at_once`` of a product that has no way of its own."""
+    """Make the default ``at_once`` of a product from ``meets`` and ``call``."""
     return lambda x, y, **params: call(x, y, **params) if meets(x, y) else None
 
 
@@ -364,7 +364,7 @@ def operation(*args, **params):
     return kernel(*args, **params)
 """
 
-#: Of several arguments that give one result.
+#: Template for several arguments and one result.
 _SEVERAL = """
 def operation(*args, **params):
     if len(args) == arity and (found := traced_at_once(args)) is not None:
@@ -378,7 +378,7 @@ def operation(*args, **params):
     return kernel(*args, **params)
 """
 
-#: For three arguments that need no promotion: a fast path if all, or all but the first, are traced.
+#: Template for three arguments that need no promotion: a fast path if all, or all but the first, are traced.
 _TERNARY = """
 def operation(x, y, z):
     if type(y) is type(z) is Tracer and (numbers := (trace := y._trace).numbers) is not None and z._trace is trace:
@@ -399,7 +399,7 @@ def operation(x, y, z):
     return several(x, y, z)
 """
 
-#: Of one argument.
+#: Template for one argument.
 _ONE = """
 def operation(x, *others, **params):
     if others:
@@ -413,7 +413,7 @@ def operation(x, *others, **params):
     return bind(primitive, (x,), params)
 """
 
-#: Of two factors that meet as they are.
+#: Template for bilinear operations whose two factors need no broadcasting or promotion.
 _BILINEAR = """
 def operation(x, y, **params):
     if type(x) is Tracer:
@@ -472,11 +472,11 @@ _SHARED = {
 
 
 class _FirstRules(_Rules):
-    """The same of an operation that keeps the results after the first for its rules: their cotangents are None.
+    """Reverse mode for an operation that hides the results after the first: the cotangents of these are None.
 
     Args:
         whole: the operation with all of its results.
-        hidden: how many follow the first.
+        hidden: the number of hidden results.
     """
 
     def __init__(self, whole: Operation, pulls: Sequence[_Pull | None], hidden: int) -> None:
@@ -484,17 +484,17 @@ class _FirstRules(_Rules):
         self.call, self.hidden = whole, hidden
 
     def cotangent(self, answer: str) -> str:
-        """An answer that gets None for the cotangents of hidden results."""
+        """Return the expression ``answer``, changed to use None for the cotangents of hidden results."""
         return answer.replace("(ct", f"((ct{', None' * self.hidden})", 1)
 
     def reverse_first(self, args: Any, traced: Any, params: Any) -> Any:
-        """The first result, the pull, and what is saved for it."""
+        """Return the first result, the VJP rule, and the values that are saved for the rule."""
         ans, pull, saved = self.reverse(args, traced, params)
         return ans[0], pull, saved
 
 
 def _first_of(whole: Operation, pulls: Sequence[_Pull | None], hidden: int) -> Operation:
-    """The operation that gives the first result of ``whole``."""
+    """Make the operation that returns the first result of ``whole``."""
     name, multiple = whole.__name__, whole.primitive  # type: ignore[attr-defined]
     rules = _FirstRules(whole, pulls, hidden)
 
@@ -514,7 +514,7 @@ def _first_of(whole: Operation, pulls: Sequence[_Pull | None], hidden: int) -> O
     return finish(call, made)
 
 
-#: The first of several results, those that follow being for the rules only.
+#: Template for an operation that returns the first of several results; only the rules use the others.
 _FIRST = """
 def operation(*args, **params):
     if (found := traced_at_once(args)) is not None:
@@ -529,7 +529,7 @@ def operation(*args, **params):
 
 
 def _forward(rules: _Rules, pushes: Sequence[Any], multiple: bool) -> Rule:
-    """The forward rule: the sum of the tangents that each argument makes alone."""
+    """Make the forward rule: the sum of the tangents that the arguments contribute."""
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         if len(args) != len(pushes):
@@ -554,7 +554,7 @@ def _forward(rules: _Rules, pushes: Sequence[Any], multiple: bool) -> Rule:
 
 
 def _settled(tangent: Any, ans: Any) -> Any:
-    """``tangent`` in the dtype of the result it belongs to."""
+    """Convert ``tangent`` to the dtype of ``ans``, the result to which it belongs."""
     dtype = backend.dtype_of(ans)
     return tangent if tangent is None or backend.dtype_of(tangent) == dtype else conform(tangent, None, dtype)
 

@@ -1,9 +1,9 @@
-"""Linear operations, those among them that differentiation itself needs, and how batches pass.
+"""Linear operations, among them those that differentiation itself needs, and batching rules.
 
-These stand together because they need each other: a sum's transpose is a broadcast, a broadcast's a
-sum, every batch rule is made of reshapes and broadcasts, and those have batch rules too.
+They are in one module because they need each other: the transpose of a sum is a broadcast, the transpose of a
+broadcast is a sum, every batching rule consists of reshapes and broadcasts, and these have batching rules, too.
 
-Axes are non-negative tuples and shapes are full here: callers resolve ``None`` and ``-1``.
+Axes are tuples of non-negative numbers, and shapes are complete: callers resolve ``None`` and ``-1``.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ __all__ = [
 ]
 
 ndarray = np.ndarray
-_PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that need no look: NumPy takes them as they are
+_PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that NumPy takes without further checks
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _ONES = np.ones(64)
-#: Of what dtypes there are fast products.
+#: Dtypes with fast matrix products.
 _MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64")))
 BatchRule: TypeAlias = Callable[[int, tuple[Any, ...], tuple[bool, ...], dict[str, Any]], tuple[Any, Any]]
-#: The way a batch axis passes through an operation. Batch axes stand first. "elementwise": examples
-#: broadcast against each other; "leading": the operation works on the last axes and maps over all
-#: others; "axis": it works along the parameter ``axis``, a non-negative number or a tuple of them;
-#: "loop": it is called for one example after the other; else a rule
+#: How an operation takes a batch axis, which is the leading axis. "elementwise": examples
+#: broadcast against each other; "leading": the operation works on the trailing axes and maps over all
+#: others; "axis": the operation works along the parameter ``axis``, a non-negative number or a tuple of
+#: these; "loop": the operation is called for one example after another; else a batching rule
 #: ``batch(size, args, batched, params) -> (ans, batched)``.
 Batching: TypeAlias = Literal["elementwise", "leading", "axis", "loop"] | BatchRule
 
 
 def batch_rule(batching: Batching, call: Operation) -> BatchRule:
-    """The rule that ``batching`` stands for, of the operation ``call``."""
+    """Return the batching rule of the operation ``call`` that ``batching`` names."""
     if callable(batching):
         return batching
     rules = {"elementwise": _elementwise, "leading": _leading, "axis": _axis, "loop": _loop}
@@ -74,19 +74,19 @@ def batch_rule(batching: Batching, call: Operation) -> BatchRule:
 
 
 def by_operator(primitive: Primitive, operator: Callable[..., Any]) -> Primitive:
-    """What computes ``primitive`` as Python's ``operator`` does, see ``Primitive.of_numbers``."""
+    """Make a primitive that computes ``primitive`` with Python's ``operator``, see ``Primitive.of_numbers``."""
     return Primitive(primitive.name, lambda xp, *args: operator(*args), None, None, primitive.batch)
 
 
 def to_batch(x: Any, size: int) -> Any:
-    """``x`` repeated along a new leading axis."""
+    """Repeat ``x`` along a new leading axis of length ``size``."""
     return broadcast_to(x, to=(size, *backend.shape_of(x)))
 
 
 def _elementwise(
     call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> Any:
-    """Examples broadcast against each other: give every batched one the same number of axes."""
+    """Apply ``call`` to whole batches whose examples broadcast: give all batched arguments the same number of axes."""
     ranks = [len(backend.shape_of(a)) - b for a, b in zip(args, batched, strict=True)]
     rank = max(ranks)
     aligned = [
@@ -99,20 +99,20 @@ def _elementwise(
 def _leading(
     call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> Any:
-    """The operation works on the last axes and maps over all others."""
+    """Apply ``call``, which works on trailing axes and maps over all others, to whole batches."""
     whole = [a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)]
     return call(*whole, **params)
 
 
 def _axis(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
-    """The operation works along ``axis``, a non-negative number or a tuple of them."""
+    """Apply ``call``, which works along ``axis``, a non-negative number or a tuple of these, to whole batches."""
     axis = params["axis"]
     shifted = axis + 1 if isinstance(axis, int) else tuple(a + 1 for a in axis)
     return _leading(call, size, args, batched, {**params, "axis": shifted})
 
 
 def _loop(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
-    """The operation knows one example only."""
+    """Apply ``call`` to one example after another, and stack the results."""
     if not size:
         raise ShapeError(
             f"vmap: {call.__name__} is called example by example and has none to tell the shape of its result from, "
@@ -125,7 +125,7 @@ def _loop(call: Operation, size: int, args: tuple[Any, ...], batched: tuple[bool
 
 
 def _stacked(parts: Any) -> Any:
-    return backend.namespace(parts).stack(parts)  # of tracers NumPy's stack makes the one that knows tracers
+    return backend.namespace(parts).stack(parts)  # for tracers, numpy.stack dispatches to funcgrad's stack
 
 
 def linear(
@@ -141,16 +141,17 @@ def linear(
     """Define an operation that is linear in ``x``, its first argument; others (indices, masks) are constants.
 
     Args:
-        name: its name, and that of the array namespace's function when ``impl`` is None.
+        name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, x, ..., **params)``.
-        transpose: ``transpose(ct, ..., *, params)`` gives the cotangent of ``x``; after ``ct`` it may
-            name ``shape`` and ``dtype`` (those of ``x``), ``y`` and ``z``.
-        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
-            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
-        numpy: a faster way to compute it on an ndarray.
-        view: whether NumPy's result shares the memory of ``x`` where it can, so that a write to one is seen
+        transpose: ``transpose(ct, ..., *, params)`` returns the cotangent of ``x``; after ``ct`` it may
+            name ``shape`` and ``dtype`` (of ``x``), ``y`` and ``z``.
+        batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
+            if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
+        numpy: a faster kernel for an ndarray.
+        view: whether NumPy's result shares the memory of ``x`` if possible, so that a write to one is seen
             in the other.
-        foreign: ``foreign(x, ...)`` for what is no value, such as a sparse matrix; None where it cannot be taken.
+        foreign: ``foreign(x, ...)`` for an ``x`` that is not a value, such as a sparse matrix; it returns None for
+            an ``x`` that it cannot take.
     """
     names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
     answer = f"transpose({', '.join(('ct', *names))}, **params)"
@@ -186,7 +187,7 @@ def linear(
     return finish(call, primitive)
 
 
-#: How the templates say what is saved.
+#: Expressions for saved values in the templates.
 _SAVED = {"params": "params", "shape": "v.shape if type(v) is ndarray else shape_of(v)", "dtype": "dtype_of(v)"}
 
 _LINEAR = """
@@ -206,7 +207,7 @@ def operation(x, *rest, **params):
     return bind(primitive, (x, *rest), params)
 """
 
-#: The same where the result may share the memory of ``x``.
+#: Template like ``_LINEAR`` for a result that may share the memory of ``x``.
 _LINEAR_VIEW = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
@@ -241,7 +242,7 @@ _SHARED = {
 
 
 def _refuse_others(name: str, args: tuple[Any, ...], traced: Sequence[int]) -> None:
-    """Refuse derivatives in arguments that a linear operation takes for constants: they would be lost."""
+    """Refuse derivatives in the arguments that a linear operation treats as constants: they would be lost."""
     if any(i and backend.is_inexact(args[i]) for i in traced):
         raise NotDifferentiableError(
             f"{name}: the operation is declared linear in its first argument and knows no derivative in the others, "
@@ -262,13 +263,13 @@ def nondifferentiable(
     """Define an operation whose derivative is zero wherever it exists: its result is a constant.
 
     Args:
-        name: its name, and that of the array namespace's function when ``impl`` is None.
+        name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, *args, **params)``.
-        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
-            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
+        batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
+            if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
         multiple: whether the result is a tuple of arrays.
         loose: whether shape or dtype of a result depend on the values of the arguments.
-        operator: Python's operator of two operands that computes the same. It is used for an operand that is no value.
+        operator: Python's binary operator that computes the same. It is used for an operand that is not a value.
         arithmetic: whether the result on Python numbers alone stays a Python number.
     """
 
@@ -324,7 +325,7 @@ reduce_sum: Operation = linear(
     batch="axis",
 )
 
-#: The same of what was broadcast, by the fastest way there is: the last bits need not be those of NumPy's sum.
+#: Sum over axes that were broadcast, by the fastest method: the result may differ from NumPy's sum in the last bits.
 sum_over: Operation = linear(
     "sum_over",
     lambda xp, x, *, axis: xp.sum(x, axis),
@@ -335,14 +336,14 @@ sum_over: Operation = linear(
 
 broadcast_to: Operation = linear(
     "broadcast_to",
-    # of numbers too: whether a rule meets a number or a tracer of one, the array that it makes lies alike in memory
+    # also for numbers: a number and a tracer of a number give arrays with the same memory layout
     lambda xp, x, *, to: repeated(np.asarray(x), to=to) if xp is np else xp.broadcast_to(x, to),
     numpy=repeated,
     transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
     batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
 )
 
-#: What NumPy's function gives: a view, of numbers and where it has few elements too.
+#: Equivalent of ``numpy.broadcast_to``: it always returns a view, also of numbers and of few elements.
 broadcast_view: Operation = linear(
     "broadcast_view",
     lambda xp, x, *, to: xp.broadcast_to(x, to),
@@ -355,7 +356,7 @@ astype: Operation = linear(
     lambda xp, x, *, to: (x if xp is np and isinstance(x, np.generic) else xp.asarray(x)).astype(
         backend.native_dtype(xp, to)
     ),
-    # a tracer's bytes are in the order of this machine, as the results of NumPy's functions are
+    # tracers have native byte order, like the results of NumPy's functions
     numpy=lambda x, *, to: x.astype(to if to.isnative else backend.native_dtype(np, to)),
     transpose=lambda ct, dtype, *, to: conform(ct, None, dtype),
     batch="leading",
@@ -375,7 +376,7 @@ real: Operation = linear(
 
 imag: Operation = linear(
     "imag",
-    # of a real array NumPy gives zeros that nobody can write to
+    # for a real array NumPy returns read-only zeros
     lambda xp, x: xp.imag(x).copy() if type(x) is ndarray and x.dtype.kind != "c" else xp.imag(x),
     # imag(x) = real(-1j * x); of a real x it is zero
     transpose=lambda ct, dtype: conform(ct * -1j if dtype.kind == "c" else ct * 0, None, dtype),
@@ -391,13 +392,13 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
-    """``x``, the result of reducing an array of ``shape`` over ``axis``, repeated back to that shape."""
+    """Broadcast ``x``, the result of reducing an array of ``shape`` over ``axis``, back to that shape."""
     return _expanded(x, shape, axis=axis)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
-    """``x``, the result of reducing an array of ``shape`` over ``axis``, so that it broadcasts to that shape."""
-    if len(axis) == len(shape) or len(backend.shape_of(x)) == len(shape):  # a number does, or the axes were kept
+    """Reshape ``x``, the result of a reduction over ``axis`` of an array of ``shape``, to broadcast to ``shape``."""
+    if len(axis) == len(shape) or len(backend.shape_of(x)) == len(shape):  # it is a number, or the axes were kept
         return x
     kept = tuple([1 if i in axis else n for i, n in enumerate(shape)])
     return x.reshape(kept) if type(x) is ndarray else reshape(x, to=kept)
@@ -410,10 +411,10 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
         return ct
     if type(ct) is ndarray:
         if have[1:] == shape and 1 < have[0] <= 64 and len(have) <= 2 and ct.dtype is _DOUBLE and ct.size < 1024:
-            return _ONES[: have[0]].dot(ct)  # the commonest, as ``summed`` does it
+            return _ONES[: have[0]].dot(ct)  # the most frequent case, computed as in ``summed``
         if not shape and 1 < ct.size < 1024 and ct.itemsize > 2:
             return np.add.reduce(ct, None)
-        if ct.size == prod(shape):  # of what was added or stretched every length is 1
+        if ct.size == prod(shape):  # all added or stretched axes have length 1
             return ct.reshape(shape)
         total = summed(ct, _stretched(have, shape))
         return total if total.shape == shape else total.reshape(shape)
@@ -428,25 +429,25 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
 
 @lru_cache(maxsize=1024)
 def _stretched(have: Shape, shape: Shape) -> tuple[int, ...]:
-    """The axes of ``have`` that broadcasting from ``shape`` added or stretched."""
+    """Return the axes of ``have`` that broadcasting from ``shape`` added or stretched."""
     extra = len(have) - len(shape)
     return (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
 
 
 def summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
-    """``x`` summed over ``axis``: by a product with ones where NumPy's sum would go from one short row to the next."""
-    if x.dtype.itemsize == 2:  # in half precision 2048 + 1 is 2048, in bfloat16 256 + 1 is 256
+    """Sum ``x`` over ``axis``, by a product with ones where NumPy's sum would work on many short rows."""
+    if x.dtype.itemsize == 2:  # float16 rounds 2048 + 1 to 2048, bfloat16 rounds 256 + 1 to 256
         return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)
     if x.size < 1024:
         if x.dtype is _DOUBLE and x.ndim <= 2 and axis == (0,) and len(x) <= 64:
-            return _ONES[: len(x)].dot(x)  # in half the time
+            return _ONES[: len(x)].dot(x)  # takes half the time
         return np.add.reduce(x, axis)
     joined = axis[-1] - axis[0] == len(axis) - 1
     if not joined or x.dtype not in _MULTIPLIED or not x.flags.c_contiguous:
         return np.add.reduce(x, axis)
     before, along, after = x.shape[: axis[0]], prod(x.shape[axis[0] : axis[-1] + 1]), x.shape[axis[-1] + 1 :]
     if not after:
-        if not before or along >= 512:  # such sums are fast, and their errors are small
+        if not before or along >= 512:  # NumPy's sums of long rows are fast, and their errors are small
             return np.add.reduce(x, axis)
         return (x.reshape(-1, along) @ np.ones(along, x.dtype)).reshape(before)
     if prod(before) == 1:
@@ -457,7 +458,7 @@ def summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
 
 
 def _rows_summed(x: np.ndarray) -> Any:
-    """The sum of the rows of a matrix; of many of them in parts, so that errors and the ones are few."""
+    """Sum the rows of a matrix in parts, so that rounding errors and the vectors of ones stay small."""
     parts, rest = divmod(len(x), 4096)
     total = np.ones(rest, x.dtype) @ x[len(x) - rest :]
     for part in np.ones(4096, x.dtype) @ x[: parts * 4096].reshape(parts, 4096, -1) if parts else ():
@@ -466,18 +467,18 @@ def _rows_summed(x: np.ndarray) -> Any:
 
 
 def conform(ct: Any, shape: Shape | None, dtype: Any) -> Any:
-    """``ct`` in the shape and dtype of its primal: this is the one place that enforces it.
+    """Convert ``ct`` to the shape and dtype of its primal. No other function enforces that.
 
     Args:
-        ct: a cotangent of a broadcast or promoted version of the primal; None stands for zero.
-        shape: the primal's shape; None when it is known to be right.
+        ct: a cotangent of a broadcast or promoted version of the primal; None represents zero.
+        shape: the primal's shape; None if the shape of ``ct`` is known to be right.
         dtype: the primal's dtype. The cotangent of a real primal is real.
     """
     if ct is None:
         return ct
     if (type(ct) is ndarray or type(ct) is np.float64) and ct.dtype is dtype:
         return ct if shape is None or ct.shape == shape else unbroadcast(ct, shape)
-    if is_sparse(ct):  # of the right shape
+    if is_sparse(ct):  # always has the right shape
         if dtype is _DOUBLE:
             return ct
         ct = ct.materialize()

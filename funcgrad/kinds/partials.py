@@ -1,7 +1,7 @@
-"""The rules of elementwise operations: what an argument's partial derivative makes of a (co)tangent.
+"""Rules of elementwise operations: the product of a partial derivative with a tangent or cotangent.
 
-The Jacobian is diagonal, so one expression serves both modes. It is text, of ``ct`` and the values that the rule names,
-from which the functions of an operation are made, see ``generated``.
+The Jacobian is diagonal, so one expression serves both modes. The expression is text, in terms of ``ct`` and the values
+that the rule names. The functions of an operation are made from these texts, see ``generated``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from funcgrad.writable import is_buffer
 
 __all__ = ["Partial", "PartialRule", "met", "product", "product_over", "scaled", "spread"]
 
-#: A partial derivative: a function of the values that it names among x, y, z, ans; one of these names, for that value;
-#: a number, for a constant; a function whose first name is ``t``, if it acts on the (co)tangent itself; None if there
-#: is none.
+#: A partial derivative: a function whose arguments are named x, y, z or ans, for the values that it needs; one of these
+#: names, for that value itself; a number, for a constant; a function whose first argument is named ``t``, if it acts on
+#: the tangent or cotangent itself; None if there is no derivative.
 Partial: TypeAlias = Callable[..., Any] | str | int | float | None
 
 ndarray = np.ndarray
@@ -32,16 +32,16 @@ _DOUBLE = np.dtype(float64)
 
 
 class PartialRule:
-    """One argument's partial derivative.
+    """Partial derivative of an operation in one argument.
 
     Attributes:
-        names: the values that it needs, among x, y, z, ans.
-        forward: the expression for its product with a tangent ``ct``.
-        back: the same for a cotangent that is not needed afterwards: a large one may be overwritten.
-        functions: what ``d{argument}`` and ``raw_d{argument}`` stand for in them.
+        names: the names of the values that the partial needs, among x, y, z, ans.
+        forward: the expression for the product of the partial with a tangent ``ct``.
+        back: the expression for the product with a cotangent that is not needed afterwards: a large one is overwritten.
+        functions: the functions ``d{argument}`` and ``raw_d{argument}`` that these expressions name.
         differentiable: whether there is a derivative.
-        constant: the partial where it is a number, else None.
-        as_met: whether it is a function of values, which is given them in the dtype of the result, see ``met``.
+        constant: the partial if it is a number, else None.
+        as_met: whether the partial is a function that gets its values promoted to the dtype of the result, see ``met``.
     """
 
     __slots__ = ("as_met", "back", "constant", "differentiable", "forward", "functions", "names")
@@ -75,13 +75,13 @@ class PartialRule:
                 self.forward = self.back = _of_values(rule, values, partial, self.functions)
 
     def added(self, total: str) -> str:
-        """``total`` and what the rule makes of a tangent ``ct``; where that is ``-ct``, in one step."""
+        """Return the expression that adds the product with a tangent ``ct`` to ``total``; subtract if it is ``-ct``."""
         return f"{total} - ct" if self.constant == -1 else f"{total} + ({self.forward})"
 
     def conformed(self, position: int, last: bool) -> str:
-        """The cotangent in the shape and dtype of the argument, ``like_{position}``: multiplied, then summed.
+        """Return the expression for the cotangent in the shape and dtype of the argument, ``like_{position}``.
 
-        ``like_{position}`` is None for an argument that is like the result. ``back`` is for the ``last`` argument only.
+        ``like_{position}`` is None if both agree with those of the result. Only the ``last`` argument uses ``back``.
         """
         like, whole = f"like_{position}", self.back if last else self.forward
         if self.constant == 1:
@@ -94,9 +94,9 @@ class PartialRule:
 
 
 def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: dict[str, Any]) -> str:
-    """The expression of a partial derivative that is a function of values."""
+    """Return the expression of a partial derivative that is a function of values."""
     primitive = getattr(partial, "primitive", None)
-    if primitive is not None and primitive.impl is None and "," not in values:  # NumPy's function, called at once
+    if primitive is not None and primitive.impl is None and "," not in values:  # call NumPy's function directly
         functions["raw_" + rule] = primitive.kernel(np)
         plain = f"type({values}) is type(ct) and ((type(ct) is ndarray and ct.size < LARGE) or type(ct) is float64)"
         return f"raw_{rule}({values}) * ct if {plain} else scaled(ct, {rule}({values}))"
@@ -106,10 +106,10 @@ def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: d
 
 
 def met(v: Any, dtype: np.dtype[Any]) -> Any:
-    """``v`` converted as in an operation whose result has this dtype.
+    """Promote ``v`` as in an operation whose result has this dtype.
 
-    Alone, NumPy takes the logarithm of a small integer in half precision, and negative unsigned numbers are large.
-    A Python number is not converted if that makes no difference: NumPy's functions make doubles of it.
+    Without promotion, NumPy takes the logarithm of an int8 in half precision, and negated unsigned integers wrap
+    around. A Python number is not converted if NumPy's functions convert it to a double anyway.
     """
     kind = type(v)
     if kind is float or kind is int or kind is bool:
@@ -123,20 +123,20 @@ def met(v: Any, dtype: np.dtype[Any]) -> Any:
 
 @lru_cache(maxsize=64)
 def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of the parts of a number of ``dtype``."""
+    """Return the dtype of the real part of a number of ``dtype``."""
     found: np.dtype[Any] = np.empty(0, dtype).real.dtype
     return found
 
 
 def product(ct: Any, factor: Any) -> Any:
-    """``ct * factor``, a value that others hold."""
+    """Compute ``ct * factor``, where ``factor`` is a shared value."""
     if type(ct) is ndarray or (type(ct) is float64 and (type(factor) is float64 or type(factor) is float)):
         return factor * ct
     return scaled(ct, factor)
 
 
 def product_over(ct: Any, factor: Any) -> Any:
-    """The same in the memory of a large ``ct`` that only the backward pass holds. Pulls call it themselves."""
+    """Compute ``ct * factor`` in the memory of a large unshared ``ct``. VJP rules must call this function directly."""
     if type(ct) is ndarray:
         if ct.size >= LARGE and argument_is_alone(ct) and _can_take(ct, factor):
             return np.multiply(factor, ct, out=ct)
@@ -145,16 +145,16 @@ def product_over(ct: Any, factor: Any) -> Any:
 
 
 def _can_take(ct: ndarray, factor: Any) -> bool:
-    """Whether the memory of ``ct`` can take its product with ``factor``."""
+    """Whether the product of ``ct`` and ``factor`` has the shape and dtype of ``ct``."""
     if type(factor) is ndarray:
         return factor.dtype is ct.dtype and (factor.shape == ct.shape or not factor.shape)
     return type(factor) is float and ct.dtype.kind == "f"
 
 
 def scaled(ct: Any, partial: Any) -> Any:
-    """``ct * partial``, with a tracer on the left where there is one: NumPy's operators reach it slowly.
+    """Compute ``ct * partial``. A tracer is the left operand, because NumPy's operators dispatch to it slowly.
 
-    A large unshared partial is overwritten: new memory costs more than the product.
+    A large unshared ``partial`` is overwritten, because new memory costs more than the product.
     """
     if type(ct) is ndarray:
         if (
@@ -168,18 +168,18 @@ def scaled(ct: Any, partial: Any) -> Any:
             return np.multiply(partial, ct, out=partial)
         return partial * ct
     if type(ct) is Tracer and type(ct._val) is ndarray and (ct._trace.repeats or is_buffer(ct)):
-        return partial * ct  # by the order of factors complex products are rounded, and the result lies in memory
-    # a float64 left of a tracer, or of a Python complex number, which would take it for a float
+        return partial * ct  # the order of factors determines the rounding of complex products and the memory layout
+    # float64 * tracer would be slow, and Python's complex * float64 a Python number
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
 
 
 def spread(tangent: Any, ans: Any) -> Any:
-    """``tangent`` in the shape and dtype of the result it belongs to."""
+    """Convert ``tangent`` to the shape and dtype of ``ans``, the result to which it belongs."""
     if type(tangent) is type(ans) is ndarray and tangent.dtype is ans.dtype and tangent.shape == ans.shape:
         return tangent
     shape, dtype = backend.shape_of(ans), backend.dtype_of(ans)
     if type(tangent) is complex and type(ans) is not complex:
-        tangent = np.complex128(tangent)  # Python makes its own complex number of one and a float64
+        tangent = np.complex128(tangent)  # a Python complex number times a float64 stays Python's
     if backend.dtype_of(tangent) != dtype:
         tangent = conform(tangent, None, dtype)
     return tangent if backend.shape_of(tangent) == shape else broadcast_to(tangent, to=shape)

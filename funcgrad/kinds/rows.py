@@ -1,7 +1,7 @@
-"""Arrays whose last axis is short, such as points in space.
+"""Kernels for arrays whose last axis is short, such as points in space.
 
-NumPy goes through these row by row, and takes longer to begin with a row than to compute it. Column by column it has
-few long rows: the same numbers, in a half to a tenth of the time.
+NumPy computes with such arrays row by row, and starting a row takes longer than computing it. The kernels here work
+column by column, on few long rows: the same numbers, in a half to a tenth of the time.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ __all__ = ["in_columns", "repeated", "row_sums"]
 ndarray = np.ndarray
 _add_up: Callable[..., Any] = np.add.reduce
 Kernel: TypeAlias = Callable[..., Any]
-#: Dtypes of which NumPy adds up to seven numbers in a row one after the other.
+#: Dtypes for which NumPy adds up to seven numbers in a row sequentially.
 _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
-#: Lengths of rows, and numbers of elements, that make it worth while.
+#: Lengths of rows for sums, lengths of rows for other kernels, and least number of elements for these kernels.
 _SUMMED, _SHORT, _MANY = range(2, 8), range(2, 5), 8_192
 
 
 def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
-    """NumPy's sum over ``axis``, to the last bit.
+    """Compute NumPy's sum over ``axis``, bit for bit.
 
     Example:
         >>> row_sums(np.ones((300, 3)), axis=(1,)).shape
         (300,)
     """
     if x.size < 512 or x.shape[-1] not in _SUMMED or axis != (x.ndim - 1,) or x.ndim < 2 or x.dtype not in _REAL:
-        return _add_up(x, axis, keepdims=True) if keepdims else _add_up(x, axis)  # a keyword takes half as long again
+        return _add_up(x, axis, keepdims=True) if keepdims else _add_up(x, axis)  # a keyword costs 50 % more time
     total = x[..., 0] + x[..., 1]
     for i in range(2, x.shape[-1]):
         total += x[..., i]
-    total += 0.0  # as NumPy's sums begin with 0, of which -0 is lost
+    total += 0.0  # turns -0.0 into 0.0, like NumPy's sums, which begin with 0.0
     return total[..., None] if keepdims else total
 
 
 def repeated(x: Any, *, to: Shape) -> Any:
-    """``x`` broadcast: a view where that saves memory; of few elements a filled array is made sooner than a view.
+    """Broadcast ``x``: to a view if that saves memory, else to a filled array, which is faster for few elements.
 
     Example:
         >>> repeated(np.arange(2.0)[:, None], to=(2, 3))
@@ -53,7 +53,7 @@ def repeated(x: Any, *, to: Shape) -> Any:
     if size > 100_000:
         return np.broadcast_to(x, to)
     if x.ndim > 1 and not x.flags.c_contiguous:
-        return np.broadcast_to(x, to).copy("K")  # as it lies in memory
+        return np.broadcast_to(x, to).copy("K")  # keep the memory layout
     filled = np.empty(to, x.dtype)
     if size >= _MANY and to[-1] in _SHORT and x.ndim:
         for i in range(to[-1]):
@@ -64,7 +64,7 @@ def repeated(x: Any, *, to: Shape) -> Any:
 
 
 def in_columns(ufunc: np.ufunc, kernel: Kernel) -> Kernel:
-    """``kernel``, which computes ``ufunc`` of two values; many short rows that broadcast column by column.
+    """Wrap ``kernel``, which computes the binary ``ufunc``: broadcast operands with short rows go column by column.
 
     Example:
         >>> minus = in_columns(np.subtract, np.subtract)
@@ -77,7 +77,7 @@ def in_columns(ufunc: np.ufunc, kernel: Kernel) -> Kernel:
         if type(v) is type(w) is ndarray and v.size + w.size > 128 and v.shape != w.shape and _can_be_taken_apart(v, w):
             try:
                 shape = np.broadcast(v, w).shape
-            except ValueError:  # which the operation says in its own words
+            except ValueError:  # the kernel raises its own error
                 return kernel(v, w)
             if prod(shape) >= _MANY:
                 ans = np.empty(shape, v.dtype)
@@ -91,7 +91,7 @@ def in_columns(ufunc: np.ufunc, kernel: Kernel) -> Kernel:
 
 
 def _can_be_taken_apart(v: ndarray, w: ndarray) -> bool:
-    """Whether two arrays have short rows, and a result that lies in memory row by row."""
+    """Whether two arrays have short rows and a C-contiguous result."""
     return (
         v.ndim > 0 < w.ndim
         and max(v.shape[-1], w.shape[-1]) in _SHORT

@@ -1,7 +1,7 @@
-"""How a rule says what it needs: by the names of its arguments.
+"""Names of rule arguments, which tell what a rule needs; ``bind`` for arguments of any type.
 
-The arguments of a primitive are called ``x``, ``y`` and ``z`` by position, its result ``ans``, a
-tangent or cotangent ``t`` or ``ct``, and static parameters are keyword-only. The tape saves exactly
+A rule calls the arguments of a primitive ``x``, ``y`` and ``z`` by position, its result ``ans``, and a
+tangent or cotangent ``t`` or ``ct``; static parameters are keyword-only. The tape saves exactly
 the values that the rules of the differentiated arguments name.
 """
 
@@ -38,28 +38,28 @@ __all__ = [
 NAMES = ("x", "y", "z")
 _NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
 _DEFINERS = ("funcgrad.kinds", "funcgrad.extend")
-#: Python's own sequences beside those that ``is_listed`` knows, of which NumPy makes arrays, too.
+#: Further sequences that NumPy converts to arrays, in addition to those of ``is_listed``.
 _SEQUENCES = (range, array, UserList)
 Rule: TypeAlias = Callable[..., Any]
-#: What a definer returns: a function of arrays, with the primitive as its attribute ``primitive``.
+#: Result of a definer: a function of arrays, with the primitive as its attribute ``primitive``.
 Operation: TypeAlias = Callable[..., Any]
 
 
-#: The operators that Python asks the operand on the right for, where they are not the same with an ``r`` before.
+#: Names of reflected operators that are not the name of the operator with the prefix ``r``.
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-#: By primitive, its version for tables, which keeps labels; ``NotImplemented`` if arrays do not fit the table.
+#: Versions of primitives for tables, which keep labels; they return ``NotImplemented`` if arrays do not fit the table.
 OF_TABLES: dict[Primitive, Operation] = {}
-#: Functions that make an array from a list or a tuple, which may hold traced values.
+#: List with the function that makes an array from a list or a tuple, which may contain traced values.
 FROM_LISTS: list[Callable[[Any], Any]] = []
 
 
 def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """``core.bind``, with a look at what stands beside the tracers: NumPy would compute with objects and texts.
+    """Apply ``primitive`` like ``core.bind``, but check operands: NumPy would compute with objects and texts.
 
-    Tracers of one run beside ordinary arrays and numbers, the common case, come to it at once.
+    The fast path serves the common case: tracers of one run, ordinary arrays and numbers.
 
     Raises:
-        InputError: an argument that is no array or number.
+        InputError: an argument is not an array or a number.
     """
     trace = None
     for arg in args:
@@ -79,7 +79,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
 
 def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """The same for whatever arguments."""
+    """Apply ``primitive`` to arguments of any type, see ``bind``."""
     traced = several = False
     proxy: Proxy | None = None
     for position, arg in enumerate(args):
@@ -116,7 +116,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
 
 
 def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:
-    """The arguments with arrays for buffers whose memory others hold already; None where all are constants."""
+    """Replace buffers whose memory is marked as shared by their arrays; return None if all arguments are constants."""
     found, traced = [], False
     for arg in args:
         if type(arg) is Tracer:
@@ -129,7 +129,7 @@ def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:
 
 
 def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, params: dict[str, Any]) -> Any:
-    """The result of an operation for an argument at ``position`` that is no value, if it has one."""
+    """Compute an operation whose argument at ``position`` is not a value, or raise ``InputError``."""
     if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
         return made
     if (made := _by_operand(primitive, args, position)) is not NotImplemented:
@@ -149,9 +149,9 @@ def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, para
 
 
 def _by_operand(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
-    """What the operator of the foreign operand at ``position`` gives: an ndarray leaves operators to it, too.
+    """Call the operator of the foreign operand at ``position``, if an ndarray would leave operators to the operand.
 
-    ``NotImplemented`` where the operand has no such operator, or does not know what to do either.
+    Return ``NotImplemented`` if the operand has no such operator, or if its operator returns that.
     """
     name, operand = primitive.operator, args[position]
     other = args[1 - position] if name is not None and len(args) == 2 else None
@@ -163,9 +163,9 @@ def _by_operand(primitive: Primitive, args: tuple[Any, ...], position: int) -> A
 
 
 def _of_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """What NumPy computes of dates, times and texts beside constants, such as ``start + numpy.arange(3)``.
+    """Compute with NumPy on dates, times or texts and constants, such as ``start + numpy.arange(3)``.
 
-    ``NotImplemented`` where something is traced, or is of no such kind, and where NumPy computes nothing either.
+    Return ``NotImplemented`` if an argument is traced or of another type, or if NumPy raises a ``TypeError``.
     """
     plain = tuple([x._val if is_buffer(x) else x for x in args])
     if not all(backend.is_value(x) or backend.is_date_or_text(x) for x in plain) or any(
@@ -184,10 +184,11 @@ def _of_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
 def traced_at_once(
     args: tuple[Any, ...], numbers: frozenset[type] = frozenset((float, int))
 ) -> tuple[Any, tuple[Any, ...], tuple[int, ...], list[Any], bool] | None:
-    """What tracers of one run of reverse mode, ndarrays and ``numbers`` beside them are, None of all other arguments.
+    """Take apart arguments that are tracers of one live run of reverse mode, ndarrays and numbers.
 
     Returns:
-        The run, values, traced positions, records of these, and whether what the tracers hold are ndarrays.
+        None for other arguments; else the trace, the values of the arguments, the traced positions, their records, and
+        whether the values of all tracers are ndarrays. ``numbers`` are the accepted types of numbers.
     """
     trace: Any = None
     plain = True
@@ -212,7 +213,7 @@ def traced_at_once(
 
 
 def positional_names(rule: Rule) -> tuple[str, ...]:
-    """The names of the positional arguments of ``rule``.
+    """Return the names of the positional arguments of ``rule``.
 
     Example:
         >>> positional_names(lambda ct, x, *, axis: ct)
@@ -226,7 +227,7 @@ def positional_names(rule: Rule) -> tuple[str, ...]:
 
 
 def check_names(operation: str, names: Sequence[str], known: Iterable[str]) -> Sequence[str]:
-    """The ``names`` that a rule of ``operation`` needs, if all are known."""
+    """Check that all ``names`` that a rule of ``operation`` needs are ``known``; return the names."""
     if unknown := [name for name in names if name not in known]:
         raise InputError(
             f"{operation}: a rule names what it needs, got {', '.join(unknown)}. It may name {', '.join(known)}."
@@ -235,7 +236,7 @@ def check_names(operation: str, names: Sequence[str], known: Iterable[str]) -> S
 
 
 def finish(call: Operation, primitive: Primitive) -> Operation:
-    """Join a function and its primitive, and name the function so that it pickles."""
+    """Link a function and its primitive, and set the function's name and module so that it pickles."""
     call.primitive = primitive  # type: ignore[attr-defined]
     call.__name__ = call.__qualname__ = primitive.name
     frame: Any = sys._getframe(1)

@@ -1,7 +1,7 @@
-"""Operations linear in all their arguments together: joining arrays, scattering pieces into one array.
+"""Operations that are linear in all their arguments together: joining arrays, scattering pieces into one array.
 
-Any number of arguments, each entering once and none multiplied with another, so one transpose gives the
-cotangents of all of them in one pass over ``ct``. The tape keeps shapes and dtypes, no value.
+Such an operation takes any number of arguments and multiplies none with another, so one transpose gives the
+cotangents of all arguments in one pass over ``ct``. The tape saves shapes and dtypes, but no values.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def jointly_linear(
     """Define an operation of any number of arrays that is linear in all of them together.
 
     Args:
-        name: its name, and that of the array namespace's function when ``impl`` is None.
+        name: the name of the operation, and of the array namespace's function if ``impl`` is None.
         impl: ``impl(xp, *arrays, **params)``.
-        transpose: ``transpose(ct, shapes, wanted, *, params)`` gives the cotangents of the arguments at
-            the positions ``wanted`` (rising), in that order; ``shapes`` are those of all arguments. A
-            cotangent may have the result's dtype and a shape its argument broadcasts to.
-        batch: how it takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis", if it
-            works along its parameter ``axis``; "loop", one example after the other; or a rule of your own.
-        numpy: a faster way to compute it on ndarrays.
+        transpose: ``transpose(ct, shapes, wanted, *, params)`` returns the cotangents of the arguments at
+            the positions ``wanted`` (increasing), in that order; ``shapes`` are the shapes of all arguments. A
+            cotangent may have the dtype of the result, and a shape to which its argument broadcasts.
+        batch: how the operation takes a batch axis: "elementwise"; "leading", if it maps over all leading axes; "axis",
+            if it works along its parameter ``axis``; "loop", one example after another; or a batching rule.
+        numpy: a faster kernel for ndarrays.
         fits: whether a cotangent always has the shape of its argument.
 
     Example:
@@ -98,5 +98,5 @@ def jointly_linear(
 
 
 def _zeros(like: Any) -> Any:
-    """The tangent of a constant argument; of its dtype, integers too, so that the result's dtype stays."""
+    """Make the tangent of a constant argument in the argument's dtype, also of integers, to keep the result's dtype."""
     return np.zeros(backend.shape_of(like), backend.dtype_of(like))
