@@ -1,4 +1,4 @@
-"""Runs that are repeated instead of remembered: ``Chain``, and what it keeps of them."""
+"""Runs that the backward pass repeats instead of keeping their records: ``Chain`` and the data that it keeps."""
 
 from funcgrad.replay.chain import Chain
 

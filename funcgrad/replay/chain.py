@@ -1,24 +1,23 @@
-"""Runs that are repeated instead of remembered: the tape keeps where they began, and the backward pass runs them again.
+"""Chains: runs in steps that the backward pass repeats from states that the tape keeps.
 
-A *chain* is a run in steps, each from one state to the next; a state is a tree of arrays. On every tape
-that passes through it a step leaves one record, whatever it did: the records that it made itself are
-dropped. When the backward pass reaches that record, the step is run again from its state and recorded,
-and the pass goes on through the new records. They have the parents that the first
-ones had, and stand in the same order, so cotangents are added up in the same order too: gradients are
-the same to the last bit.
+A *chain* is a run in steps, each from one state to the next; a state is a tree of arrays. A step leaves one
+record on every tape that it uses, whatever the step did. The records that the step itself made are
+dropped. When the backward pass reaches the record of the step, it runs the step again from its state, records
+the run, and continues through the new records. The new records have the same parents and the same order as the
+first ones, so cotangents are added in the same order, and gradients are the same bit for bit.
 
-What a step closes over needs no care. While it is repeated, the finished traces that stood around its
-first run work once more (``running.repeating``): their tracers have kept their values and their records.
+Values that a step closes over need no special treatment. The finished traces that were open around the first run of
+the step record again while it is repeated (``running.repeating``): their tracers have kept their values and records.
 
-States between steps are kept as far as the budget goes; the others are computed again from the last one
-before them. Where states are kept is chosen so that this costs the fewest steps: with ``s`` states kept at a time, the
-first one included, and no step run more than ``r`` times on the way to states, ``binomial(s + r, s)`` steps can be
-reversed and no more; both rules below reach that.
+The chain keeps states between steps up to a budget, and computes the others again from the last kept state
+before them. It keeps those states that make this cheapest: with ``s`` states kept at a time, the
+first one included, and no step run more than ``r`` times on the way to states, at most ``binomial(s + r, s)`` steps
+can be reversed; both rules below reach that number.
 
 Sources:
     A. Griewank, A. Walther, Algorithm 799: Revolve, ACM Transactions on Mathematical Software 26 (2000), for a
     known number of steps; Q. Wang, P. Moin, G. Iaccarino, Minimal repetition dynamic checkpointing algorithm for
-    unsteady adjoint calculation, SIAM Journal on Scientific Computing 31 (2009), for an unknown one.
+    unsteady adjoint calculation, SIAM Journal on Scientific Computing 31 (2009), for an unknown number.
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ __all__ = ["Chain", "Placement", "split", "states_for"]
 
 @lru_cache(maxsize=4096)
 def split(steps: int, states: int) -> int:
-    """How far to go from a kept state before the next is kept.
+    """Return the number of steps from a kept state to the next state to keep.
 
     Args:
-        steps: how many steps are to be reversed, at least 2.
-        states: how many states may be kept, the one at hand included, at least 2.
+        steps: the number of steps to reverse, at least 2.
+        states: the number of states that may be kept, the current one included, at least 2.
 
     Example:
         >>> split(10, 3)
@@ -72,7 +71,7 @@ def split(steps: int, states: int) -> int:
 
 
 def states_for(steps: int, repeats: int) -> int:
-    """The fewest states, the first included, with which no step is repeated more than ``repeats`` times.
+    """Return the fewest states, the first one included, for which no step is repeated more than ``repeats`` times.
 
     Example:
         >>> states_for(10_000, 3)
@@ -85,10 +84,10 @@ def states_for(steps: int, repeats: int) -> int:
 
 
 class Placement:
-    """Which states to keep while nobody knows how long the run will be.
+    """Choice of the states to keep in a run of unknown length.
 
     Args:
-        budget: how many may be kept after the first.
+        budget: the number of states that may be kept after the first.
 
     Example:
         >>> placement, kept = Placement(2), [0]
@@ -103,17 +102,17 @@ class Placement:
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
-        self._ranks: list[float] = [inf]  # of the kept states, in their order
+        self._ranks: list[float] = [inf]  # the ranks of the kept states, in order
 
     def next(self) -> int | None:
-        """The place of the kept state to give up for the one that comes now; None where there is room."""
+        """Return the index of the kept state to replace by the current state; None within the budget."""
         ranks = self._ranks
         if len(ranks) <= self._budget:
             ranks.append(0)
             return None
         highest = ranks[-1]
         for place in range(len(ranks) - 2, 0, -1):
-            if ranks[place] < highest:  # one after it does its work
+            if ranks[place] < highest:  # a later state of higher rank makes it dispensable
                 del ranks[place]
                 ranks.append(0)
                 return place
@@ -122,21 +121,21 @@ class Placement:
         return len(ranks) - 1
 
 
-#: Leaves of a tree, and its structure. The tracers among them do not know the chain's records, only their
-#: numbers: the chain keeps states, and states that kept the chain would never be freed.
+#: Leaves of a tree, and its structure. The tracers among the leaves refer to the chain's records only by
+#: their numbers: the chain keeps states, and states that referred to the chain would never be freed.
 State: TypeAlias = tuple[list[Any], tree.PyTreeSpec]
-#: The results of a step that it recorded on one tape, by the number of their record.
+#: Results that a step recorded on one tape, by the number of their record.
 Own: TypeAlias = dict[int, Tracer]
 
 
 class _Place(NamedTuple):
-    """What stands for the record of a result of a step while only its number is known.
+    """Placeholder for the record of a result of a step, of which only the number is known.
 
     Attributes:
-        number: the number of that record.
-        pull: None, as of a leaf.
-        step: the number of the state that the result is in.
-        position: its place among the results that the step recorded.
+        number: the number of the record.
+        pull: None, as in a leaf.
+        step: the number of the state that contains the result.
+        position: the index of the result among the results that the step recorded.
     """
 
     number: int
@@ -146,7 +145,7 @@ class _Place(NamedTuple):
 
 
 class _Numbers:
-    """What gives the numbers of records while parts of a run are repeated; it notes where other threads record too."""
+    """Iterator over the numbers of records in repetitions; it notes in these if other threads record, too."""
 
     __slots__ = ("numbers", "runs", "thread")
 
@@ -164,13 +163,13 @@ class _Numbers:
 
 
 class _Record:
-    """What a chain knows of its steps on one tape.
+    """Data of a chain about its steps on one tape.
 
     Attributes:
-        steps: for each step the number of its record, and of its parts: one for each result of its own; and a mark
-            of what it recorded.
-        residuals: for steps in which rules of the user's saved something, a digest of it.
-        parents: what the steps depend on besides each other, by number.
+        steps: for each step the number of its record, the numbers of the records of its results, and a hash of what
+            the step recorded.
+        residuals: a digest of the values that user rules saved, for steps with such values.
+        parents: the records that the steps depend on, other than those of steps, by number.
     """
 
     __slots__ = ("parents", "residuals", "steps")
@@ -185,16 +184,16 @@ class Chain:
     """A run in steps that the backward pass repeats.
 
     Args:
-        name: what it is called in messages and on the tape.
-        step: ``step(i, tree, again) -> tree``, from state ``i`` to state ``i + 1``; ``again`` unless it is
-            the first time.
+        name: the name of the chain in messages and on the tape.
+        step: ``step(i, tree, again) -> tree``, from state ``i`` to state ``i + 1``; ``again`` is False in the
+            first run of the step, else True.
         start: state 0, a tree.
-        budget: how many states after the first may be kept at a time.
-        memory: what is kept of the operations inside the only step.
-        store: where leaves of states that are kept lie, see ``Store``; None for memory.
+        budget: the number of states after the first that may be kept at a time.
+        memory: the memory of results inside a step, for a chain of one step; None to keep none.
+        store: the ``Store`` for leaves of kept states; None to keep them in memory.
 
     Attributes:
-        done: how many steps have been run so far, each counted once.
+        done: the number of steps run so far, each counted once.
     """
 
     def __init__(
@@ -213,7 +212,7 @@ class Chain:
         self._budget = budget
         self._memory = memory
         leaves, spec = tree.flatten(start)
-        self._given: list[Any] | None = leaves  # until the first step has run: the program's own objects
+        self._given: list[Any] | None = leaves  # the program's own objects, until the first step runs
         self._kept: list[tuple[int, State]] = [(0, ([twin_in_memory(x) for x in leaves], spec))]
         self._records: dict[ReverseTrace, _Record] = {}
         self._digests = Digests()
@@ -224,7 +223,7 @@ class Chain:
         self._lock = threading.RLock()
 
     def run(self, length: int) -> Any:
-        """The state after ``length`` steps."""
+        """Run ``length`` steps and return the last state."""
         if not length or not _recording():
             steps = iter(range(length))
             return self._plain(lambda: next(steps, None) is not None)
@@ -234,7 +233,7 @@ class Chain:
         return self._result(self._advance(length - 1, state))
 
     def run_while(self, more: Callable[[], bool]) -> Any:
-        """The last state, where nobody knows before how many steps there are: they go on while ``more()``."""
+        """Run steps while ``more()`` is true, and return the last state."""
         if not _recording():
             return self._plain(more)
         placement = Placement(self._budget)
@@ -249,11 +248,11 @@ class Chain:
         return self._result(state)
 
     def states(self) -> list[list[Any]]:
-        """The leaves of the states that are kept."""
+        """Return the leaves of the kept states."""
         return [leaves for _, (leaves, _) in self._kept]
 
     def _plain(self, more: Callable[[], bool]) -> Any:
-        """The last state where no tape is open: nothing will be run again."""
+        """Run steps while ``more()`` is true, without an open tape: keep no states. Return the last state."""
         _, spec = self._kept.pop()[1]
         carry, self._given = tree.unflatten(spec, self._given or ()), None
         while more():
@@ -262,10 +261,10 @@ class Chain:
         return carry
 
     def pull(self, trace: ReverseTrace, number: int, cts: list[Any]) -> list[tuple[Node, Any]]:
-        """Run the step to state ``number`` again, and pair what it recorded with the cotangents of that state.
+        """Run the step to state ``number`` again, and pair its new records with the cotangents of that state.
 
-        The new records are younger than all that the pass has still to visit, so cotangents meet in the same order as
-        without the detour.
+        The new records are later than all records that the pass has yet to visit, so cotangents are added in the same
+        order as without the repetition.
         """
         i = number - 1
         state = self._state(i, trace)
@@ -277,9 +276,9 @@ class Chain:
         return [(tracer.node, ct) for tracer, ct in zip(own.values(), cts, strict=True) if ct is not None]
 
     def _state(self, wanted: int, trace: ReverseTrace | None = None) -> State:
-        """State number ``wanted``, and on the way to it others kept as the schedule wants them.
+        """Return state number ``wanted``; keep states on the way to it according to the schedule.
 
-        States after it are given up: a backward pass asks for ever earlier ones.
+        Drop the states after it, because a backward pass requests ever earlier states.
         """
         with self._lock:
             kept = self._kept
@@ -302,7 +301,7 @@ class Chain:
         return state if self._store is None else ([self._store.put(leaf) for leaf in state[0]], state[1])
 
     def _advance(self, i: int, state: State, trace: ReverseTrace | None = None) -> State:
-        """State ``i + 1`` from state ``i``, with one record for the step on every tape."""
+        """Compute state ``i + 1`` from state ``i``, with one record for the step on every tape."""
         begun = self._begin()
         leaves, spec = self._again(i, state, trace) if i < self.done else self._run(i, state)
         self._compare(i, leaves)
@@ -314,7 +313,7 @@ class Chain:
 
         def parted(x: Tracer) -> Node:
             node: Node = x.node
-            if self._is_part(node):  # a result of an earlier step that was handed through
+            if self._is_part(node):  # a result of an earlier step that this step passed on
                 (step,), (position, _) = parents_of(node), saved_by(node)
                 return _Place(number_of(node), None, saved_by(step)[2], position)
             return places.get((x._trace, number_of(node)), node)
@@ -322,10 +321,10 @@ class Chain:
         return [_with_nodes(leaf, parted) for leaf in leaves], spec
 
     def _begin(self) -> dict[Trace, int]:
-        """For each tape that a step may record on, the number with which what it records begins.
+        """Return, for each tape on which a step may record, the number of the next record.
 
-        Tapes of other threads are among them: a function may start threads that record on its tape. Those that it
-        has nothing to do with are left as they are.
+        Tapes of other threads are included, because a function may start threads that record on its tape. A tape on
+        which the step records nothing does not change.
         """
         begun: dict[Trace, int] = {}
         for trace in (*at_work(), *self._records):
@@ -334,7 +333,7 @@ class Chain:
         return begun
 
     def _run(self, i: int, state: State) -> State:
-        """State ``i + 1`` as the step returns it: tracers have the records that it made."""
+        """Run step ``i`` and return state ``i + 1`` with the records that the step made."""
         leaves, spec = state
         again = i < self.done
         memory = self._memory
@@ -349,7 +348,7 @@ class Chain:
         return ended
 
     def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
-        """State ``i + 1`` once more: context variables as they were, the traces from ``trace`` on at work again."""
+        """Run step ``i`` again, with the context variables of the first run; traces from ``trace`` on record again."""
         if trace is None:
             return self._repeated(i, state, repeating.get())
         mine = Repetition(trace.level, self._born, tuple(self._records))
@@ -393,7 +392,7 @@ class Chain:
         return pull_in(step).operation is _name and saved_by(step)[0] is self
 
     def _joined(self, whole: bool) -> Callable[[Tracer], Node]:
-        """What gives the tracers of a state their records; ``whole`` ones know what they depend on."""
+        """Make the function from a tracer of a state to its record; if ``whole``, records of steps have parents."""
         made: dict[tuple[Trace, int], Node] = {}
 
         def joined(x: Tracer) -> Node:
@@ -413,12 +412,12 @@ class Chain:
         return joined
 
     def _numbers(self, trace: ReverseTrace, i: int, own: Own, begun: dict[Trace, int]) -> tuple[int, ...]:
-        """The numbers of the record of step ``i`` and its parts. The first run makes them, others must do the same.
+        """Return the numbers of the records of step ``i`` and of its results; check that a repetition agrees.
 
-        What threads of the step record, in which order and after which views, differs from run to run.
+        Records of a step that uses threads are not compared: their order, and the views, differ from run to run.
 
         Raises:
-            ReplayError: another run recorded something else.
+            ReplayError: a repetition recorded something other than the first run.
         """
         parents, mark, residuals = self._walked(own, begun[trace])
         record = self._records.setdefault(trace, _Record())
@@ -439,7 +438,7 @@ class Chain:
         return numbers
 
     def _walked(self, own: Own, begun: int) -> tuple[dict[int, Node], int, list[Any]]:
-        """What the records behind ``own`` depend on, a mark of what they are, and the arrays that own rules saved."""
+        """Return the parents outside the step, a hash of the records behind ``own``, and arrays saved by user rules."""
         parents: dict[int, Node] = {}
         found: dict[int, Any] = {}
         own_rules: dict[int, Node] = {}
@@ -463,23 +462,23 @@ class Chain:
         return parents, hash((results, *[found[number] for number in sorted(found)])), arrays
 
     def _compare(self, i: int, leaves: list[Any]) -> None:
-        """Look at a few numbers of state ``i + 1``, and at sums of all: they must be those of the first run.
+        """Check that samples and means of state ``i + 1`` agree with those of the first run.
 
         Raises:
-            ReplayError: they are others.
+            ReplayError: they differ.
         """
         if not self._digests.agree(i, list(map(bottom, leaves))):
             raise differs(self.name, "other numbers")
 
 
 def _name(chain: Chain, *_: Any) -> str:
-    """What a record is called that saved these."""
+    """Return the name of a record from its saved values."""
     return chain.name
 
 
 @cache
 def _pull_through(parents: int) -> Any:
-    """The pull of the record of a step: its pairs are of new records, which have these parents in the end."""
+    """Make the VJP rule of the record of a step; it returns pairs of new records, which lead to the same parents."""
 
     def pull(cts: Any, record: Node) -> list[tuple[Node, Any]]:
         chain, trace, number = saved_by(record)
@@ -490,18 +489,18 @@ def _pull_through(parents: int) -> Any:
 
 
 def _recording() -> bool:
-    """Whether there is a tape that records, or one that did and is being repeated."""
+    """Whether a tape is open, or a run is being repeated in this context."""
     return bool(repeating.get()) or any(isinstance(trace, ReverseTrace) for trace in running())
 
 
 def _inner(x: Tracer) -> list[tuple[str, Tracer]]:
-    """The tracers that ``x`` holds: of outer traces."""
+    """Return the attributes of ``x`` that are tracers of outer traces."""
     held = [("_val", x._val), ("link", x.link)]
     return [(name, value) for name, value in held if isinstance(value, Tracer)]
 
 
 def _with_nodes(x: Any, node_of: Callable[[Tracer], Node]) -> Any:
-    """``x``, on every tape that it is on with the record that ``node_of`` says."""
+    """Return ``x`` with the record that ``node_of`` returns for it, on each of its tapes."""
     if not isinstance(x, Tracer):
         return x
     if isinstance(x._trace, ReverseTrace) and not isinstance(x._val, Tracer):  # the common case
@@ -519,7 +518,7 @@ def _with_nodes(x: Any, node_of: Callable[[Tracer], Node]) -> Any:
 
 
 def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
-    """By tape, the values of a state that were recorded since ``begun``, each once and in order."""
+    """Return, by tape, the values of a state that were recorded since ``begun``, each once and in order."""
     found: dict[ReverseTrace, Own] = {}
     waiting = leaves[::-1]
     while waiting:

@@ -1,7 +1,7 @@
-"""What is noted of each step of a long run, to compare it with a run of the same step later: a few bytes.
+"""Compact notes about each step of a long run, to compare a repetition of the step with its first run.
 
-A run of a million steps would keep a gigabyte of notes as tuples and arrays. Numbers that go up evenly, as those of
-records do, are kept as their first one and how far they go; values of a state as one number for each dtype.
+Notes in tuples and arrays would take a gigabyte for a million steps. Evenly spaced numbers, such as those of
+records, are stored as the first number and the spacing; the values of a state as one number for each dtype.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 
 __all__ = ["Digests", "StepNumbers", "close", "digest"]
 
-#: How many numbers of an array are looked at one by one.
+#: Number of elements of an array that are compared one by one.
 _SAMPLE = 16
-#: Factors of numbers that are added up; no two are equal, and none is small.
+#: Weights of numbers in a sum; no two are equal, and none is small.
 _WEIGHTS = 0.5 + np.arange(1, 65) * 0.6180339887498949 % 1.0
-#: Of how many steps at the beginning samples are kept as they are, which takes less time.
+#: Number of first steps for which whole samples are stored, which takes less time.
 _IN_FULL = 32
 
 
 class StepNumbers:
-    """For each step the numbers of its record and of its parts, and a mark of what it recorded.
+    """For each step the numbers of its record and of the records of its results, and a hash of what it recorded.
 
-    Steps in a row that recorded the same, whose numbers go down evenly, are one piece and take no memory.
+    Consecutive steps with the same hash and evenly spaced numbers are one piece, which takes constant memory.
 
     Example:
         >>> found = StepNumbers()
@@ -41,8 +41,8 @@ class StepNumbers:
 
     def __init__(self) -> None:
         self._starts, self._ends = array("q"), array("q")  # the first step of a piece, and the last
-        self._firsts, self._rises = array("q"), array("q")  # the first number of its first step, and the rise a step
-        self._kinds = array("q")  # how many numbers a step has, and its mark: their place among the known ones
+        self._firsts, self._rises = array("q"), array("q")  # the first number in a piece, and the increment per step
+        self._kinds = array("q")  # the index in ``_counted`` of (numbers per step, mark)
         self._counted: list[tuple[int, int]] = []
         self._known: dict[tuple[int, int], int] = {}
         self._apart: dict[int, tuple[tuple[int, ...], int]] = {}  # out of order, or another thread took a number
@@ -50,11 +50,11 @@ class StepNumbers:
 
     @property
     def pieces(self) -> int:
-        """How many pieces there are."""
+        """Number of pieces."""
         return len(self._starts)
 
     def add(self, step: int, numbers: tuple[int, ...], mark: int) -> None:
-        """Note what a step has that has nothing yet."""
+        """Add the numbers and the mark of a step that has none yet."""
         first, count = numbers[0], len(numbers)
         with self._lock:
             last = self._ends[-1] if self._ends else -1
@@ -76,10 +76,10 @@ class StepNumbers:
             self._rises.append(0)
             self._kinds.append(kind)
             self._ends.append(step)
-            self._starts.append(step)  # the last one: who looks meanwhile must find the rest
+            self._starts.append(step)  # last, because ``get`` reads without the lock and must find the rest
 
     def get(self, step: int) -> tuple[tuple[int, ...], int] | None:
-        """The numbers and the mark of a step, None where there are none."""
+        """Return the numbers and the mark of a step, or None."""
         place = bisect_right(self._starts, step) - 1
         if place < 0 or step > self._ends[place] or step in self._apart:
             return self._apart.get(step)
@@ -89,9 +89,9 @@ class StepNumbers:
 
 
 class Digests:
-    """A few numbers for each step, which tell whether the values of a state are the same again.
+    """A few numbers for each step, which tell whether the values of a state are the same in a repetition.
 
-    Up to rounding: the same kernels may add up in another order. Whole numbers are not looked at.
+    Values may differ by rounding, because kernels may sum in another order. Integers are not compared.
 
     Example:
         >>> digests = Digests()
@@ -102,14 +102,14 @@ class Digests:
     __slots__ = ("_exact", "_of", "_samples")
 
     def __init__(self) -> None:
-        self._exact = array("q")  # a hash of a step's samples
-        self._samples: list[list[Any]] = []  # of the first steps; most runs have no others
-        self._of: dict[Any, array[float]] = {}  # of the others: by dtype a number that rounding hardly changes
+        self._exact = array("q")  # a hash of the samples of each step
+        self._samples: list[list[Any]] = []  # the samples of the first steps; most runs have no others
+        self._of: dict[Any, array[float]] = {}  # for later steps, by dtype: a number that rounding hardly changes
 
     def agree(self, step: int, leaves: list[Any]) -> bool:
-        """Whether arrays are those that this was first asked of for the step: NumPy's, others do not count.
+        """Whether the NumPy arrays in ``leaves`` agree with those of the first call for this step, which notes them.
 
-        Steps are asked of in their order for the first time.
+        First calls must come in the order of the steps. Arrays of other libraries are not compared.
         """
         samples = [_sample(leaf) for leaf in leaves]
         exact = hash(tuple([None if x is None else (x.tobytes(), x.dtype) for x in samples]))
@@ -124,7 +124,7 @@ class Digests:
 
     def _note(self, row: int, numbers: dict[Any, float]) -> None:
         for dtype in numbers.keys() - self._of.keys():
-            self._of[dtype] = array("d", [math.inf]) * row  # earlier steps had none of that dtype
+            self._of[dtype] = array("d", [math.inf]) * row  # earlier steps had no array of this dtype
         for dtype, column in self._of.items():
             column.append(numbers.get(dtype, math.inf))
 
@@ -135,12 +135,12 @@ class Digests:
 
 
 def digest(arrays: list[Any]) -> dict[Any, float]:
-    """By dtype a number that tells whether arrays are others, and that rounding hardly changes."""
+    """Return by dtype a number that distinguishes arrays and that rounding hardly changes."""
     return _numbers([_sample(x) for x in arrays])
 
 
 def close(before: dict[Any, float], now: dict[Any, float]) -> bool:
-    """Whether two digests are of the same numbers, up to rounding.
+    """Whether two digests agree up to rounding.
 
     Example:
         >>> before = digest([np.ones(3)])
@@ -154,7 +154,7 @@ def close(before: dict[Any, float], now: dict[Any, float]) -> bool:
 
 
 def _sample(x: Any) -> Any:
-    """A few numbers of an array, and means of all of them; None where there are none to look at."""
+    """Return a few elements of an array, and means of all elements; None for anything but arrays of floats."""
     if isinstance(x, (np.generic, float, complex)):
         x = np.asarray(x)
     if type(x) is np.ndarray and x.size and x.dtype.kind in "fc":
@@ -167,7 +167,7 @@ def _sample(x: Any) -> Any:
 
 
 def _numbers(samples: list[Any]) -> dict[Any, float]:
-    """By dtype one number for all samples."""
+    """Return by dtype one number for all samples."""
     found = {np.dtype(float): float(len(samples))}
     for place, few in enumerate(samples):
         if few is not None:
@@ -176,7 +176,7 @@ def _numbers(samples: list[Any]) -> dict[Any, float]:
 
 
 def _number(few: Any) -> float:
-    """What a sample comes to: its sum with weights, in units of its largest number, whose logarithm is added."""
+    """Reduce a sample to a number: the weighted sum over the largest number, plus the log of that, plus the length."""
     if few.dtype.kind == "c":
         few = np.concatenate([few.real, few.imag])
     few = few.astype(float)

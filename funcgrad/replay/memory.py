@@ -1,4 +1,4 @@
-"""Results of operations, kept from a first run for the runs that repeat it."""
+"""Results of operations that are kept from a first run for its repetitions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from funcgrad.errors import ReplayError
 
 __all__ = ["NAME", "Memory"]
 
-#: The operation that gives its argument a name.
+#: Name of the operation that names its argument for policies.
 NAME = "checkpoint_name"
 
 
 class Memory:
-    """The results that a policy picked in a run, by the number of the operation.
+    """Results that a policy chose in a run, by the number of the operation.
 
-    A later run must do the same operations in the same order. Those whose results are kept are not done.
+    A repetition must do the same operations in the same order. It does not compute those whose results are kept.
 
     Args:
-        name: what is run, for messages.
-        policy: ``policy(operation, params, result)`` says whether to keep a result.
+        name: the name of the run, for messages.
+        policy: ``policy(operation, params, result)`` returns whether to keep a result.
     """
 
     def __init__(self, name: str, policy: Callable[[str, dict[str, Any], Any], bool]) -> None:
@@ -37,15 +37,15 @@ class Memory:
         self.kept: dict[int, Any] = {}
 
     def observed(self) -> AbstractContextManager[None]:
-        """The block of the first run."""
+        """Return the block for the first run."""
         return blocks.through(_First(self, blocks.current().runner))
 
     @contextmanager
     def fed(self) -> Iterator[None]:
-        """The block of a run that repeats it.
+        """Return the block for a repetition.
 
         Raises:
-            ReplayError: it does other operations.
+            ReplayError: the repetition does other operations.
         """
         runner = _Repeated(self, blocks.current().runner)
         with blocks.through(runner):
@@ -55,7 +55,7 @@ class Memory:
 
 
 def differs(name: str, what: str) -> ReplayError:
-    """The error of a run that does not repeat the first one."""
+    """Make the error for a repetition that differs from the first run."""
     return ReplayError(
         f"{name}: run again in the backward pass it did not do what it did before, got {what}. It must depend on its "
         "arguments and on what it closes over alone: draw random numbers outside and pass them in, and change nothing "
@@ -64,7 +64,7 @@ def differs(name: str, what: str) -> ReplayError:
 
 
 class _Runner:
-    """Computes operations; what a kernel calls is not seen."""
+    """Runner of operations; operations inside a kernel are not observed."""
 
     def __init__(self, memory: Memory, outer: Any) -> None:
         self._memory = memory
@@ -72,7 +72,7 @@ class _Runner:
         self._inside: set[int] = set()  # the threads in which a kernel is running
 
     def run(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The result of an operation."""
+        """Compute the result of an operation."""
         here = get_ident()
         if here in self._inside:
             return primitive.compute(args, params)
@@ -83,21 +83,21 @@ class _Runner:
             self._inside.discard(here)
 
     def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The same of one that is seen."""
+        """Compute the result of an operation that is not inside a kernel."""
         raise NotImplementedError
 
     def compute(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """What the runner around this one computes, or the kernel."""
+        """Compute an operation by the runner around this one, or else by its kernel."""
         outer = self._outer
         return primitive.compute(args, params) if outer is None else outer.run(primitive, args, params)
 
 
 class _First(_Runner):
-    """Computes operations and keeps what the policy says."""
+    """Runner of the first run; it keeps the results that the policy chooses."""
 
     def __init__(self, memory: Memory, outer: Any) -> None:
         super().__init__(memory, outer)
-        self._makers: dict[int, tuple[Any, int]] = {}  # by the identity of an array: itself, and who made it
+        self._makers: dict[int, tuple[Any, int]] = {}  # by ``id`` of an array: a weak reference, its operation's number
 
     def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         ans = self.compute(primitive, args, params)
@@ -116,7 +116,7 @@ class _First(_Runner):
 
 
 class _Repeated(_Runner):
-    """Hands out what is kept, in order, and computes the rest."""
+    """Runner of a repetition; it returns the kept results, in order, and computes the others."""
 
     def __init__(self, memory: Memory, outer: Any) -> None:
         super().__init__(memory, outer)
