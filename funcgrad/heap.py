@@ -49,7 +49,6 @@ def keep() -> bool:
 
 
 def _wanted() -> int:
-    """Return the number of MiB to keep."""
     asked = os.environ.get("FUNCGRAD_KEEP_MEMORY", str(KEPT))
     if not asked.isdecimal() or int(asked) > 2047:  # mallopt takes a C int
         raise InputError(
