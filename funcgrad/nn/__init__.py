@@ -1,7 +1,7 @@
-"""What neural networks are made of, as pure functions of arrays.
+"""Building blocks of neural networks, as pure functions of arrays.
 
-The names and arguments are those of ``jax.nn``, ``jax.lax`` (convolution), ``jax.ops`` (segments) and ``optax.losses``.
-There are no layers and no parameters here: those are arguments, arrays in trees of any form.
+Names and arguments agree with ``jax.nn``, ``jax.lax`` (convolution), ``jax.ops`` (segments) and ``optax.losses``.
+There are no layer objects. Parameters are arguments: arrays in trees of any form.
 
 Example:
     >>> import numpy as np

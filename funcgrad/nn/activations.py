@@ -1,7 +1,7 @@
-"""Activation functions and the softmax family: the names, arguments and conventions of ``jax.nn``.
+"""Activation functions and the softmax family, with the names, arguments and conventions of ``jax.nn``.
 
-At kinks the derivatives are those of ``jax.nn``: 0 for ``relu(0)``, 1 for ``leaky_relu(0)``, ``elu(0)`` and
-``hard_tanh(1)``. float16 and bfloat16 are computed in float32 and come back as they were.
+Derivatives at kinks are those of ``jax.nn``: 0 for ``relu(0)``, 1 for ``leaky_relu(0)``, ``elu(0)`` and
+``hard_tanh(1)``. float16 and bfloat16 are computed in float32 and converted back.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _elu(x: Array, alpha: ArrayLike) -> Array:
 def _activation(
     name: str, compute: Callable[[Array], Array], text: str, example: str, shows: str
 ) -> Callable[[ArrayLike], Array]:
-    """A function of one array that ``compute`` is for floating numbers."""
+    """Make a public function of one array from ``compute``, a function of floating-point arrays."""
     made: Any = named(on_floats(compute), __name__, name, documented(text, example, shows))
     made.__annotations__ = {"x": "ArrayLike", "return": "Array"}
     made.__signature__ = Signature([_X], return_annotation="Array")
@@ -106,7 +106,7 @@ log1mexp = _activation("log1mexp", prim.log1mexp,
 
 
 def identity(x: ArrayLike) -> Array:
-    """``x`` itself, as an array.
+    """Return ``x`` itself, as an array.
 
     Example:
         >>> fnn.identity([1.0, -1.0])
@@ -117,7 +117,7 @@ def identity(x: ArrayLike) -> Array:
 
 
 def relu(x: ArrayLike) -> Array:
-    """``maximum(x, 0)``. The derivative at 0 is 0.
+    """Compute ``maximum(x, 0)``. The derivative at 0 is 0.
 
     Example:
         >>> fnn.relu([-1.0, 0.0, 2.0])
@@ -130,7 +130,7 @@ def relu(x: ArrayLike) -> Array:
 
 @on_floats
 def sparse_plus(x: ArrayLike) -> Array:
-    """0 up to -1, ``x`` from 1 on, and ``(x + 1)**2 / 4`` in between; its derivative is ``sparse_sigmoid``.
+    """Compute 0 up to -1, ``x`` from 1 on, and ``(x + 1)**2 / 4`` in between; the derivative is ``sparse_sigmoid``.
 
     Example:
         >>> fnn.sparse_plus([-2.0, 0.0, 2.0])
@@ -143,7 +143,7 @@ def sparse_plus(x: ArrayLike) -> Array:
 
 @on_floats
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
-    """``x`` where it is at least 0, else ``negative_slope * x``. The derivative at 0 is 1.
+    """Return ``x`` where it is at least 0, else ``negative_slope * x``. The derivative at 0 is 1.
 
     Example:
         >>> fnn.leaky_relu([-1.0, 2.0], 0.5)
@@ -154,7 +154,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
 
 @on_floats
 def tanh(x: ArrayLike, /) -> Array:
-    """The hyperbolic tangent.
+    """Compute the hyperbolic tangent.
 
     Example:
         >>> fnn.tanh([0.0, 100.0])
@@ -165,7 +165,7 @@ def tanh(x: ArrayLike, /) -> Array:
 
 @on_floats
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
+    """Return ``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     Example:
         >>> fnn.elu([-1000.0, 2.0])
@@ -176,7 +176,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @on_floats
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """``maximum(x, 0) + alpha * (exp(minimum(x, 0) / alpha) - 1)``, smooth for every ``alpha``.
+    """Compute ``maximum(x, 0) + alpha * (exp(minimum(x, 0) / alpha) - 1)``, smooth for every ``alpha``.
 
     Example:
         >>> fnn.celu([-1000.0, 2.0], 2.0)
@@ -188,12 +188,12 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @on_floats
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
-    """``x`` times the probability that a normal variable is below ``x``.
+    """Multiply ``x`` by the probability that a standard normal variable is below ``x``.
 
     Args:
         x: an array.
-        approximate: whether to use the formula with ``tanh``, which is wrong by up to 0.0005 (Hendrycks and Gimpel,
-            Gaussian error linear units, 2016, section 2). The exact one needs SciPy.
+        approximate: whether to use the formula with ``tanh``, whose error is up to 0.0005 (Hendrycks and Gimpel,
+            Gaussian error linear units, 2016, section 2). The exact formula needs SciPy.
 
     Example:
         >>> fnn.gelu([-1.0, 100.0]).round(6)
@@ -203,10 +203,10 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 
 def glu(x: ArrayLike, axis: int = -1) -> Array:
-    """The first half of ``x`` along ``axis`` times the sigmoid of the second.
+    """Multiply the first half of ``x`` along ``axis`` by the sigmoid of the second half.
 
     Raises:
-        ShapeError: an odd length (a ``ValueError``).
+        ShapeError: the length of the axis is odd (a ``ValueError``).
 
     Example:
         >>> fnn.glu([4.0, 0.0])
@@ -225,20 +225,20 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
 @on_floats
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """``(x + sqrt(x**2 + b)) / 2``, without cancellation for negative ``x``.
+    """Compute ``(x + sqrt(x**2 + b)) / 2``, without cancellation for negative ``x``.
 
     Example:
         >>> fnn.squareplus([0.0, -1e9])
         array([1.e+00, 1.e-09])
     """
-    # a number stays one of Python's, which leaves the dtype of x alone
+    # a Python number stays one, so that it does not change the dtype of x
     root = hypot(x, math.sqrt(b) if issubclass(type(b), (int, float)) else sqrt(floating(b)))
     negative = less(x, 0)
     return where(negative, 0.5 * b / where(negative, root - x, 1.0), 0.5 * (x + root))
 
 
 def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
-    """``log(mean(exp(x)))`` along ``axis``, by default of all elements, without overflow.
+    """Compute ``log(mean(exp(x)))`` along ``axis``, by default of all elements, without overflow.
 
     ``where`` chooses the elements that count; with ``keepdims`` the reduced axes stay, with length 1.
 
@@ -255,9 +255,9 @@ def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, 
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
-    """Each integer in ``x`` as a vector of ``num_classes`` numbers along the new ``axis``, 1 in its place, else 0.
+    """Convert each integer in ``x`` to a vector with 1 at this index and 0 elsewhere, along the new ``axis``.
 
-    Integers outside of the classes give vectors of zeros. The vectors have the given ``dtype``.
+    The vectors have ``num_classes`` entries of the given ``dtype``. Integers outside of the classes give zeros.
 
     Example:
         >>> fnn.one_hot([0, 2], 3)
@@ -282,17 +282,17 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Array:
-    """``(x - mean) / sqrt(variance + epsilon)``, mean and variance being those along ``axis`` unless they are given.
+    """Compute ``(x - mean) / sqrt(variance + epsilon)``, with mean and variance along ``axis`` unless given.
 
     Args:
         x: an array.
         axis: one axis, several, or None for all.
-        mean: the mean, when it is known, its axes kept.
-        variance: the variance, likewise.
-        epsilon: a small number added under the root, so that it is not 0.
-        where: which elements count for mean and variance.
+        mean: the mean, with the reduced axes kept; by default it is computed.
+        variance: the variance, with the reduced axes kept; by default it is computed.
+        epsilon: a small number, added to the variance to avoid division by 0.
+        where: a mask of the elements that count for mean and variance.
         algorithm: accepted for compatibility with JAX, and ignored: the variance is computed from the distances from
-            the mean, which does not cancel.
+            the mean, which avoids cancellation.
 
     Example:
         >>> fnn.standardize([1.0, 3.0], epsilon=0.0)

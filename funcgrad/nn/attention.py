@@ -1,4 +1,4 @@
-"""Attention: means of values, weighted by how well a query meets their keys."""
+"""Attention: means of values, weighted by the softmax of the products of a query and the keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["dot_product_attention"]
 
-#: The logit of what does not take part: finite, so that a query that sees nothing sees everything alike, as in JAX.
+#: Logit of a masked pair. It is finite, so that a query without keys gets uniform weights, as in JAX.
 _NEVER = -0.7 * float(np.finfo(np.float32).max)
 
 
@@ -41,24 +41,23 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """``softmax(query @ key.T * scale + bias) @ value`` for each head; arguments as ``jax.nn.dot_product_attention``'s.
+    """Compute ``softmax(query @ key.T * scale + bias) @ value`` per head; arguments as in ``jax.nn``.
 
-    The softmax has the precision of its arguments, float32 at least; JAX's always has float32.
+    The softmax has the precision of its arguments, at least float32; JAX always uses float32.
 
     Args:
-        query: of shape (batch, T, heads, features), or without batch.
-        key: of shape (batch, S, K, features); the heads divide by K, and as many of them in a row share a key.
-        value: of the shape of ``key``.
-        bias: added to the logits; it broadcasts to (batch, heads, T, S).
-        mask: which pairs take part; likewise.
+        query: an array of shape (batch, T, heads, features), or without batch.
+        key: an array of shape (batch, S, K, features); K divides heads, and heads / K consecutive heads share a key.
+        value: an array of the shape of ``key``.
+        bias: an array to add to the logits; it broadcasts to (batch, heads, T, S).
+        mask: booleans, True for the pairs that take part; they broadcast to (batch, heads, T, S).
         scale: the factor of the logits; by default 1 / sqrt(features).
-        is_causal: whether a query sees keys of its own and of earlier places only.
-        query_seq_lengths: how many queries of each example count; the results of others are 0.
-        key_value_seq_lengths: how many keys of each example take part.
-        local_window_size: how many places before and after its own a query sees; one number for both.
+        is_causal: whether a query sees only keys at its own and at earlier positions.
+        query_seq_lengths: the number of queries of each example that count; the results of others are 0.
+        key_value_seq_lengths: the number of keys of each example that take part.
+        local_window_size: the number of positions that a query sees before and after its own; one number for both.
         implementation: accepted for compatibility with JAX, and ignored.
-        return_residual: whether to return the logsumexp of the logits as well, without a derivative in JAX; here it
-            has one.
+        return_residual: whether to return the logsumexp of the logits, too; it has a derivative, unlike in JAX.
 
     Raises:
         ShapeError: shapes that do not fit each other (a ``ValueError``).
@@ -99,7 +98,7 @@ def _four(x: Array) -> Array:
 
 
 def _fitting(query: Array, key: Array, value: Array) -> list[Array]:
-    """The three, of four axes each."""
+    """Return the three arguments with four axes each; check that their shapes fit."""
     q, k, v = [_four(x) for x in (query, key, value)]
     (b, _, n, h), (s, heads) = backend.shape_of(q), backend.shape_of(k)[1:3]
     if backend.shape_of(k) != (b, s, heads, h) or backend.shape_of(v) != (b, s, heads, h) or n % heads:
@@ -111,7 +110,7 @@ def _fitting(query: Array, key: Array, value: Array) -> list[Array]:
 
 
 def _by_head(x: ArrayLike, heads: int, n: int) -> Array:
-    """What broadcasts to (batch, heads, T, S), with the heads in groups."""
+    """Reshape ``x``, which broadcasts to (batch, heads, T, S), to groups of heads: (batch, groups, heads, T, S)."""
     x = _four(as_value(x))
     b, have, t, s = backend.shape_of(x)
     if have == 1:
@@ -120,13 +119,13 @@ def _by_head(x: ArrayLike, heads: int, n: int) -> Array:
 
 
 def _within(lengths: ArrayLike, count: int, to: tuple[int, ...]) -> Array:
-    """Which of ``count`` places are below the length of each example."""
+    """Return a mask of the positions, of ``count``, that are below the length of each example."""
     lengths = as_value(lengths)
     return less(np.arange(count).reshape(to), reshape(lengths, to=(*backend.shape_of(lengths), 1, 1, 1, 1)))
 
 
 def _seen(t: int, s: int, is_causal: bool, window: int | tuple[int, int] | None) -> Any:
-    """Which places see which, by their distance alone; None where all do."""
+    """Return a mask of the pairs of positions that take part by their distance; None if all do."""
     if not is_causal and window is None:
         return None
     ahead = np.arange(s) - np.arange(t)[:, None]

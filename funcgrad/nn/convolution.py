@@ -1,4 +1,4 @@
-"""The dense layer; convolution and its transpose in any number of dimensions, called as in ``jax.lax``."""
+"""The dense layer; convolution and its transpose in any number of dimensions, with arguments as in ``jax.lax``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Ints = tuple[int, ...]
 
 
 class Layout(NamedTuple):
-    """Where the axes (batch, feature, *spatial), of the kernel (output, input, *spatial), are in each array."""
+    """Positions of the axes (batch, feature, *spatial), in the kernel (output, input, *spatial), for each array."""
 
     lhs: Ints
     rhs: Ints
@@ -35,10 +35,10 @@ class Layout(NamedTuple):
 
 
 def per_axis(call: str, name: str, value: Any, rank: int, least: int = 1) -> Ints:
-    """One integer per spatial axis, from one for all or a sequence of them; None stands for ones.
+    """Return one integer per spatial axis, from a sequence or from one integer for all; None means ones.
 
     Raises:
-        ValueError: another number of them, or one that is too small.
+        ValueError: a wrong number of integers, or an integer that is too small.
 
     Example:
         >>> per_axis("conv", "window_strides", 2, 2)
@@ -58,10 +58,10 @@ def per_axis(call: str, name: str, value: Any, rank: int, least: int = 1) -> Int
 
 
 def borders(call: str, padding: Padding, lengths: Ints, windows: Ints, strides: Ints) -> tuple[tuple[int, int], ...]:
-    """(before, after) for each spatial axis.
+    """Return the borders (before, after) for each spatial axis.
 
-    "SAME" makes the result as long as the array divided by the stride, rounded up, with the odd element of a border
-    behind ("SAME_LOWER": in front); "VALID" has no border.
+    "SAME" makes the result as long as the array divided by the stride, rounded up; an odd border is longer after
+    the array ("SAME_LOWER": before the array). "VALID" has no border.
 
     Example:
         >>> borders("conv", "SAME", (5,), (4,), (2,))
@@ -89,7 +89,7 @@ def borders(call: str, padding: Padding, lengths: Ints, windows: Ints, strides: 
 
 
 def _layout(call: str, numbers: Any, rank: int) -> Layout:
-    """``dimension_numbers`` as numbers of axes; ``rank`` is that of the arrays."""
+    """Convert ``dimension_numbers`` to indices of axes; ``rank`` is the number of axes of the arrays."""
     if numbers is None:
         plain = tuple(range(rank))
         return Layout(plain, plain, plain)
@@ -123,24 +123,24 @@ def conv(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
 ) -> Array:
-    """The kernels ``rhs`` slide over the arrays ``lhs``: what neural networks call convolution.
+    """Compute the convolution of neural networks: slide the kernels ``rhs`` over the arrays ``lhs``.
 
-    The kernel is not flipped. The result is linear in each of the two, so derivatives of any order are convolutions
-    again. The arguments are those of ``jax.lax.conv_general_dilated``. For long kernels NumPy's arrays are Fourier
-    transformed; rounding errors are then relative to the largest element.
+    The kernel is not flipped. The result is linear in each of both arguments, so derivatives of any order are
+    convolutions again. The arguments are those of ``jax.lax.conv_general_dilated``. Convolution of NumPy arrays with
+    long kernels uses Fourier transforms; rounding errors are then relative to the largest element.
 
     Args:
         lhs: a batch of arrays, of shape (batch, features, *spatial) unless ``dimension_numbers`` says otherwise.
         rhs: kernels, of shape (output features, input features / groups, *spatial).
-        window_strides: how far the kernel moves in one step.
+        window_strides: the step of the kernel along each axis.
         padding: zeros around ``lhs``: "SAME", "SAME_LOWER", "VALID", a number, or (before, after) for each spatial
-            axis. A negative number takes elements away.
-        lhs_dilation: how far the elements of ``lhs`` stand apart, with zeros between them.
-        rhs_dilation: the same of ``rhs``.
-        dimension_numbers: the layouts of ``lhs``, ``rhs`` and the result, such as ("NHWC", "HWIO", "NHWC"), or what
-            ``jax.lax.conv_dimension_numbers`` gives; by default as above.
-        feature_group_count: the number of groups of features; each group has kernels of its own.
-        batch_group_count: the number of groups of the batch; each group has kernels of its own.
+            axis. A negative number removes elements.
+        lhs_dilation: the distance between the elements of ``lhs``, with zeros between them.
+        rhs_dilation: the distance between the elements of ``rhs``, with zeros between them.
+        dimension_numbers: the layouts of ``lhs``, ``rhs`` and the result, such as ("NHWC", "HWIO", "NHWC"), or the
+            result of ``jax.lax.conv_dimension_numbers``; by default as above.
+        feature_group_count: the number of groups of features; each group has its own kernels.
+        batch_group_count: the number of groups of the batch; each group has its own kernels.
 
     Raises:
         ShapeError: shapes that do not fit each other (a ``ValueError``).
@@ -179,7 +179,7 @@ def conv(
 
 
 def _grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array, Array]:
-    """The two with an axis of groups in front."""
+    """Return both arguments with a leading axis of groups."""
     (n, c, *lengths), (o, i, *places) = backend.shape_of(lhs), backend.shape_of(rhs)
     count = features * batches
     fits = features >= 1 and batches >= 1 and 1 in (features, batches) and c == i * features
@@ -221,18 +221,18 @@ def conv_transpose(
     dimension_numbers: Any = None,
     transpose_kernel: bool = False,
 ) -> Array:
-    """The transpose of a convolution: it makes arrays longer by ``strides``. Arguments as ``jax.lax.conv_transpose``'s.
+    """Compute a transposed convolution, which lengthens arrays by ``strides``; arguments as in ``jax.lax``.
 
     Args:
         lhs: a batch of arrays, by default of shape (batch, *spatial, features).
         rhs: kernels, by default of shape (*spatial, input features, output features).
-        strides: how far the elements of ``lhs`` move apart.
+        strides: the distance to which the elements of ``lhs`` are moved apart.
         padding: "SAME", for ``strides`` times the length of ``lhs``; "VALID", for all that the kernels reach; or the
             zeros before and after the elements that were moved apart, for each spatial axis.
-        rhs_dilation: how far the elements of ``rhs`` stand apart.
-        dimension_numbers: as for ``conv``. Without them the features are the last axis, unlike there.
-        transpose_kernel: whether to flip ``rhs`` and exchange its features. This gives the transpose (the gradient) of
-            ``conv`` with the same kernel.
+        rhs_dilation: the distance between the elements of ``rhs``, with zeros between them.
+        dimension_numbers: as in ``conv``; by default the features are the last axis, unlike in ``conv``.
+        transpose_kernel: whether to flip ``rhs`` and exchange its feature axes. This gives the transpose (the gradient)
+            of ``conv`` with the same kernel.
 
     Example:
         >>> fnn.conv_transpose(np.ones((1, 2, 1)), np.array([1.0, 2.0]).reshape(2, 1, 1), 2).ravel()
@@ -265,12 +265,12 @@ def _transposed_border(window: int, stride: int, padding: str) -> tuple[int, int
 
 
 def linear(x: ArrayLike, kernel: ArrayLike, bias: ArrayLike | None = None) -> Array:
-    """``x @ kernel + bias`` as one operation where possible: less to record, and no array in between.
+    """Compute ``x @ kernel + bias`` as one operation if possible: one record, and no intermediate array.
 
     Args:
         x: an array of shape (..., inputs).
         kernel: a matrix of shape (inputs, outputs), as in Flax and Haiku; PyTorch's weight is its transpose.
-        bias: a vector of length outputs, or what broadcasts to the result; none by default.
+        bias: a vector of length outputs, or an array that broadcasts to the result; None for no bias.
 
     Returns:
         An array of shape (..., outputs).

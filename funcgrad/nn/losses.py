@@ -1,7 +1,7 @@
-"""Losses, element by element or example by example; the names and arguments are those of ``optax.losses``.
+"""Losses of elements or of examples; names and arguments as in ``optax.losses``.
 
-All hold at any logits: nothing overflows. What is weighted with 0 and is infinite counts as 0, with the derivative 0: a
-logit of -inf leaves its class out.
+The losses do not overflow, whatever the logits are. An infinite term with weight 0 counts as 0, with the derivative 0:
+a logit of -inf excludes its class.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = [
 
 
 def _in_dtype(ans: Array, *arrays: Array) -> Array:
-    """``ans`` in the dtype of the arrays if they all are of one narrow dtype."""
+    """Convert ``ans`` to the dtype of ``arrays`` if they all have one dtype that is narrower than float32."""
     dtypes = {backend.dtype_of(a) for a in arrays}
     return as_scalar(restored(ans, dtypes.pop()) if len(dtypes) == 1 else ans)
 
 
 def _errors(predictions: ArrayLike, targets: ArrayLike | None) -> tuple[Array, Array]:
-    """The differences, in float32 at least, and the predictions as they came."""
+    """Return the differences, at least in float32, and the predictions in their own dtype."""
     predictions = floating(predictions)
     if targets is None:
         return widened(predictions), predictions
@@ -52,7 +52,7 @@ def _errors(predictions: ArrayLike, targets: ArrayLike | None) -> tuple[Array, A
 
 
 def squared_error(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
-    """``(predictions - targets)**2``, element by element; without targets they are 0.
+    """Compute ``(predictions - targets)**2``, element by element; ``targets`` are 0 by default.
 
     Example:
         >>> fnn.squared_error([1.0, 4.0], [1.0, 2.0])
@@ -63,7 +63,7 @@ def squared_error(predictions: ArrayLike, targets: ArrayLike | None = None) -> A
 
 
 def l2_loss(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
-    """Half of the ``squared_error`` of ``predictions`` and ``targets``, so that its derivative is the error.
+    """Compute half of the ``squared_error`` of ``predictions`` and ``targets``; the derivative is the error.
 
     Example:
         >>> fnn.l2_loss([1.0, 4.0], [1.0, 2.0])
@@ -74,9 +74,9 @@ def l2_loss(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
 
 
 def huber_loss(predictions: ArrayLike, targets: ArrayLike | None = None, *, delta: ArrayLike = 1.0) -> Array:
-    """``error**2 / 2`` up to an error of ``delta``, and its tangent from there on.
+    """Compute ``error**2 / 2`` up to an error of ``delta``, and the tangent line of this function beyond.
 
-    The error is ``predictions - targets``; without targets they are 0.
+    The error is ``predictions - targets``; ``targets`` are 0 by default.
 
     Example:
         >>> fnn.huber_loss([1.0, 4.0], [0.0, 0.0])
@@ -89,7 +89,7 @@ def huber_loss(predictions: ArrayLike, targets: ArrayLike | None = None, *, delt
 
 
 def log_cosh(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
-    """``log(cosh(predictions - targets))``: half of the square of small errors, large ones less log 2.
+    """Compute ``log(cosh(predictions - targets))``: half of the square of small errors, large errors less log 2.
 
     Example:
         >>> fnn.log_cosh([1e-8, 1000.0]).round(6)
@@ -100,7 +100,7 @@ def log_cosh(predictions: ArrayLike, targets: ArrayLike | None = None) -> Array:
 
 
 def hinge_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
-    """``maximum(0, 1 - predictor_outputs * targets)``, for targets of -1 and 1. At the kink half of the slope counts.
+    """Compute ``maximum(0, 1 - predictor_outputs * targets)`` for targets -1 and 1; at the kink, half of the slope.
 
     Example:
         >>> fnn.hinge_loss([0.5, 2.0], [1, 1])
@@ -111,7 +111,7 @@ def hinge_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
 
 
 def perceptron_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
-    """``maximum(0, -predictor_outputs * targets)``, for targets of -1 and 1. At the kink half of the slope counts.
+    """Compute ``maximum(0, -predictor_outputs * targets)`` for targets -1 and 1; at the kink, half of the slope.
 
     Example:
         >>> fnn.perceptron_loss([0.5, -2.0], [1, 1])
@@ -122,11 +122,11 @@ def perceptron_loss(predictor_outputs: ArrayLike, targets: ArrayLike) -> Array:
 
 
 def sigmoid_binary_cross_entropy(logits: ArrayLike, labels: ArrayLike) -> Array:
-    """``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``, element by element.
+    """Compute ``-labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))`` for each element.
 
     Args:
         logits: the logarithms of the odds.
-        labels: 0 and 1, or probabilities, in the shape of ``logits`` or one that broadcasts against it.
+        labels: 0 and 1, or probabilities, in a shape that broadcasts with the shape of ``logits``.
 
     Example:
         >>> fnn.sigmoid_binary_cross_entropy([1e4, 1e4], [1, 0])
@@ -137,7 +137,7 @@ def sigmoid_binary_cross_entropy(logits: ArrayLike, labels: ArrayLike) -> Array:
 
 
 def _mask(where: ArrayLike | None, rank: int, axes: tuple[int, ...]) -> Array | None:
-    """A mask of elements, or of examples, which lacks ``axes``: so that it broadcasts against the elements."""
+    """Return a mask that broadcasts with the elements, from a mask of elements or of examples, without ``axes``."""
     if where is None:
         return None
     where = as_value(where)
@@ -149,20 +149,20 @@ def _mask(where: ArrayLike | None, rank: int, axes: tuple[int, ...]) -> Array | 
 
 
 def _are_rows(logits: Array) -> bool:
-    """Whether there are real numbers of a class at least."""
+    """Whether the logits are real and there is at least one of them."""
     return backend.dtype_of(logits).kind != "c" and 0 not in backend.shape_of(logits)
 
 
 def softmax_cross_entropy(
     logits: ArrayLike, labels: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
 ) -> Array:
-    """``-sum(labels * log_softmax(logits))`` along ``axis``.
+    """Compute ``-sum(labels * log_softmax(logits))`` along ``axis``.
 
     Args:
-        logits: logarithms of weights of the classes. -inf leaves a class out.
+        logits: logarithms of weights of the classes. -inf excludes a class.
         labels: probabilities of the classes, such as one-hot vectors.
         axis: the axis of the classes; one, several, or None for all.
-        where: which classes, or which examples, count.
+        where: a mask of the classes, or of the examples, that count.
 
     Example:
         >>> fnn.softmax_cross_entropy([1e4, 0.0, -float("inf")], [0.0, 1.0, 0.0])
@@ -173,7 +173,7 @@ def softmax_cross_entropy(
     axes = some_axes(axis, len(shape))
     if where is None and _are_rows(logits) and backend.shape_of(labels) == shape:
         x, weights = widened(logits), widened(labels)
-        dtype = np.result_type(backend.dtype_of(x), backend.dtype_of(weights))  # booleans would be counted
+        dtype = np.result_type(backend.dtype_of(x), backend.dtype_of(weights))  # a sum of booleans is an integer
         if backend.dtype_of(weights) != dtype:
             weights = astype(weights, to=dtype)
         return _in_dtype(cross_entropy(x, weights, axis=axes), logits)
@@ -192,16 +192,16 @@ def softmax_cross_entropy(
 def softmax_cross_entropy_with_integer_labels(
     logits: ArrayLike, labels: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None
 ) -> Array:
-    """``softmax_cross_entropy`` for the numbers of the right classes.
+    """Compute ``softmax_cross_entropy`` from the indices of the right classes.
 
     Args:
-        logits: logarithms of weights of the classes. -inf leaves a class out.
-        labels: the number of the right class of each example.
-        axis: the axis of the classes; over several axes, the classes are numbered as in the flattened array.
-        where: which classes, or which examples, count; a loss of nothing is 0.
+        logits: logarithms of weights of the classes. -inf excludes a class.
+        labels: the index of the right class of each example.
+        axis: the axis of the classes; for several axes, the index of a class is its index in the flattened axes.
+        where: a mask of the classes, or of the examples, that count; the loss of an example without classes is 0.
 
     Raises:
-        IndexError: there is no class of such a number.
+        IndexError: there is no class with such an index.
 
     Example:
         >>> fnn.softmax_cross_entropy_with_integer_labels([[0.0, 0.0], [0.0, 1e4]], [1, 0]).round(6)
@@ -227,9 +227,9 @@ def softmax_cross_entropy_with_integer_labels(
 def kl_divergence(
     log_predictions: ArrayLike, targets: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
 ) -> Array:
-    """``sum(targets * (log(targets) - log_predictions))`` along ``axis``; where a target is 0 the term is 0.
+    """Compute ``sum(targets * (log(targets) - log_predictions))`` along ``axis``; the term of a zero target is 0.
 
-    The derivative in a target of 0 is -inf, that of ``x * log(x)``.
+    The derivative in a target of 0 is -inf, as for ``x * log(x)``. ``where`` chooses the elements that count.
 
     Example:
         >>> fnn.kl_divergence(np.log([0.5, 0.5]), [1.0, 0.0]).round(6)
@@ -243,9 +243,9 @@ def kl_divergence(
 def kl_divergence_with_log_targets(
     log_predictions: ArrayLike, log_targets: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None
 ) -> Array:
-    """``kl_divergence(log_predictions, exp(log_targets))``, from the logarithms of the targets.
+    """Compute ``kl_divergence(log_predictions, exp(log_targets))`` from the logarithms of the targets.
 
-    The sum goes along ``axis``, over what ``where`` chooses.
+    The sum is along ``axis``, over the elements that ``where`` chooses.
 
     Example:
         >>> fnn.kl_divergence_with_log_targets(np.log([0.5, 0.5]), [0.0, -np.inf]).round(6)
@@ -265,10 +265,10 @@ def cosine_similarity(
     axis: Axes = -1,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The cosine of the angle between the vectors ``predictions`` and ``targets`` along ``axis``.
+    """Compute the cosine of the angle between the vectors ``predictions`` and ``targets`` along ``axis``.
 
-    It is NaN for a vector of zeros, unless ``epsilon``, a least squared length, is positive. ``where`` chooses the
-    elements that count.
+    The cosine is NaN for a vector of zeros, unless ``epsilon``, a lower bound of the squared lengths, is positive.
+    ``where`` chooses the elements that count.
 
     Example:
         >>> fnn.cosine_similarity([1.0, 0.0], [3.0, 4.0])
@@ -285,7 +285,7 @@ def cosine_similarity(
 
 @like(cosine_similarity)
 def cosine_distance(*args: Any, **kwargs: Any) -> Array:
-    """``1 - cosine_similarity``, with the same arguments.
+    """Compute ``1 - cosine_similarity``, with the same arguments.
 
     Example:
         >>> fnn.cosine_distance([1.0, 0.0], [3.0, 4.0])
@@ -295,12 +295,12 @@ def cosine_distance(*args: Any, **kwargs: Any) -> Array:
 
 
 def smooth_labels(labels: ArrayLike, alpha: ArrayLike, *, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
-    """``(1 - alpha) * labels + alpha / n``, n being the number of classes.
+    """Compute ``(1 - alpha) * labels + alpha / n``, where n is the number of classes.
 
-    The classes lie along ``axis``; ``where`` chooses those that count.
+    The classes are along ``axis``; ``where`` chooses the classes that count.
 
     Raises:
-        ShapeError: no class (a ``ValueError``).
+        ShapeError: there is no class (a ``ValueError``).
 
     Example:
         >>> fnn.smooth_labels([1.0, 0.0], 0.5)

@@ -1,4 +1,4 @@
-"""Dtypes of the functions of neural networks: integers become floating numbers, bfloat16 stays what it is."""
+"""Dtypes of the functions of neural networks: integers become floating-point numbers, bfloat16 stays bfloat16."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDE = frozenset((_SINGLE, np.dtype(np.float64)))
 
 
 def floating(x: ArrayLike) -> Array:
-    """``x`` as floating numbers.
+    """Convert ``x`` to floating-point numbers.
 
     Example:
         >>> floating([1, 2])
@@ -30,24 +30,24 @@ def floating(x: ArrayLike) -> Array:
 
 
 def widened(x: Array) -> Array:
-    """``x``, in float32 where its dtype is narrower: for sums, and for bfloat16, which NumPy would promote."""
+    """Convert ``x`` to float32 if its dtype is narrower: for sums, and for bfloat16, which NumPy would promote."""
     dtype = backend.dtype_of(x)
     return astype(x, to=_SINGLE) if dtype.kind == "V" or dtype == np.float16 else x
 
 
 def restored(ans: Array, dtype: Any) -> Array:
-    """``ans`` in ``dtype``, that of what it was computed from, if that was narrow."""
+    """Convert ``ans`` back to ``dtype``, the dtype of the arguments, if it is narrower than float32."""
     narrow = dtype.kind == "V" or dtype == np.float16
     return astype(ans, to=dtype) if narrow and backend.dtype_of(ans) != dtype else ans
 
 
 def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Let a function of one array (and options) take what ``floating`` takes; narrow dtypes are computed in float32."""
+    """Wrap a function of one array (and options): convert by ``floating``, and compute narrow dtypes in float32."""
 
     @functools.wraps(function)
     def call(x: ArrayLike, *args: Any, **kwargs: Any) -> Array:
         value = x._val if type(x) is Tracer and x._trace.differentiates else x
-        if type(value) is np.ndarray and value.dtype in _WIDE and value.ndim:  # the commonest, with less ado
+        if type(value) is np.ndarray and value.dtype in _WIDE and value.ndim:  # fast path for the most frequent case
             return function(x, *args, **kwargs)
         if value is not x and x.dtype in _WIDE:
             return function(x, *args, **kwargs)
@@ -59,7 +59,7 @@ def on_floats(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def tell_shapes(error: ValueError, fits: str, remedy: str = "", **arrays: Any) -> None:
-    """Add to NumPy's error about shapes which ones were given, by the names of the arguments, and which ones fit.
+    """Add a note to NumPy's error about shapes: the shapes that fit, and the given shapes by argument name.
 
     Example:
         >>> tell_shapes(error := ValueError("operands"), "kernel is (inputs, outputs)", x=np.ones((2, 3)), bias=None)

@@ -24,7 +24,7 @@ __all__ = ["batch_norm", "dropout", "group_norm", "layer_norm", "rms_norm"]
 
 
 def _scaled(x: Array, scale: ArrayLike | None, bias: ArrayLike | None, axes: tuple[int, ...]) -> Array:
-    """``x * scale + bias``, the two having the lengths of ``axes``, or a shape that broadcasts to that of ``x``."""
+    """Compute ``x * scale + bias`` with parameters that have the lengths of ``axes`` or broadcast to ``x``."""
     try:
         if scale is not None:
             x = x * _along(scale, backend.shape_of(x), axes)
@@ -47,14 +47,14 @@ def _along(parameter: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) 
 def layer_norm(
     x: ArrayLike, scale: ArrayLike | None = None, bias: ArrayLike | None = None, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:
-    """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, mean and variance being those along ``axis``.
+    """Compute ``(x - mean) / sqrt(variance + epsilon) * scale + bias``, with mean and variance along ``axis``.
 
     Args:
         x: an array.
-        scale: an array to multiply with, which has the lengths of ``axis``; or none.
-        bias: an array to add, of the same lengths; or none.
+        scale: an array to multiply by, with the lengths of ``axis``, or None.
+        bias: an array to add, with the lengths of ``axis``, or None.
         axis: one axis, several, or None for all.
-        epsilon: a small number added under the root, so that it is not 0.
+        epsilon: a small number, added to the variance to avoid division by 0.
 
     Example:
         >>> fnn.layer_norm([1.0, 3.0], scale=[2.0, 2.0], bias=[0.0, 1.0], epsilon=0.0)
@@ -66,7 +66,7 @@ def layer_norm(
 
 
 def rms_norm(x: ArrayLike, scale: ArrayLike | None = None, axis: Axes = -1, epsilon: float = 1e-6) -> Array:
-    """``x / sqrt(mean(x**2) + epsilon) * scale``, the mean being that along ``axis``; arguments as for ``layer_norm``.
+    """Compute ``x / sqrt(mean(x**2) + epsilon) * scale``, the mean along ``axis``; arguments as in ``layer_norm``.
 
     Example:
         >>> fnn.rms_norm([3.0, 3.0], epsilon=0.0)
@@ -88,16 +88,16 @@ def batch_norm(
     axis: int = 1,
     epsilon: float = 1e-5,
 ) -> Array:
-    """Each feature normalised over the batch, and scaled.
+    """Normalise each feature over the batch, then scale and shift it.
 
     Args:
         x: an array.
-        scale: a number to multiply each feature with, or none.
-        bias: a number to add to each feature, or none.
-        mean: the mean of each feature, such as a running one; by default that of ``x``.
-        variance: likewise.
+        scale: a factor for each feature, or None.
+        bias: a number to add for each feature, or None.
+        mean: the mean of each feature, such as a running mean; by default the mean in ``x``.
+        variance: the variance of each feature; by default the mean squared distance from ``mean`` in ``x``.
         axis: the axis of the features.
-        epsilon: a small number added under the root, so that it is not 0.
+        epsilon: a small number, added to the variance to avoid division by 0.
 
     Example:
         >>> fnn.batch_norm([[1.0, 5.0], [3.0, 5.0]], bias=[0.0, 1.0], epsilon=0.0, variance=[1.0, 1.0])
@@ -116,14 +116,14 @@ def batch_norm(
 def group_norm(
     x: ArrayLike, groups: int, scale: ArrayLike | None = None, bias: ArrayLike | None = None, epsilon: float = 1e-5
 ) -> Array:
-    """Normalise groups of features, which lie along axis 1, for each example.
+    """Normalise each group of features, along axis 1, for each example.
 
     Args:
         x: an array of shape (batch, features, ...).
         groups: the number of groups of features.
-        scale: a number to multiply each feature with, or none.
-        bias: a number to add to each feature, or none.
-        epsilon: a small number added under the root, so that it is not 0.
+        scale: a factor for each feature, or None.
+        bias: a number to add for each feature, or None.
+        epsilon: a small number, added to the variance to avoid division by 0.
 
     Raises:
         ShapeError: the number of groups does not divide the number of features (a ``ValueError``).
@@ -145,14 +145,14 @@ def group_norm(
 
 
 def dropout(x: ArrayLike, rate: float, keep: Any) -> Array:
-    """Zeros in place of some elements of ``x``, and the others divided by ``1 - rate``.
+    """Replace some elements of ``x`` by 0, and divide the others by ``1 - rate``.
 
     Args:
         x: an array.
-        rate: the share of the elements that are dropped, below 1.
-        keep: which elements stay: an array of booleans, or a ``numpy.random.Generator`` that draws it, in the shape
-            that ``x`` has here. Inside ``vmap`` all examples share one mask, and a compiled function draws only once:
-            draw masks outside and pass them as arguments.
+        rate: the fraction of the elements to drop, below 1.
+        keep: the elements to keep: an array of booleans, or a ``numpy.random.Generator`` that draws this mask in the
+            shape that ``x`` has here. Inside ``vmap`` all examples share one mask, and a compiled function draws only
+            once: draw masks outside and pass them as arguments.
 
     Raises:
         InputError: ``keep`` is neither (a ``TypeError``).

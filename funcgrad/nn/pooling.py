@@ -1,4 +1,4 @@
-"""Maxima and means over windows; the names and arguments are those of ``flax.linen``, the axes those of ``conv``."""
+"""Maxima, minima and means over windows; names and arguments as in ``flax.linen``, axes as in ``conv``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _pooled(
     padding: Padding,
     axes: Sequence[int] | None,
 ) -> Array:
-    """``operation(inputs, window, strides, pads)`` along ``axes``, which it finds last."""
+    """Compute ``operation(inputs, window, strides, pads)``, which works on trailing axes, along ``axes``."""
     if isinstance(window_shape, int):
         raise InputError(
             f"{call}: window_shape must have a length for each axis of the window, got {describe(window_shape)}. "
@@ -65,14 +65,14 @@ def max_pool(
     *,
     axes: Sequence[int] | None = None,
 ) -> Array:
-    """The maximum of each window. Of equal maxima in a window the first gets the derivative, as in JAX.
+    """Compute the maximum of each window. The first of equal maxima in a window gets the derivative, as in JAX.
 
     Args:
-        inputs: an array, of any number of leading axes.
+        inputs: an array, with any number of leading axes.
         window_shape: the lengths of the window.
-        strides: how far the window moves in one step; 1 by default.
+        strides: the step of the window along each axis; 1 by default.
         padding: "SAME", "SAME_LOWER", "VALID", a number, or (before, after) for each axis. Borders are never chosen.
-        axes: the axes that the window moves along; by default the last ones.
+        axes: the axes along which the window moves; by default the last axes.
 
     Example:
         >>> fnn.max_pool(np.arange(16.0).reshape(4, 4), (2, 2), 2)
@@ -88,7 +88,7 @@ def max_pool(
 
 @like(max_pool)
 def min_pool(inputs: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The minimum of each window; ties share the derivative; arguments as for ``max_pool``.
+    """Compute the minimum of each window; the first of ties gets the derivative; arguments as for ``max_pool``.
 
     Example:
         >>> fnn.min_pool(np.array([3.0, 1.0, 2.0]), (2,))
@@ -106,15 +106,15 @@ def avg_pool(
     *,
     axes: Sequence[int] | None = None,
 ) -> Array:
-    """The mean of each window; arguments as for ``max_pool``.
+    """Compute the mean of each window; arguments as in ``max_pool``.
 
     Args:
         inputs: an array.
         window_shape: the lengths of the window.
-        strides: how far the window moves in one step; 1 by default.
+        strides: the step of the window along each axis; 1 by default.
         padding: borders of zeros.
         count_include_pad: whether the borders count; if not, a mean is over the elements of ``inputs`` in the window.
-        axes: the axes that the window moves along; by default the last ones.
+        axes: the axes along which the window moves; by default the last axes.
 
     Example:
         >>> fnn.avg_pool(np.array([1.0, 3.0, 5.0]), (2,), padding="SAME", count_include_pad=False)

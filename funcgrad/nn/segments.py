@@ -1,4 +1,4 @@
-"""Reductions over segments: rows that have the same number. The names and arguments are those of ``jax.ops``."""
+"""Reductions over segments, which are rows with the same number. Names and arguments agree with ``jax.ops``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _numbered(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
 ) -> tuple[Array, int]:
-    """The numbers, those of no segment as ``num_segments``, and how many segments there are."""
+    """Return the segment numbers, with ``num_segments`` for rows in no segment, and the number of segments."""
     ids = as_value(segment_ids)
     if backend.dtype_of(ids).kind not in "iub":
         raise InputError(f"{call}: segment_ids must be integers, got {describe(ids)}. Convert them.")
@@ -63,18 +63,18 @@ def segment_sum(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Array:
-    """The sums of the rows of ``data`` that have the same number.
+    """Sum the rows of ``data`` that have the same number.
 
     Args:
         data: an array; its rows are along the first axis.
-        segment_ids: an integer for each row. Rows with a negative one, or one that is too large, belong nowhere.
-        num_segments: how many segments there are; by default one more than the largest number.
+        segment_ids: an integer for each row. Rows with a negative or too large integer belong to no segment.
+        num_segments: the number of segments; by default one more than the largest of ``segment_ids``.
         indices_are_sorted: accepted for compatibility with JAX, and ignored.
-        unique_indices: likewise.
+        unique_indices: accepted for compatibility with JAX, and ignored.
 
     Raises:
-        InputError: numbers that are no integers (a ``TypeError``).
-        ShapeError: not a number for each row (a ``ValueError``).
+        InputError: ``segment_ids`` are not integers (a ``TypeError``).
+        ShapeError: ``segment_ids`` has not one integer for each row (a ``ValueError``).
         ConcretizationError: the numbers are traced and ``num_segments`` is not given.
 
     Example:
@@ -87,7 +87,7 @@ def segment_sum(
 
 @like(segment_sum)
 def segment_mean(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The means of the rows that have the same number, 0 of no rows; arguments as for ``segment_sum``.
+    """Compute the means of the rows with the same number, 0 for no rows; arguments as for ``segment_sum``.
 
     Example:
         >>> fnn.segment_mean([1.0, 2.0, 4.0], [0, 2, 0])
@@ -102,9 +102,9 @@ def segment_mean(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(segment_sum)
 def segment_max(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The maxima of the rows that have the same number; arguments as for ``segment_sum``.
+    """Compute the maxima of the rows with the same number; arguments as for ``segment_sum``.
 
-    Equals share the derivative, each of k has 1/k. The maximum of no rows is -inf, or the least integer.
+    Ties share the derivative: each of k equal rows gets 1/k. The maximum of no rows is -inf, or the least integer.
 
     Example:
         >>> fnn.segment_max([1.0, 2.0, 4.0], [0, 1, 0])
@@ -117,7 +117,7 @@ def segment_max(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(segment_sum)
 def segment_min(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The minima of the rows that have the same number; arguments as for ``segment_sum``, ties as for ``segment_max``.
+    """Compute the minima of rows with the same number; arguments as for ``segment_sum``, ties as in ``segment_max``.
 
     The minimum of no rows is inf, or the largest integer.
 
@@ -132,9 +132,9 @@ def segment_min(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 @like(segment_sum)
 def segment_prod(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """The products of the rows that have the same number, 1 of no rows; arguments as for ``segment_sum``.
+    """Compute the products of the rows with the same number, 1 for no rows; arguments as for ``segment_sum``.
 
-    Derivatives of every order are exact, however many rows are zero: nothing is divided.
+    Derivatives of every order are exact, however many rows are zero, because nothing is divided.
 
     Example:
         >>> fnn.segment_prod([3.0, 2.0, 4.0], [0, 1, 0])
@@ -149,7 +149,7 @@ def segment_prod(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     order = argsort(ids, stable=True)
     ids, rows = getitem(ids, order), getitem(data, order)
     for step in [2**k for k in range(math.ceil(math.log2(n)))]:
-        # every row the product of up to so many before it in its segment, then of twice as many
+        # each row is the product of up to ``step`` rows of its segment up to itself, then of twice as many
         same = equal(getitem(ids, slice(step, None)), getitem(ids, slice(0, n - step)))
         factors = where(_as_column(same, rows), getitem(rows, slice(0, n - step)), ones.dtype.type(1))
         rows = concatenate([getitem(rows, slice(0, step)), getitem(rows, slice(step, None)) * factors])
@@ -160,5 +160,5 @@ def segment_prod(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
 
 
 def _as_column(x: Array, rows: Array) -> Array:
-    """``x``, a value for each row, in a shape that broadcasts against ``rows``."""
+    """Reshape ``x``, a value for each row, so that it broadcasts with ``rows``."""
     return reshape(x, to=(*backend.shape_of(x), *(1,) * (len(backend.shape_of(rows)) - 1)))

@@ -1,1 +1,1 @@
-"""The operations that only functions of networks need, one statement each."""
+"""Operations that only the functions of ``funcgrad.nn`` need, one statement each."""

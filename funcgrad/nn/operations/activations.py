@@ -1,8 +1,8 @@
-"""What the functions of neural networks need beyond NumPy's: kinks by convention, logarithms without cancellation.
+"""Elementwise operations of neural networks: kinks by convention, logarithms without cancellation.
 
-The two forms of ``gelu`` are numbers times a probability that depends on them. It is a hidden result, so that the
-derivative need not compute it anew. Far out it is 0 or 1 to the last digit, and powers of the number would only
-overflow: there they are those of a nearer number.
+The two forms of ``gelu`` multiply a number by a probability that depends on the number. The probability is a hidden
+result, so that the derivative need not compute it again. For large numbers the probability is exactly 0 or 1, and
+powers of the number could overflow. The code then computes with 0 in place of the number.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ __all__ = [
 
 
 def _of_jax(name: str, x: Any) -> Any:
-    """The function of ``jax.nn``, so that the conventions hold inside of JAX's own derivatives too."""
+    """Call the function of ``jax.nn``, so that the conventions also hold in JAX's derivatives."""
     return getattr(loaded_jax().nn, name)(x)
 
 
-#: Elements that stay near the processor while they are compared.
+#: Number of elements that fit in the processor's cache.
 _BLOCK = 16_384
 
 
 def _relu(xp: Any, x: Any) -> Any:
-    """NumPy takes the larger of two arrays in a third of the time of that of an array and a number."""
+    """Compute relu; for two arrays, ``numpy.maximum`` takes a third of the time that it takes for array and number."""
     if xp is not np:
         return _of_jax("relu", x)
     if type(x) is not np.ndarray or x.size < 10_000 or not (x.flags.c_contiguous and x.dtype.isnative):
@@ -61,7 +61,7 @@ relu6: Operation = elementwise(
 
 
 def _softplus(xp: Any, x: Any) -> Any:
-    """NumPy's ``logaddexp`` takes three times as long."""
+    """Compute softplus; ``numpy.logaddexp`` would take three times as long."""
     if xp is not np:
         return xp.logaddexp(x, 0.0)
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
@@ -72,10 +72,10 @@ softplus: Operation = elementwise("softplus", _softplus, dx=lambda x: logistic(x
 
 
 def _binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
-    """What is weighted with 0 counts as 0, whatever it is."""
+    """Compute the binary cross entropy; a term with weight 0 counts as 0, whatever its value."""
     if xp is np and type(x) is np.ndarray and x.shape:
         return _binary_of_array(x, y)
-    if xp is not np:  # JAX's own derivatives of the formula below are wrong at 0, where it has three kinks
+    if xp is not np:  # JAX's derivatives of the formula below are wrong at 0, where the formula has three kinks
         wrong, right = y * xp.logaddexp(-x, 0.0), (1 - y) * xp.logaddexp(x, 0.0)
         return xp.where(y == 0, 0, wrong) + xp.where(y == 1, 0, right)
     with np.errstate(invalid="ignore"):
@@ -84,7 +84,7 @@ def _binary_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _step(x: Any, y: Any) -> Any:
-    """1 where ``x`` is positive, else 0, in a dtype that goes with ``y``."""
+    """Return 1 where ``x`` is positive, else 0, in the result dtype of ``x`` and ``y``."""
     return (x > 0).astype(np.result_type(x, y))
 
 
@@ -94,9 +94,9 @@ def _minus_size(x: Any) -> Any:
 
 
 def _binary_of_array(x: Any, y: Any) -> Any:
-    """``x * (step(x) - y) + log1p(exp(-abs(x)))``."""
+    """Compute ``x * (step(x) - y) + log1p(exp(-abs(x)))``."""
     ans, size = _step(x, y) - y, _minus_size(x)
-    if not size.size or size.item(size.argmin()) > -math.inf:  # else it may be NaN as well
+    if not size.size or size.item(size.argmin()) > -math.inf:  # false also for NaN
         ans *= x
     else:
         with np.errstate(invalid="ignore"):
@@ -107,7 +107,7 @@ def _binary_of_array(x: Any, y: Any) -> Any:
 
 
 def _binary_slope(xp: Any, x: Any, y: Any) -> Any:
-    """``((step - y) + (1 - step - y) * exp(-abs(x))) / (1 + exp(-abs(x)))`` takes one exponential instead of two."""
+    """Compute ``((step - y) + (1 - step - y) * exp(-abs(x))) / (1 + exp(-abs(x)))``, with one exponential, not two."""
     if xp is not np:
         sigmoid = loaded_jax().nn.sigmoid
         return (1 - y) * sigmoid(x) - y * sigmoid(-x)
@@ -125,7 +125,7 @@ def _binary_slope(xp: Any, x: Any, y: Any) -> Any:
     return ans
 
 
-#: The derivative of ``binary_cross_entropy`` in ``x``.
+#: Derivative of ``binary_cross_entropy`` in ``x``.
 binary_slope: Operation = elementwise("binary_slope", _binary_slope, dx=lambda x: logistic(x) * logistic(-x), dy=-1)
 #: ``y * softplus(-x) + (1 - y) * softplus(x)``, without overflow or cancellation.
 binary_cross_entropy: Operation = elementwise(
@@ -134,7 +134,7 @@ binary_cross_entropy: Operation = elementwise(
 
 
 def _log1mexp(xp: Any, x: Any) -> Any:
-    """Each way is exact where the other is not (M. Mächler, Accurately computing log(1 - exp(-|a|)), equation 7)."""
+    """Compute log1mexp by two formulas (M. Mächler, Accurately computing log(1 - exp(-|a|)), equation 7)."""
     near = x < 0.6931471805599453
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return xp.where(near, xp.log(-xp.expm1(-x)), xp.log1p(-xp.exp(-x)))
@@ -145,14 +145,14 @@ log1mexp: Operation = elementwise("log1mexp", _log1mexp, dx=lambda t, x: t * exp
 
 
 def _log_cosh(xp: Any, x: Any) -> Any:
-    """``cosh(x) = 1 + 2 * sinh(x / 2)**2`` for small x, ``exp(abs(x)) * (1 + exp(-2 * abs(x))) / 2`` for others."""
+    """Use ``cosh(x) = 1 + 2 * sinh(x / 2)**2`` for small x, else ``exp(abs(x)) * (1 + exp(-2 * abs(x))) / 2``."""
     size = xp.abs(x)
     small = size < 1
     half = xp.sinh(xp.where(small, size, size * 0) * 0.5)
     return xp.where(small, xp.log1p(2 * half * half), size + (xp.log1p(xp.exp(-2 * size)) - 0.6931471805599453))
 
 
-#: ``log(cosh(x))``, with all digits also near 0.
+#: ``log(cosh(x))``, accurate also near 0.
 log_cosh: Operation = elementwise("log_cosh", _log_cosh, dx=lambda x: tanh(x))
 
 
@@ -171,7 +171,7 @@ Rule = Callable[..., Any]
 _LINEAR = 2 * math.sqrt(2 / math.pi)
 _CUBIC = 0.044715 * _LINEAR
 _DENSITY = 1 / math.sqrt(2 * math.pi)
-#: Numbers beyond which both probabilities are 0 or 1.
+#: Absolute value beyond which both probabilities are 0 or 1.
 _FAR = 40.0
 
 
@@ -215,7 +215,7 @@ def _slope_exact(xp: Any, x: Any, y: Any) -> Any:
 
 
 def _split(xp: Any, x: Any) -> tuple[Any, Any]:
-    """``x`` with 0 in place of what is out of bounds, and where that is; None where nothing is."""
+    """Return ``x`` with 0 in place of numbers out of bounds, and a mask of these numbers, None if there are none."""
     if xp is np and x.dtype.kind == "f" and x.size and x.item(x.argmin()) >= -_FAR and x.item(x.argmax()) <= _FAR:
         return x, None
     far = xp.abs(x) > _FAR
@@ -227,39 +227,39 @@ def _is_far(x: Any) -> Any:
 
 
 def _near_or_none(x: Any) -> Any:
-    """``x``, and 0 in place of what is out of bounds."""
+    """Return ``x`` with 0 in place of numbers out of bounds."""
     return where(_is_far(x), 0.0, x)
 
 
 def _where_near(t: Any, x: Any, factor: Any) -> Any:
-    """``t * factor``, 0 where ``x`` is out of bounds, whatever ``t`` is there."""
+    """Compute ``t * factor``, and 0 where ``x`` is out of bounds, whatever ``t`` is."""
     return where(_is_far(x), 0.0, t) * factor
 
 
 def _times_slope(t: Any, x: Any, slope: Any) -> Any:
-    """``t * slope``, so written that out of bounds an infinite ``t`` meets no derivative of the slope."""
+    """Compute ``t * slope`` such that an infinite ``t`` out of bounds is not multiplied by derivatives of the slope."""
     if type(x) is np.ndarray:
         return scaled(t, slope)
     return _where_near(t, x, slope) + where(_is_far(x), t, 0.0) * greater(x, 0)
 
 
 def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: Rule | float) -> Operation:
-    """Define ``x * share(x)``, the share being 0 far out on the one side and 1 on the other.
+    """Define ``x * share(x)``, where the share is 0 for large negative numbers and 1 for large positive ones.
 
     Args:
-        name: its name.
-        share: ``share(xp, x)``, the probability, of an array within the bounds.
-        slope: ``slope(xp, x, y)``, the derivative of the product, ``y`` being the probability.
-        density: ``density(x, y)``, that of the probability.
+        name: the name of the operation.
+        share: ``share(xp, x)``, the probability, for an array within the bounds.
+        slope: ``slope(xp, x, y)``, the derivative of the product, where ``y`` is the probability.
+        density: ``density(x, y)``, the derivative of the probability.
         dx: the partial derivative of the slope in ``x``.
-        dy: that in ``y``.
+        dy: the partial derivative of the slope in ``y``.
     """
 
     def product(xp: Any, x: Any) -> Any:
         x = xp.asarray(x)
-        several = x if x.shape else x.reshape(1)  # of numbers nothing could be computed in place
+        several = x if x.shape else x.reshape(1)  # numbers cannot be computed in place
         near, far = _split(xp, several)
-        with np.errstate(over="ignore"):  # where the exponential is infinite its reciprocal is the 0 that is meant
+        with np.errstate(over="ignore"):  # the reciprocal of an infinite exponential is 0, as intended
             chance = share(xp, near)
         ans = near * chance
         if far is not None:
@@ -287,7 +287,7 @@ def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: R
 
 
 def _logistic_slope(x: Any, y: Any, factor: float) -> Any:
-    """The slope of the logistic function times ``_LINEAR + factor * _CUBIC * x**2``."""
+    """Compute the slope of the logistic function times ``_LINEAR + factor * _CUBIC * x**2``."""
     near = _near_or_none(x)
     return y * (1 - y) * (_LINEAR + factor * _CUBIC * (near * near))
 
@@ -298,7 +298,7 @@ def _slope_in_share(x: Any, y: Any) -> Any:
 
 
 def _normal(x: Any) -> Any:
-    """The density of the normal distribution."""
+    """Compute the density of the standard normal distribution."""
     near = _near_or_none(x)
     return _DENSITY * exp(-0.5 * (near * near))
 

@@ -1,4 +1,4 @@
-"""The product with a matrix plus a bias, as one operation."""
+"""Matrix product plus a bias, as one operation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _impl(xp: Any, x: Any, y: Any, z: Any) -> Any:
     if xp is not np:
         return xp.matmul(x, y) + z
     ans = x.dot(y)
-    ans += z[None] if len(ans) == 1 else z  # of one shape it takes NumPy half the time
+    ans += z[None] if len(ans) == 1 else z  # equal shapes take NumPy half the time
     return ans
 
 
@@ -70,8 +70,8 @@ biased_product: Operation = primitive(
 
 
 def is_biased_product(x: Any, y: Any, z: Any) -> bool:
-    """Whether ``biased_product`` takes these: two matrices of real numbers that fit, and a vector, of one dtype."""
-    v = x._val if type(x) is Tracer else x  # an ndarray answers at once
+    """Whether ``biased_product`` applies: two real matrices that fit, and a vector, all of one dtype."""
+    v = x._val if type(x) is Tracer else x  # an ndarray has faster attributes than a tracer
     w = y._val if type(y) is Tracer else y
     b = z._val if type(z) is Tracer else z
     if not type(v) is type(w) is type(b) is ndarray:

@@ -1,9 +1,9 @@
-"""Convolution of many arrays with many kernels: one bilinear operation whose transposes are of the same form.
+"""Convolution of many arrays with many kernels: one bilinear operation whose transposes have the same form.
 
-Written as one sum, ``out[g, a, b, q]`` adds up ``x[g, a, c, p] * y[g, b, c, k]`` over c and over all places p of ``x``
-and k of ``y`` with ``stride * q + dilation * k == stretch * p + before`` along every spatial axis. The three places
-have the same standing in this equation, so a cotangent takes the place of one factor and the sum is again one over two
-places. How NumPy computes it is in ``patches``.
+The operation is one sum: ``out[g, a, b, q]`` adds ``x[g, a, c, p] * y[g, b, c, k]`` over c and over all places p of
+``x`` and k of ``y`` with ``stride * q + dilation * k == stretch * p + before`` along every spatial axis. This equation
+treats the three places alike. A transpose therefore replaces one factor by the cotangent, and is again a sum over two
+places. ``patches`` computes the operation for NumPy.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["Geometry", "convolution"]
 
 
 def _exchanged(x: Array) -> Array:
-    """``x`` with its axes 1 and 2 exchanged."""
+    """Exchange axes 1 and 2 of ``x``."""
     shape = shape_of(x)
-    if shape[0] == 1:  # without the axis of groups XLA sees that this and what layouts exchange is one transpose
+    if shape[0] == 1:  # without the axis of groups XLA merges this transpose with those of layouts
         inner = permute(reshape(x, to=shape[1:]), axes=(1, 0, *range(2, len(shape) - 1)))
         return reshape(inner, to=(1, shape[2], shape[1], *shape[3:]))
     return permute(x, axes=(0, 2, 1, *range(3, len(shape))))
 
 
 def _dx(ct: Array, y: Array, shape: Shape, *, geometry: Geometry) -> Array:
-    """The places of ``y`` run the other way round, which moves the origin to the end of it."""
+    """Compute the cotangent of ``x``: convolve ``ct`` with the flipped ``y``, whose origin moves to its end."""
     stride, before, stretch, dilation, _ = geometry
     lengths = shape_of(y)[3:]
     origin = tuple([r * (n - 1) - b for r, n, b in zip(dilation, lengths, before, strict=True)])
@@ -43,14 +43,14 @@ def _dx(ct: Array, y: Array, shape: Shape, *, geometry: Geometry) -> Array:
 
 
 def _dy(ct: Array, x: Array, shape: Shape, *, geometry: Geometry) -> Array:
-    """The cotangent is the kernel that slides over ``x``, and what it meets on its way is the result."""
+    """Compute the cotangent of ``y``: convolve ``x`` with ``ct`` as the kernel."""
     stride, before, stretch, dilation, _ = geometry
     turned = Geometry(dilation, before, stretch, stride, shape[3:])
     return _exchanged(convolution(_exchanged(x), _exchanged(ct), geometry=turned))
 
 
 def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
-    """A batch of arrays is more arrays, a batch of kernels more kernels, a batch of pairs more groups."""
+    """Batch the operation: treat a batch of ``x`` as more arrays, of ``y`` as more kernels, of both as more groups."""
     x, y = args
     (groups, a), b = shape_of(x)[1 - (not batched[0]) :][:2], shape_of(y)[1 + batched[1]]
     if all(batched):
@@ -83,7 +83,7 @@ def _convolution(xp: Any, x: Any, y: Any, *, geometry: Geometry) -> Any:
         x, y = [v.astype(np.float32 if narrow else dtype, copy=False) for v in (x, y)]
         ans = convolved(x, y, geometry)
         return ans.astype(dtype) if narrow else ans
-    # with one group nothing has to be exchanged, and XLA compiles faster what says so
+    # one group needs no exchange of axes, and XLA compiles faster without it
     left = x.astype(dtype) if groups == 1 else xp.swapaxes(x.astype(dtype), 0, 1)
     left = left.reshape(a, groups * c, *x.shape[3:])
     right = y.astype(dtype).reshape(groups * b, c, *y.shape[3:])

@@ -1,6 +1,6 @@
-"""Cross entropies of the softmax with a class, or with weights of classes; the softmax is kept for the derivatives.
+"""Cross entropies of the softmax with a class, or with weights of classes; derivatives reuse the softmax.
 
-No element of the logits is infinite but -inf, else the results are NaN as those of ``log_softmax`` are.
+The results are NaN for logits of +inf, like those of ``log_softmax``; logits of -inf are allowed.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ Axes = tuple[int, ...]
 
 
 def weighted(weight: Any, value: Any) -> Any:
-    """``weight * value``, 0 where the weight is 0 and the value infinite."""
+    """Compute ``weight * value``, and 0 where the weight is 0 and the value infinite."""
     return weight * where(logical_and(equal(weight, 0), isinf(value)), 0.0, value)
 
 
 def _at(x: Any, y: Any) -> tuple[Any, Any]:
-    """The rows of an ndarray, and the index of the elements ``y`` along the last axis.
+    """Return the rows of an ndarray as a matrix, and the index of the elements ``y`` along the last axis.
 
     Raises:
-        IndexError: ``y`` has no integers.
-        ValueError: not one for each row.
+        IndexError: ``y`` does not contain integers.
+        ValueError: ``y`` does not have one integer for each row.
     """
     if y.dtype.kind not in "iu" or y.shape != x.shape[:-1]:
-        np.take_along_axis(x, y[..., None], -1)  # which says what is wrong
+        np.take_along_axis(x, y[..., None], -1)  # raises the error
     return x.reshape(-1, x.shape[-1]), (np.arange(y.size), y.reshape(-1))
 
 
 def _parts(x: Any, axis: Axes) -> tuple[Any, Any, Any]:
-    """Of an ndarray: itself less its maximum, the exponentials of that, and their sums with the axes kept."""
+    """Return an ndarray less its maximum, the exponentials of the difference, and their sums with the axes kept."""
     less = shifted(np, x, axis)
     parts = np.exp(less)
     return less, parts, sums(parts, axis)
@@ -66,14 +66,14 @@ def _excess(xp: Any, x: Any, y: Any, z: Any) -> Any:
     x, z = xp.asarray(x), xp.asarray(z)
     if xp is not np:
         return x[..., None] * (y - (xp.arange(y.shape[-1]) == z[..., None]))
-    ans = np.multiply(x[..., None], y, order="C")  # so that its rows are views
+    ans = np.multiply(x[..., None], y, order="C")  # C order, so that the matrix of rows is a view
     rows, places = _at(ans, z)
     rows[places] -= x.reshape(-1)
     return ans
 
 
 def _chosen(x: Any, y: Any) -> Any:
-    """``x[y]`` along the last axis."""
+    """Return ``x[y]`` along the last axis."""
     shape = backend.shape_of(y)
     return reshape(take_along_axis(x, reshape(y, to=(*shape, 1)), axis=len(shape)), to=shape)
 
@@ -83,11 +83,11 @@ def _column(x: Any) -> Any:
 
 
 def _along_last(x: Any, y: Any) -> Any:
-    """The sums of products along the last axis."""
+    """Sum the products of ``x`` and ``y`` along the last axis."""
     return reduce_sum(x * y, axis=(len(backend.shape_of(x)) - 1,))
 
 
-#: ``excess(x, y, z)``: along a new last axis ``x * y``, less ``x`` at the place ``z``.
+#: ``excess(x, y, z)``: ``x * y`` along a new last axis, less ``x`` at index ``z``.
 excess: Operation = primitive(
     "excess",
     _excess,
@@ -98,7 +98,7 @@ excess: Operation = primitive(
 
 
 def _sum_of(first: Any, second: Any) -> Any:
-    """The sum of two cotangents, None standing for 0."""
+    """Add two cotangents; None represents 0."""
     return second if first is None else first if second is None else first + second
 
 
@@ -117,7 +117,7 @@ def _pushed_to_class(t: Any, ans: Any, y: Any) -> Any:
     return _along_last(t, shares) - _chosen(t, y), softmax_deviation(t, shares, axis=(rank - 1,))
 
 
-#: ``class_cross_entropy(x, y)``: ``-log_softmax(x)[y]`` along the last axis. The softmax is the hidden result.
+#: ``class_cross_entropy(x, y)``: ``-log_softmax(x)[y]`` along the last axis. The softmax is a hidden result.
 class_cross_entropy: Operation = primitive(
     "class_cross_entropy",
     _class_cross_entropy,
@@ -149,12 +149,12 @@ def _cross_entropy(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
 
 
 def _effective(x: Any, y: Any) -> Any:
-    """``y``, cut off from its own derivative where it is 0 and ``x`` infinite."""
+    """Return ``y``, without its derivative where ``y`` is 0 and ``x`` infinite."""
     return y if type(y) is np.ndarray else where(logical_and(equal(y, 0), isinf(x)), 0.0, y)
 
 
 def _of_logits(cts: Any, x: Any, y: Any, ans: Any, *, axis: Axes) -> Any:
-    """``softmax(x) * sum(y) - y`` times the cotangent."""
+    """Compute ``softmax(x) * sum(y) - y`` times the cotangent."""
     (ct, of_shares), shares = cts, ans[1]
     found = None
     if ct is not None:
@@ -170,7 +170,7 @@ def _of_weights(cts: Any, x: Any, y: Any, *, axis: Axes) -> Any:
 
 
 def _terms(x: Any, y: Any, axis: Axes) -> Any:
-    """What a weight is multiplied with."""
+    """Return the factors of the weights in the cross entropy."""
     logs = log_softmax(x, axis=axis)
     return -where(logical_and(equal(y, 0), isinf(logs)), 0.0, logs)
 
@@ -181,8 +181,8 @@ def _pushed_from_logits(t: Any, x: Any, y: Any, ans: Any, *, axis: Axes) -> Any:
     return reduce_sum(y * (mean - t), axis=axis), softmax_deviation(t, shares, axis=axis)
 
 
-#: ``cross_entropy(x, y, *, axis)``: ``-sum(y * log_softmax(x))``, the arguments being of one shape. What is weighted
-#: with 0 and is infinite counts as 0. The softmax is the hidden result.
+#: ``cross_entropy(x, y, *, axis)``: ``-sum(y * log_softmax(x))`` of two arguments of one shape. An infinite term with
+#: weight 0 counts as 0. The softmax is a hidden result.
 cross_entropy: Operation = primitive(
     "cross_entropy",
     _cross_entropy,

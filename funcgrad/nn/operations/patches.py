@@ -1,12 +1,12 @@
-"""Convolution on NumPy arrays: products of matrices, or Fourier transforms where the kernels are long.
+"""Convolution of NumPy arrays by products of matrices, or by Fourier transforms for long kernels.
 
-The matrices are patches of one factor, what each place meets, and the other factor. A BLAS takes a matrix whose rows
-lie at even distances, so the patches are not written out as a whole: the places along the first axis are rows that
-stand in memory one after the other, and what a place and those after it meet is the same memory, read from another row
-on. Only along the other axes is a row written once for each offset.
+One matrix consists of patches of one factor, the elements that each place uses; the other matrix is the other factor.
+A BLAS accepts a matrix whose rows have a constant distance in memory, so patches overlap in memory instead of being
+written out: the places along the first axis are consecutive rows, and the patches of successive places read
+the same memory from different rows on. Only along the other axes is a row written once for each offset.
 
-By Fourier transforms long kernels need far fewer operations. The error of an element is then of the order of the
-rounding of the largest one, not of its own: where elements differ by many orders of magnitude the small ones lose
+With Fourier transforms, long kernels need far fewer operations. The error of each element is then relative to the
+largest element, not to the element itself. If elements differ by many orders of magnitude, the small elements lose
 digits that sums of products keep.
 """
 
@@ -22,13 +22,13 @@ import numpy as np
 
 from funcgrad.typing import Shape
 
-_FEW = 16  # places of kernels; with fewer of them nobody needs to reckon
-_START = 20_000.0  # nanoseconds until the transforms begin
+_FEW = 16  # places of a kernel, below which transforms are not considered
+_START = 20_000.0  # fixed cost of the transforms, in nanoseconds
 
 
 @lru_cache(maxsize=1024)
 def _fast(least: int) -> int:
-    """The smallest length of at least ``least`` with no prime factor above 5, which transforms like."""
+    """Return the smallest length of at least ``least`` with no prime factor above 5, which is fast to transform."""
     best = 1 << max(0, least - 1).bit_length()
     five = 1
     while five < best:
@@ -41,15 +41,15 @@ def _fast(least: int) -> int:
 
 
 def _lengths(x: Ints, y: Ints, before: Ints, out: Ints) -> Ints:
-    """Those of the transforms: so long that no place meets one that it should not meet by way of a whole turn."""
+    """Return lengths of transforms that are long enough for no place to use another place by wrapping around."""
     return tuple([_fast(max(o + p, q - o + k - 1)) for p, k, o, q in zip(x, y, before, out, strict=True)])
 
 
 def _products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``x`` of shape (g, a, c, *f) and the conjugate of ``y`` of (g, b, c, *f), summed over c: (g, a, b, *f)."""
+    """Sum over c ``x``, of shape (g, a, c, *f), times the conjugate of ``y``, of (g, b, c, *f), to (g, a, b, *f)."""
     (groups, a, c, *lengths), b = x.shape, y.shape[1]
     y = y.conj()
-    if a * b * c <= 8 * (a * c + b * c + a * b):  # to turn the matrices round would take longer than their product
+    if a * b * c <= 8 * (a * c + b * c + a * b):  # transposing the matrices would take longer than their product
         total: np.ndarray = x[:, :, None, 0] * y[:, None, :, 0]
         for i in range(1, c):
             total += x[:, :, None, i] * y[:, None, :, i]
@@ -61,9 +61,9 @@ def _products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def by_transforms(x: np.ndarray, y: np.ndarray, before: Ints, out: Ints) -> np.ndarray:
-    """``out[g, a, b, q]``, the sum of ``x[g, a, c, q + k - before] * y[g, b, c, k]`` over c and k.
+    """Compute ``out[g, a, b, q]``, the sum of ``x[g, a, c, q + k - before] * y[g, b, c, k]`` over c and k.
 
-    Of floating dtype, all lengths at least 1. The error is about that of rounding relative to the largest element.
+    The dtype is floating or complex, all lengths are at least 1. Errors are of the size of the largest one's rounding.
     """
     lengths = _lengths(x.shape[3:], y.shape[3:], before, out)
     axes = tuple(range(3, x.ndim))
@@ -73,20 +73,20 @@ def by_transforms(x: np.ndarray, y: np.ndarray, before: Ints, out: Ints) -> np.n
     else:
         there = _products(np.fft.rfftn(x, lengths, axes), np.fft.rfftn(y, lengths, axes))
         ans = np.fft.irfftn(there, lengths, axes)
-    for axis, o, n in zip(axes, before, lengths, strict=True):  # place q stands at q - before, modulo the length
+    for axis, o, n in zip(axes, before, lengths, strict=True):  # place q is at index q - before, modulo the length
         ans = np.take(ans, np.arange(-o, out[axis - 3] - o) % n, axis)
     return ans
 
 
 def worth_transforming(x: Shape, y: Shape, before: Ints, out: Ints, dtype: np.dtype[np.generic]) -> bool:
-    """Whether transforms of arrays of these shapes are faster than sums of products, by so much that it is sure.
+    """Whether transforms of arrays of these shapes are faster than sums of products, by a safe margin.
 
-    The costs were measured on one core, over arrays of 512 to 16384 and of 32 x 32 to 512 x 512 elements, kernels of 3
-    to 1024 places along an axis, 1 to 16 channels. A product and sum of float32 takes 0.02 ns and 0.07 ns / b for
-    reading the patch; 0.7 ns gather an element of a patch, which along a first axis of several is not done; transforms
-    and what is between them take 0.3 to 0.7 ns times n log2 n. All of it doubles in float64. So the two meet at about
-    40 places of one axis, and at 9 x 9 to 17 x 17 of two: at 64 places of 16384 transforms are 2 to 4 times as fast, at
-    256 of them 20 times, at 17 x 17 places of 128 x 128 1.5 to 3 times.
+    The costs were measured on one core, with arrays of 512 to 16384 and of 32 x 32 to 512 x 512 elements, kernels of 3
+    to 1024 places along an axis, and 1 to 16 channels. A product and sum of float32 takes 0.02 ns, and 0.07 ns / b for
+    reading the patch. Gathering an element of a patch takes 0.7 ns, except along the first of several axes. Transforms
+    and the steps between them take 0.3 to 0.7 ns times n log2 n. All costs double in float64. Both methods are equally
+    fast at about 40 places of one axis, and at 9 x 9 to 17 x 17 places of two axes. Transforms are 2 to 4 times as fast
+    for 64 places on 16384 elements, 20 times for 256 places, 1.5 to 3 times for 17 x 17 places on 128 x 128 elements.
     """
     groups, a, c, *lengths = x
     b, places = y[1], y[3:]
@@ -101,16 +101,16 @@ def worth_transforming(x: Shape, y: Shape, before: Ints, out: Ints, dtype: np.dt
 
 
 Ints = tuple[int, ...]
-_BLOCK = 1 << 20  # bytes that are gathered at once: they stay in a core's cache
-_PRODUCT = 900_000  # multiplications up to which OpenBLAS multiplies small matrices without arranging them anew first
-_NARROW = 128  # columns; with fewer of them the product of matrices is slow
-_LINE = 64  # elements of an array from which on it is worth a product of its own
+_BLOCK = 1 << 20  # bytes that are gathered at once: they fit in a core's cache
+_PRODUCT = 900_000  # multiplications up to which OpenBLAS multiplies small matrices without packing them first
+_NARROW = 128  # columns, below which a matrix product is slow
+_LINE = 64  # elements of an array from which on a separate product for each array pays
 
 
 class Geometry(NamedTuple):
-    """Which places meet: along each spatial axis ``stride * q + dilation * k == stretch * p + before``.
+    """Relation of places p, k and q along each spatial axis: ``stride * q + dilation * k == stretch * p + before``.
 
-    ``out`` has the lengths of the result's axes, the places q from 0 on.
+    ``out`` contains the lengths of the result's axes, along which q counts from 0.
     """
 
     stride: Ints
@@ -121,21 +121,21 @@ class Geometry(NamedTuple):
 
 
 def _last(parts: list[slice]) -> Any:
-    """The index of such parts of the last axes."""
+    """Return the index of ``parts`` of the trailing axes."""
     return (..., *parts)
 
 
 def convolved(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """The convolution of arrays without an axis of length 0, in their dtype.
+    """Compute the convolution of arrays without an axis of length 0, in their dtype.
 
-    It is made of ``_dense`` ones, one for each class of places of the result that meet the same places of ``y``.
+    It consists of ``_dense`` convolutions, one for each class of result places that use the same places of ``y``.
     """
     stride, before, stretch, dilation, out = geometry
     if set(stretch) <= {1}:
         return _dense(x, y, geometry)
     rank = len(out)
     simple = [e == 1 or s == r == 1 for e, s, r in zip(stretch, stride, dilation, strict=True)]
-    if not all(simple):  # strides in two of the three places: rare enough to write the zeros out
+    if not all(simple):  # stretch together with stride or dilation: rare enough to write the zeros out
         kept = tuple([e if plain else 1 for e, plain in zip(stretch, simple, strict=True)])
         lengths = [n if plain else e * (n - 1) + 1 for n, e, plain in zip(x.shape[3:], stretch, simple, strict=True)]
         spread = np.zeros((*x.shape[:3], *lengths), x.dtype)
@@ -143,7 +143,7 @@ def convolved(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
         return convolved(spread, y, geometry._replace(stretch=kept))
     ans = np.zeros((x.shape[0], x.shape[1], y.shape[1], *out), x.dtype)
     for starts in product(*[range(min(e, n)) for e, n in zip(stretch, out, strict=True)]):
-        # q = e * q' + start meets k = e * k' + first only, and then q' + k' == p + (before - start - first) / e
+        # q = e * q' + start is related to k = e * k' + first only, and q' + k' == p + (before - start - first) / e
         first = [(o - a) % e for o, a, e in zip(before, starts, stretch, strict=True)]
         part = y[_last([slice(f, None, e) for f, e in zip(first, stretch, strict=True)])]
         if 0 in part.shape:
@@ -160,12 +160,12 @@ def convolved(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
 
 
 def _dense(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """The convolution without stretch."""
+    """Compute a convolution without stretch."""
     stride, before, _, dilation, out = geometry
     groups, a, c = x.shape[:3]
     b, lengths = y.shape[1], y.shape[3:]
     if {*stride, *dilation} <= {1} and not any(before) and prod(x.shape[3:]) >= _LINE:
-        made: Any = None  # of products of matrices as they stand, one for each array
+        made: Any = None  # by matrix products without gathering, one for each array
         if prod(lengths) == 1 and x.shape[3:] == out:
             made = np.matmul(y.reshape(groups, 1, b, c), x.reshape(groups, a, c, -1))
         elif prod(out) == 1 and x.shape[3:] == lengths:
@@ -176,19 +176,19 @@ def _dense(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
     if {*stride, *dilation} <= {1} and worth_transforming(x.shape, y.shape, geometry.before, out, x.dtype):
         with np.errstate(all="ignore"):
             made = by_transforms(x, y, before, out)
-        if np.isfinite(made).all():  # transforms spread infinities, and overflow sooner than the sums do
+        if np.isfinite(made).all():  # transforms spread infinities, and overflow earlier than sums of products
             return np.asarray(made)
     return _along(x, y, geometry) if prod(lengths) <= prod(out) else _across(x, y, geometry)
 
 
 def _along(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """Patches for each place of the result, which are multiplied with the kernels."""
+    """Compute a convolution from patches for each place of the result, multiplied by the kernels."""
     stride, before, _, dilation, out = geometry
     groups, a, c = x.shape[:3]
     b, lengths = y.shape[1], y.shape[3:]
     plan = _plan(x.shape[3:], lengths, out, dilation, stride, before, (groups, a, c, b), _BLOCK // x.itemsize)
     if any(piece.bordered for piece in plan.pieces) and not np.isfinite(y).all():
-        return _exactly(x, y, geometry)  # borders are no places: their zeros must meet no infinity
+        return _exactly(x, y, geometry)  # zeros of the border must not be multiplied by infinities
     matrix = np.ascontiguousarray(y.reshape(groups, b, c, -1).swapaxes(2, 3)).reshape(groups, 1, b, -1)
     flat = np.empty((groups, plan.places[0], b, a * prod(plan.places[1:])), x.dtype)
     for g, u, piece, block in _blocks(x.swapaxes(1, 2), plan):
@@ -200,7 +200,7 @@ def _along(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
 
 
 def _across(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """Patches for each place of the kernels, of which there are more than of the result: a sum over them."""
+    """Compute a convolution as a sum over the places of the kernels, for kernels larger than the result."""
     stride, before, _, dilation, out = geometry
     groups, a, c = x.shape[:3]
     b, lengths = y.shape[1], y.shape[3:]
@@ -212,13 +212,13 @@ def _across(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
             part = told[g, piece.rows, :, u, piece.places]
             part = part.reshape(*part.shape[:3], -1)
             total[g] += np.add.reduce(np.matmul(part, block.swapaxes(2, 3)), 1)
-    if not np.isfinite(total).all():  # what is not finite may have met a border, which is no place
+    if not np.isfinite(total).all():  # a zero of the border may have been multiplied by an infinity
         return _exactly(x, y, geometry)
     return np.moveaxis(total.reshape(groups, b, *out, a), -1, 1)
 
 
 def _inside(start: int, step: int, count: int, length: int) -> tuple[slice, slice]:
-    """Which of the places ``start + step * i``, i below ``count``, lie in an axis of ``length``: the i, the places."""
+    """Return slices of the i below ``count``, and of the places ``start + step * i``, that are in range(``length``)."""
     first, last = max(0, -(start // step)), min(count, (length - 1 - start) // step + 1)
     if last <= first:
         return slice(0), slice(0)
@@ -227,7 +227,7 @@ def _inside(start: int, step: int, count: int, length: int) -> tuple[slice, slic
 
 
 def _exactly(x: np.ndarray, y: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """The convolution without stretch, term by term: for infinities and NaN."""
+    """Compute a convolution without stretch term by term, for arrays with infinities or NaN."""
     stride, before, _, dilation, out = geometry
     ans = np.zeros((x.shape[0], x.shape[1], y.shape[1], *out), x.dtype)
     for k in np.ndindex(y.shape[3:]):
@@ -249,10 +249,10 @@ class _Piece(NamedTuple):
     """Places that are gathered at once: ``rows`` along the first axis, ``places`` along the second.
 
     Attributes:
-        length: how many rows of ``x`` they meet.
-        first: the column that they begin with.
-        copies: which part of those rows is which part of ``x``, for each offset along the other axes.
-        bordered: whether that leaves some of them zero.
+        length: the number of rows of ``x`` that the places use.
+        first: the column at which the places begin.
+        copies: pairs of indices, of these rows and of ``x``, for each offset along the other axes.
+        bordered: whether the copies leave some of the elements zero.
     """
 
     rows: slice
@@ -264,16 +264,16 @@ class _Piece(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How patches are gathered.
+    """Plan for gathering patches.
 
     Attributes:
-        free: whether the first axis is that of rows; else one of length 1 was put in front.
-        offsets: how many offsets along each axis.
-        places: how many places along each axis.
-        hop: how many rows it is from one place to the next.
-        several: how many groups are gathered at once.
-        some: how many arrays of a group.
-        pieces: how they are divided along the axes.
+        free: whether the first axis is the axis of rows; else an axis of length 1 was put in front.
+        offsets: the number of offsets along each axis.
+        places: the number of places along each axis.
+        hop: the number of rows from one place to the next.
+        several: the number of groups that are gathered at once.
+        some: the number of arrays of a group that are gathered at once.
+        pieces: the division of the places along the axes.
     """
 
     free: bool
@@ -289,17 +289,17 @@ class _Plan(NamedTuple):
 def _plan(
     lengths: Ints, offsets: Ints, places: Ints, apart: Ints, step: Ints, before: Ints, sizes: Ints, block: int
 ) -> _Plan:
-    """The plan for arrays of ``lengths``, read where ``step * place + apart * offset - before`` is.
+    """Make the plan for arrays of ``lengths`` that are read at indices ``step * place + apart * offset - before``.
 
     Args:
-        lengths: those of the axes of ``x``.
-        offsets: how many there are along each axis.
-        places: likewise.
-        apart: how far from one offset to the next.
-        step: how far from one place to the next.
-        before: where the first place is.
-        sizes: how many groups, arrays, rows at an offset, and rows of the other factor.
-        block: how many elements to gather at once.
+        lengths: the lengths of the axes of ``x``.
+        offsets: the number of offsets along each axis.
+        places: the number of places along each axis.
+        apart: the distance between offsets.
+        step: the distance between places.
+        before: the negative index of the first place.
+        sizes: the numbers of groups, of arrays, of rows at an offset, and of rows of the other factor.
+        block: the number of elements to gather at once.
     """
     groups, arrays, height, left = sizes
     rank = len(places)
@@ -308,7 +308,7 @@ def _plan(
         ones = (1,) * max(1, 2 - rank)
         lengths, offsets, places, apart, step = [(*ones, *p) for p in (lengths, offsets, places, apart, step)]
         before = (*(0,) * len(ones), *before)
-    # rows that lie apart[0] from each other stand together; places whose rows do are a class
+    # rows at distance apart[0] are stored next to each other; places whose rows are stored together are a class
     r, s = apart[0] if offsets[0] > 1 else step[0], step[0]
     classes, hop = r // gcd(r, s), s // gcd(r, s)
     columns, inner = prod(places[1:]), prod(offsets[1:]) * height
@@ -336,7 +336,7 @@ def _parts(places: range, most: int) -> list[range]:
 def _piece(
     rows: range, columns: range, lengths: Ints, offsets: Ints, places: Ints, apart: Ints, step: Ints, before: Ints
 ) -> _Piece:
-    """How the places ``rows`` of the first axis and ``columns`` of the second are gathered."""
+    """Make the piece of the places ``rows`` of the first axis and ``columns`` of the second."""
     r, s = apart[0] if offsets[0] > 1 else step[0], step[0]
     length = s // gcd(r, s) * (len(rows) - 1) + offsets[0]
     target, source = _inside(s * rows[0] - before[0], r, length, lengths[0])
@@ -355,7 +355,7 @@ def _piece(
 def _copies(
     lengths: Ints, offsets: Ints, spans: list[range], apart: Ints, step: Ints, before: Ints
 ) -> tuple[list[tuple[Any, Any]], bool]:
-    """For each offset the index of patches without their first axis and that of ``x``; whether there are borders."""
+    """Return, for each offset, the indices of patches without first axis and of ``x``; and whether borders exist."""
     found, bordered = [], False
     for offset in np.ndindex(offsets):
         pairs = [
@@ -368,10 +368,10 @@ def _copies(
 
 
 def _blocks(x: np.ndarray, plan: _Plan) -> Iterator[tuple[slice, slice, _Piece, np.ndarray]]:
-    """The patches of ``x`` of shape (g, v, u, *p): which g, which u, which places, and matrices for each g and row.
+    """Yield patches of ``x`` (g, v, u, *p): slices of g and of u, the piece, and matrices for each g and row.
 
-    A patch, a column of them, is of (offset, v); columns are of (u, places of all axes but the first). The memory of
-    a block is that of the one before.
+    A column of a matrix is a patch, indexed by (offset, v); the columns are indexed by (u, places of all axes but the
+    first). Each block reuses the memory of the block before.
     """
     groups, height, arrays = x.shape[:3]
     if not plan.free:

@@ -1,8 +1,8 @@
-"""Sums and maxima over windows that slide along the last axes.
+"""Sums and maxima over windows that slide along the trailing axes.
 
-``window``, ``strides`` and ``pads``, the (before, after) of each axis, are of one length, that of the axes they
-are about. Windows look at borders of zeros, or for maxima of the least number. All work position by position of
-the window, on views of whole arrays.
+``window``, ``strides`` and ``pads``, the (before, after) of each axis, have one entry for each of these axes.
+Borders are zeros for sums, and the least number of the dtype for maxima. All functions loop over the positions in the
+window, and work on views of whole arrays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Pads = tuple[tuple[int, int], ...]
 
 
 def _padded(xp: Any, x: Any, pads: Pads, fill: Any) -> Any:
-    """``x`` with borders along its last axes; a negative width takes elements away."""
+    """Add borders along the trailing axes of ``x``; a negative width removes elements."""
     if not any(map(any, pads)):
         return x
     front = x.ndim - len(pads)
@@ -35,20 +35,20 @@ def _padded(xp: Any, x: Any, pads: Pads, fill: Any) -> Any:
 
 
 def _views(window: Ints, strides: Ints, out: Shape) -> Iterator[tuple[Any, ...]]:
-    """For each position in the window, in order, where the elements are that stand there in all windows."""
+    """Yield, for each position in the window, in order, the index of the elements at this position of all windows."""
     for place in np.ndindex(window):
         yield (..., *[slice(i, i + s * (n - 1) + 1, s) for i, s, n in zip(place, strides, out, strict=True)])
 
 
 def _least(dtype: Any) -> Any:
-    """What every number is as large as."""
+    """Return the least number of a dtype."""
     if dtype.kind == "b":
         return False
     return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
 
 
 def _out(shape: Shape, window: Ints, strides: Ints, pads: Pads) -> Ints:
-    """How many windows there are along each axis."""
+    """Return the number of windows along each axis."""
     last = shape[len(shape) - len(window) :]
     return tuple([max(0, (n + sum(p) - k) // s + 1) for n, p, k, s in zip(last, pads, window, strides, strict=True)])
 
@@ -66,7 +66,7 @@ def _pool_max(xp: Any, x: Any, *, window: Ints, strides: Ints, pads: Pads) -> An
         elif xp is np:
             np.maximum(ans, part, out=ans)
         else:
-            ans = xp.where((part > ans) | (part != part), part, ans)  # the first of equals, in JAX's derivatives too
+            ans = xp.where((part > ans) | (part != part), part, ans)  # the first of ties, also in JAX's derivatives
     return xp.full((*x.shape[: x.ndim - len(window)], *out), fill, x.dtype) if ans is None else ans
 
 
@@ -79,16 +79,16 @@ def _first_place(xp: Any, x: Any, ans: Any, *, window: Ints, strides: Ints, pads
     for number in reversed(range(len(views))):
         part = whole[views[number]]
         hit = part == ans if numbers else (part == ans) | (part != part)
-        place = place + (dtype(number) - place) * hit.astype(dtype)  # several times as fast as a choice
+        place = place + (dtype(number) - place) * hit.astype(dtype)  # several times as fast as ``where``
     return place
 
 
-#: ``first_place(x, ans, ...)``: the position in its window where each maximum ``ans`` stands first; NaN counts as one.
+#: ``first_place(x, ans, ...)``: the first position in its window of each maximum ``ans``; NaN counts as a maximum.
 first_place: Operation = nondifferentiable("first_place", _first_place, batch="leading")
 
 
 def _chosen(x: np.ndarray, here: np.ndarray) -> np.ndarray:
-    """``x`` where ``here``, else zero: by masking bits, two to three times as fast as a choice."""
+    """Return ``x`` where ``here``, else zero, by masking bits: two to three times as fast as ``where``."""
     if x.dtype.kind != "f" or x.itemsize not in (4, 8) or not x.ndim:
         return np.where(here, x, np.zeros((), x.dtype))
     bits = np.dtype(f"i{x.itemsize}")
@@ -109,7 +109,7 @@ def _spread_places(xp: Any, ct: Any, y: Any, *, window: Ints, strides: Ints, pad
             total[view] = share
         elif xp is np:
             total[view] += share
-        elif share.size:  # with zeros between and around them, which XLA compiles faster than a scatter
+        elif share.size:  # pad with zeros between and around, which XLA compiles faster than a scatter
             gaps = [(v.start, n - v.stop, v.step - 1) for v, n in zip(view[1:], whole, strict=True)]
             total = total + loaded_jax().lax.pad(share, xp.zeros((), ct.dtype), [(0, 0, 0)] * front + gaps)
     return _padded(xp, total, tuple([(-low, -high) for low, high in pads]), 0)
@@ -124,12 +124,12 @@ def _pick_places(xp: Any, x: Any, y: Any, *, window: Ints, strides: Ints, pads: 
     return ans
 
 
-#: ``spread_places(ct, y, *, ..., lengths)``: zeros of ``lengths`` along the last axes, each ``ct`` added at position
-#: ``y`` of its window.
+#: ``spread_places(ct, y, *, ..., lengths)``: zeros of ``lengths`` along the trailing axes, with each ``ct`` added at
+#: position ``y`` of its window.
 spread_places: Operation = linear(
     "spread_places", _spread_places, transpose=lambda ct, y, **where: pick_places(ct, y, **where), batch="leading"
 )
-#: ``pick_places(x, y, *, ..., lengths)``, its transpose: from each window of ``x`` the element at position ``y``.
+#: ``pick_places(x, y, *, ..., lengths)``, the transpose: the element at position ``y`` of each window of ``x``.
 pick_places: Operation = linear(
     "pick_places", _pick_places, transpose=lambda ct, y, **where: spread_places(ct, y, **where), batch="leading"
 )
@@ -139,7 +139,7 @@ def _last(shape: Shape, window: Ints) -> Ints:
     return shape[len(shape) - len(window) :]
 
 
-#: ``pool_max(x, *, window, strides, pads)``: the maximum of each window. The first of equals gets the derivative.
+#: ``pool_max(x, *, window, strides, pads)``: the maximum of each window. The first of ties gets the derivative.
 pool_max: Operation = primitive(
     "pool_max",
     _pool_max,
@@ -158,7 +158,7 @@ pool_max: Operation = primitive(
 
 
 def _window_sum(xp: Any, x: Any, *, window: Ints, strides: Ints, pads: Pads, lengths: Ints) -> Any:
-    """Along one axis after the other, each of which is shorter then."""
+    """Sum along one axis after another, each time on a shorter array."""
     x = xp.asarray(x)
     for i, (k, s, n) in enumerate(zip(window, strides, _out(x.shape, window, strides, pads), strict=True)):
         axis = x.ndim - len(window) + i
@@ -177,24 +177,24 @@ def _window_spread(xp: Any, ct: Any, *, window: Ints, strides: Ints, pads: Pads,
     for i, (k, s, (low, high), n) in enumerate(zip(window, strides, pads, lengths, strict=True)):
         axis = ct.ndim - len(window) + i
         before, count = (slice(None),) * axis, ct.shape[axis]
-        span = n + low + high  # with the borders as the windows see them
+        span = n + low + high  # the length with borders
         total = xp.zeros((*ct.shape[:axis], max(0, span), *ct.shape[axis + 1 :]), ct.dtype)
         for j in range(k if count else 0):
             view = (*before, slice(j, j + s * (count - 1) + 1, s))
             if xp is np:
                 total[view] += ct
-            else:  # of all of it no scatter, see ``names_all``
+            else:  # no scatter for a view of the whole axis, see ``names_all``
                 total = total + ct if count == span else total.at[view].add(ct)
         back: Any = ((0, 0),) * i + ((-low, -high),) + ((0, 0),) * (len(window) - i - 1)
         ct = _padded(xp, total, back, 0)
     return ct
 
 
-#: ``window_sum(x, *, window, strides, pads, lengths)``: the sum of each window; ``lengths`` are those of the last axes.
+#: ``window_sum(x, *, window, strides, pads, lengths)``: the sum of each window; the trailing axes have ``lengths``.
 window_sum: Operation = linear(
     "window_sum", _window_sum, transpose=lambda ct, **where: window_spread(ct, **where), batch="leading"
 )
-#: ``window_spread(ct, *, window, strides, pads, lengths)``, its transpose: each ``ct`` added all over its window.
+#: ``window_spread(ct, *, window, strides, pads, lengths)``, the transpose: each ``ct`` added to its whole window.
 window_spread: Operation = linear(
     "window_spread", _window_spread, transpose=lambda ct, **where: window_sum(ct, **where), batch="leading"
 )

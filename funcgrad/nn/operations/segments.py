@@ -1,4 +1,4 @@
-"""Extrema of segments, the rows that have the same number."""
+"""Extrema of segments, which are rows with the same number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["segment_extremum", "segment_shares", "segment_total"]
 
 
 def _initial(dtype: Any, name: str) -> Any:
-    """The extremum of nothing."""
+    """Return the extremum of a segment without rows."""
     if dtype.kind in "iu":
         return getattr(np.iinfo(dtype), "min" if name == "maximum" else "max")
     if dtype.kind == "b":
@@ -29,7 +29,7 @@ def _initial(dtype: Any, name: str) -> Any:
 
 
 def _segment_extremum(xp: Any, x: Any, y: Any, *, count: int, name: str) -> Any:
-    """``y`` has the number of each row; ``count`` stands for none."""
+    """Compute extrema; ``y`` contains the segment number of each row, ``count`` for rows in no segment."""
     ans = xp.full((count + 1, *x.shape[1:]), _initial(x.dtype, name), x.dtype)
     if xp is not np:
         at = ans.at[y]
@@ -43,7 +43,7 @@ def _segment_extremum(xp: Any, x: Any, y: Any, *, count: int, name: str) -> Any:
 
 
 def _segment_shares(xp: Any, x: Any, y: Any, ans: Any, *, count: int) -> Any:
-    """1/k at each of the k rows that equal the extremum of their segment, else 0; NaN where that is NaN."""
+    """Return 1/k at each of the k rows that equal the extremum of their segment, else 0; NaN where that is NaN."""
     rows = xp.minimum(y, max(count - 1, 0))
     inside = (y < count).reshape(-1, *(1,) * (x.ndim - 1))
     peak = ans[rows] if count else xp.zeros(x.shape, x.dtype)
@@ -58,13 +58,13 @@ def _segment_shares(xp: Any, x: Any, y: Any, ans: Any, *, count: int) -> Any:
 
 
 def _looped(rest: int) -> Any:
-    """A batch as more segments: the numbers of each example are moved behind those of the one before."""
+    """Make the batching rule, which treats a batch as more segments, numbered from one example to the next."""
 
     def batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
         count = params["count"]
         x, y, *others = [a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)]
         _, n, *lengths = shape_of(x)
-        # the rows of no segment of any example go to one place behind all segments of all examples
+        # rows in no segment get the number after all segments of all examples
         numbers = where(less(y, count), add(y, count * np.arange(size)[:, None]), size * count)
         x, numbers = reshape(x, to=(size * n, *lengths)), reshape(numbers, to=(size * n,))
         others = [reshape(o, to=(size * count, *lengths)) for o in others]
@@ -80,18 +80,18 @@ segment_shares: Operation = nondifferentiable("segment_shares", _segment_shares,
 
 
 def segment_total(t: Array, y: Any, count: int) -> Array:
-    """The sum of each segment."""
+    """Sum the rows of each segment."""
     shape = (count + 1, *shape_of(t)[1:])
     rest = [(0, n, 1) for n in shape[1:]]
     return getitem(scatter_sum(t, y, specs=((ARRAY, *rest),), shape=shape, dtype=dtype_of(t)), slice(0, count))
 
 
 def _spread(ct: Array, y: Any, count: int) -> Array:
-    """Each row's cotangent, that of its segment; rows of none are given some, and have no share."""
+    """Return the cotangent of its segment for each row; for rows in no segment any, since their share is 0."""
     return getitem(ct, minimum(y, count - 1))
 
 
-#: ``segment_extremum(x, y, *, count, name)``: the "maximum" or "minimum" of the rows of ``x`` of one number in ``y``.
+#: ``segment_extremum(x, y, *, count, name)``: the "maximum" or "minimum" of the rows of ``x`` with one number in ``y``.
 segment_extremum: Operation = primitive(
     "segment_extremum",
     _segment_extremum,
