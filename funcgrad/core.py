@@ -410,7 +410,7 @@ class Primitive:
         return self.compute(args, params)
 
     def lowered(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Compute on values taken out of tracers, visibly to blocks. Arithmetic on Python numbers gives one, too."""
+        """Compute on values from tracers, visibly to blocks. Arithmetic on Python numbers gives a Python number."""
         plain = blocks.here() is None
         numbers = self.arithmetic and _PYTHON.issuperset(map(type, args))
         if numbers and self.of_numbers is not None and not _WHOLE.issuperset(map(type, args)):

@@ -68,7 +68,7 @@ float64 = np.float64
 _DOUBLE = np.dtype(float64)
 Node: TypeAlias = tuple[Any, ...]
 
-#: Expression that makes a record in a template; ``{parents}`` and ``{saved}`` are names separated by commas.
+#: Expression that makes a record in a template: ``{parents}`` are names joined by commas, ``{saved}`` starts with one.
 RECORD = "(next(numbers), {pull}, {parents}{saved})"
 
 
@@ -243,12 +243,12 @@ class Unfinished:
     __slots__ = ()
 
     def materialize(self) -> Any:
-        """The cotangent as an array."""
+        """Return the cotangent as an array."""
         raise NotImplementedError
 
 
 class SparseCotangent(tuple[Any, ...], Unfinished):
-    """A cotangent that is zero except at some places. Subclasses define the entries, and how to add several."""
+    """A cotangent that is not yet written out as an array. Subclasses define the entries, and how to add several."""
 
     __slots__ = ()
 
@@ -297,7 +297,7 @@ class CotangentAccumulator(Unfinished):
         return True
 
     def materialize(self) -> Any:
-        """The cotangent as an array."""
+        """Return the cotangent as an array."""
         entries = self.entries
         kind = type(entries[0])
         if issubclass(kind, SparseCotangent) and len(set(map(type, entries))) == 1:  # the most frequent case
@@ -318,7 +318,7 @@ def _most(kind: type[SparseCotangent]) -> int:
 
 
 def is_sparse(ct: Any) -> bool:
-    """Whether ``ct`` is a sparse cotangent; ``isinstance`` would see the class that a tracer represents."""
+    """Whether ``ct`` is a sparse cotangent; ``isinstance`` would compute the class that a tracer represents."""
     return issubclass(type(ct), SparseCotangent)
 
 

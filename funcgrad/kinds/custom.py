@@ -1,8 +1,8 @@
 """Calls of a user function with custom derivative rules, as one operation.
 
-One of the two rules is enough. If the VJP rule is missing, its result is the transpose of the JVP rule: this rule is
-linear in the tangents, so the module records it on a tape and runs the backward pass. If the JVP rule is
-missing, the VJP rule is linear in the cotangents, and is transposed in the same way.
+One of the two rules is enough. If the VJP rule is missing, the module transposes the JVP rule: this rule is linear in
+the tangents, so recording it on a tape and running the backward pass gives the transpose. If the JVP rule is
+missing, the module transposes the VJP rule, which is linear in the cotangents, in the same way.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class PartialRule:
     Attributes:
         names: the names of the values that the partial needs, among x, y, z, ans.
         forward: the expression for the product of the partial with a tangent ``ct``.
-        back: the expression for the product with a cotangent that is not needed afterwards: a large one is overwritten.
+        back: the expression for the product with a cotangent that is not needed afterwards; it may be overwritten.
         functions: the functions ``d{argument}`` and ``raw_d{argument}`` that these expressions name.
         differentiable: whether there is a derivative.
         constant: the partial if it is a number, else None.

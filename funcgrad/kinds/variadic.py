@@ -1,6 +1,6 @@
 """Operations that are linear in all their arguments together: joining arrays, scattering pieces into one array.
 
-Such an operation takes any number of arguments and multiplies none with another, so one transpose gives the
+The operations take any number of arguments and multiply none with another, so one transpose gives the
 cotangents of all arguments in one pass over ``ct``. The tape saves shapes and dtypes, but no values.
 """
 
