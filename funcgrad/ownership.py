@@ -3,6 +3,9 @@
 The checks use reference counts. The count of an array with one holder depends on the interpreter, so this module
 measures it by the same steps as in later checks. Counts of other threads are not visible without the GIL, and
 interpreters other than CPython count differently. There, every array counts as shared, and everything is copied.
+
+Since Python 3.14 a call borrows the references of the caller's local variables: ``is_temporary`` and ``argument_is_alone``
+do not see such a variable. So code does not use a value after it has passed the value to a function that asks them.
 """
 
 from __future__ import annotations

@@ -173,10 +173,16 @@ def _of_statement() -> str:
     frame = user_frame()
     if frame is None:
         return ""
-    return {
-        "STORE_SUBSCR": _WRITING,
-        "BINARY_SUBSCR": "Look the value up with funcgrad.numpy's take(table, x, axis=0) (not `table[x]`).",
-    }.get(dis.opname[frame.f_code.co_code[frame.f_lasti]], "")
+    steps = [step for step in dis.get_instructions(frame.f_code) if step.offset == frame.f_lasti]
+    if steps and steps[0].opname == "STORE_SUBSCR":
+        return _WRITING
+    if steps and (steps[0].opname, steps[0].argrepr) in _LOOKUPS:
+        return "Look the value up with funcgrad.numpy's take(table, x, axis=0) (not `table[x]`)."
+    return ""
+
+
+#: Instructions that read ``table[x]``: the second one since Python 3.14.
+_LOOKUPS = (("BINARY_SUBSCR", ""), ("BINARY_OP", "[]"))
 
 
 #: Texts of Python's errors for calls that are wrong for all values.

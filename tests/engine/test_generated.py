@@ -82,10 +82,11 @@ def test_importing_compiles_no_operation():
 
 
 def test_the_first_call_holds_nothing_that_the_function_is_given():
-    """What a pull may overwrite is told by the count of references."""
+    """What a VJP rule may overwrite is told by the count of references."""
     text = "def operation(x, y):\n    return count(x), count(y)"
     counts = generated.function("counts", text, {"__name__": __name__}, count=sys.getrefcount)
-    assert counts([1], [2]) == counts([1], [2])
+    first, later = counts([1], [2]), counts([1], [2])
+    assert first == later
 
 
 def test_numpy_may_warn():

@@ -1,5 +1,8 @@
 """What the backward pass writes over is held by nobody else: large cotangents, products that were made for it."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from operations.cases import rows
@@ -11,6 +14,7 @@ from funcgrad.extend import elementwise
 from funcgrad.forward import ForwardTrace
 from funcgrad.numpy.overwriting import composed
 
+ROOT = Path(__file__).parents[2]
 SIZE = 20_000
 RNG = np.random.default_rng(0)
 X, Y, CT = RNG.normal(size=(3, SIZE))
@@ -486,3 +490,30 @@ def test_each_large_argument_has_its_own_cotangent(fun, values):
         whole = [np.broadcast_to(x, (length, columns)).copy() for x in args]
         for found, one in zip(together, grad(loss, argnums=numbers)(*whole), strict=True):
             np.testing.assert_allclose(found, one if one.shape == found.shape else one.sum(0), rtol=1e-10, atol=1e-10)
+
+
+#: Functions that may overwrite an argument, and which: the second one hands it on.
+OVERWRITING = {"scaled": 1, "_times_slope": 2}
+
+
+def named(calls, name):
+    """The calls of ``name`` whose argument that may be overwritten is a variable."""
+    found = [x for x in calls if isinstance(x, ast.Call) and getattr(x.func, "id", "") == name]
+    return [call for call in found if isinstance(call.args[OVERWRITING[name]], ast.Name)]
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_nobody_uses_a_variable_that_may_have_been_overwritten(name):
+    """Since Python 3.14 the count of references does not tell a variable of the caller from a value without a holder."""
+    paths = [path for top in ("funcgrad", "transforms", "interop") for path in (ROOT / top).rglob("*.py")]
+    trees = {path: ast.parse(path.read_text()) for path in paths if f"{name}(" in path.read_text()}
+    assert trees
+    for path, tree in trees.items():
+        for function in [x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)]:
+            last = [call for x in ast.walk(function) if isinstance(x, ast.Return) for call in named(ast.walk(x), name)]
+            for call in named(ast.walk(function), name):
+                used = call.args[OVERWRITING[name]].id
+                after = [
+                    x for x in ast.walk(function) if isinstance(x, ast.Name) and x.id == used and x.lineno > call.lineno
+                ]
+                assert call in last or not after, f"{path}:{call.lineno}"

@@ -10,6 +10,7 @@ import linecache
 import logging
 import math
 import pickle
+import re
 import threading
 import weakref
 from collections.abc import Iterable, Sized
@@ -948,7 +949,9 @@ def test_what_math_refuses_is_refused(fun):
 
     assert grad(safe)(-2.0) == 7.0
     assert grad(safe)(0.25) == grad(fun)(0.25) != 7.0
-    with pytest.raises((ValueError, OverflowError), match="math"):
+    with pytest.raises((ValueError, OverflowError)) as plain:
+        fun(-2.0)
+    with pytest.raises(type(plain.value), match=re.escape(str(plain.value))):  # what Python's version says
         grad(fun)(-2.0)
     assert vmap(grad(safe))(np.array([-2.0, -3.0])).tolist() == [7.0, 7.0]
     assert np.allclose(vmap(grad(safe))(np.array([0.25, 0.3])), [grad(fun)(0.25), grad(fun)(0.3)])

@@ -4,6 +4,7 @@ import contextlib
 import json
 import operator
 import struct
+import warnings
 from array import array
 from decimal import Decimal
 from fractions import Fraction
@@ -62,12 +63,17 @@ def returned(ask, x, otherwise):
         return otherwise(x)
 
 
+#: Since Python 3.14 the compiler warns of it.
+FINISHED = """
 def finished(ask, x, otherwise):
     v = otherwise(x)
     try:
         v = ask(x)
     finally:
-        return v  # noqa: B012
+        return v
+"""
+with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+    exec(FINISHED)
 
 
 def twice(ask, x, otherwise):
@@ -81,7 +87,7 @@ def twice(ask, x, otherwise):
     return v
 
 
-CATCHING = (excepted, suppressed, returned, finished, twice)
+CATCHING = (excepted, suppressed, returned, finished, twice)  # noqa: F821
 OTHERWISE = {"number": lambda x: 7.0, "nothing": lambda x: 0.0, "other value": lambda x: x * x, "argument": lambda x: x}
 USING = {
     "product": lambda v, x: v * x,
