@@ -1,6 +1,6 @@
-"""Special functions: those of ``scipy.special``, with derivatives in every argument that has one.
+"""Special functions of ``scipy.special``, with derivatives in every argument that has one.
 
-The public names are those in the ``__all__`` of each module below, and a few of ``funcgrad.numpy`` that SciPy has too.
+The public names are those in the ``__all__`` of each module, and a few of ``funcgrad.numpy`` that SciPy has too.
 
 Example:
     >>> import funcgrad.scipy.special as fsp

@@ -1,9 +1,9 @@
-"""Bessel functions, and those that belong to them: Hankel, spherical Bessel, Struve and Airy functions.
+"""Bessel and Hankel functions.
 
-Derivatives in the argument come from recurrences and are exact to rounding wherever the values are. Those in a real
-order ``v`` come from an integral (``kv``, ``kve``: any order of derivative) or from central differences over 21 points
-(about 1e-13 of the function, up to the fourth derivative). SciPy's kernels know NumPy arrays; JAX has ``i0``, ``i1``,
-``i0e``, ``i1e`` and ``bessel_jn``.
+Derivatives in the argument come from recurrences and are exact to rounding wherever the values are. Derivatives in a
+real order ``v`` come from an integral (``kv``, ``kve``: any order of derivative) or from central differences over 21
+points (accurate to about 1e-13 of the function, up to the fourth derivative). SciPy's kernels take NumPy arrays; JAX
+has only ``i0``, ``i1``, ``i0e`` and ``i1e``.
 """
 
 from __future__ import annotations
@@ -107,5 +107,5 @@ kn = row("kn(n, x)", prim.kn, """The modified Bessel function of the second kind
     Raises:
         NotDifferentiableError: a derivative in n: take ``kv``.""", "grad(fsp.kn, 1)(2, 1.0).round(12)",
     "np.float64(-3.851585027468)")
-jn = jv  # SciPy's other name of it.
+jn = jv  # SciPy's second name for jv
 # fmt: on

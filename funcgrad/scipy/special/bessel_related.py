@@ -1,7 +1,7 @@
-"""Derivatives of Bessel functions by name; their relatives: Struve, Airy, Kelvin, Weber's functions, and integrals.
+"""Named derivatives of Bessel functions; Struve, Airy, Kelvin and Weber's functions, and integrals.
 
-Whole orders and numbers of derivatives are constants. The kernels are SciPy's, for NumPy arrays; ``bessel_jn`` is JAX's
-function and takes its arrays.
+Whole orders and orders of derivatives are constants. The kernels are SciPy's, for NumPy arrays; ``bessel_jn`` is
+JAX's function and takes JAX arrays too.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ kelvin = row("kelvin(x) -> tuple[Array, Array, Array, Array]", prim.kelvin,
 
 
 def _derivative(call: str, fun: Any, v: ArrayLike, z: ArrayLike, n: int, phase: int) -> Array:
-    """``sum(phase**k * binom(n, k) * fun(v - n + 2 * k, z)) / 2**n``, DLMF 10.6.7 and 10.29.5, added as SciPy does."""
+    """Return ``sum(phase**k * binom(n, k) * fun(v - n + 2 * k, z)) / 2**n``, DLMF 10.6.7 and 10.29.5."""
     try:
         order = operator.index(n)
     except TypeError:
@@ -138,7 +138,7 @@ def _derivative(call: str, fun: Any, v: ArrayLike, z: ArrayLike, n: int, phase: 
     return total / 2.0**order
 
 
-#: What is differentiated, and the sign of every other term.
+#: Function that each name differentiates, and the sign of every other term.
 _BESSEL = {
     "jvp": (jv, -1),
     "yvp": (yv, -1),
@@ -187,13 +187,13 @@ h2vp = _derived("h2vp",
 
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
-    """The Bessel functions of the first kind of the orders 0 to v, along a new first axis, as JAX has them.
+    """Return the Bessel functions of the first kind of the orders 0 to v, along a new first axis, as JAX does.
 
     Args:
         z: real numbers.
         v: the highest order, a constant.
-        n_iter: how many steps JAX's recurrence takes on its arrays, about ``abs(z) + 30``: with fewer its values are
-            wrong, and in single precision many of them give NaN for small z. On NumPy arrays there is none.
+        n_iter: number of steps of JAX's recurrence on JAX arrays, about ``abs(z) + 30``: with fewer steps its values
+            are wrong; in single precision many steps give NaN for small z. NumPy arrays need no recurrence.
 
     Raises:
         ValueError: z is complex, as in JAX.

@@ -1,6 +1,6 @@
-"""Elliptic integrals and functions, as SciPy has them: the parameter is m, the square of the modulus.
+"""Elliptic integrals and functions with SciPy's arguments: the parameter is m, the square of the modulus.
 
-Derivatives of any order are integrals of one form, of which none cancels: they are good to about 1e-14.
+Derivatives of any order are integrals of one form, without cancellation: they are accurate to about 1e-14.
 """
 
 from __future__ import annotations

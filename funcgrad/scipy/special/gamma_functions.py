@@ -68,14 +68,14 @@ zetac = row("zetac(x)", prim.zetac, "Riemann's zeta function less 1.", "fsp.zeta
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of ``digamma`` of order ``n`` (DLMF 5.15), for real ``x``.
+    """Return the derivative of order ``n`` of ``digamma`` (DLMF 5.15), for real ``x``.
 
     Args:
-        n: a whole number, or an array of such; it has no derivative.
+        n: a whole number, or an array of whole numbers; it has no derivative.
         x: an array.
 
     Raises:
-        NotDifferentiableError: a derivative in ``n``.
+        NotDifferentiableError: a derivative in ``n`` is requested.
 
     Example:
         >>> fsp.polygamma(1, [1.0, 2.0]).round(6)
@@ -85,14 +85,14 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
 
 def multigammaln(a: ArrayLike, d: int) -> Array:
-    """The logarithm of the multivariate gamma function: ``sum_j gammaln(a - j / 2)``, and a constant.
+    """Return the logarithm of the multivariate gamma function: ``sum_j gammaln(a - j / 2)`` plus a constant.
 
     Args:
         a: an array, greater than ``(d - 1) / 2``.
         d: the dimension.
 
     Raises:
-        ValueError: ``d`` is no positive whole number, or ``a`` too small for it.
+        ValueError: ``d`` is not a positive whole number, or ``a`` is too small for ``d``.
 
     Example:
         >>> fsp.multigammaln(23.5, 10).round(6)
@@ -106,15 +106,15 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     total = prim.gammaln(a)
     for j in range(1, d):
         total = total + prim.gammaln(a - 0.5 * j)
-    return total + np.float64(0.25 * d * (d - 1) * math.log(math.pi))  # which makes it double precision, as in SciPy
+    return total + np.float64(0.25 * d * (d - 1) * math.log(math.pi))  # float64 gives double precision, as in SciPy
 
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None, out: Any = None) -> Array:
-    """Riemann's zeta function, or with ``q`` Hurwitz's: ``sum_k 1 / (k + q)**x`` (DLMF 25.2.1, 25.11.1).
+    """Return Riemann's zeta function, or with ``q`` Hurwitz's: ``sum_k 1 / (k + q)**x`` (DLMF 25.2.1, 25.11.1).
 
-    Differentiable in both arguments, for ``x > 1`` and ``q > 0``, Riemann's also to the left of 1. The derivative in
-    ``q`` is DLMF 25.11.17, those in ``x`` are Euler's and Maclaurin's formula (DLMF 25.11.5) differentiated term by
-    term, to the left of 1/2 by the functional equation (DLMF 25.4.1). JAX has Hurwitz's for positive ``q``.
+    Differentiable in both arguments, for ``x > 1`` and ``q > 0``; Riemann's function also to the left of 1. The
+    derivative in ``q`` is DLMF 25.11.17. Derivatives in ``x`` differentiate the Euler-Maclaurin formula (DLMF 25.11.5)
+    term by term, to the left of -0.2 the functional equation (DLMF 25.4.1). JAX has Hurwitz's for positive ``q``.
 
     Args:
         x: an array.
@@ -133,12 +133,12 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None, out: Any = None) -> Array:
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = False) -> Any:
-    """How many ways there are to choose ``k`` of ``N`` things: ``binom``, and 0 where there is none.
+    """Return the number of ways to choose ``k`` of ``N`` things: ``binom``, and 0 where there is none.
 
     Args:
         N: an array.
         k: an array that broadcasts with ``N``.
-        exact: whether to compute Python integers, of two integers.
+        exact: whether to compute with Python integers; then both arguments are integers.
         repetition: whether a thing may be chosen again.
 
     Example:
@@ -156,12 +156,12 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
 
 
 def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> Any:
-    """How many sequences of ``k`` of ``N`` things there are: ``poch(N - k + 1, k)``, and 0 where there is none.
+    """Return the number of sequences of ``k`` of ``N`` things: ``poch(N - k + 1, k)``, and 0 where there is none.
 
     Args:
         N: an array.
         k: an array that broadcasts with ``N``.
-        exact: whether to compute Python integers, of two integers.
+        exact: whether to compute with Python integers; then both arguments are integers.
 
     Example:
         >>> fsp.perm([5, 2], 3), fsp.perm(10, 3, exact=True)
@@ -177,7 +177,7 @@ def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> Any:
 
 @mirrors
 def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
-    """``gamma(n + 1)``, and 0 for negative ``n``.
+    """Return ``gamma(n + 1)``, and 0 for negative ``n``.
 
     Args:
         n: an array.
@@ -185,7 +185,7 @@ def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
         extend: ``"zero"``, or ``"complex"`` for ``gamma(n + 1)`` of negative and complex numbers too.
 
     Raises:
-        InputError: traced values or JAX arrays, and ``exact``.
+        InputError: ``exact`` is True, and ``n`` is traced or a JAX array.
 
     Example:
         >>> fsp.factorial([3, 4]), fsp.factorial(25, exact=True)
@@ -195,7 +195,7 @@ def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> Any:
         raise InputError(f"factorial: exact=True is for plain integers, got {describe(n)}. Leave it out.")
     n = as_value(n)
     if shape_of(n) or dtype_of(n).kind != "f":
-        n = n * np.float64(1.0)  # of arrays SciPy computes in double precision, of one number in its own
+        n = n * np.float64(1.0)  # SciPy computes arrays in double precision, a single number in its own dtype
     if extend == "complex":
         return prim.gamma(n + 1)
     return fnp.where(n < 0, 0.0, prim.gamma(fnp.where(n < 0, 0, n) + 1))

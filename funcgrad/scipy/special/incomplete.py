@@ -1,9 +1,8 @@
-"""Incomplete gamma and beta functions, and their inverses: differentiable in every argument, to any order.
+"""Incomplete gamma and beta functions and their inverses, differentiable in every argument, to any order.
 
-The derivatives in the parameters have no closed form. They are integrals, which are computed to 10 digits or better
-by Gauss's formula; how, is told in ``operations.incomplete`` and ``incomplete_beta``. JAX arrays have them too;
-only of the inverses JAX has no values. At the ends of the domain, ``x = 0`` for instance, derivatives in the parameters
-are 0; outside of it they are NaN.
+The derivatives in the parameters have no closed form. Gauss's formula computes them as integrals, to 10 digits
+or better, see ``operations.incomplete``. JAX arrays are supported, except by the inverses, which JAX does not have. At
+the ends of the domain, for instance at ``x = 0``, derivatives in the parameters are 0; outside the domain they are NaN.
 """
 
 from __future__ import annotations

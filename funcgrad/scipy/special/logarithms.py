@@ -1,4 +1,4 @@
-"""Products with logarithms, entropies, the logistic function, Box's and Cox's transform, Huber's losses."""
+"""Products with logarithms, entropies, the logistic function, the Box-Cox transform, Huber's losses."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ cotdg = row("cotdg(x)", prim.cotdg, "The cotangent of an angle in degrees.", "fs
 
 
 def softplus(x: ArrayLike, **kwargs: Any) -> Array:
-    """``log(1 + exp(x))``, without overflow: ``logaddexp(0, x)``, with the options of that.
+    """Return ``log(1 + exp(x))`` without overflow: ``logaddexp(0, x)``, with the options of ``logaddexp``.
 
     Example:
         >>> fsp.softplus([0.0, 1000.0]).round(6)
@@ -94,14 +94,14 @@ def softplus(x: ArrayLike, **kwargs: Any) -> Array:
 
 
 def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
-    """Lambert's W: the solution w of ``w * exp(w) = z`` (DLMF 4.13). The result is complex.
+    """Return Lambert's W: the solution w of ``w * exp(w) = z`` (DLMF 4.13). The result is complex.
 
     The derivative, ``exp(-w) / (1 + w)``, is infinite at the branch point ``-1 / e``. JAX has no such function.
 
     Args:
         z: an array, real or complex.
-        k: which branch; 0 is the principal one. Branches 0 and -1 take real values.
-        tol: how accurate it is to be.
+        k: the branch; 0 is the principal one. Branches 0 and -1 take real values.
+        tol: the relative tolerance.
 
     Example:
         >>> fsp.lambertw(np.e).real.round(12)
@@ -113,7 +113,7 @@ def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
 def logsumexp(
     a: ArrayLike, axis: Axes = None, b: ArrayLike | None = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
-    """``log(sum(b * exp(a)))`` along ``axis``, by default of all elements: ``funcgrad.numpy.logsumexp``.
+    """Return ``log(sum(b * exp(a)))`` along ``axis``, by default over all elements: ``funcgrad.numpy.logsumexp``.
 
     Example:
         >>> fsp.logsumexp([1000.0, 0.0])
@@ -123,7 +123,7 @@ def logsumexp(
 
 
 def softmax(x: ArrayLike, axis: Axes = None) -> Array:
-    """``exp(x) / sum(exp(x))`` along ``axis``, by default over all elements, unlike ``funcgrad.numpy.softmax``.
+    """Return ``exp(x) / sum(exp(x))`` along ``axis``, by default over all elements.
 
     Example:
         >>> fsp.softmax([[1000.0, 1000.0]])
@@ -133,7 +133,7 @@ def softmax(x: ArrayLike, axis: Axes = None) -> Array:
 
 
 def log_softmax(x: ArrayLike, axis: Axes = None) -> Array:
-    """``log(softmax(x, axis))``, exact where that underflows.
+    """Return ``log(softmax(x, axis))``, exact where ``softmax`` underflows.
 
     Example:
         >>> fsp.log_softmax([0.0, 1000.0])

@@ -1,7 +1,7 @@
 """Orthogonal polynomials, associated Legendre functions and spherical harmonics.
 
-Degrees and orders are constants. A degree that is an integer gives a polynomial, another real one the function that
-SciPy has for it.
+Degrees and orders are constants. An integer degree gives a polynomial, any other real degree the function that SciPy
+defines for that degree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ row = table(__name__)
 def _polynomial(
     call: str, what: str, derivative: str, example: str, shows: str, own: Callable[..., Array] | None = None
 ) -> Ufunc:
-    """A row for a polynomial of degree n: by default its operation is the one of its name."""
+    """Return the function of a row for a polynomial of degree n; its operation defaults to the one of the same name."""
     name, arguments = call.rstrip(")").split("(")
     compute = own or partial(getattr(prim, name), orders=(0,) * len(arguments.split(", ")))
     formula = derivative and f"\n\nIts derivative in x is {derivative}."
@@ -92,9 +92,9 @@ lpmv = row("lpmv(m, v, x)", prim.lpmv,
 
 
 def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike) -> Array:
-    """The spherical harmonic of degree n and order m, complex, with the factor (-1)**m.
+    """Return the spherical harmonic of degree n and order m, complex, with the factor (-1)**m.
 
-    The derivative in theta goes by the neighbouring orders and is exact at the poles too. JAX arrays are supported.
+    The derivative in theta uses the neighbouring orders and is exact at the poles too. JAX arrays are supported.
 
     Args:
         n: the degree, a constant.
@@ -103,7 +103,7 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike) -> 
         phi: the azimuthal angle.
 
     Raises:
-        NotDifferentiableError: a derivative in n or m.
+        NotDifferentiableError: a derivative in n or m is requested.
 
     Example:
         >>> from funcgrad import jvp

@@ -1,7 +1,7 @@
-"""Distribution functions under the names of Cephes, and their inverses.
+"""Distribution functions under the names of the Cephes library, and their inverses.
 
-Those of continuous distributions are differentiable in all arguments; counts, of binomial and Poisson distributions,
-are whole numbers, and asking for a derivative in one raises. JAX arrays: distribution functions, not their inverses.
+Functions of continuous distributions are differentiable in all arguments. Counts, of binomial and Poisson
+distributions, are whole numbers; a derivative in a count raises. JAX arrays: distribution functions, not inverses.
 """
 
 from __future__ import annotations

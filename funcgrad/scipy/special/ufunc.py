@@ -1,9 +1,9 @@
-"""Elementwise functions as SciPy has them: ufuncs, with ``out``, ``where``, ``dtype`` and ``casting``.
+"""Elementwise functions with the interface of SciPy's ufuncs: ``out``, ``where``, ``dtype`` and ``casting``.
 
     row = table(__name__)
     erf = row("erf(x)", prim.erf, "The error function.", "fsp.erf([0.0, 1.0])", "array([0.        , 0.84270079])")
 
-makes a function that is called as fast as ``prim.erf`` is. SciPy's ufunc is looked up when an option is given.
+makes a function that is called as fast as ``prim.erf``. SciPy's ufunc is looked up only when an option is given.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, applied
 from funcgrad.optional import special
 
-#: A function of arrays with the options of ufuncs.
+#: Type of a function of arrays that takes the options of ufuncs.
 Ufunc = Callable[..., Any]
 
 _OPTIONS = [
@@ -29,10 +29,10 @@ _OPTIONS = [
 
 
 def table(module: str) -> Callable[[str, Callable[..., Any], str, str, str], Ufunc]:
-    """What makes the ufuncs of ``module``, of a row each.
+    """Return the function that makes one ufunc of ``module`` from each row.
 
-    A row has the call, whose name is that of SciPy's function, the operation, what there is to say, an example and
-    what that shows.
+    A row consists of the call, whose name is that of SciPy's function, the operation, the text of the docstring, an
+    example and the result that the example shows.
 
     Example:
         >>> row = table("here")

@@ -1,1 +1,1 @@
-"""Definitions of special functions: the kernels are SciPy's, the derivatives are here."""
+"""Definitions of special functions: SciPy's kernels, and derivatives defined here."""

@@ -1,4 +1,4 @@
-"""Bessel functions: derivatives in the argument by recurrence, in the order by an integral or by differences.
+"""Bessel functions: derivatives in the argument by recurrences, in the order by an integral or by differences.
 
 The recurrences (DLMF 10.6.1, 10.29.1) divide by nothing, so derivatives of any order are exact at 0 too.
 """
@@ -43,12 +43,12 @@ _SERIES_FROM, _SERIES_TERMS = 40.0, 30
 
 
 def _far(xp: Any, v: Any, x: Any) -> Any:
-    """Where the series has 16 digits: 30 terms of about ``(v**2 / (2 * x))**k / k!``."""
+    """Return where the series has 16 digits: 30 terms of about ``(v**2 / (2 * x))**k / k!``."""
     return xp.abs(x) > xp.maximum(_SERIES_FROM, v * v / 4)
 
 
 def scaled_series(xp: Any, v: Any, x: Any, sign: complex, order: int) -> Any:
-    """The derivative of this order of ``x**(-1/2)`` times the series in ``sign / x``, for positive x."""
+    """Return the derivative of this order of ``x**(-1/2)`` times the series in ``sign / x``, for positive x."""
     total, term = 0.0, (-1) ** order * x ** (-0.5 - order)
     factor = math.prod([0.5 + j for j in range(order)])
     for k in range(_SERIES_TERMS):
@@ -59,7 +59,7 @@ def scaled_series(xp: Any, v: Any, x: Any, sign: complex, order: int) -> Any:
 
 
 def with_series(near: Callable[..., Any], series: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel ``near`` and, where there is a large argument, ``series``."""
+    """Return a kernel that computes ``series`` where the argument is large, otherwise ``near``."""
 
     def impl(xp: Any, v: Any, x: Any, *, order: int) -> Any:
         if any(dtype_of(a).kind == "c" for a in (v, x)):
@@ -78,9 +78,9 @@ def with_series(near: Callable[..., Any], series: Callable[..., Any]) -> Callabl
 
 
 def neighbours(fun: Callable[..., Any], v: Any, x: Any, order: int, sign: int, scale: Any) -> Any:
-    """The derivative of ``exp(scale * x) * F`` of this order, times the inverse, where 2 F' is F[v-1] + F[v+1].
+    """Return the derivative of this order of ``exp(scale * x) * F``, where 2 F' is ``sign * (F[v-1] + F[v+1])``.
 
-    With a sign of -1 it is ``-2 F'`` that is. ``fun`` gives F times the factor.
+    ``fun`` computes ``exp(scale * x) * F``.
     """
     total = 0.0
     for j in range(order + 1):
@@ -93,13 +93,13 @@ def neighbours(fun: Callable[..., Any], v: Any, x: Any, order: int, sign: int, s
 
 
 def order_rate(xp: Any, v: Any, x: Any) -> Any:
-    """How fast Bessel functions change with the order: as ``(x / 2)**v / gamma(v + 1)`` where x is small beside v."""
+    """Return how fast Bessel functions change with the order: as ``(x / 2)**v / gamma(v + 1)`` for small x / v."""
     size = xp.abs(x)
     return xp.maximum(1.6, xp.log(2 * (xp.abs(v) + 1) / xp.where(size > 0, size, 1)))
 
 
 def _by_differences(name: str, regular: bool = False) -> Callable[..., Any]:
-    """The kernel of a derivative in the order; at 0 that of a regular function of positive order is 0."""
+    """Return the kernel of the derivative in the order; 0 at x = 0 for a ``regular`` function of positive order."""
 
     def derivative(xp: Any, v: Any, x: Any, *, order: int) -> Any:
         fun = special(xp, name)
@@ -114,21 +114,21 @@ def _by_differences(name: str, regular: bool = False) -> Callable[..., Any]:
 
 
 def _scaled_k_integral(xp: Any, v: Any, x: Any, *, order: int) -> Any:
-    """``exp(x)`` times the derivative of ``kv(v, x)`` in v, of this order.
+    """Return ``exp(x)`` times the derivative of this order of ``kv(v, x)`` in v.
 
-    It is the integral over t > 0 of ``t**n * exp(x - x * cosh(t))`` times ``cosh(v * t)``, for odd n
-    ``sinh(v * t)`` (DLMF 10.32.9). Of the analytic and even integrand the trapezoidal rule needs only as many points as
-    the width of its peak, at ``asinh(v / x)``, asks for: its error is below rounding.
+    It is the integral over t > 0 of ``t**n * exp(x - x * cosh(t))`` times ``cosh(v * t)``, or for odd n
+    ``sinh(v * t)`` (DLMF 10.32.9). The integrand is analytic and even. Therefore the trapezoidal rule needs only as
+    many points as the width of the peak, at ``asinh(v / x)``, requires: its error is below rounding.
     """
     if xp is not np:
-        special(xp, "kve")  # JAX has none, and says so
+        special(xp, "kve")  # raises for JAX arrays: JAX has no such function
     if any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
         return _by_differences("kve")(xp, v, x, order=order)
     return in_double(np, lambda v, x: _folded_sum(v, x, order), v, x)
 
 
 def _folded_sum(v: Any, x: Any, order: int) -> Any:
-    """The sum begins where the integrand does: on the left of its peak it falls by ``width * (s - 1 + exp(-s))``."""
+    """Sum from where the integrand matters: left of its peak its log falls by ``width * (s - 1 + exp(-s))``."""
     signs = np.sign(v) if order % 2 else 1
     v, x = np.broadcast_arrays(np.abs(v), x)
     width, peak = np.hypot(v, x), np.arcsinh(v / np.where(x > 0, x, np.nan))
@@ -155,10 +155,10 @@ def _folded_sum(v: Any, x: Any, order: int) -> Any:
 
 
 def _scaled_i(xp: Any, v: Any, x: Any, *, order: int) -> Any:
-    """``exp(-abs(x))`` times the derivative of ``iv(v, x)`` in v, of this order.
+    """Return ``exp(-abs(x))`` times the derivative of this order of ``iv(v, x)`` in v.
 
-    Where x is large it is taken apart: ``iv(v, x) + sin(pi * v) / pi * kv(v, x)`` is even in v (DLMF 10.27.2), so that
-    the differences around v = 0 vanish as they should, and leave the small derivative of the rest.
+    For large x the function is split: ``iv(v, x) + sin(pi * v) / pi * kv(v, x)`` is even in v (DLMF 10.27.2). Its
+    differences around v = 0 vanish exactly, and the small derivative of the other term remains.
     """
     plain = _by_differences("ive", regular=True)(xp, v, x, order=order)
     if xp is not np or any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
@@ -182,14 +182,14 @@ def _scaled_i(xp: Any, v: Any, x: Any, *, order: int) -> Any:
 
 
 def _i_by_differences(xp: Any, v: Any, x: Any, *, order: int) -> Any:
-    """From the scaled function, which does not overflow at the points around."""
+    """Return the derivative of ``iv`` from the scaled function, which does not overflow at the neighbouring points."""
     if any(np.asarray(a).dtype.kind == "c" for a in (v, x)):
         return _by_differences("iv", regular=True)(xp, v, x, order=order)
     return _scaled_i(xp, v, x, order=order) * xp.exp(xp.abs(x))
 
 
 def _pair(fun: Operation, sign: int, factor: float = 0.5) -> Callable[..., Any]:
-    """``(fun(v - 1) + sign * fun(v + 1)) * factor``, of any derivative in the order."""
+    """Return ``(fun(v - 1) + sign * fun(v + 1)) * factor``, for any derivative in the order."""
 
     def pair(v: Any, x: Any, **order: int) -> Any:
         below, above = fun(shifted(v, -1), x, **order), fun(shifted(v, 1), x, **order)
@@ -199,7 +199,7 @@ def _pair(fun: Operation, sign: int, factor: float = 0.5) -> Callable[..., Any]:
 
 
 def _in_order(name: str, impl: Callable[..., Any], dx: Callable[..., Any]) -> Operation:
-    """``name(v, x, *, order)``: the derivative of this order in v; ``dx`` is that in x too."""
+    """Define ``name(v, x, *, order)``, the derivative of this order in v; ``dx`` is its derivative in x."""
     made: Operation = pointwise(name, impl, lambda v, x, *, order: made(v, x, order=order + 1), dx)
     return made
 
@@ -243,7 +243,7 @@ hankel2_in_order: Operation = _in_order(
 
 
 def _real_only(call: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Scaling by ``exp(-abs(real or imaginary part))`` is not analytic: no derivative for complex arguments."""
+    """Return ``rule``, but raise for complex arguments: a scaling by ``exp(-abs(part of z))`` is not analytic."""
     unscaled = "The scaling is not analytic: take the function without it"
     refuse = refused(call, "a complex z", unscaled)
     return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y, ans)
@@ -253,7 +253,7 @@ jv: Operation = of_scipy("jv", dx=lambda x, y: jv_in_order(x, y, order=1), dy=la
 yv: Operation = of_scipy("yv", dx=lambda x, y: yv_in_order(x, y, order=1), dy=lambda x, y: _pair(yv, -1)(x, y))
 iv: Operation = of_scipy("iv", dx=lambda x, y: iv_in_order(x, y, order=1), dy=lambda x, y: _pair(iv, 1)(x, y))
 kv: Operation = of_scipy("kv", dx=lambda x, y: kv_in_order(x, y, order=1), dy=lambda x, y: _pair(kv, 1, -0.5)(x, y))
-#: Of real numbers jve and yve are jv and yv.
+#: For real numbers jve and yve are jv and yv.
 jve: Operation = of_scipy(
     "jve",
     dx=_real_only("jve", lambda x, y, ans: jv_in_order(x, y, order=1)),
@@ -278,7 +278,7 @@ hankel1: Operation = of_scipy(
 hankel2: Operation = of_scipy(
     "hankel2", dx=lambda x, y: hankel2_in_order(x, y, order=1), dy=lambda x, y: _pair(hankel2, -1)(x, y)
 )
-#: The factor ``exp(-1j * z)``, for hankel2e ``exp(1j * z)``, makes them of the size of a power.
+#: Scaled Hankel functions. The factor ``exp(-1j * z)``, for hankel2e ``exp(1j * z)``, leaves the size of a power.
 hankel1e: Operation = of_scipy(
     "hankel1e",
     dx=lambda x, y: hankel1_in_order(x, y, order=1) * exp(y * -1j),
@@ -292,15 +292,15 @@ hankel2e: Operation = of_scipy(
 
 # ---- slopes of the scaled functions --------------------------------------------------------------------------
 #
-# In ``ive' = I' exp(-x) - ive`` all digits cancel but a share of 1 / (2 x). Where x is large, the derivatives are those
+# In ``ive' = I' exp(-x) - ive`` all digits cancel except a share of 1 / (2 x). For large x, the derivatives are those
 # of the asymptotic series DLMF 10.40.1 and 10.40.2, term by term.
 
 
 def _kve_near(xp: Any, v: Any, x: Any, order: int, fun: Any = None) -> Any:
-    """Beside 0 its terms overflow, to infinities of both signs, and so does the sum."""
+    """Return the derivative by recurrence; infinite near 0, where terms overflow to infinities of both signs."""
     total = neighbours(fun or special(xp, "kve"), v, x, order, -1, 1)
     missing = xp.isnan(total)
-    if total.dtype.kind == "c" or not np.any(missing):  # kve is SciPy's alone
+    if total.dtype.kind == "c" or not np.any(missing):  # only NumPy arrays arrive here: JAX has no kve
         return total
     return xp.where(missing & (x > 0) & (v == v), (-1) ** order * math.inf, total)
 
@@ -310,19 +310,19 @@ def _kve_series(xp: Any, v: Any, x: Any, order: int) -> Any:
 
 
 def _ive_near(xp: Any, v: Any, x: Any, order: int) -> Any:
-    """At the kink of ``exp(-abs(x))`` its slope counts as 0."""
+    """Return the derivative by recurrence. At the kink of ``exp(-abs(x))`` at 0 its slope counts as 0."""
     return neighbours(special(xp, "ive"), v, x, order, 1, -xp.sign(x))
 
 
 def _ive_series(xp: Any, v: Any, x: Any, order: int) -> Any:
-    """Of negative x it is real for whole orders only."""
+    """Return the derivative by the series; for negative x it is real for whole orders only, otherwise NaN."""
     whole = v == xp.rint(v)
     turned = xp.where(whole, xp.where((v + order) % 2 == 1, -1.0, 1.0), math.nan)
     return xp.where(x < 0, turned, 1.0) * scaled_series(xp, v, xp.abs(x), -1, order) / math.sqrt(2 * math.pi)
 
 
 def _hankel(name: str, sign: int) -> Operation:
-    """``name(v, x, *, order)``: the derivative in x of this order, 1 or more, of a scaled Hankel function."""
+    """Define ``name_slope(v, x, *, order)``: derivative in x of this order, 1 or more, of a scaled Hankel function."""
 
     def near(xp: Any, v: Any, x: Any, order: int) -> Any:
         fun, total = special(xp, name), 0.0
@@ -332,7 +332,7 @@ def _hankel(name: str, sign: int) -> Operation:
         return total
 
     def series(xp: Any, v: Any, x: Any, order: int) -> Any:
-        """DLMF 10.17.5 and 10.17.6; of negative x the values are those above the cut."""
+        """Return the series DLMF 10.17.5 and 10.17.6; for negative x the value of ``near``, above the cut."""
         turned = xp.exp(-sign * 0.5j * math.pi * (v + 0.5)) * math.sqrt(2 / math.pi)
         return xp.where(x > 0, turned * scaled_series(xp, v, xp.abs(x), sign * 1j, order), near(xp, v, x, order))
 
@@ -361,7 +361,7 @@ def _ive_slope_in_order(v: Any, x: Any, *, order: int) -> Any:
     return neighbours(lambda v, x: ive_in_order(v, x, order=1), v, x, order, 1, -sign(x))
 
 
-#: ``kve_slope(v, x, *, order)``: the derivative of ``kve`` in x of this order, 1 or more; likewise ``ive_slope``.
+#: ``kve_slope(v, x, *, order)``: derivative of ``kve`` in x of this order, 1 or more; likewise ``ive_slope``.
 kve_slope: Operation = pointwise(
     "kve_slope",
     with_series(_kve_near, _kve_series),
@@ -387,7 +387,7 @@ def _scaled_k_of_whole_order(xp: Any, x: Any, *, n: int, order: int) -> Any:
     return with_series(near, _kve_series)(xp, n, x, order=order)
 
 
-#: ``_scaled_k_slope(x, *, n, order)``: ``kve_slope`` of a whole constant order, whose kernels are faster.
+#: ``_scaled_k_slope(x, *, n, order)``: ``kve_slope`` of a constant whole order, whose kernels are faster.
 _scaled_k_slope: Operation = pointwise(
     "scaled_k_slope", _scaled_k_of_whole_order, lambda x, *, n, order: _scaled_k_slope(x, n=n, order=order + 1)
 )
@@ -410,7 +410,7 @@ i1: Operation = of_scipy("i1", dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5
 
 
 def _scaled_bessel_i(xp: Any, x: Any, *, order: int) -> Any:
-    """JAX has orders 0 and 1: upwards by recurrence for large arguments, else by the series, DLMF 10.25.2."""
+    """Compute JAX arrays of order 2 or more by recurrence for large arguments, else by the series, DLMF 10.25.2."""
     if order < 2:
         return special(xp, f"i{order}e")(x)
     if xp is np:
@@ -438,7 +438,7 @@ def _scaled_bessel_i_slope(xp: Any, x: Any, *, n: int, order: int) -> Any:
     return with_series(near, _ive_series)(xp, n, x, order=order)
 
 
-#: ``scaled_bessel_i_slope(x, *, n, order)``: the derivative of ``scaled_bessel_i(x, order=n)`` of this order.
+#: ``scaled_bessel_i_slope(x, *, n, order)``: derivative of this order of ``scaled_bessel_i(x, order=n)``.
 scaled_bessel_i_slope: Operation = pointwise(
     "scaled_bessel_i_slope",
     _scaled_bessel_i_slope,
@@ -447,11 +447,11 @@ scaled_bessel_i_slope: Operation = pointwise(
 
 
 def _scaled_bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
-    """At the kink of ``exp(-abs(x))`` its slope counts as 0."""
+    """Return ``t`` times the slope. At the kink of ``exp(-abs(x))`` at 0 its slope counts as 0."""
     return t * scaled_bessel_i_slope(x, n=order, order=1)
 
 
-#: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order, which begins with i0e and i1e.
+#: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order; orders 0 and 1 are i0e and i1e.
 scaled_bessel_i: Operation = primitive(
     "scaled_bessel_i", _scaled_bessel_i, vjps=[_scaled_bessel_i_rule], jvps=[_scaled_bessel_i_rule], batch="elementwise"
 )

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _struve_term(xp: Any, k: int, v: Any, x: Any) -> Any:
-    """The derivative of order k of ``(x / 2)**v / (2 * sqrt(pi) * gamma(v + 3/2))``."""
+    """Return the derivative of order k of ``(x / 2)**v / (2 * sqrt(pi) * gamma(v + 3/2))``."""
     factor = special(xp, "rgamma")(v + 1.5) / (2 * math.sqrt(math.pi))
     for j in range(k):
         factor = factor * (v - j) / 2
@@ -36,7 +36,7 @@ def _struve_term(xp: Any, k: int, v: Any, x: Any) -> Any:
 
 
 def _struve_series(xp: Any, k: int, v: Any, x: Any, sign: int) -> Any:
-    """The derivative of order k by the power series, DLMF 11.2.1 and 11.2.2, for x between -1 and 1."""
+    """Return the derivative of order k by the power series, DLMF 11.2.1 and 11.2.2, for x between -1 and 1."""
     total, rgamma = 0.0, special(xp, "rgamma")
     for m in range(12):
         factor = sign**m * rgamma(m + 1.5) * rgamma(m + v + 1.5) / 2.0**k
@@ -48,7 +48,7 @@ def _struve_series(xp: Any, k: int, v: Any, x: Any, sign: int) -> Any:
 
 
 def _struve_tail(xp: Any, k: int, v: Any, x: Any) -> Any:
-    """The derivative of order k of Struve's function from ``H = Y + K``, DLMF 11.2.5 and 11.6.1, for large x."""
+    """Return the derivative of order k of Struve's function from ``H = Y + K``, DLMF 11.2.5, 11.6.1, for large x."""
     size, total, yv = xp.abs(x), 0.0, special(xp, "yv")
     for j in range(k + 1):
         total = total + (-1) ** j * math.comb(k, j) * yv(v - k + 2 * j, size) / 2.0**k
@@ -62,7 +62,7 @@ def _struve_tail(xp: Any, k: int, v: Any, x: Any) -> Any:
 
 
 def _struve(name: str, sign: int) -> Callable[..., Any]:
-    """Derivatives in x by DLMF 11.4.23 and 11.4.24, for the modified function 11.4.25 and 11.4.26."""
+    """Return the function of derivatives in x, by DLMF 11.4.23, 11.4.24, or for ``modstruve`` 11.4.25, 11.4.26."""
 
     def fun(xp: Any, k: int, v: Any, x: Any) -> Any:
         if not k:
@@ -81,7 +81,7 @@ def _struve(name: str, sign: int) -> Callable[..., Any]:
     return fun
 
 
-#: ``struve(v, x, *, orders)``, see ``analytic``.
+#: ``struve(v, x, *, orders)``: see ``analytic``.
 struve: Operation = analytic("struve", _struve("struve", -1), lambda xp, v, x: [order_rate(xp, v, x)])
 modstruve: Operation = analytic("modstruve", _struve("modstruve", 1), lambda xp, v, x: [order_rate(xp, v, x)])
 
@@ -89,14 +89,14 @@ modstruve: Operation = analytic("modstruve", _struve("modstruve", 1), lambda xp,
 
 
 def _several(name: str, slopes: Callable[..., tuple[Any, ...]], constant: str = "") -> Operation:
-    """An operation with several results.
+    """Define an operation with several results.
 
-    The cotangent of a result that nothing depends on is None: 0 times a slope of it that is no number is none either.
+    An unused result has the cotangent None and adds no term: 0 times a NaN slope would be NaN.
 
     Args:
-        name: its name in SciPy.
+        name: the name in SciPy.
         slopes: ``slopes(*args, ans)``, the derivative of each result in the last argument.
-        constant: the argument before it, which has no derivative; "" if it is the only one.
+        constant: the name of the argument before it, which has no derivative; "" if there is only one argument.
     """
 
     def vjp(ct: Any, args: Any, ans: Any) -> Any:
@@ -119,16 +119,16 @@ def _airy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
     return ans[1], x * ans[0], ans[3], x * ans[2]
 
 
-#: ``airy(x)``: Ai, its derivative, Bi, its derivative. They solve ``y'' = x * y`` (DLMF 9.2.1).
+#: ``airy(x)``: Ai, its derivative, Bi, its derivative. The functions solve ``y'' = x * y`` (DLMF 9.2.1).
 airy: Operation = _several("airy", _airy_slopes)
 
-#: Beyond this the derivatives of the scaled functions are those of their asymptotic series, DLMF 9.7.5 to 9.7.8: what
-#: the scaling adds cancels nearly all of the rest.
+#: Point beyond which the derivatives of the scaled functions come from their asymptotic series, DLMF 9.7.5 to 9.7.8:
+#: there the term from the scaling cancels nearly all of the rest. Then the number of terms.
 _AIRY_FROM, _AIRY_TERMS = 20.0, 16
 
 
 def _airye_tail(xp: Any, x: Any, *, which: int, order: int) -> Any:
-    """The derivative of this order of a scaled Airy function, by the series in ``x**(-3/2)``."""
+    """Return the derivative of this order of a scaled Airy function, by the series in ``x**(-3/2)``."""
 
     def computed(x: Any) -> Any:
         start = -0.25 if which % 2 == 0 else 0.25
@@ -145,14 +145,14 @@ def _airye_tail(xp: Any, x: Any, *, which: int, order: int) -> Any:
     return in_double(xp, computed, x)
 
 
-#: ``airye_tail(x, *, which, order)``: the derivative of this order of a result of ``airye``, for large x.
+#: ``airye_tail(x, *, which, order)``: derivative of this order of result ``which`` of ``airye``, for large x.
 airye_tail: Operation = pointwise(
     "airye_tail", _airye_tail, lambda x, *, which, order: airye_tail(x, which=which, order=order + 1)
 )
 
 
 def _airye_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
-    """The scaling is ``exp(2/3 * x**1.5)`` for Ai, which is not real for x < 0, and its inverse for Bi, 1 for x < 0."""
+    """Return the slopes. Scales: ``exp(2/3 * x**1.5)`` for Ai (NaN if x < 0), its inverse for Bi (1 if x < 0)."""
     if is_complex(x):
         refused("airye", "a complex z", "The scaling is not analytic: take airy")()
     far = greater(x, _AIRY_FROM)
@@ -173,7 +173,7 @@ airye: Operation = _several("airye", _airye_slopes)
 
 
 def _bend(x: Any, fun: Operation, sign: int) -> Any:
-    """``abs(fun(x) - 1) / x`` of j0, whose sign is -1, or i0: near 0, where digits cancel, by its power series."""
+    """Return ``abs(fun(x) - 1) / x`` for j0 (``sign=-1``) or i0; near 0, where digits cancel, by the power series."""
     near = less(x * x, 1)
     small, large = where(near, x, 0), where(near, 1, x)
     series: Any = 1
@@ -184,7 +184,7 @@ def _bend(x: Any, fun: Operation, sign: int) -> Any:
 
 itj0y0: Operation = _several("itj0y0", lambda x, ans: (j0(x), y0(x)))
 iti0k0: Operation = _several("iti0k0", lambda x, ans: (i0(x), k0(x)))
-#: At 0 y0 and k0 are infinite as they are.
+#: The divisor 0 becomes 1: the derivative at 0 is infinite because y0 and k0 are.
 it2j0y0: Operation = _several("it2j0y0", lambda x, ans: (_bend(x, j0, -1), -y0(x) / where(x == 0, 1, x)))
 it2i0k0: Operation = _several("it2i0k0", lambda x, ans: (_bend(x, i0, 1), -k0(x) / where(x == 0, 1, x)))
 
@@ -198,7 +198,7 @@ itairy: Operation = _several("itairy", _itairy_slopes)
 
 
 def _of_order_0(fun: Operation, x: Any) -> Any:
-    """A Struve function of order 0, which is of the dtype of ``x``."""
+    """Return a Struve function of order 0 at ``x``; the order has the dtype of ``x``."""
     return fun(dtype_of(x).type(0), x, orders=(0, 0))
 
 
@@ -210,7 +210,7 @@ it2struve0: Operation = of_scipy(
 
 
 def _modfresnel(sign: int) -> Callable[..., tuple[Any, ...]]:
-    """The integral of ``exp(sign * 1j * t**2)`` from x on, and it times ``exp(-sign * 1j * (x**2 + pi / 4))``."""
+    """Return the slopes of the integral of ``exp(sign * 1j * t**2)`` from x on, and of its product with a phase."""
     start = complex(1, -sign) / math.sqrt(2 * math.pi)
     return lambda x, ans: (-exp(sign * 1j * (x * x)), -sign * 2j * x * ans[1] - start)
 
@@ -218,7 +218,7 @@ def _modfresnel(sign: int) -> Callable[..., tuple[Any, ...]]:
 modfresnelp: Operation = _several("modfresnelp", _modfresnel(1))
 modfresnelm: Operation = _several("modfresnelm", _modfresnel(-1))
 
-#: Weber's equations, DLMF 12.2.2 and 12.2.3, at a constant parameter.
+#: Weber's equations, DLMF 12.2.2 and 12.2.3, at constant parameters.
 pbdv: Operation = _several("pbdv", lambda v, x, ans: (ans[1], (x * x / 4 - v - 0.5) * ans[0]), "v")
 pbvv: Operation = _several("pbvv", lambda v, x, ans: (ans[1], (x * x / 4 - v - 0.5) * ans[0]), "v")
 pbwa: Operation = _several("pbwa", lambda a, x, ans: (ans[1], (a - x * x / 4) * ans[0]), "a")
@@ -227,10 +227,10 @@ pbwa: Operation = _several("pbwa", lambda a, x, ans: (ans[1], (a - x * x / 4) * 
 
 
 def _kelvin(name: str, part: Callable[..., Any], second: Callable[..., Any]) -> tuple[Operation, Operation]:
-    """A Kelvin function and its derivative: a part of a Bessel function along a diagonal, DLMF 10.61.1 and 10.61.2.
+    """Define a Kelvin function and its derivative: a part of a Bessel function on a diagonal, DLMF 10.61.1, 10.61.2.
 
     Args:
-        name: that of the function; its derivative's has a p at the end.
+        name: the name of the function; the name of the derivative has a p at the end.
         part: the real or the imaginary part.
         second: the second derivative of the Bessel function.
     """
@@ -256,28 +256,28 @@ kei, keip = _kelvin("kei", imag, _second_k)
 
 
 def kelvin(x: Any) -> tuple[Any, ...]:
-    """``ber + 1j * bei`` and ``ker + 1j * kei``, and their derivatives."""
+    """Return ``ber + 1j * bei`` and ``ker + 1j * kei``, and their derivatives."""
     pairs = (ber, bei), (ker, kei), (berp, beip), (kerp, keip)
     return tuple([first(x) + 1j * second(x) for first, second in pairs])
 
 
 # ---- spherical Bessel functions ----------------------------------------------------------------------------
 
-#: How the neighbours n - 1 and n + 1 make up the derivative, times 2 n + 1: DLMF 10.51.2, 10.51.5.
+#: Signs of the neighbours n - 1 and n + 1 in the derivative times 2 n + 1: DLMF 10.51.2, 10.51.5.
 _SIGNS = {"spherical_jn": (1, -1), "spherical_yn": (1, -1), "spherical_in": (1, 1), "spherical_kn": (-1, -1)}
 
 
 def _spherical(derivative: bool) -> Callable[..., Any]:
     def impl(xp: Any, n: Any, x: Any, *, name: str) -> Any:
         if xp is not np:
-            special(xp, name)  # JAX has none, and says so
+            special(xp, name)  # raises for JAX arrays: JAX has no such function
         return special(np, name)(n, x, derivative)
 
     return impl
 
 
 def _combined(fun: Operation, name: str, n: Any, x: Any) -> Any:
-    """Order -1 is never needed: its factor is 0."""
+    """Return the derivative in x from both neighbours; order -1 is never needed, because its factor is 0."""
     below, above = _SIGNS[name]
     lowest = less(n, 1)
     lower = where(lowest, 0, fun(where(lowest, 0, n - 1), where(lowest, 1, x), name=name))
@@ -295,7 +295,7 @@ spherical: Operation = primitive(
     jvps=[_constant_order, lambda t, x, y, *, name: t * _combined(spherical, name, x, y)],
     batch="elementwise",
 )
-#: Its derivative in x.
+#: ``spherical_slope(n, x, *, name)``: derivative in x of ``spherical``.
 spherical_slope: Operation = primitive(
     "spherical_slope",
     _spherical(True),
@@ -315,7 +315,7 @@ def _bessel_jn_rule(t: Any, x: Any, *, order: int, n_iter: int) -> Any:
     return t * ((bessel_jn_of(x, order=order - 1, n_iter=n_iter) - above) * 0.5 if order else -above)
 
 
-#: ``bessel_jn_of(x, *, order, n_iter)``: the Bessel function of the first kind of one whole order.
+#: ``bessel_jn_of(x, *, order, n_iter)``: Bessel function of the first kind of one whole order.
 bessel_jn_of: Operation = primitive(
     "bessel_jn_of", _bessel_jn_of, vjps=[_bessel_jn_rule], jvps=[_bessel_jn_rule], batch="elementwise"
 )

@@ -1,7 +1,7 @@
-"""Entropies, Huber's losses, the logistic function, Box's and Cox's transform: elementary, with care at the ends.
+"""Entropies, Huber's losses, the logistic function, the Box-Cox transform: elementary, with care at the ends.
 
-Two quotients that these need have a removable singularity at 0, ``expm1(x) / x`` and ``log1p(x) / x``. They are
-operations with the order of their derivative as a parameter, so that every derivative is accurate there.
+Two quotients used here have a removable singularity at 0, ``expm1(x) / x`` and ``log1p(x) / x``. Both are operations
+with the order of their derivative as a parameter, so that every derivative is accurate there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _logarithm(x: Any, y: Any) -> Any:
 
 
 def _quotient(x: Any, y: Any) -> Any:
-    """``x / y``, and 0 where both are 0: of the terms of a divergence, which are 0 for every y where x is 0."""
+    """Return ``x / y``, and 0 where both are 0: a divergence's terms are 0 for every y where x is 0."""
     none = logical_and(equal(x, 0), equal(y, 0))
     return where(none, 0, divide(as_numpy(x), where(none, 1, y)))
 
@@ -64,7 +64,7 @@ def _pseudo_huber_of_jax(xp: Any, delta: Any, r: Any) -> Any:
 
 
 def _pseudo_huber_dx(x: Any, y: Any) -> Any:
-    """With h = hypot(x, y): ``y**4 / (h (h + x)**2)``, what ``2 (h - x) - y**2 / h`` is without cancellation."""
+    """Return ``y**4 / (h (h + x)**2)``, h = hypot(x, y): this is ``2 (h - x) - y**2 / h`` without cancellation."""
     h = hypot(x, y)
     ratio = y / (h + x)
     return ratio * ratio * y * (y / h)
@@ -83,7 +83,7 @@ pseudo_huber: Operation = of_scipy(
 
 # ---- the logistic function -----------------------------------------------------------------------------------
 
-#: ``expit(x) * expit(-x)``. Its derivative is one product, which is 0 where a difference of two would be of rounding.
+#: ``expit(x) * expit(-x)``. Its derivative is one product, 0 where a difference of two would leave rounding errors.
 _logistic_density: Operation = elementwise(
     "logistic_density",
     lambda xp, x: special(xp, "expit")(x) * special(xp, "expit")(-x),
@@ -97,10 +97,10 @@ log_expit: Operation = of_scipy("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0
 
 
 def _exprel(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of ``(exp(x) - 1) / x`` of this order: ``sum_k x**k / (k! (k + order + 1))``.
+    """Return the derivative of this order of ``(exp(x) - 1) / x``: ``sum_k x**k / (k! (k + order + 1))``.
 
-    Far from 0, where the series would be long, ``f_n = (exp(x) - n f_(n-1)) / x``. For positive x all are divided by
-    ``exp(x)``, so that nothing overflows before they do.
+    Far from 0, where the series would be long, ``f_n = (exp(x) - n f_(n-1)) / x``. For positive x all terms are divided
+    by ``exp(x)``, so that no term overflows before the result does.
     """
     limit = max(1.0, order / 2)
     small = xp.abs(x) < limit
@@ -119,7 +119,7 @@ def _exprel(xp: Any, x: Any, order: int) -> Any:
 
 
 def _sinh_quotient(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of ``sinh(x) / x`` of this order: near 0 by the series, so that odd ones vanish there."""
+    """Return the derivative of this order of ``sinh(x) / x``; near 0 by the series, so that odd orders vanish at 0."""
     if order == 0:
         nothing = x == 0
         return xp.where(nothing, 1, xp.sinh(x) / xp.where(nothing, 1, x))
@@ -133,17 +133,17 @@ def _sinh_quotient(xp: Any, x: Any, order: int) -> Any:
     return xp.where(small, series * near if order % 2 else series, apart)
 
 
-#: ``sinh_quotient(x, *, order)``: the derivative of this order.
+#: ``sinh_quotient(x, *, order)``: derivative of this order.
 sinh_quotient: Operation = derivatives("sinh_quotient", None, _sinh_quotient)
 
-#: ``exprel(x, *, order)``: the derivative of this order.
+#: ``exprel(x, *, order)``: derivative of this order.
 exprel: Operation = derivatives("exprel", kernel("exprel", lambda xp, x: _exprel(xp, x * 1.0, 0)), _exprel)
 
 
 def _log1p_quotient(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of ``log(1 + x) / x`` of this order, by its series or ``f_n = (L_n - n f_(n-1)) / x``.
+    """Return the derivative of this order of ``log(1 + x) / x``, by series or by ``f_n = (L_n - n f_(n-1)) / x``.
 
-    There L_n is the derivative of the logarithm.
+    L_n is the derivative of order n of the logarithm.
     """
     small = xp.abs(x) < 0.25
     far, near = xp.where(small, 1, x), xp.where(small, x, 0)
@@ -156,20 +156,20 @@ def _log1p_quotient(xp: Any, x: Any, order: int) -> Any:
     return xp.where(small, series, recurrent)
 
 
-#: ``log1p_quotient(x, *, order)``: the derivative of this order.
+#: ``log1p_quotient(x, *, order)``: derivative of this order.
 log1p_quotient: Operation = derivatives("log1p_quotient", None, _log1p_quotient)
 
 # ---- Box's and Cox's transform -------------------------------------------------------------------------------
 
 
 def _times_exprel(xp: Any, logarithm: Any, lmbda: Any) -> Any:
-    """``expm1(lmbda * logarithm) / lmbda``."""
+    """Return ``expm1(lmbda * logarithm) / lmbda``, and ``logarithm`` for ``lmbda`` 0."""
     none = lmbda == 0
     return xp.where(none, logarithm, xp.expm1(lmbda * logarithm) / xp.where(none, 1, lmbda))
 
 
 def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
-    """The derivative of ``boxcox`` in the exponent, from the logarithm of the base; its limit where that is -inf."""
+    """Return the derivative of ``boxcox`` in ``lmbda``, from the logarithm of the base; at -inf its limit."""
     nothing = equal(logarithm, -math.inf)
     log_base = where(nothing, 1, logarithm)
     limit = power(where(nothing, lmbda, 1), -2)
@@ -196,7 +196,7 @@ def _inverse_exponent(xp: Any, y: Any, lmbda: Any) -> Any:
 
 
 def _inverse_slope(x: Any, y: Any) -> Any:
-    """The derivative of ``log(1 + y x) / y`` in y."""
+    """Return the derivative of ``log(1 + y x) / y`` in y."""
     return x * x * log1p_quotient(x * y, order=1)
 
 
@@ -234,19 +234,19 @@ def _lambertw(xp: Any, z: Any, *, k: int, tol: float) -> Any:
 
 
 def _lambertw_slope(t: Any, ans: Any, *, k: int, tol: float) -> Any:
-    """``exp(-w) / (1 + w)`` (DLMF 4.13.4 with 4.13.1)."""
+    """Return ``t`` times the derivative ``exp(-w) / (1 + w)`` (DLMF 4.13.4 with 4.13.1)."""
     return t * (exp(-ans) / (ans - -1))
 
 
 lambertw: Operation = primitive(
     "lambertw", _lambertw, vjps=[_lambertw_slope], jvps=[_lambertw_slope], batch="elementwise"
 )
-#: ``x / (x + 1)``, whose derivative is no difference.
+#: ``x / (x + 1)``, whose derivative contains no difference.
 _share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))
 wrightomega: Operation = of_scipy("wrightomega", dx=lambda ans: _share(ans))
 exp10: Operation = of_scipy("exp10", lambda xp, x: xp.power(10.0, x), dx=lambda ans: ans * LN10)
 
-#: Circular functions of degrees.
+#: Trigonometric functions of degrees.
 sindg: Operation = of_scipy("sindg", lambda xp, x: xp.sin(x * RADIAN), dx=lambda x: cosdg(x) * RADIAN)
 cosdg: Operation = of_scipy("cosdg", lambda xp, x: xp.cos(x * RADIAN), dx=lambda x: sindg(x) * -RADIAN)
 tandg: Operation = of_scipy("tandg", lambda xp, x: xp.tan(x * RADIAN), dx=lambda ans: (ans * ans + 1) * RADIAN)

@@ -1,13 +1,13 @@
-"""Distribution functions as ``scipy.special`` has them, and their inverses in every argument.
+"""Distribution functions of ``scipy.special``, and their inverses in every argument.
 
 Nearly all are incomplete gamma or beta functions, so their partial derivatives are made of those of ``gammainc`` and
-``betainc`` and of the densities. The inverse in an argument has the probability in the place of that argument; its
+``betainc`` and of the densities. The inverse in an argument takes the probability in place of that argument; its
 derivatives follow from the same partial derivatives by the implicit function theorem.
 
-Student's is differentiable in the degrees of freedom to any order. The derivatives of ``stdtr(df, t)`` in df are
-integrals of the density times Bell's polynomials in the derivatives of its logarithm. They are 0 at infinity as at
-t = 0, so for abs(t) > 1 the tail beyond t is integrated, else what is between 0 and t, both by ``tail`` in
-the logarithm of t.
+Student's function is differentiable in the degrees of freedom to any order. The derivatives of ``stdtr(df, t)`` in df
+are integrals of the density times Bell's polynomials in the derivatives of its logarithm. They are 0 at infinity and at
+t = 0. Therefore ``tail`` integrates the tail beyond t for abs(t) > 1, otherwise the part between 0 and t, both in the
+logarithm of t.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from funcgrad.scipy.special.operations.partials import (
     whole,
 )
 
-#: For each argument the partial derivative, a function of all arguments, or the name of a whole number that has none.
+#: Per argument: the partial derivative, a function of all arguments, or the name of an integer argument without one.
 Partials = tuple[Callable[..., Any] | str, ...]
 
 
 def _defined(name: str, rules: list[Any], of_jax: Callable[..., Any] | None) -> Operation:
-    """An elementwise operation of two or three arguments, from rules of a tuple of arguments and the result."""
+    """Define an elementwise operation of two or three arguments, from rules that take the arguments and the result."""
 
     def named(rule: Any) -> Any:
         if isinstance(rule, str):
@@ -64,7 +64,7 @@ def _defined(name: str, rules: list[Any], of_jax: Callable[..., Any] | None) -> 
 
 
 def _function(name: str, partials: Partials, of_jax: Callable[..., Any] | None, sign: float = 1.0) -> Operation:
-    """A distribution function, or with ``sign=-1`` what is left of 1."""
+    """Define a distribution function, or with ``sign=-1`` its complement, 1 minus the function."""
 
     def rule(partial: Any) -> Any:
         return partial if isinstance(partial, str) else lambda args, ans: sign * partial(*args)
@@ -73,16 +73,16 @@ def _function(name: str, partials: Partials, of_jax: Callable[..., Any] | None, 
 
 
 def where_found(ans: Any, slope: Callable[[Any], Any]) -> Any:
-    """``slope`` of what SciPy has searched for; 0 at the ends of where it searches, at which it gives up."""
+    """Return ``slope(ans)`` for a result of SciPy's search; 0 at the ends of the range, where the search gives up."""
     size = absolute(ans)
     nowhere = logical_or(less(size, 1e-40), greater(size, 9e9))
     return where(nowhere, 0, slope(where(nowhere, 1, ans)))
 
 
 def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0, searched: bool = False) -> Operation:
-    """The inverse in one argument, or with ``sign=-1`` that of what is left of 1.
+    """Define the inverse of a distribution function in one argument, or with ``sign=-1`` that of its complement.
 
-    What SciPy has ``searched`` for does not change where there is none.
+    ``searched`` says that SciPy finds the result by a search: derivatives are 0 where the search gives up.
     """
 
     def rule(i: int) -> Any:
@@ -104,7 +104,7 @@ def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0, se
 
 
 def _private(name: str) -> Callable[..., Any]:
-    """The ``impl`` that computes what a function does that SciPy keeps for itself."""
+    """Return the ``impl`` that calls the private function ``name`` of ``scipy.special``."""
     return lambda xp, *args: private_special(xp, name)(*args)
 
 
@@ -119,7 +119,7 @@ GAMMA: Partials = (
     lambda a, b, x: gammainc_parameter(b, a * x, order=1),
     lambda a, b, x: a * gamma_density(b, a * x),
 )
-#: In the mean; the number of events is a whole one, but in the inverse in it.
+#: Partial derivative in the mean. The count is a whole number here; in ``POISSON_REAL``, for its inverse, it is real.
 POISSON: Partials = ("k", lambda k, m: -gamma_density(floor(k) + 1, m))
 POISSON_REAL: Partials = (lambda k, m: -gammainc_parameter(k + 1, m, order=1), lambda k, m: -gamma_density(k + 1, m))
 
@@ -147,12 +147,12 @@ BETA: Partials = (
 
 
 def _ratio(n: Any, d: Any, x: Any) -> Any:
-    """Where ``fdtr`` evaluates the incomplete beta function."""
+    """Return the point at which ``fdtr`` evaluates the incomplete beta function."""
     return n * x / (d + n * x)
 
 
 def _ratio_density(n: Any, d: Any, x: Any) -> Any:
-    """The smaller of the ratio and what is left of 1 is what the density is made of, or digits are lost."""
+    """Return the beta density at ``_ratio`` over ``(d + n * x)**2``, from the smaller of ratio and 1 - ratio."""
     above, total = n * x, d + n * x
     upper = less(d, above)
     first, second = where(upper, d, n), where(upper, n, d)
@@ -171,14 +171,14 @@ FISHER: Partials = (
 
 
 def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
-    """In the probability of an event; of all n events it is certain that there are not more."""
+    """Return the derivative of ``bdtr`` in p; 0 for k >= n, because there are never more than n events."""
     k, n = floor(k), whole(n)
     all_events = less(n, k + 1)
     return where(all_events, 0, -beta_density(k + 1, where(all_events, 1, n - k), p))
 
 
 BINOMIAL: Partials = ("k", "n", _binomial_slope)
-#: For the inverses in the numbers of events and trials, which are real numbers there.
+#: Partial derivatives for the inverses in the numbers of events and trials, which are real numbers there.
 BINOMIAL_REAL: Partials = (
     lambda k, n, p: (
         betainc_parameter(n - k, k + 1, 1 - p, orders=(0, 1)) - betainc_parameter(n - k, k + 1, 1 - p, orders=(1, 0))
@@ -199,7 +199,7 @@ def _of_ratio(xp: Any, n: Any, d: Any, x: Any) -> Any:
 
 
 def _binomial_of_jax(xp: Any, k: Any, n: Any, p: Any) -> Any:
-    """``bdtrc`` on JAX arrays."""
+    """Compute ``bdtrc`` on JAX arrays."""
     k, n = xp.floor(k), xp.trunc(n)
     return xp.where(k >= n, 0.0, special(xp, "betainc")(k + 1, xp.maximum(n - k, 1), p))
 
@@ -229,10 +229,10 @@ nbdtrin: Operation = _inverse("nbdtrin", NEGATIVE_BINOMIAL_REAL, 1, searched=Tru
 
 
 def _kolmogorov(xp: Any, y: Any, order: int) -> Any:
-    """The derivative of this order, 1 or more: of the sum of ``exp(-2 j**2 y**2)``, of alternating signs, for y > 1.
+    """Return the derivative of order 1 or more of ``kolmogorov``.
 
-    Below that, of what Poisson's formula makes of it: the sum of ``exp(-c / y**2) / y``, c being
-    ``(2 j - 1)**2 pi**2 / 8``.
+    For y > 1 it differentiates the sum of ``exp(-2 j**2 y**2)`` with alternating signs. Below, it differentiates the
+    sum that Poisson's formula gives: ``exp(-c / y**2) / y``, where c is ``(2 j - 1)**2 pi**2 / 8``.
     """
     large, small = xp.where(y > 1, y, 1), xp.where((y > 0.03) & (y <= 1), y, 1)
     far, near = 0.0, 0.0
@@ -256,7 +256,7 @@ def _kolmogorov(xp: Any, y: Any, order: int) -> Any:
 #: ``kolmogorov(y, *, order)``: see ``derivatives``.
 kolmogorov: Operation = derivatives("kolmogorov", lambda xp, y: special(xp, "kolmogorov")(y), _kolmogorov)
 kolmogi: Operation = of_scipy("kolmogi", dx=lambda ans: 1 / kolmogorov(ans, order=1))
-#: The distribution function itself, which SciPy keeps for itself, and its inverse.
+#: Kolmogorov's distribution function, which is private in SciPy, and its inverse.
 kolmogc: Operation = elementwise("kolmogc", _private("_kolmogc"), dx=lambda x: -kolmogorov(x, order=1))
 kolmogci: Operation = elementwise("kolmogci", _private("_kolmogci"), dx=lambda ans: -1 / kolmogorov(ans, order=1))
 
@@ -266,9 +266,9 @@ def _falling(x: Any, count: int) -> Any:
 
 
 def _smirnov_slope(n: Any, d: Any, order: int) -> Any:
-    """The derivative of this order in d, term by term, of Birnbaum's and Tingey's formula.
+    """Return the derivative of this order in d: Birnbaum's and Tingey's formula, differentiated term by term.
 
-    Its terms are ``comb(n, j) * d * (d + j / n)**(j - 1) * (1 - d - j / n)**(n - j)``, of all j below ``n * (1 - d)``.
+    The terms are ``comb(n, j) * d * (d + j / n)**(j - 1) * (1 - d - j / n)**(n - j)``, for all j below ``n * (1 - d)``.
     """
     n, d = np.broadcast_arrays(np.trunc(n), d)
     inside = (d > 0) & (d < 1) & (n > 0)
@@ -291,12 +291,12 @@ def _smirnov_slope(n: Any, d: Any, order: int) -> Any:
 
 
 def _smirnov(xp: Any, n: Any, d: Any, *, order: int) -> Any:
-    value = special(xp, "smirnov")  # JAX has none, and says so
+    value = special(xp, "smirnov")  # raises for JAX arrays: JAX has no such function
     return in_double(np, lambda n, d: _smirnov_slope(n, d, order), n, d) if order else value(n, d)
 
 
 _SIZE = "It is a whole number: pass it as a constant"
-#: ``smirnov(n, d, *, order)``: the derivative of this order in d.
+#: ``smirnov(n, d, *, order)``: derivative of this order in d.
 smirnov: Operation = pointwise(
     "smirnov", _smirnov, refused("smirnov", "n", _SIZE), lambda n, d, *, order: smirnov(n, d, order=order + 1)
 )
@@ -317,7 +317,7 @@ smirnovci: Operation = elementwise(
 
 
 def _landau(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of the density of this order. To the left it falls like ``exp(-exp(-x))``."""
+    """Return the derivative of this order of the density, which falls like ``exp(-exp(-x))`` to the left."""
     fun = _of_landau("pdf")
     rate = 1 + xp.exp(xp.minimum(-1.6 * x, 5.0)) / (1 + xp.maximum(x, 0))
     return difference_quotient(xp, lambda x: fun(xp, x), [x], [rate], [order])
@@ -337,23 +337,23 @@ landau_isf: Operation = elementwise("landau_isf", _of_landau("isf"), dx=lambda a
 
 
 def _upper_of_two(h: float, k: float, r: float) -> Any:
-    """``_bvnu`` of SciPy 1.15, which has it in Fortran. Its lock is not taken: SciPy's code may hold it here."""
+    """Compute ``_bvnu`` by the Fortran code of SciPy 1.15, without its lock, which the calling SciPy code may hold."""
     home = import_scipy("stats.multivariate_normal", "scipy.stats._mvn")
-    bounds, options = ([h, k], [np.inf, np.inf]), (2000, 1e-5, 1e-5)  # which two variables do not need
+    bounds, options = ([h, k], [np.inf, np.inf]), (2000, 1e-5, 1e-5)  # two variables do not need the options
     return home.mvnun(*bounds, [0.0, 0.0], [[1.0, r], [r, 1.0]], *options)[0]
 
 
 def _bivariate(xp: Any, h: Any, k: Any, r: Any) -> Any:
     newer = getattr(import_scipy("stats.multivariate_normal", "scipy.special._ufuncs"), "_bivariate_normal_cdf", None)
-    if newer is not None:  # since SciPy 1.18, where it is the probability above h and k as well
+    if newer is not None:  # since SciPy 1.18; it also returns the probability above h and k
         return newer(h, k, r, dtype=np.float64)
     home = import_scipy("stats.multivariate_normal", "scipy.stats._stats_pythran")
-    with np.errstate(divide="ignore", invalid="ignore"):  # what Fortran has divided is told of here
+    with np.errstate(divide="ignore", invalid="ignore"):  # Fortran divided without warnings, this code would warn
         return np.vectorize(getattr(home, "_bvnu", _upper_of_two), [np.float64])(h, k, r)[()]
 
 
 def _beyond(x: Any, y: Any, z: Any) -> Any:
-    """The derivative of the probability below, in its first argument."""
+    """Return the derivative of ``bivariate_upper`` in its first argument."""
     far, all_or_nothing = isinf(x), isinf(y)
     h, k = where(far, 0.0, x), where(all_or_nothing, 0.0, y)
     density = where(far, 0.0, exp(-0.5 * h * h) / math.sqrt(2 * math.pi))
@@ -367,7 +367,7 @@ def _density_of_two(x: Any, y: Any, z: Any) -> Any:
     return where(far, 0.0, density)
 
 
-#: ``bivariate_upper(h, k, r)``: the probability that two normal variables of correlation r are above h and k.
+#: ``bivariate_upper(h, k, r)``: probability that two normal variables of correlation r are above h and k.
 bivariate_upper: Operation = elementwise(
     "bivariate_upper",
     _bivariate,
@@ -375,7 +375,7 @@ bivariate_upper: Operation = elementwise(
     dy=lambda x, y, z: _beyond(y, x, z),
     dz=lambda x, y, z: _density_of_two(x, y, z),
 )
-#: The quantile of the cosine distribution, whose density is ``(1 + cos(x)) / (2 pi)``.
+#: Quantile function of the cosine distribution, whose density is ``(1 + cos(x)) / (2 pi)``.
 cosine_ppf: Operation = elementwise(
     "cosine_ppf", _private("_cosine_invcdf"), dx=lambda ans: math.pi / cos(0.5 * ans) ** 2
 )
@@ -384,11 +384,11 @@ cosine_ppf: Operation = elementwise(
 
 
 def _quantile_slope(ans: Any) -> Any:
-    """The derivative of ``ndtri`` where its value is ``ans``."""
+    """Return the derivative of ``ndtri`` where its value is ``ans``."""
     return math.sqrt(2 * math.pi) * exp(0.5 * ans * ans)
 
 
-#: The mean and the deviation of a normal distribution: ``x - std ndtri(p)``, ``(x - mn) / ndtri(p)``.
+#: Mean and deviation of a normal distribution: ``x - std ndtri(p)``, ``(x - mn) / ndtri(p)``.
 nrdtrimn: Operation = of_scipy(
     "nrdtrimn",
     lambda xp, p, std, x: x - std * special(xp, "ndtri")(p),
@@ -406,13 +406,13 @@ nrdtrisd: Operation = of_scipy(
 
 
 def _within(ans: Any, slope: Callable[[Any], Any]) -> Any:
-    """``slope`` of the result, 0 where that is certain: beyond the ends of the distribution."""
+    """Return ``slope(ans)``; 0 where the result is exactly 0 or 1, beyond the ends of the distribution."""
     certain = logical_or(ans == 0, ans == 1)
     return where(certain, 0, slope(where(certain, 0.5, ans)))
 
 
 def _tukey_rate(y: Any, ans: Any) -> Any:
-    """The derivative of the quantile function ``boxcox(p, y) - boxcox(1 - p, y)`` in p."""
+    """Return the derivative of the quantile function ``boxcox(p, y) - boxcox(1 - p, y)`` in p."""
     return power(ans, y - 1) + power(1 - ans, y - 1)
 
 
@@ -425,13 +425,13 @@ tklmbda: Operation = of_scipy(
 )
 
 
-#: ``log(gamma((v+1)/2) / gamma(v/2) / sqrt(v/2))`` in powers of 1/v: 1, 3, 5, ...
+#: Coefficients of ``log(gamma((v+1)/2) / gamma(v/2) / sqrt(v/2))`` at the powers 1, 3, 5, ... of 1/v.
 _RATIO = (-1 / 4, 1 / 24, -1 / 20, 17 / 112, -31 / 36, 691 / 88)
 _LARGE = 40.0
 
 
 def _log_ratio(xp: Any, v: Any, order: int) -> Any:
-    """The derivative of ``log(gamma((v+1)/2) / gamma(v/2) / sqrt(v/2))`` of this order."""
+    """Return the derivative of this order of ``log(gamma((v+1)/2) / gamma(v/2) / sqrt(v/2))``."""
     large = v > _LARGE
     near, far = xp.where(large, 1, v), xp.where(large, v, _LARGE)
     series = 0
@@ -462,12 +462,12 @@ def _density(xp: Any, v: Any, t: Any) -> Any:
     return in_double(xp, compute, v, t)
 
 
-#: ``student_constant(v, *, order)``: the derivative of this order of the logarithm of the density's constant.
+#: ``student_constant(v, *, order)``: derivative of this order of the logarithm of the density's constant.
 student_constant: Operation = derivatives("student_constant", None, _log_ratio)
 
 
 def _density_slope(v: Any, t: Any) -> Any:
-    """The derivative of the logarithm of the density in v."""
+    """Return the derivative in v of the logarithm of the density."""
     square = t * t
     return student_constant(v, order=1) + 0.5 * ((square / v) * ((v + 1) / (v + square)) - log1p(square / v))
 
@@ -476,7 +476,7 @@ def _student_slope(v: Any, t: Any) -> Any:
     return t * ((v + 1) / (v + t * t))
 
 
-#: ``student_density(v, t)``: the density of Student's distribution with v degrees of freedom.
+#: ``student_density(v, t)``: density of Student's distribution with v degrees of freedom.
 student_density: Operation = elementwise(
     "student_density",
     _density,
@@ -486,7 +486,7 @@ student_density: Operation = elementwise(
 
 
 def _length(xp: Any, v: Any, square: Any) -> Any:
-    """Where ``(v+1)/2 log((v + t**2 exp(2s)) / (v + t**2)) - s`` is ``DEPTH``, for t**2 >= 1, by Newton's method."""
+    """Solve ``(v+1)/2 log((v + t**2 exp(2s)) / (v + t**2)) - s = DEPTH`` for s by Newton's method; t**2 >= 1."""
     q = square / (v + square)
     s = (DEPTH + (v + 1) / 2 * -xp.log(q)) / v
     s = xp.minimum(s, 0.5 * xp.log1p(2 * (DEPTH + xp.sqrt(DEPTH * v)) / (v * q)) + DEPTH / v)
@@ -497,7 +497,7 @@ def _length(xp: Any, v: Any, square: Any) -> Any:
 
 
 def _parameter(xp: Any, v: Any, t: Any, order: int) -> Any:
-    """The derivative in v of this order, for positive v and t."""
+    """Return the derivative of this order in v, for positive v and t."""
     outside = t >= 1
     length = xp.where(outside, _length(xp, v, xp.where(outside, t * t, 1)), DEPTH)
     bend = xp.where(outside, 0.5 * xp.log(v) - xp.log(t), 0)
@@ -534,7 +534,7 @@ def _stdtr_parameter(xp: Any, v: Any, t: Any, *, order: int) -> Any:
 
 
 def _density_parameter(x: Any, y: Any, *, order: int) -> Any:
-    """The derivative of the density in v of this order."""
+    """Return the derivative of this order in v of the density."""
     log_sum = log1p(y * y / x)
 
     def slope(k: int, _: int) -> Any:
@@ -546,7 +546,7 @@ def _density_parameter(x: Any, y: Any, *, order: int) -> Any:
     return student_density(x, y) * polynomial(slope, order)
 
 
-#: ``stdtr_parameter(v, t, *, order)``: the derivative of ``stdtr`` in v of this order, 1 or more.
+#: ``stdtr_parameter(v, t, *, order)``: derivative in v of ``stdtr`` of this order, 1 or more.
 stdtr_parameter: Operation = pointwise(
     "stdtr_parameter",
     _stdtr_parameter,

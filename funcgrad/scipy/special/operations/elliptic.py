@@ -1,8 +1,8 @@
-"""Elliptic integrals and functions: all their derivatives are integrals of one kind, computed by one quadrature.
+"""Elliptic integrals and functions: all derivatives are integrals of one kind, computed by one quadrature.
 
-With substitutions ``t = exp(u)`` the integral over t > 0 of ``t**rise * prod((t + x)**-power)`` becomes one over the
-whole line of an integrand that decays exponentially to both sides and is analytic up to a distance of pi from it.
-There the trapezoidal rule with step 0.4 is exact to rounding, and the sum has no cancellation. Differentiating raises a
+The substitution ``t = exp(u)`` turns the integral over t > 0 of ``t**rise * prod((t + x)**-power)`` into one over the
+whole line. Its integrand decays exponentially to both sides and is analytic up to a distance of pi from the line. There
+the trapezoidal rule with step 0.4 is exact to rounding, and the sum has no cancellation. Differentiation raises a
 power.
 """
 
@@ -29,15 +29,15 @@ __all__ = [
 ]  # fmt: skip
 
 _STEP = 0.4
-_DIGITS = 40.0  # how far down the integrand is followed, as a power of e
+_DIGITS = 40.0  # how far the integrand is followed: until it has fallen by exp(-40)
 
 # ---- Carlson's integrals -----------------------------------------------------------------------------------
 
 
 def _quadrature(rise: int, powers: tuple[float, ...], *args: Any) -> Any:
-    """The integral over t > 0 of ``t**rise * prod((t + x)**-power)``, infinite where it diverges.
+    """Return the integral over t > 0 of ``t**rise * prod((t + x)**-power)``, infinite where it diverges.
 
-    It is homogeneous: the arguments are first divided by a number in their middle, so that no power overflows.
+    The integral is homogeneous: a number near their middle divides the arguments first, so that no power overflows.
     """
     pairs = [(x, p) for x, p in zip(np.broadcast_arrays(*args), powers, strict=True) if p]
     infinite = np.logical_or.reduce([x == np.inf for x, _ in pairs])
@@ -47,13 +47,13 @@ def _quadrature(rise: int, powers: tuple[float, ...], *args: Any) -> Any:
     low, high = np.log2(np.fmin.reduce(positive)), np.log2(np.fmax.reduce(positive))
     middle = 2 * np.rint((low + high) / 8)  # even: powers with halves are exact too
     middle = np.where(np.isfinite(middle), middle, 0)
-    root = np.exp2(middle * (rise + 1 - sum(powers)))  # of what the integral is to be multiplied by
+    root = np.exp2(middle * (rise + 1 - sum(powers)))  # the root of the factor of the integral
     unit = np.exp2(-middle)
     pairs, positive = [(x * unit * unit, p) for x, p in pairs], [x * unit * unit for x in positive]
     low = np.log(np.fmin.reduce(positive)) - _DIGITS / np.where(at_zero > 0, at_zero, np.nan)
     high = np.log(np.fmax.reduce(positive)) + _DIGITS / (sum(powers) - rise - 1)
 
-    part = (rise + 1) / sum(powers)  # of the factors of t each denominator has its own, so that nothing overflows
+    part = (rise + 1) / sum(powers)  # each denominator takes its share of the factors of t, so that nothing overflows
 
     def term(k: Any) -> Any:
         u = low + k * _STEP
@@ -74,14 +74,14 @@ def _number_of_steps(length: Any) -> int:
 
 def _carlson(xp: Any, *args: Any, rise: int, powers: tuple[float, ...]) -> Any:
     if xp is not np:
-        special(xp, "elliprf")  # JAX has none, and says so
+        special(xp, "elliprf")  # raises for JAX arrays: JAX has no such function
     if any(dtype_of(a).kind == "c" for a in args):
         refused("ellipr*", "complex arguments", "Only real ones have a derivative")()
     return in_double(np, lambda *args: _quadrature(rise, powers, *args), *args)
 
 
 def _raised(i: int) -> Callable[..., Any]:
-    """The derivative in argument i."""
+    """Return the derivative in argument i."""
 
     def partial(*args: Any, rise: int, powers: tuple[float, ...]) -> Any:
         more = tuple([p + (j == i) for j, p in enumerate(powers)])
@@ -95,19 +95,19 @@ carlson: Operation = pointwise("carlson", _carlson, *[_raised(i) for i in range(
 
 
 def _integral(factor: float, powers: tuple[float, ...], *args: Any, rise: int = 0) -> Any:
-    """``factor * carlson(...)`` of up to four arguments."""
+    """Return ``factor * carlson(...)`` of up to four arguments."""
     missing = 4 - len(args)
     return factor * carlson(*args, *(1.0,) * missing, rise=rise, powers=(*powers, *(0.0,) * missing))
 
 
 def _any(condition: Any) -> bool:
-    """Whether any element is, or may be where that is not known."""
+    """Whether ``condition`` holds for any element; True if the values are unknown."""
     return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
 
 
-#: These are R_C, R_D, R_F and R_G by their integrals, DLMF 19.2.17, 19.16.5, 19.16.1 and (differentiated) 19.23.7.
+#: R_C, R_D, R_F and R_G by their integrals, DLMF 19.2.17, 19.16.5, 19.16.1 and (differentiated) 19.23.7.
 def _elliprc_dx(x: Any, y: Any, ans: Any) -> Any:
-    """Of negative y it is a principal value, which solves the same differential equations."""
+    """Return the derivative in x; for y < 0, R_C is a principal value that solves the same differential equations."""
     negative = less(y, 0)
     integral = _integral(-0.25, (1.5, 1.0), x, where(negative, 1.0, y))
     return (
@@ -154,7 +154,7 @@ elliprj: Operation = pointwise(
 
 
 def _agm_partial(x: Any, y: Any, ans: Any) -> Any:
-    """From ``agm(x, y) = pi / (2 * R_F(0, x**2, y**2))``, DLMF 19.8.5, scaled so that no square overflows."""
+    """Return the derivative in x of ``pi / (2 * R_F(0, x**2, y**2))``, DLMF 19.8.5, without overflow of squares."""
     ratio = as_numpy(y) / x
     extreme = logical_or(greater(ratio, _EXTREME), less(ratio, 1 / _EXTREME))
     if not _any(extreme):
@@ -168,12 +168,12 @@ def _agm_by_integral(share: Any, ratio: Any) -> Any:
     return share**2 * _integral(1 / math.pi, (0.5, 1.5, 0.5), 0.0, 1.0, ratio * ratio)
 
 
-#: Beyond this ratio ``agm(x, y)`` is ``pi / 2 * big / log(4 * big / small)``, to its square (DLMF 19.8.5, 19.9.1).
+#: Ratio beyond which ``agm(x, y)`` is ``pi / 2 * big / log(4 * big / small)`` to rounding (DLMF 19.8.5, 19.9.1).
 _EXTREME = 1e15
 
 
 def _agm_far_apart(x: Any, y: Any) -> Any:
-    """The derivative in x there."""
+    """Return the derivative of ``agm`` in x where the arguments are far apart."""
     smaller = less(x, y)
     small, big = where(smaller, x, y), where(smaller, y, x)
     length = log(4 * big) - log(small)
@@ -195,9 +195,9 @@ ellipe: Operation = of_scipy("ellipe", dx=lambda x: _integral(-0.25, (0.5, 0.5, 
 
 
 def _legendre_integral(xp: Any, phi: Any, m: Any, *, k: int, q: int) -> Any:
-    """The integral from 0 to phi of ``sin(t)**(2 * k) * (1 - m * sin(t)**2)**(-q / 2)``, by half turns."""
+    """Return the integral from 0 to phi of ``sin(t)**(2 * k) * (1 - m * sin(t)**2)**(-q / 2)``, by half turns."""
     if xp is not np:
-        special(xp, "ellipkinc")  # JAX has none, and says so
+        special(xp, "ellipkinc")  # raises for JAX arrays: JAX has no such function
     powers = (0.5, q / 2, k + 1 - q / 2)
 
     def computed(phi: Any, m: Any) -> Any:
@@ -238,14 +238,14 @@ ellipeinc: Operation = of_scipy(
 
 
 def _along(t: Any, turned: Any, m: Any, ans: Any) -> tuple[Any, Any, Any, Any]:
-    """Tangents of sn, cn, dn and the amplitude when that turns by ``t * turned``; dn has m besides."""
+    """Return tangents of sn, cn, dn and the amplitude when the amplitude moves by ``t * turned``, at constant m."""
     sn, cn, dn, _ = ans
     moved = t * turned
     return (moved * cn, -moved * sn, -moved * (m * sn * cn / dn), moved)
 
 
 def _ellipj_dm(t: Any, x: Any, y: Any, ans: Any) -> tuple[Any, Any, Any, Any]:
-    """The amplitude keeps ``F(amplitude, m) = u``; ``dn**2 = 1 - m * sn**2`` (DLMF 22.20.1, 22.6.1)."""
+    """Return tangents in m, with ``F(amplitude, m) = u``, ``dn**2 = 1 - m * sn**2`` (DLMF 22.20.1, 22.6.1)."""
     sn, _, dn, amplitude = ans
     sn_dot, cn_dot, dn_dot, turned = _along(t, dn * legendre_integral(amplitude, y, k=1, q=3) * -0.5, y, ans)
     return (sn_dot, cn_dot, dn_dot - t * (sn * sn / dn * 0.5), turned)

@@ -1,8 +1,8 @@
-"""The error function and its relatives: Gaussian, Dawson's and Fresnel's integrals, Owen's T; exponential integrals.
+"""The error function and its relatives (Gaussian, Dawson's, Fresnel's, Owen's integrals); exponential integrals.
 
-Every derivative is elementary. Where such a formula would cancel (``erfcx`` and ``dawsn`` far from 0) the
-derivatives are operations of their own, see ``_erfcx`` and ``_dawsn``. The exponential, sine and cosine integrals, and
-Spence's function, have DLMF 6.2's.
+Every derivative is elementary. Where such a formula would cancel (``erfcx`` and ``dawsn`` far from 0), the
+derivatives are separate operations, see ``_erfcx`` and ``_dawsn``. The exponential, sine and cosine integrals and
+Spence's function have the derivatives of DLMF 6.2.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 
 def _bounded(x: Any) -> Any:
-    """``x`` as a factor of a Gaussian: an infinite one is finite, since the Gaussian is 0 long before."""
+    """Return ``x``, a factor of a Gaussian, clipped to [-40, 40]: the Gaussian is 0 beyond, and inf * 0 is NaN."""
     return x if is_complex(x) else clip(x, -40, 40)
 
 
 _gaussian: Operation = elementwise("gaussian", lambda xp, x: xp.exp(-x * x), dx=lambda x, ans: -2 * (_bounded(x) * ans))
-#: The standard normal density.
+#: Standard normal density.
 _normal: Operation = elementwise(
     "normal_density", lambda xp, x: xp.exp(-0.5 * x * x) * (1 / ROOT_2PI), dx=lambda x, ans: -_bounded(x) * ans
 )
@@ -74,11 +74,11 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
 def _erfcx(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of ``exp(x**2) * erfc(x)`` of this order.
+    """Return the derivative of this order of ``exp(x**2) * erfc(x)``.
 
-    ``w_1 = 2 x w_0 - 2 / sqrt(pi)`` and ``w_(n+1) = 2 x w_n + 2 n w_(n-1)`` (from DLMF 7.10.1), which cancel for
-    large x. There ``w_n = (-1)**n 2**(n+1) / sqrt(pi) * int_0^inf t**n exp(-t**2 - 2 x t) dt`` (DLMF 7.7.1,
-    differentiated) is integrated by Gauss's formula, up to where the integrand has vanished.
+    The recurrence ``w_1 = 2 x w_0 - 2 / sqrt(pi)``, ``w_(n+1) = 2 x w_n + 2 n w_(n-1)`` (from DLMF 7.10.1) cancels for
+    large x. There Gauss's formula computes ``w_n = (-1)**n 2**(n+1) / sqrt(pi) * int_0^inf t**n exp(-t**2 - 2 x t) dt``
+    (DLMF 7.7.1, differentiated), up to where the integrand has vanished.
     """
     near, far = xp.where(x < 1, x, 1), xp.where(x < 1, 1, x)
     before = special(xp, "erfcx")(near)
@@ -92,18 +92,18 @@ def _erfcx(xp: Any, x: Any, order: int) -> Any:
     return xp.where(x < 1, last, (-1) ** order * 2 ** (order + 1) / ROOT_PI * integral)
 
 
-#: ``erfcx(x, *, order)``: the derivative of this order.
+#: ``erfcx(x, *, order)``: derivative of this order.
 erfcx: Operation = derivatives("erfcx", kernel("erfcx"), _erfcx)
 
 _DAWSON_TERMS = 24
 
 
 def _dawsn(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of Dawson's integral of this order.
+    """Return the derivative of this order of Dawson's integral.
 
-    ``D_1 = 1 - 2 x D_0`` and ``D_(n+1) = -2 x D_n - 2 n D_(n-1)`` (DLMF 7.10.3, 7.10.4) cancel for large x; there
-    the asymptotic series ``D = sum_k (2k-1)!! / (2**(k+1) x**(2k+1))`` (DLMF 7.12.1 with 7.5.1) serves, term by
-    term differentiated.
+    The recurrence ``D_1 = 1 - 2 x D_0``, ``D_(n+1) = -2 x D_n - 2 n D_(n-1)`` (DLMF 7.10.3, 7.10.4) cancels for large
+    x. There the asymptotic series ``D = sum_k (2k-1)!! / (2**(k+1) x**(2k+1))`` (DLMF 7.12.1 with 7.5.1) is
+    differentiated term by term.
     """
     large = xp.abs(x) > 7
     near, far = xp.where(large, 1, x), xp.where(large, x, 8)
@@ -115,16 +115,16 @@ def _dawsn(xp: Any, x: Any, order: int) -> Any:
     return xp.where(large, (-1) ** order * series / far ** (order + 1), exact)
 
 
-#: ``dawsn(x, *, order)``: the derivative of this order.
+#: ``dawsn(x, *, order)``: derivative of this order.
 dawsn: Operation = derivatives("dawsn", kernel("dawsn"), _dawsn)
 
 
 def _wofz(xp: Any, z: Any, *, order: int) -> Any:
-    """The derivative of the Faddeeva function of this order.
+    """Return the derivative of this order of the Faddeeva function.
 
-    Its derivatives have Dawson's recurrence, from ``w_1 = 2 i / sqrt(pi) - 2 z w_0`` on (DLMF 7.10.2, 7.10.3), which
-    cancels for large z. There they are those of the asymptotic series ``i / sqrt(pi) sum_k (1/2)_k / z**(2k+1)`` (DLMF
-    7.12.1), and below the real axis of ``2 exp(-z**2)`` (DLMF 7.4.3).
+    The derivatives obey Dawson's recurrence, from ``w_1 = 2 i / sqrt(pi) - 2 z w_0`` (DLMF 7.10.2, 7.10.3), which
+    cancels for large z. There they are those of the asymptotic series ``i / sqrt(pi) sum_k (1/2)_k / z**(2k+1)``
+    (DLMF 7.12.1), and below the real axis also of ``2 exp(-z**2)`` (DLMF 7.4.3).
     """
     if order == 0:
         return special(xp, "wofz")(z)
@@ -146,7 +146,7 @@ def _wofz_derivative(xp: Any, z: Any, order: int) -> Any:
 
 
 def _descended(x: Any, value: Any, constant: Any, order: int) -> Any:
-    """What ``f_1 = constant - 2 x f_0`` and ``f_(n+1) = -2 x f_n - 2 n f_(n-1)`` lead to."""
+    """Return f_n, n = ``order``, from ``f_1 = constant - 2 x f_0`` and ``f_(n+1) = -2 x f_n - 2 n f_(n-1)``."""
     last, before = constant - 2 * x * value, value
     for n in range(1, order):
         last, before = -2 * x * last - 2 * n * before, last
@@ -155,7 +155,7 @@ def _descended(x: Any, value: Any, constant: Any, order: int) -> Any:
 
 _WOFZ_TERMS = 20
 
-#: ``wofz(z, *, order)``: the derivative of this order.
+#: ``wofz(z, *, order)``: derivative of this order.
 wofz: Operation = pointwise("wofz", _wofz, lambda x, *, order: wofz(x * (1 + 0j), order=order + 1))
 
 ndtr: Operation = of_scipy("ndtr", dx=_normal)
@@ -163,10 +163,10 @@ ndtri: Operation = of_scipy("ndtri", dx=lambda ans: ROOT_2PI * exp(0.5 * ans * a
 
 
 def _inverse_mills(x: Any) -> Any:
-    """The normal density over its integral, which neither overflows nor loses digits far to the left."""
+    """Return the normal density over its integral, without overflow or loss of digits far to the left."""
     left = less(x, 0)
     below = math.sqrt(2 / math.pi) / erfcx(where(left, x, 0) * (-1 / ROOT_2), order=0)
-    above = where(left, 0, x)  # where erfcx, whose derivatives are products with it, would overflow
+    above = where(left, 0, x)  # for positive x erfcx, and with it its derivatives, would overflow
     return where(left, below, _normal(above) / ndtr(above))
 
 
@@ -208,14 +208,14 @@ fresnel: Operation = primitive(
 
 
 def _voigt_point(x: Any, y: Any, z: Any) -> Any:
-    """Where the profile evaluates ``wofz``."""
+    """Return the point at which the profile evaluates ``wofz``."""
     return (x + 1j * z) / (y * ROOT_2)
 
 
 def _voigt_slope(x: Any, y: Any, z: Any, direction: Any) -> Any:
-    """The derivative of the profile when ``_voigt_point`` moves in a direction, times ``sqrt(2) y``.
+    """Return the derivative of the profile as ``_voigt_point`` moves in a direction, times ``sqrt(2) y``.
 
-    That in the width is the width times the second derivative in x: the convolution with a Gaussian is a flow of heat.
+    The derivative in the width is the width times the second one in x: convolution with a Gaussian is a flow of heat.
     """
     point = _voigt_point(x, y, z)
     return real(wofz(point, order=1) * direction(point)) / (2 * ROOT_PI * y * y)
@@ -241,10 +241,10 @@ exp1: Operation = of_scipy("exp1", dx=lambda x: _exp_quotient(-x))
 
 
 def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
-    """``-expn(n - 1, y)``; of the orders 0 and 1 by the recurrence DLMF 8.19.12 from ``ans``."""
+    """Return ``-expn(n - 1, y)``; for the orders 0 and 1 by the recurrence DLMF 8.19.12 from ``ans``."""
     x = whole(x)
     low = less(x, 2)
-    if not isinstance(low, (Tracer, np.ndarray, np.generic)):  # of another library: its values may be unknown
+    if not isinstance(low, (Tracer, np.ndarray, np.generic)):  # an array of another library: its values may be unknown
         return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
     if isinstance(low, Tracer) or (np.any(low) and not np.all(low)):
         return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
@@ -255,26 +255,26 @@ def _lowest(n: Any, x: Any, ans: Any) -> Any:
     return (shifted(n, -1) * ans - exp(-x)) / x
 
 
-#: ``expn(n, x)``, in x.
+#: ``expn(n, x)``, differentiable in x.
 expn: Operation = of_scipy("expn", dx=refused("expn", "n", "It is an integer: pass it as a constant"), dy=_expn_partial)
 
 
 def _oscillating(fun: Callable[..., Any], x: Any) -> Any:
-    """``fun(x) / x`` for a sine or cosine, which has no value at infinity where the quotient is 0."""
+    """Return ``fun(x) / x`` for a sine or cosine; 0 at infinity, where the sine and cosine have no value."""
     return fun(where(isinf(x), 0, x)) / x
 
 
 def _sine_quotient(x: Any) -> Any:
-    """``sin(x) / x``."""
+    """Return ``sin(x) / x``."""
     small = less(absolute(x), 1)
     near = sinc(where(small, x, 0) * (1 / math.pi), order=0)
     return where(small, near, _oscillating(sin, where(small, 1, x)))
 
 
 def _two_integrals(name: str, first: Any, second: Any) -> Operation:
-    """A function with two results, whose derivatives are ``first(x)`` and ``second(x)``.
+    """Define a function with two results, whose derivatives are ``first(x)`` and ``second(x)``.
 
-    The cotangent of a result that nothing depends on is None: 0 times the infinite slope of the other at 0 is NaN.
+    An unused result has the cotangent None and adds no term: 0 times the infinite slope of ``second`` at 0 is NaN.
     """
 
     def pull(ct: Any, x: Any) -> Any:
@@ -296,7 +296,7 @@ shichi: Operation = _two_integrals(
 
 
 def _spence_partial(x: Any) -> Any:
-    """``log(x) / (1 - x)``, -1 at 1."""
+    """Return ``log(x) / (1 - x)``, -1 at 1."""
     small = less(x, 0.5)
     near = where(small, x, 0.5)
     return where(small, log(near) / (1 - near), -log1p_quotient(where(small, 0, x - 1), order=0))

@@ -1,4 +1,4 @@
-"""The gamma function and what is made of it: its logarithm and derivatives, beta, Pochhammer's symbol, zeta.
+"""The gamma function and functions made of it: its logarithm and derivatives, beta, Pochhammer's symbol, zeta.
 
 The derivatives are those of DLMF 5.2.2, 5.12.1, 5.15 and 25.11.17.
 """
@@ -45,7 +45,7 @@ def _polygamma(xp: Any, x: Any, order: int) -> Any:
         raise NotDifferentiableError(
             f"scipy.special.digamma: of complex numbers it has no derivative here, got {describe(x)}. Pass real ones."
         )
-    far = x < -20  # SciPy adds as many terms as x is large: by reflection, DLMF 5.15.6, there are none
+    far = x < -20  # SciPy adds about abs(x) terms; reflection, DLMF 5.15.6, needs none of them
     if xp.__name__ == "numpy" and not xp.any(far):
         return special(xp, "polygamma")(order, x)
     mirrored = special(xp, "polygamma")(order, xp.where(far, 1 - x, x))
@@ -54,8 +54,8 @@ def _polygamma(xp: Any, x: Any, order: int) -> Any:
 
 
 def _cotangent(xp: Any, x: Any, order: int) -> Any:
-    """The derivative of ``pi * cot(pi * x)`` of this order: a polynomial in the cotangent."""
-    coefficients = [0.0, math.pi]  # from the constant on
+    """Return the derivative of this order of ``pi * cot(pi * x)``: a polynomial in the cotangent."""
+    coefficients = [0.0, math.pi]  # from the constant upwards
     for _ in range(order):
         slope = [k * c * -math.pi for k, c in enumerate(coefficients)][1:]
         coefficients = [a + b for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
@@ -65,12 +65,12 @@ def _cotangent(xp: Any, x: Any, order: int) -> Any:
     return total
 
 
-#: ``psi(x, *, order)``: the derivative of the digamma function of this order, the polygamma function.
+#: ``psi(x, *, order)``: derivative of this order of the digamma function, the polygamma function.
 psi: Operation = derivatives("psi", kernel("digamma"), _polygamma)
 
 
 def digamma(x: Any) -> Any:
-    """The logarithmic derivative of the gamma function.
+    """Return the logarithmic derivative of the gamma function.
 
     Example:
         >>> digamma(1.0).round(6)
@@ -79,7 +79,7 @@ def digamma(x: Any) -> Any:
     return psi(x, order=0)
 
 
-#: ``polygamma(n, x)`` for any array n, differentiated in x.
+#: ``polygamma(n, x)`` for any array n, differentiable in x.
 polygamma: Operation = of_scipy(
     "polygamma",
     dx=refused("polygamma", "n", "It is an integer: pass it as a constant"),
@@ -91,7 +91,7 @@ gammasgn: Operation = nondifferentiable("gammasgn", kernel("gammasgn"))
 
 
 def _loggamma_partial(x: Any) -> Any:
-    """Of real numbers the function is defined for positive ones."""
+    """Return the derivative; NaN for negative real numbers, where ``loggamma`` is not defined."""
     return digamma(x) if _is_complex(x) else where(x < 0, math.nan, digamma(x))
 
 
@@ -102,13 +102,13 @@ _FAR = 1000.0
 
 
 def _rgamma_partial(x: Any, ans: Any) -> Any:
-    """``-digamma(x) / gamma(x)``, below 1/2 by reflection, which has no poles there.
+    """Return ``-digamma(x) / gamma(x)``; below 1/2 by reflection, which has no poles there.
 
-    With ``1 / gamma(x) = gamma(1 - x) sin(pi x) / pi`` (DLMF 5.5.3).
+    The reflection is ``1 / gamma(x) = gamma(1 - x) sin(pi x) / pi`` (DLMF 5.5.3).
     """
     left = x < 0.5
     mirrored, right = 1 - where(left, x, 0.5), where(left, 1.0, x)
-    right = right if _is_complex(x) else clip(right, 0, _FAR)  # where the value is 0, and digamma may be infinite
+    right = right if _is_complex(x) else clip(right, 0, _FAR)  # beyond, the value is 0 and digamma may be infinite
     angle = math.pi * mirrored
     reflected = gamma(mirrored) * (-cos(angle) - digamma(mirrored) * sin(angle) * (1 / math.pi))
     return where(left, reflected, -ans * digamma(right))
@@ -118,12 +118,12 @@ rgamma: Operation = of_scipy(
     "rgamma", lambda xp, x: special(xp, "gammasgn")(x) * xp.exp(-special(xp, "gammaln")(x)), dx=_rgamma_partial
 )
 
-#: ``-B_(2k) / (2k)`` for k = 1, 2, ...
+#: Coefficients ``-B_(2k) / (2k)`` for k = 1, 2, ...
 _DIGAMMA_TERMS = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132)
 _DIGAMMA_FROM = 1000.0
 
 
-#: The part of a positive number that a step is small against.
+#: Largest step that counts as small, as a share of a positive number.
 _SMALL_STEP = 0.02
 
 
@@ -132,7 +132,7 @@ def _small_step(x: Any, y: Any) -> Any:
 
 
 def _digamma_step(x: Any, y: Any) -> Any:
-    """``digamma(x + y) - digamma(x)``; where that cancels, by Taylor's series around the middle, ``x + y / 2``."""
+    """Return ``digamma(x + y) - digamma(x)``; small steps, which cancel, by Taylor's series around ``x + y / 2``."""
     small = _small_step(x, y)
     if not _any(small):
         return _long_digamma_step(x, y)
@@ -143,7 +143,7 @@ def _digamma_step(x: Any, y: Any) -> Any:
 
 
 def _long_digamma_step(x: Any, y: Any) -> Any:
-    """The same of steps that are not small; of large numbers by DLMF 5.11.2."""
+    """Return ``digamma(x + y) - digamma(x)`` for steps that are not small; for large numbers by DLMF 5.11.2."""
     large = logical_and(greater(x, _DIGAMMA_FROM), greater(x + y, _DIGAMMA_FROM))
     if not _any(large):
         return digamma(x + y) - digamma(x)
@@ -167,12 +167,12 @@ betaln: Operation = of_scipy(
 
 
 def _any(condition: Any) -> bool:
-    """Whether any element is, or may be where that is not known."""
+    """Whether ``condition`` holds for any element; True if the values are unknown."""
     return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
 
 
 def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
-    """``ans * (digamma(x + y) - digamma(x))``, around the poles of ``gamma(x)`` from ``gamma(x + y) / gamma(x)``."""
+    """Return ``ans * (digamma(x + y) - digamma(x))``; near poles of ``gamma(x)`` from ``gamma(x + y) / gamma(x)``."""
     near = logical_and(logical_and(x < 0.5, x > -_POLES), logical_not(_small_step(x, y)))
     if not _any(near):
         return ans * _digamma_step(x, y)
@@ -182,14 +182,14 @@ def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
     return where(near, beside, where(near, 0, ans) * _digamma_step(where(near, 1.0, x), where(near, 0.0, y)))
 
 
-#: Further out the gamma function underflows.
+#: Distance from 0 beyond which the gamma function underflows.
 _POLES = 100.0
 
 poch: Operation = of_scipy("poch", dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
 
 
 def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> Callable[..., Any]:
-    """Where the value is 0, at a pole of a gamma function below, from a product of their inverses."""
+    """Return a partial derivative that, where ``binom`` is 0, is made of the inverses of gamma functions."""
 
     def partial(x: Any, y: Any, ans: Any) -> Any:
         pole = logical_and(x < 0, equal(x, floor(x)))
@@ -218,17 +218,17 @@ binom: Operation = of_scipy(
     ),
 )
 
-#: ``B_(2j) / (2j)!`` for j = 1, 2, ...
+#: Coefficients ``B_(2j) / (2j)!`` for j = 1, 2, ...
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 _BERNOULLI_TERMS = tuple([b / math.factorial(2 * j) for j, b in enumerate(_BERNOULLI, 1)])
 _SUMMED = 14
 
 
 def _zeta_derivative(xp: Any, s: Any, q: Any, order: int) -> Any:
-    """The derivative in s of this order of Hurwitz's zeta function, by Euler's and Maclaurin's formula.
+    """Return the derivative in s of this order of Hurwitz's zeta function, by the Euler-Maclaurin formula.
 
-    It is DLMF 25.11.5 with the integral's remainder dropped, 14 terms summed and 10 corrections, each
-    differentiated; the s-dependent factors of a correction are carried along as Taylor polynomials in s.
+    The formula is DLMF 25.11.5 without the remaining integral, with 14 terms of the sum and 10 corrections, each
+    differentiated. The s-dependent factors of a correction are carried along as Taylor polynomials in s.
     """
     bases = q[..., None] + xp.arange(_SUMMED)
     total = xp.sum((-xp.log(bases)) ** order * bases ** (-s[..., None]), axis=-1)
@@ -264,12 +264,12 @@ def _hurwitz_zeta(xp: Any, s: Any, q: Any, *, order: int) -> Any:
 
 
 def _zeta_slope(x: Any, y: Any, *, order: int) -> Any:
-    """The derivative in q of the ``order``-th derivative in s, from ``d/dq zeta(s, q) = -s zeta(s + 1, q)``."""
+    """Return the derivative in q of derivative ``order`` in s, from ``d/dq zeta(s, q) = -s zeta(s + 1, q)``."""
     slope = -x * hurwitz_zeta(x + 1, y, order=order)
     return slope if order == 0 else slope - order * hurwitz_zeta(x + 1, y, order=order - 1)
 
 
-#: ``hurwitz_zeta(s, q, *, order)``: the derivative in s of this order.
+#: ``hurwitz_zeta(s, q, *, order)``: derivative in s of this order.
 hurwitz_zeta: Operation = pointwise(
     "hurwitz_zeta", _hurwitz_zeta, lambda x, y, *, order: hurwitz_zeta(x, y, order=order + 1), _zeta_slope
 )
@@ -282,8 +282,8 @@ def _riemann_zeta(xp: Any, x: Any, *, order: int) -> Any:
         return special(xp, "zeta")(x) if xp.__name__ == "numpy" else special(xp, "zeta")(x, 1)
 
     def compute(x: Any) -> Any:
-        left = x < -0.2  # closer to 0 the mirrored sum cancels, and the direct one is right as well
-        none = x > 1100  # less than any number
+        left = x < -0.2  # closer to 0 the reflected sum cancels, and the direct sum is accurate too
+        none = x > 1100  # the derivative underflows
         right = xp.where(none, 0, _zeta_derivative(xp, xp.where(left | none, 2, x), xp.ones_like(x), order))
         return xp.where(left, _reflected_zeta(xp, xp.where(left, x, -1), order), right)
 
@@ -291,14 +291,14 @@ def _riemann_zeta(xp: Any, x: Any, *, order: int) -> Any:
 
 
 def _reflected_zeta(xp: Any, s: Any, order: int) -> Any:
-    """The derivative of ``2 (2 pi)**(s-1) gamma(1-s) sin(pi s / 2) zeta(1-s)`` of this order, by Leibniz's rule.
+    """Return derivative ``order`` of ``2 (2 pi)**(s-1) gamma(1-s) sin(pi s / 2) zeta(1-s)``, by Leibniz's rule.
 
-    The logarithm of the first three factors has the derivatives ``log(2 pi) - digamma(1-s)`` and, of order k,
-    ``(-1)**k polygamma(k-1, 1-s)``.
+    The logarithm of the factors ``2 (2 pi)**(s-1) gamma(1-s)`` has the first derivative ``log(2 pi) - digamma(1-s)``
+    and, of order k, ``(-1)**k polygamma(k-1, 1-s)``.
     """
     logs = [math.log(2 * math.pi) - special(xp, "digamma")(1 - s)]
     logs += [(-1) ** k * special(xp, "polygamma")(k - 1, 1 - s) for k in range(2, order + 1)]
-    large = s < -160  # where the gamma function overflows; for others this is more accurate
+    large = s < -160  # where the gamma function overflows; elsewhere the product is more accurate
     right = xp.where(large, -1, s)
     power = 2 * (2 * math.pi) ** (right - 1) * special(xp, "gamma")(1 - right)
     exponent = special(xp, "gammaln")(1 - s) + (s - 1) * math.log(2 * math.pi) + math.log(2)
@@ -308,21 +308,21 @@ def _reflected_zeta(xp: Any, s: Any, order: int) -> Any:
     wave = [(math.pi / 2) ** i * _sine_of_quarters(xp, s, i) for i in range(order + 1)]
     mirrored = [(-1) ** i * _zeta_derivative(xp, 1 - s, xp.ones_like(s), i) for i in range(order + 1)]
     both = [_leibniz(wave, mirrored, n) for n in range(order + 1)]
-    # one factor of the whole, so that where it overflows there are no infinities that cancel
+    # the large factor multiplies the whole, so that an overflow leaves no infinities that cancel
     return xp.where(large, xp.exp(xp.where(large, exponent, 0)), power) * _leibniz(scale, both, order)
 
 
 def _sine_of_quarters(xp: Any, s: Any, more: int) -> Any:
-    """``sin(pi / 2 * (s + more))``, exactly 0 where it is."""
+    """Return ``sin(pi / 2 * (s + more))``, exactly 0 at its zeros."""
     whole = xp.rint(s)
     turn, rest = xp.mod(whole + more, 4), (math.pi / 2) * (s - whole)
     return xp.where(turn % 2 == 0, xp.sin(rest), xp.cos(rest)) * xp.where(turn < 2, 1.0, -1.0)
 
 
 def _leibniz(f: list[Any], g: list[Any], order: int) -> Any:
-    """The derivative of a product of this order, from the derivatives of the factors."""
+    """Return the derivative of this order of a product, from the derivatives of the factors."""
     return sum(math.comb(order, i) * f[i] * g[order - i] for i in range(order + 1))
 
 
-#: ``riemann_zeta(x, *, order)``: the derivative of this order.
+#: ``riemann_zeta(x, *, order)``: derivative of this order.
 riemann_zeta: Operation = pointwise("riemann_zeta", _riemann_zeta, lambda x, *, order: riemann_zeta(x, order=order + 1))

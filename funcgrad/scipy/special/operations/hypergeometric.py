@@ -3,9 +3,9 @@
 The derivative of order k in the argument is the function itself with all parameters raised by k, times a quotient of
 Pochhammer's symbols: DLMF 13.3.16, 13.3.23, 15.5.2.
 
-Of orthogonal polynomials, spherical harmonics and Legendre functions derivatives in the argument are polynomials of the
-next lower degree with raised parameters (DLMF table 18.9.1 and 18.9.15 to 18.9.26), those in the parameters, of which
-they are polynomials too, central differences.
+Derivatives of orthogonal polynomials, spherical harmonics and Legendre functions in the argument are polynomials of the
+next lower degree with raised parameters (DLMF table 18.9.1 and 18.9.15 to 18.9.26). The functions are polynomials in
+the parameters too; derivatives in the parameters are central differences.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from funcgrad.scipy.special.operations.partials import (
 
 
 def _rising(a: Any, k: int) -> Any:
-    """Pochhammer's symbol."""
+    """Return Pochhammer's symbol."""
     product: Any = 1.0
     for j in range(k):
         product = product * (a + j)
@@ -42,7 +42,7 @@ def _rising(a: Any, k: int) -> Any:
 
 
 def _pole_rate(xp: Any, rate: Any, b: Any) -> Any:
-    """``rate``, but near to 0 or a negative integer b that of a pole; NaN in one."""
+    """Return ``rate``, but near b = 0 or a negative integer the rate of a pole there; NaN at the pole."""
     nearest = xp.minimum(xp.rint(b), 0)
     distance = xp.abs(b - nearest)
     return xp.maximum(rate, beside_pole(xp, xp.where(distance == 0, xp.nan, distance)))
@@ -85,13 +85,13 @@ hyp2f1: Operation = analytic("hyp2f1", _hyp2f1, _hyp2f1_rates)
 
 
 def _tricomi(a: Any, b: Any, x: Any, orders: tuple[int, ...]) -> Any:
-    """With ``t = exp(u)`` a sum of terms that vary slowly and vanish to both sides, see ``elliptic``.
+    """Return derivatives of the integral of DLMF 13.4.4 by a sum over ``u = log(t)``, as in ``elliptic``.
 
-    NaN where there are too many: of derivatives in a alone for tiny a, and for huge a or b.
+    NaN where the sum has too many terms: for derivatives in a alone at tiny a, and for huge a or b.
     """
     a, b, x = np.broadcast_arrays(a, b, x)
     i, j, k = orders
-    rate = a + (j + k > 0)  # of the integrand far to the left: a factor of t or log(1 + t) makes it fall by itself
+    rate = a + (j + k > 0)  # rate far to the left: a factor of t or log(1 + t) makes the integrand fall even at a = 0
     valid = (rate > 1e-3) & (a > 0) & (x > 0) & (a + np.abs(b) < 1e8)
     a, b, x = (np.where(valid, v, 1.0) for v in (a, b, x))
     rate = a + (j + k > 0)
@@ -110,13 +110,13 @@ def _tricomi(a: Any, b: Any, x: Any, orders: tuple[int, ...]) -> Any:
     return np.where(valid, total * step, np.nan)
 
 
-#: From here on the recurrence in a begins, where the integral has too many terms or is none.
+#: Least a of the integral. Below, where it has too many terms or does not exist, the recurrence in a takes over.
 _LEAST = 1e-3
 _STEPS = 10_000
 
 
 def _of_gamma(a: Any, i: int) -> list[Any]:
-    """``1 / gamma(a)`` and its derivatives to order i: the derivative is itself times ``-digamma``."""
+    """Return ``1 / gamma(a)`` and its derivatives to order i: the derivative is ``-digamma(a)`` times the function."""
     sp = import_scipy("scipy.special.hyperu", "scipy.special")
     rates, found = [sp.polygamma(m, a) for m in range(i)], [sp.rgamma(a)]
     for m in range(i):
@@ -125,14 +125,14 @@ def _of_gamma(a: Any, i: int) -> list[Any]:
 
 
 def _by_integral(a: Any, b: Any, x: Any, orders: tuple[int, ...]) -> Any:
-    """The derivative of U for positive a, an integral over t divided by ``gamma(a)``: DLMF 13.4.4."""
+    """Return the derivative of U for positive a, an integral over t divided by ``gamma(a)``: DLMF 13.4.4."""
     i, j, k = orders
     factors = _of_gamma(a, i)
     return sum(comb(i, m) * factors[i - m] * _tricomi(a, b, x, (m, j, k)) for m in range(i + 1))
 
 
 def _lowered_in_a(a: Any, b: Any, x: Any, one: Any, two: Any, orders: tuple[int, ...]) -> Any:
-    """The derivative of U at ``a`` from those at ``a + 1`` and ``a + 2``, by the product rule: DLMF 13.3.7."""
+    """Return the derivative of U at ``a`` from those at ``a + 1`` and ``a + 2``, by the product rule: DLMF 13.3.7."""
     i, j, k = orders
     found = (2 * a + 2 + x - b) * one[i, j, k] - (a + 1) * (a + 2 - b) * two[i, j, k]
     if i:
@@ -147,7 +147,7 @@ def _lowered_in_a(a: Any, b: Any, x: Any, one: Any, two: Any, orders: tuple[int,
 
 
 def _by_recurrence(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
-    """The same for other a, down from two values between 1 and 3; NaN for what lies too far below."""
+    """Return the derivative of U for other a, down from two values between 1 and 3; NaN for a too far below."""
     steps = np.ceil(1 - a)
     valid = (steps <= _STEPS) & (x > 0)
     a, b, x, steps = (np.where(valid, v, 1.0) for v in (a, b, x, steps))
@@ -156,7 +156,7 @@ def _by_recurrence(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
     for left in range(int(np.max(steps, initial=0)), 0, -1):
         at, going = a + (left - 1), left <= steps
         zero = {n: _lowered_in_a(at, b, x, one, two, n) for n in each}
-        # of a = 0 the function is 1, and below a polynomial: the sum would lose that where its terms are huge
+        # at a = 0 the function is 1, and a polynomial below: the recurrence would lose that where terms are huge
         zero = {n: np.where(at == 0, float(n == (0, 0, 0)), zero[n]) if not n[0] else zero[n] for n in each}
         two = {n: np.where(going, one[n], two[n]) for n in each}
         one = {n: np.where(going, zero[n], one[n]) for n in each}
@@ -165,7 +165,7 @@ def _by_recurrence(a: Any, b: Any, x: Any, orders: tuple[int, int, int]) -> Any:
 
 def _hyperu_partial(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
     if xp is not np:
-        special(xp, "hyperu")  # JAX has none, and says so
+        special(xp, "hyperu")  # raises for JAX arrays: JAX has no such function
 
     def partial(a: Any, b: Any, x: Any) -> Any:
         a, b, x = np.broadcast_arrays(a, b, x)
@@ -192,12 +192,12 @@ def _in_x(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
     return hyperu_partial(a, b, x, orders=(i, j, k + 1))
 
 
-#: The derivative of ``hyperu(a, b, x)`` of these orders.
+#: ``hyperu_partial(a, b, x, *, orders)``: derivative of ``hyperu(a, b, x)`` of these orders.
 hyperu_partial: Operation = pointwise("hyperu_partial", _hyperu_partial, _in_a, _in_b, _in_x)
 
 
 def _hyperu_dx(x: Any, y: Any, z: Any) -> Any:
-    """As the others, since SciPy's values are good to 8 digits in places; at 0 and far below DLMF 13.3.22."""
+    """Return the derivative by ``hyperu_partial``: SciPy's has 8 digits in places. At 0 and far below: DLMF 13.3.22."""
     inside = logical_and(greater(x, -_STEPS + 1), greater(z, 0))
     partial = hyperu_partial(where(inside, x, 1.0), y, where(inside, z, 1.0), orders=(0, 0, 1))
     return where(inside, partial, -x * hyperu(where(inside, 0.0, x + 1), y + 1, z))
@@ -225,7 +225,7 @@ log_wright_bessel: Operation = of_scipy(
     dz=lambda x, y, z, ans: exp(log_wright_bessel(x, x + y, z) - ans),
 )
 
-#: Of what family with which parameters the derivative is: ``(factor, name, parameters)`` of degree n and parameters.
+#: Family of each derivative: ``(factor, name, parameters)``, a function of the degree n and the parameters.
 _LOWERED: dict[str, Callable[..., tuple[Any, str, tuple[Any, ...]]]] = {
     "eval_legendre": lambda n: (1.0, "eval_gegenbauer", (1.5,)),
     "eval_chebyt": lambda n: (n, "eval_chebyu", ()),
@@ -240,7 +240,7 @@ _LOWERED: dict[str, Callable[..., tuple[Any, str, tuple[Any, ...]]]] = {
 
 
 def _lowered(xp: Any, k: int, name: str, n: Any, parameters: tuple[Any, ...], x: Any) -> Any:
-    """The derivative of order k in x of the polynomial, 0 where the degree falls below 0."""
+    """Return the derivative of order k in x of the polynomial, 0 where the degree falls below 0."""
     if not k:
         return special(xp, name)(n, *parameters, x)
     factor, lower, raised = _LOWERED[name](n, *parameters)
@@ -249,7 +249,7 @@ def _lowered(xp: Any, k: int, name: str, n: Any, parameters: tuple[Any, ...], x:
 
 
 def _polynomial(name: str, parameters: int = 0) -> Operation:
-    """``eval_...(n, *parameters, x, *, orders)``, see ``analytic``: the degree is a constant."""
+    """Define ``eval_...(n, *parameters, x, *, orders)``, see ``analytic``: the degree is a constant."""
 
     def value(xp: Any, k: int, n: Any, *rest: Any) -> Any:
         return _lowered(xp, k, name, n, rest[:-1], rest[-1])
@@ -261,7 +261,7 @@ def _polynomial(name: str, parameters: int = 0) -> Operation:
     ]
 
     def rates(xp: Any, n: Any, *rest: Any) -> list[Any]:
-        """Of a degree that is no whole number the function has a factor ``gamma(n + alpha + 1)``, or of its like."""
+        """Return the rates; at a degree that is not whole the function has a factor like ``gamma(n + alpha + 1)``."""
         each: list[Any] = [2.0 + xp.log1p(xp.abs(n)) for _ in rest[:-1]]
         if each and dtype_of(n).kind == "f":
             twice = 2 if name == "eval_gegenbauer" else 1
@@ -286,7 +286,7 @@ eval_jacobi: Operation = _polynomial("eval_jacobi", 2)
 
 
 def _lpmv_slope(x: Any, y: Any, z: Any) -> Any:
-    """DLMF 14.10.5: ``((v + m) * P[v - 1] - v * z * P[v]) / (1 - z**2)``. Of order -v SciPy's ``P[v - 1]`` is NaN."""
+    """Return ``((v + m) * P[v-1] - v * z * P[v]) / (1 - z**2)``, DLMF 14.10.5. SciPy has NaN for P[v-1] at m = -v."""
     below = lpmv(where(equal(y + x, 0), 0.0, x), y - 1, z)
     return ((y + x) * below - y * z * lpmv(x, y, z)) / ((1 - z) * (1 + z))
 
@@ -311,21 +311,21 @@ def _sph_harm_y(xp: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
 
 
 def _ladder(steps: Any) -> Any:
-    """The factor of a neighbouring order; from an order beyond the degree, where the function is 0, there is none."""
+    """Return the factor of a neighbouring order, 0 for an order beyond the degree, where the function is 0."""
     return sqrt(where(greater(steps, 0), steps, 0) * 0.25)
 
 
 def _in_theta(n: Any, m: Any, theta: Any, phi: Any) -> Any:
-    """The ladder of the orders, which is finite at the poles: DLMF 14.30.1 with 14.10.4 and 14.10.5.
+    """Return the derivative by the ladder of orders, finite at the poles: DLMF 14.30.1 with 14.10.4 and 14.10.5.
 
-    Beyond the poles SciPy's function is that of the polar angle there, so that the slope has the other sign.
+    Beyond the poles SciPy's function is that of the polar angle there, so the slope has the opposite sign.
     """
     above = _ladder((n - m) * (n + m + 1)) * exp(phi * -1j) * sph_harm_y(n, m + 1, theta, phi)
     below = _ladder((n + m) * (n - m + 1)) * exp(phi * 1j) * sph_harm_y(n, m - 1, theta, phi)
     return where(less(sin(theta), 0.0), -1.0, 1.0) * (above - below)
 
 
-#: ``sph_harm_y(n, m, theta, phi)``: the spherical harmonic of degree n and order m.
+#: ``sph_harm_y(n, m, theta, phi)``: spherical harmonic of degree n and order m.
 sph_harm_y: Operation = pointwise(
     "sph_harm_y",
     _sph_harm_y,

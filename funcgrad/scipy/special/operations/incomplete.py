@@ -1,19 +1,19 @@
-"""The regularised incomplete gamma and beta functions and their inverses, differentiable in all arguments to any order.
+"""Regularised incomplete gamma and beta functions and their inverses, differentiable in all arguments.
 
-With the density ``p(t) = t**(a-1) exp(-t) / gamma(a)`` the derivatives of ``gammainc(a, x)`` in a are the integrals
-from 0 to x of ``p(t) B_n(t)``, where B_n is Bell's polynomial in ``log(t) - digamma(a)`` and the negative polygammas
-of a. Over all t they integrate to 0, so either tail will do; the one beyond x, seen from the mode, is integrated by
-``tail``. That needs no series, and is as good for large a as for small.
+The density of the gamma distribution is ``p(t) = t**(a-1) exp(-t) / gamma(a)``. Derivatives of any order of
+``gammainc(a, x)`` in a are the integrals from 0 to x of ``p(t) B_n(t)``, where B_n is Bell's polynomial in
+``log(t) - digamma(a)`` and the negative polygammas of a. The integral over all t is 0, so either tail will do; ``tail``
+integrates the tail beyond x, seen from the mode. No series is needed, and large a lose no accuracy.
 
-With the density ``p(t) = t**(a-1) (1-t)**(b-1) / beta(a, b)`` the derivatives of ``betainc(a, b, x)`` in a and b are
-the integrals from 0 to x of ``p(t)`` times Bell's polynomials in the derivatives of its logarithm. Here the variable is
-``z = log(t / (1 - t))``. Continued fractions differentiated term by term (R. J. Boik and J. F. Robison-Cox, J. Stat.
-Software 3(1), 1998) give the first two orders; this scheme gives all, in a number of steps that does not depend on the
-parameters.
+The density of the beta distribution is ``p(t) = t**(a-1) (1-t)**(b-1) / beta(a, b)``. Derivatives of
+``betainc(a, b, x)`` in a and b are the integrals from 0 to x of ``p(t)`` times Bell's polynomials in the derivatives of
+its logarithm; the variable is ``z = log(t / (1 - t))``. Continued fractions differentiated term by term (R. J. Boik and
+J. F. Robison-Cox, J. Stat. Software 3(1), 1998) give the first two orders; this scheme gives all, in a number of steps
+that does not depend on the parameters.
 
-``tail`` integrates by Gauss's formula on panels. In the logarithmic variable z (of t, or of t / (1 - t)) the density is
-log-concave and analytic, and what happens in it happens near its mode, near one more place, or by pure exponentials. So
-a handful of panels, with ends that follow from the parameters, integrates every tail to about 13 digits.
+``tail`` integrates by Gauss's formula on panels. In the logarithmic variable z (of t, or of t / (1 - t)) the density
+is log-concave and analytic: it bends near its mode and near one more place, and is a pure exponential elsewhere.
+Therefore a few panels, with ends that follow from the parameters, integrate every tail to about 13 digits.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def _log_density_of_beta(xp: Any, a: Any, b: Any, x: Any) -> Any:
-    """``a log(x) + b log(1-x) - betaln(a, b)``; for large a and b the big terms cancel before they are rounded."""
+    """Return ``a log(x) + b log(1-x) - betaln(a, b)``; for large a and b big terms cancel before they are rounded."""
     total = a + b
     surplus = x * total - a
     surplus = xp.where(b < a, b - (1 - x) * total, surplus)
@@ -74,7 +74,7 @@ def _at_edge(xp: Any, a: Any, b: Any) -> Any:
     return xp.where(a > 1, 0.0, xp.where(a == 1, b, math.inf))
 
 
-#: ``beta_density(a, b, x)``: the density ``x**(a-1) (1-x)**(b-1) / beta(a, b)``.
+#: ``beta_density(a, b, x)``: density ``x**(a-1) (1-x)**(b-1) / beta(a, b)``.
 beta_density: Operation = elementwise(
     "beta_density",
     _density_of_beta,
@@ -85,7 +85,7 @@ beta_density: Operation = elementwise(
 
 
 def _slope_of_beta(a: Any, b: Any, x: Any, ans: Any) -> Any:
-    """At 0 and 1 the density itself may be 0, and its slope is a density of smaller parameters."""
+    """Return the slope of the density; at 0 and 1 the density may be 0, and the slope has smaller parameters."""
     start, stop = equal(x, 0), equal(x, 1)
     edge = logical_or(start, stop)
     if issubclass(type(edge), (np.ndarray, np.generic)) and not np.any(edge):
@@ -97,7 +97,7 @@ def _slope_of_beta(a: Any, b: Any, x: Any, ans: Any) -> Any:
 
 
 def _edge_slope(a: Any, b: Any, x: Any) -> Any:
-    """The slope of the density at x = 0."""
+    """Return the slope of the density at x = 0."""
     above = greater(a, 1)
     steeper = (a + b - 1) * beta_density(where(above, a - 1, 1), b, x)
     level = where(equal(a, 1), -b * (b - 1) * power(1 - x, b - 2), -math.inf)
@@ -105,7 +105,7 @@ def _edge_slope(a: Any, b: Any, x: Any) -> Any:
 
 
 def _slope(a: Any, b: Any, logarithm: Any, k: int, m: int) -> Any:
-    """The derivative of ``a * logarithm + gammaln(a + b) - gammaln(a)``, k times in a and m times in b."""
+    """Return the derivative of ``a * logarithm + gammaln(a + b) - gammaln(a)``, k times in a and m times in b."""
     total = psi(a + b, order=k + m - 1)
     if m:
         return total
@@ -114,10 +114,10 @@ def _slope(a: Any, b: Any, logarithm: Any, k: int, m: int) -> Any:
 
 
 def _length(xp: Any, a: Any, b: Any, log_x: Any, log_y: Any) -> Any:
-    """How far the upper tail goes in z, from x at or beyond the mode ``a / (a + b)``; y is ``1 - x``.
+    """Return the length of the upper tail in z, from x at or beyond the mode ``a / (a + b)``; y is ``1 - x``.
 
-    In ``w = -log(1-t)`` the exponent ``b (w + log(y)) - a log((1 - exp(-w)) / x)`` is convex; Newton's method finds
-    where it is ``DEPTH``.
+    The exponent ``b (w + log(y)) - a log((1 - exp(-w)) / x)`` is convex in ``w = -log(1-t)``; Newton's method finds the
+    w at which the exponent is ``DEPTH``.
     """
     bound, gaussian = (DEPTH - a * log_x) / b, DEPTH / b + xp.sqrt(2 * DEPTH / a) * xp.exp(log_x - log_y / 2)
     w = xp.minimum(bound, gaussian) - log_y
@@ -132,7 +132,7 @@ def _softplus(xp: Any, z: Any) -> Any:
 
 
 def _parameter_of_beta(xp: Any, a: Any, b: Any, x: Any, i: int, j: int) -> Any:
-    """The derivative of these orders in a and b, for positive a and b and 0 < x < 1."""
+    """Return the derivative of these orders in a and b, for positive a and b and 0 < x < 1."""
     upper = x * b >= a * (1 - x)
     sign = xp.where(upper, 1.0, -1.0)
     ends = xp.log(x), xp.log1p(-x)
@@ -154,7 +154,7 @@ def _parameter_of_beta(xp: Any, a: Any, b: Any, x: Any, i: int, j: int) -> Any:
 
 
 def _slopes(xp: Any, a: Any, b: Any, i: int, j: int) -> dict[tuple[int, int], Any]:
-    """The derivatives up to these orders of ``gammaln(a + b) - gammaln(a + 1) - gammaln(b + 1)``."""
+    """Return the derivatives up to these orders of ``gammaln(a + b) - gammaln(a + 1) - gammaln(b + 1)``."""
 
     def polygamma(n: int, x: Any) -> Any:
         return special(xp, "polygamma")(n, x) if n else special(xp, "digamma")(x)
@@ -190,7 +190,7 @@ def _partial_b(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
 
 
 def _partial_x(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
-    """The derivative of the density in a and b of these orders."""
+    """Return the derivative of the density in a and b of these orders."""
 
     def slope(k: int, m: int) -> Any:
         return _slope(x + 1, y - 1, log(z), k, m) if k else _slope(y + 1, x - 1, log1p(-z), m, k)
@@ -198,7 +198,7 @@ def _partial_x(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
     return beta_density(x, y, z) * bell(slope, *orders, first=x, second=y)
 
 
-#: ``betainc_parameter(a, b, x, *, orders)``: the derivative of ``betainc`` in a and b of these orders, not both 0.
+#: ``betainc_parameter(a, b, x, *, orders)``: derivative of ``betainc`` in a and b of these orders, not both 0.
 betainc_parameter: Operation = pointwise("betainc_parameter", _betainc_parameter, _partial_a, _partial_b, _partial_x)
 
 betainc: Operation = of_scipy(
@@ -217,7 +217,7 @@ betaincc: Operation = of_scipy(
 
 
 def _inverse(name: str, sign: float) -> Operation:
-    """The inverse in the third argument, by the implicit function theorem."""
+    """Define the inverse in the third argument, by the implicit function theorem."""
     return elementwise(
         name,
         kernel(name),
@@ -231,21 +231,21 @@ betaincinv: Operation = _inverse("betaincinv", 1.0)
 betainccinv: Operation = _inverse("betainccinv", -1.0)
 
 
-#: A tail is followed until the density has fallen by ``exp(-DEPTH)``.
+#: Depth of a tail: the integral ends where the density has fallen by ``exp(-DEPTH)``.
 DEPTH = 45.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
-#: Panels end at these distances from the place where the density bends.
+#: Distances of the ends of panels from the place where the density bends.
 _EDGES = (-24.0, -3.0, 3.0, 24.0)
 
 
 def tail(xp: Any, integrand: Callable[[Any], Any], length: Any, bend: Any) -> Any:
-    """The integral of ``integrand`` from 0 to ``length``.
+    """Return the integral of ``integrand`` from 0 to ``length``.
 
     Args:
         xp: the array namespace.
-        integrand: a function of the distance from the start; it is given nodes along a new last axis.
-        length: to where; an array.
-        bend: at which distance the integrand changes its exponential rate, if that is beyond the start; an array.
+        integrand: a function of the distance from the start; its nodes are along a new last axis.
+        length: the upper limit; an array.
+        bend: the distance at which the integrand changes its exponential rate, if beyond the start; an array.
 
     Example:
         >>> tail(np, lambda s: np.exp(-s), np.array(45.0), np.array(0.0)).round(14)
@@ -262,9 +262,9 @@ def tail(xp: Any, integrand: Callable[[Any], Any], length: Any, bend: Any) -> An
 
 
 def bell(slope: Callable[[int, int], Any], i: int, j: int = 0, *, first: Any, second: Any = 1.0) -> Any:
-    """``d**i/da**i d**j/db**j`` of ``a b exp(g)``, over ``a b exp(g)``, from the derivatives of g.
+    """Return ``d**i/da**i d**j/db**j`` of ``a b exp(g)``, over ``a b exp(g)``, from the derivatives of g.
 
-    Those of ``exp(g)`` are Bell's complete polynomials. The densities have the factors a and b because in
+    Derivatives of ``exp(g)`` give Bell's complete polynomials. The densities have the factors a and b, because in
     ``1 / gamma(a) = a / gamma(a + 1)`` the derivatives of the logarithm cancel for small a; here they are added.
 
     Args:
@@ -287,7 +287,7 @@ def bell(slope: Callable[[int, int], Any], i: int, j: int = 0, *, first: Any, se
 
 
 def polynomial(slope: Callable[[int, int], Any], i: int, j: int = 0) -> Any:
-    """Bell's complete polynomial: ``d**i/da**i d**j/db**j exp(g) / exp(g)`` from the derivatives of g.
+    """Return Bell's complete polynomial: ``d**i/da**i d**j/db**j exp(g) / exp(g)``, from the derivatives of g.
 
     Example:
         >>> polynomial(lambda k, m: 2.0 if k == 1 else 3.0, 2)
@@ -305,7 +305,7 @@ def polynomial(slope: Callable[[int, int], Any], i: int, j: int = 0) -> Any:
 
 
 def _log_density(xp: Any, a: Any, x: Any) -> Any:
-    """``a log(x) - x - gammaln(a)``; around a large a the big terms cancel before rounding (C. Loader, 2000)."""
+    """Return ``a log(x) - x - gammaln(a)``; near a large a big terms cancel before rounding (C. Loader, 2000)."""
     ratio = (x - a) / a
     deviance = xp.where(xp.abs(ratio) < 0.5, xp.log1p(ratio), xp.log(x / a)) - ratio
     stirling = a * deviance - stirling_error(xp, a) + 0.5 * (xp.log(a) - math.log(2 * math.pi))
@@ -323,13 +323,13 @@ def _density(xp: Any, a: Any, x: Any) -> Any:
 
 
 def _density_slope(a: Any, x: Any, ans: Any) -> Any:
-    """``ans * ((a - 1) / x - 1)``; at 0 the density of ``a - 1`` less ``ans``, which is the same."""
+    """Return ``ans * ((a - 1) / x - 1)``; at 0 the equal density of ``a - 1`` minus ``ans``."""
     origin, above = equal(x, 0), greater(a, 1)
     at_zero = where(above, gamma_density(where(above, a - 1, 1), x), 0) - ans
     return where(origin, at_zero, ans * ((a - 1) / where(origin, 1, x) - 1))
 
 
-#: ``gamma_density(a, x)``: the density ``x**(a-1) exp(-x) / gamma(a)``.
+#: ``gamma_density(a, x)``: density ``x**(a-1) exp(-x) / gamma(a)``.
 gamma_density: Operation = elementwise(
     "gamma_density",
     _density,
@@ -339,7 +339,7 @@ gamma_density: Operation = elementwise(
 
 
 def _lower_length(xp: Any, a: Any, x: Any) -> Any:
-    """Where ``a s - x (1 - exp(-s))`` is ``DEPTH``, for x <= a, by Newton's method from the right."""
+    """Return the s at which ``a s - x (1 - exp(-s))`` is ``DEPTH``, for x <= a, by Newton's method from the right."""
     v = DEPTH / a
     s = v + xp.sqrt(2 * v)
     for _ in range(5):
@@ -348,7 +348,7 @@ def _lower_length(xp: Any, a: Any, x: Any) -> Any:
 
 
 def _upper_length(xp: Any, a: Any, x: Any) -> Any:
-    """Where ``(t - x) - a log(t / x)``, with ``t = x exp(s)``, is ``DEPTH``, for x >= a."""
+    """Return the s at which ``(t - x) - a log(t / x)``, with ``t = x exp(s)``, is ``DEPTH``, for x >= a."""
     t = x + DEPTH + xp.sqrt(2 * DEPTH * x)
     for _ in range(5):
         t = t - ((t - x) - a * xp.log(t / x) - DEPTH) * t / (t - a)
@@ -356,7 +356,7 @@ def _upper_length(xp: Any, a: Any, x: Any) -> Any:
 
 
 def _parameter(xp: Any, a: Any, x: Any, order: int) -> Any:
-    """The derivative in a of this order, for positive a and x."""
+    """Return the derivative in a of this order, for positive a and x."""
     upper = x >= a
     sign = xp.where(upper, 1.0, -1.0)
     below, above = xp.where(upper, a, x), xp.where(upper, x, a)
@@ -386,7 +386,7 @@ def _gammainc_parameter(xp: Any, a: Any, x: Any, *, order: int) -> Any:
 
 
 def _density_parameter(x: Any, y: Any, *, order: int) -> Any:
-    """The derivative of the density in a of this order."""
+    """Return the derivative of the density in a of this order."""
 
     def slope(k: int, _: int) -> Any:
         return log(y) - digamma(x + 1) if k == 1 else -psi(x + 1, order=k - 1)
@@ -394,7 +394,7 @@ def _density_parameter(x: Any, y: Any, *, order: int) -> Any:
     return gamma_density(x, y) * bell(slope, order, first=x)
 
 
-#: ``gammainc_parameter(a, x, *, order)``: the derivative of ``gammainc`` in a of this order, 1 or more.
+#: ``gammainc_parameter(a, x, *, order)``: derivative of ``gammainc`` in a of this order, 1 or more.
 gammainc_parameter: Operation = pointwise(
     "gammainc_parameter",
     _gammainc_parameter,

@@ -1,10 +1,10 @@
 """Noncentral distribution functions, of chi-square, F and Student's t, and their inverses in every argument.
 
-The values are SciPy's. That the derivative in x is the density is all that is needed of it; in the degrees of freedom
-the functions are analytic, and differences over many points are as good as the values, see ``partials``. So they are in
-the noncentrality of Student's t. Of the other two it must not be negative: they are mixtures of central ones with
-Poisson's weights, ``exp(-nc/2) (nc/2)**j / j!`` for ``2 j`` more degrees of freedom (N. L. Johnson, S. Kotz and
-N. Balakrishnan, Continuous Univariate Distributions 2, 1995, chapters 29 and 30), so that the derivative in it is half
+The values are SciPy's. The derivative in x is the density. In the degrees of freedom the functions are analytic, and
+differences over many points are as good as the values, see ``partials``; likewise in the noncentrality of Student's t.
+The noncentrality of the other two must not be negative. Those functions are mixtures of central ones with Poisson's
+weights, ``exp(-nc/2) (nc/2)**j / j!`` for ``2 j`` more degrees of freedom (N. L. Johnson, S. Kotz and N. Balakrishnan,
+Continuous Univariate Distributions 2, 1995, chapters 29 and 30). Therefore the derivative in the noncentrality is half
 the difference that two more degrees of freedom make.
 """
 
@@ -27,16 +27,16 @@ __all__ = [
 
 
 class _Family(NamedTuple):
-    """The functions of a distribution, of ``(x, degrees of freedom ..., noncentrality)``.
+    """Functions of a distribution, of ``(x, degrees of freedom ..., noncentrality)``.
 
     Attributes:
         lower: ``lower(xp, *args)``, the distribution function.
-        upper: what is left of 1.
+        upper: the complement, 1 minus ``lower``.
         density: the density.
-        rates: for each argument but a noncentrality of Poisson's weights how fast the functions change with it, see
+        rates: how fast the functions change with each argument except a noncentrality of Poisson's weights, see
             ``partials.difference_quotient``.
-        further: the arguments for two more degrees of freedom, ``step`` times, and what the density is to be
-            multiplied by; None where the noncentrality has a sign.
+        further: returns the arguments with ``step`` times two more degrees of freedom, and the factor of the density
+            there; None if the noncentrality may be negative.
     """
 
     lower: Callable[..., Any]
@@ -47,7 +47,7 @@ class _Family(NamedTuple):
 
 
 def _of_scipy(name: str, order: tuple[int, ...] = ()) -> Callable[..., Any]:
-    """The function of SciPy, which takes its arguments in this order."""
+    """Return the ``impl`` that calls SciPy's function with the arguments in this order."""
 
     def fun(xp: Any, *args: Any) -> Any:
         return private_special(xp, name)(*([args[i] for i in order] if order else args))
@@ -93,7 +93,7 @@ _T = _Family(_of_scipy("nctdtr", (1, 2, 0)), _of_scipy("_nct_sf"), _of_scipy("_n
 
 
 def _shifted(xp: Any, family: _Family, fun: Callable[..., Any], n: int, is_density: bool) -> Callable[..., Any]:
-    """The derivative of ``fun`` of order n in a noncentrality of Poisson's weights."""
+    """Return the derivative of order n of ``fun`` in a noncentrality of Poisson's weights."""
     further: Any = family.further
 
     def derivative(*args: Any) -> Any:
@@ -115,7 +115,7 @@ def _derivative(xp: Any, family: _Family, fun: Callable[..., Any], args: Any, or
 
 
 def _slope(family: _Family) -> Callable[..., Any]:
-    """What computes the derivative of the distribution function of some ``orders``, not all 0."""
+    """Return the ``impl`` that computes the derivative of the distribution function of some ``orders``, not all 0."""
 
     def impl(xp: Any, *args: Any, orders: tuple[int, ...]) -> Any:
         def computed(*args: Any) -> Any:
@@ -145,7 +145,7 @@ def _slope(family: _Family) -> Callable[..., Any]:
 
 
 def _made(name: str, family: _Family, count: int) -> Operation:
-    """The operation of all derivatives of a distribution function."""
+    """Define the operation of all derivatives of a distribution function."""
 
     def partial(i: int) -> Callable[..., Any]:
         return lambda *args, orders: made(*args, orders=tuple([n + (j == i) for j, n in enumerate(orders)]))
@@ -166,7 +166,7 @@ def _first(count: int, i: int) -> tuple[int, ...]:
 
 
 def _function(name: str, fun: Callable[..., Any], slope: Operation, count: int, sign: float = 1.0) -> Operation:
-    """A distribution function, or with ``sign=-1`` what is left of 1."""
+    """Define a distribution function, or with ``sign=-1`` its complement, 1 minus the function."""
 
     def partial(i: int) -> Callable[..., Any]:
         return lambda *args: sign * slope(*args, orders=_first(count, i))
@@ -177,7 +177,7 @@ def _function(name: str, fun: Callable[..., Any], slope: Operation, count: int, 
 def _inverse(
     name: str, fun: Callable[..., Any], slope: Operation, count: int, position: int, sign: float = 1.0
 ) -> Operation:
-    """The inverse in one argument, which has the probability in its place. SciPy searches for all but the first."""
+    """Define the inverse in one argument, which the probability replaces. SciPy searches for all but the first."""
 
     def partial(i: int) -> Callable[..., Any]:
         def rule(*args: Any) -> Any:
@@ -218,7 +218,7 @@ _ncfdtrinc: Operation = _inverse("ncfdtrinc", _of_scipy("ncfdtrinc", (1, 2, 3, 0
 _nctdtr: Operation = _function("nctdtr", _T.lower, nct_slope, 3)
 nct_sf: Operation = _function("nct_sf", _T.upper, nct_slope, 3, -1.0)
 _nctdtrit: Operation = _inverse("nctdtrit", _of_scipy("nctdtrit", (1, 2, 0)), nct_slope, 3, 0)
-#: By Boost, as ``stats.nct`` has it before SciPy 1.17.
+#: Quantile function by Boost, as ``stats.nct`` computes it before SciPy 1.17.
 nct_ppf: Operation = _inverse("nct_ppf", _of_scipy("_nct_ppf"), nct_slope, 3, 0)
 nct_isf: Operation = _inverse("nct_isf", _of_scipy("_nct_isf"), nct_slope, 3, 0, -1.0)
 _nctdtridf: Operation = _inverse("nctdtridf", _of_scipy("nctdtridf", (1, 2, 0)), nct_slope, 3, 1)
@@ -226,7 +226,7 @@ _nctdtrinc: Operation = _inverse("nctdtrinc", _of_scipy("nctdtrinc", (1, 2, 0)),
 
 
 def _x_last(operation: Operation) -> Callable[..., Any]:
-    """With the arguments in SciPy's order."""
+    """Return ``operation`` with the arguments in SciPy's order."""
     return lambda *args: operation(args[-1], *args[:-1])
 
 

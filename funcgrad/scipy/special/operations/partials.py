@@ -1,9 +1,9 @@
-"""What definitions of special functions share: kernels by name, many arguments, derivatives in parameters.
+"""Helpers for definitions of special functions: kernels by name, many arguments, derivatives in parameters.
 
-Few special functions have a formula for the derivative in a parameter (the order of a Bessel function, say). But
-nearly all are analytic in it, and then central differences over many points are as good as the values: with 21
-points and a step in which the function changes by a factor of about 1.5 the truncated rest is below 1e-15 of it, and
-what remains is the values' own rounding, enlarged by the derivative's order.
+Few special functions have a formula for the derivative in a parameter, such as the order of a Bessel function. But
+nearly all are analytic in the parameter, and then central differences over many points are as good as the values. With
+21 points and a step over which the function changes by a factor of at most about 1.3, the truncation error is below
+1e-15 of the function. The remaining error is the rounding of the values, amplified by the order of the derivative.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from funcgrad.kinds.rules import Operation, positional_names
 from funcgrad.optional import special
 from funcgrad.primitives.comparison import trunc
 
-#: The highest order of derivatives by differences: each costs a digit.
+#: Highest order of derivatives by differences: each order costs a digit.
 HIGHEST = 4
 _POINTS = 10  # on either side
-#: The step, in units of the length over which the function changes by a factor of e.
+#: Largest step, in units of the length over which the function changes by a factor of e.
 _STEP = 0.25
-#: How many terms of a sum are computed at once.
+#: Number of terms of a sum that are computed at once.
 _BLOCK = 100_000
 
 
@@ -39,7 +39,7 @@ def pointwise(name: str, impl: Callable[..., Any], *partials: Callable[..., Any]
     Args:
         name: its name.
         impl: ``impl(xp, *args, **params)``.
-        partials: for each argument ``partial(*args, **params)``.
+        partials: for each argument its ``partial(*args, **params)``.
 
     Example:
         >>> area = pointwise("area", lambda xp, x, y: x * y, lambda x, y: y, lambda x, y: x)
@@ -52,12 +52,12 @@ def pointwise(name: str, impl: Callable[..., Any], *partials: Callable[..., Any]
 
     rules = [rule(partial) for partial in partials]
     operation = primitive(name, impl, vjps=rules, jvps=rules, batch="elementwise")
-    operation.__module__ = impl.__module__  # where it stands, so that it pickles
+    operation.__module__ = impl.__module__  # the module that defines the operation, so that pickle finds it
     return operation
 
 
 def refused(call: str, argument: str, instead: str = "Pass it as a constant: stop_gradient") -> Callable[..., Any]:
-    """A partial derivative that raises, for an argument in which there is none to be had."""
+    """Return a partial derivative that raises, for an argument in which there is no derivative."""
 
     def partial(*args: Any, **params: Any) -> Any:
         raise NotDifferentiableError(
@@ -68,23 +68,23 @@ def refused(call: str, argument: str, instead: str = "Pass it as a constant: sto
 
 
 def shifted(v: Any, by: int) -> Any:
-    """``v + by`` for a parameter that may be an integer: unsigned ones have no number below 0."""
+    """Return ``v + by`` for a parameter that may be an integer; unsigned integers become signed, for values below 0."""
     return (astype(v, to=np.dtype(np.int64)) if dtype_of(v).kind in "bu" else v) + by
 
 
 def whole(n: Any) -> Any:
-    """The whole number that SciPy makes of ``n`` where its function takes one: the nearest towards 0."""
+    """Return ``n`` truncated towards 0 to a whole number, as SciPy does where its function takes one."""
     return trunc(n) if type(n) is not int and dtype_of(n).kind == "f" else n
 
 
 def _wide(xp: Any, v: Any) -> Any:
-    """``v``, if whole numbers then the longest with a sign: logarithms of small ones are of little precision."""
+    """Return ``v``; integers as int64, because logarithms of small integer dtypes have low precision."""
     return v if type(v) is int or dtype_of(v).kind not in "biu" else xp.asarray(v, xp.int64)
 
 
 @cache
 def _weights(order: int) -> tuple[tuple[int, float], ...]:
-    """Points and weights of the central difference of this order: Lagrange's polynomial, differentiated at 0."""
+    """Return points and weights of the central difference of this order: Lagrange's polynomial, differentiated at 0."""
     points = range(-_POINTS, _POINTS + 1)
     found = []
     for k in points:
@@ -101,15 +101,15 @@ def _weights(order: int) -> tuple[tuple[int, float], ...]:
 def difference_quotient(
     xp: Any, fun: Callable[..., Any], args: Sequence[Any], rates: Sequence[Any], orders: Sequence[int]
 ) -> Any:
-    """A partial derivative of ``fun``, which is analytic near ``args``, by central differences.
+    """Return a partial derivative of ``fun``, which is analytic near ``args``, by central differences.
 
     Args:
         xp: the array namespace.
         fun: an elementwise function.
-        args: where.
-        rates: how fast it changes with each argument: ``abs(fun(v + z)) <= abs(fun(v)) * exp(rate * abs(z))``, more
-            or less. Near a pole it is that of ``beside_pole``.
-        orders: of the derivative in each argument, up to ``HIGHEST`` together.
+        args: the point, one array per argument.
+        rates: how fast ``fun`` changes with each argument: ``abs(fun(v + z)) <= abs(fun(v)) * exp(rate * abs(z))``,
+            more or less. Near a pole it is the rate of ``beside_pole``.
+        orders: order of the derivative in each argument; their sum is at most ``HIGHEST``.
 
     Example:
         >>> import numpy
@@ -125,7 +125,7 @@ def difference_quotient(
     axes = max(xp.ndim(a) for a in (*args, *rates))
     for i, order in enumerate(orders):
         if order:
-            h = xp.exp2(xp.floor(xp.log2(_STEP / rates[i])))  # a power of two: the points are as they should be
+            h = xp.exp2(xp.floor(xp.log2(_STEP / rates[i])))  # a power of two: the points are exact
             points, weights = (xp.asarray(column, h.dtype) for column in zip(*_weights(order), strict=True))
             spread[i] = args[i] + points.reshape(-1, *(1,) * axes) * h
             sums.append((weights, h**order))
@@ -137,9 +137,9 @@ def difference_quotient(
 
 
 def _symmetric_sum(xp: Any, weights: Any, values: Any) -> Any:
-    """The sum of ``weights * values`` along the first axis, in pairs: of an even function odd differences are 0.
+    """Return the sum of ``weights * values`` along axis 0, in pairs: odd differences of even functions are 0.
 
-    In this order whatever the shape: BLAS rounds otherwise for one example than for several.
+    The order of the additions is the same for every shape: BLAS rounds differently for one example than for several.
     """
     half, sign = len(weights) // 2, -1 if len(weights) % 2 == 0 else 1
     pairs, total = values[:half] + sign * values[::-1][:half], 0.0
@@ -156,8 +156,8 @@ def analytic(
     Args:
         name: its name.
         fun: ``fun(xp, k, *parameters, x)``, the derivative of order k in x.
-        rates: ``rates(xp, *parameters, x)``, those of all parameters for ``difference_quotient``.
-        degree: what the first parameter is called if it has no derivative; then it may be an integer.
+        rates: ``rates(xp, *parameters, x)``, the rates of all parameters for ``difference_quotient``.
+        degree: name of the first parameter if it has no derivative; then that parameter may be an integer.
     """
     fixed = 0 if degree is None else 1
 
@@ -185,7 +185,7 @@ def analytic(
 
 
 def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
-    """``term(0) + ... + term(count - 1)`` of NumPy arrays of the shape of ``like``; term takes a column of numbers."""
+    """Return ``term(0) + ... + term(count - 1)``, NumPy arrays shaped like ``like``; term takes a column of numbers."""
     total = np.zeros_like(like)
     block = max(1, _BLOCK // max(total.size, 1))
     for start in range(0, count, block):
@@ -195,19 +195,19 @@ def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
 
 
 def beside_pole(xp: Any, distance: Any) -> Any:
-    """The rate, for ``difference_quotient``, of a function with a pole at this distance."""
+    """Return the rate, for ``difference_quotient``, of a function with a pole at this distance."""
     return 32 * _STEP / xp.abs(distance)
 
 
 def in_double(xp: Any, fun: Callable[..., Any], *args: Any) -> Any:
-    """``fun(*args)`` computed in double precision, in the dtype that a ufunc of SciPy has for these arguments.
+    """Return ``fun(*args)`` in the dtype of SciPy's ufuncs, computed in double precision for NumPy arrays.
 
     Example:
         >>> import numpy
         >>> in_double(numpy, lambda x: x / 3, numpy.float32(1.0))
         np.float32(0.33333334)
     """
-    dtype = xp.result_type(xp.result_type(*args), xp.float32)  # of Python numbers alone it is double precision
+    dtype = xp.result_type(xp.result_type(*args), xp.float32)  # Python numbers alone give double precision
     if xp.__name__ != "numpy":
         return fun(*[xp.asarray(a, dtype) for a in args])
     wide = [xp.asarray(a, xp.result_type(xp.asarray(a).dtype, xp.float64)) for a in args]
@@ -220,11 +220,11 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 
 
 def kernel(name: str, of_jax: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The ``impl`` of a primitive that computes what SciPy's function ``name`` does.
+    """Return the ``impl`` of a primitive that computes SciPy's function ``name``.
 
     Args:
         name: the name in ``scipy.special``.
-        of_jax: ``of_jax(xp, *args)`` for arrays of JAX where ``jax.scipy.special`` has no function of this name.
+        of_jax: ``of_jax(xp, *args)`` for JAX arrays, if ``jax.scipy.special`` has no function of this name.
 
     Example:
         >>> import numpy
@@ -241,19 +241,19 @@ def kernel(name: str, of_jax: Callable[..., Any] | None = None) -> Callable[...,
 
 
 def of_scipy(name: str, of_jax: Callable[..., Any] | None = None, **rules: Any) -> Operation:
-    """``elementwise`` with the ``kernel`` of that name, and with these ``rules``."""
+    """Define an ``elementwise`` operation with the ``kernel`` of that name and these ``rules``."""
     operation = elementwise(name, kernel(name, of_jax), **rules)
     homes = [rule.__module__ for rule in rules.values() if callable(rule)]
-    operation.__module__ = next(home for home in homes if home != __name__)  # where it stands, so that it pickles
+    operation.__module__ = next(home for home in homes if home != __name__)  # the module that defines it, for pickle
     return operation
 
 
 def derivatives(name: str, value: Callable[..., Any] | None, derivative: Callable[..., Any]) -> Operation:
-    """A function of one argument and all its derivatives: ``operation(x, order=n)``.
+    """Define a function of one argument and all its derivatives: ``operation(x, order=n)``.
 
     Args:
         name: its name.
-        value: ``value(xp, x)``, the function; None where ``derivative`` gives that too.
+        value: ``value(xp, x)``, the function; None if ``derivative`` computes order 0 too.
         derivative: ``derivative(xp, x, order)``, called in double precision.
 
     Example:
@@ -269,12 +269,12 @@ def derivatives(name: str, value: Callable[..., Any] | None, derivative: Callabl
         return in_double(xp, lambda x: derivative(xp, x, order), x)
 
     operation = pointwise(name, impl, lambda x, *, order: operation(x, order=order + 1))
-    operation.__module__ = derivative.__module__  # where it stands, so that it pickles
+    operation.__module__ = derivative.__module__  # the module that defines the operation, so that pickle finds it
     return operation
 
 
 def stirling_error(xp: Any, a: Any) -> Any:
-    """``gammaln(a) - ((a - 1/2) log(a) - a + log(2 pi) / 2)``, by DLMF 5.11.1 for large a."""
+    """Return ``gammaln(a) - ((a - 1/2) log(a) - a + log(2 pi) / 2)``, by DLMF 5.11.1 for large a."""
     large = a > 10
     near, far = xp.where(large, 1, a), xp.where(large, a, 10)
     series, square = 0, far * far
@@ -285,7 +285,7 @@ def stirling_error(xp: Any, a: Any) -> Any:
 
 
 def log_beta(xp: Any, a: Any, b: Any) -> Any:
-    """The logarithm of the beta function, by DLMF 5.12.1 and 5.11.1: JAX's own has seven digits between 8 and 50."""
+    """Return the logarithm of the beta function, by DLMF 5.12.1 and 5.11.1: JAX's has seven digits between 8 and 50."""
     if xp.__name__ == "numpy":
         return special(xp, "betaln")(a, b)
     gammaln = special(xp, "gammaln")
