@@ -1,4 +1,4 @@
-"""Linear algebra, as ``scipy.linalg`` has it; matrices stand in the last two axes, the others are batches.
+"""Linear algebra of ``scipy.linalg``; matrices are in the last two axes, leading axes are batches.
 
 Example:
     >>> from funcgrad import grad
@@ -31,7 +31,7 @@ __all__ += solving.__all__
 __all__ += structured.__all__
 __all__ += triangular.__all__
 
-#: Functions of ``scipy.linalg`` that are not here, and what to take.
+#: Functions of ``scipy.linalg`` that are missing here, and a replacement for each.
 _INSTEAD = {
     "cholesky_banded": "solveh_banded, or cholesky of the whole matrix",
     "cossin": "svd of the blocks",
@@ -46,7 +46,7 @@ _INSTEAD = {
 }
 
 
-#: Functions of integers, which have nothing to differentiate: SciPy's own.
+#: Functions of integers, which have no derivative: SciPy's are used as they are.
 _OF_INTEGERS = ("dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpascal", "pascal")
 
 

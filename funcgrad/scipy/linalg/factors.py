@@ -1,6 +1,6 @@
 """LU, QR and polar factors, eigenvalues and singular values.
 
-Signs and phases of vectors are open; those of traced values are the ones of ``funcgrad.numpy.linalg``, whose page
+Signs and phases of vectors are arbitrary; for traced values they are those of ``funcgrad.numpy.linalg``, whose page
 on decompositions says what is defined where eigenvalues or singular values coincide.
 """
 
@@ -37,7 +37,7 @@ def _matrix(name: str, a: ArrayLike) -> Array:
 
 
 def refuse(call: str, what: str, remedy: str) -> NoReturn:
-    """Refuse what only SciPy computes.
+    """Raise for a request that only SciPy can compute.
 
     Raises:
         NotDifferentiableError: always.
@@ -47,17 +47,17 @@ def refuse(call: str, what: str, remedy: str) -> NoReturn:
 
 @mirrors
 def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """L without its diagonal of ones and U in one array, and the pivots: row i was exchanged with row ``piv[i]``.
+    """Compute L, without its ones, and U in one array, and the pivots: row i was exchanged with row ``piv[i]``.
 
-    The derivative is that at constant pivots.
+    The derivative is taken at constant pivots.
 
     Args:
         a: matrices in the last two axes, of full rank.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        overwrite_a: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_a``.
 
     Raises:
-        ValueError: not a matrix.
+        ValueError: ``a`` is not a matrix.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -73,19 +73,19 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
 ) -> tuple[Array, ...]:
-    """The factors of ``a = P L U``: a permutation, a lower triangle with ones on the diagonal, an upper triangle.
+    """Compute the factors of ``a = P L U``: a permutation, a unit lower triangle, an upper triangle.
 
-    The derivative is that at constant P, which has none.
+    The derivative is taken at constant P; P has none.
 
     Args:
         a: matrices in the last two axes, of full rank.
         permute_l: whether to return P L and U only.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        overwrite_a: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_a``.
         p_indices: whether P is given as the indices p with ``a = L[p] @ U``.
 
     Raises:
-        ValueError: not a matrix.
+        ValueError: ``a`` is not a matrix.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -114,17 +114,17 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """The solution ``x`` of ``a @ x = b``, given the factors of ``a``.
+    """Return the solution ``x`` of ``a @ x = b``, given the factors of ``a``.
 
     Args:
-        lu_and_piv: what ``lu_factor`` gives.
+        lu_and_piv: the result of ``lu_factor``.
         b: a vector, or matrices of right-hand sides.
-        trans: 0; 1 to solve with the transposed matrix; 2 with the adjoint one.
-        overwrite_b: for SciPy alone, as ``check_finite`` is.
+        trans: 0; 1 to solve with the transposed matrix; 2 with the adjoint matrix.
+        overwrite_b: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_b``.
 
     Raises:
-        ValueError: lengths that do not match.
+        ValueError: lengths do not match.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -163,22 +163,22 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Q with orthonormal columns and upper triangular R: ``a = Q @ R``; with pivoting P, too: ``a[:, P] = Q @ R``.
+    """Compute Q with orthonormal columns and triangular R: ``a = Q @ R``; with pivoting P, too: ``a[:, P] = Q @ R``.
 
-    Which columns are exchanged is a constant.
+    The derivative is taken at constant P.
 
     Args:
         a: matrices in the last two axes; see ``funcgrad.numpy.linalg.qr``.
-        overwrite_a: for SciPy alone, as ``lwork`` and ``check_finite`` are.
+        overwrite_a: used by SciPy alone, like ``lwork`` and ``check_finite``.
         lwork: see ``overwrite_a``.
-        mode: "full", where Q is square; "economic"; "r", R alone, in a tuple; "raw", of plain arrays only.
+        mode: "full", where Q is square; "economic"; "r", R alone, in a tuple; "raw", for plain arrays only.
         pivoting: whether columns are exchanged.
         check_finite: see ``overwrite_a``.
 
     Raises:
-        ValueError: an unknown ``mode``.
-        NotDifferentiableError: mode "raw" of traced values.
-        InputError: ``pivoting`` of JAX's arrays.
+        ValueError: ``mode`` is unknown.
+        NotDifferentiableError: mode "raw" with traced values.
+        InputError: ``pivoting`` with JAX arrays.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -205,20 +205,20 @@ def qr(
 
 @mirrors
 def polar(a: ArrayLike, side: str = "right") -> tuple[Array, Array]:
-    """The polar factors: ``a = U @ P`` (or ``P @ U``) with orthonormal U and Hermitian positive semidefinite P.
+    """Compute the polar factors: ``a = U @ P`` (or ``P @ U``), orthonormal U, Hermitian positive semidefinite P.
 
     The derivative needs the shorter side of the matrix to have full rank; singular values that coincide do not
     matter.
 
     Args:
         a: matrices in the last two axes.
-        side: "right" or "left", where P stands.
+        side: "right" or "left", the side of P.
 
     Returns:
         U and P.
 
     Raises:
-        ValueError: an unknown ``side``; not a matrix.
+        ValueError: ``side`` is unknown, or ``a`` is not a matrix.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -239,15 +239,15 @@ def polar(a: ArrayLike, side: str = "right") -> tuple[Array, Array]:
 
 @mirrors
 def orthogonal_procrustes(A: ArrayLike, B: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """The orthogonal (or unitary) R that brings ``A @ R`` nearest to ``B``, and the sum of singular values of A^H B.
+    """Return the orthogonal or unitary R that brings ``A @ R`` nearest to ``B``, and the nuclear norm of A^H B.
 
     Args:
-        A: matrices in the last two axes; A^H B has an inverse where there is a derivative.
-        B: matrices of the same shape; axes before broadcast.
-        check_finite: for SciPy alone.
+        A: matrices in the last two axes; for a derivative, A^H B must have an inverse.
+        B: matrices of the same shape; leading axes broadcast.
+        check_finite: used by SciPy alone.
 
     Raises:
-        ValueError: shapes that differ.
+        ValueError: shapes differ.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -274,18 +274,18 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """Singular values, falling, and singular vectors: ``a = (U * s) @ Vh``; see ``funcgrad.numpy.linalg.svd``.
+    """Compute singular values, descending, and singular vectors: ``a = (U * s) @ Vh``.
 
-    Args:
+    a: matrices in the last two axes; see ``funcgrad.numpy.linalg.svd``.
         a: matrices in the last two axes.
         full_matrices: whether U and Vh are square.
         compute_uv: whether to return U, s and Vh, or s alone.
-        overwrite_a: for SciPy alone, as ``check_finite`` and ``lapack_driver`` are.
+        overwrite_a: used by SciPy alone, like ``check_finite`` and ``lapack_driver``.
         check_finite: see ``overwrite_a``.
         lapack_driver: see ``overwrite_a``.
 
     Raises:
-        ValueError: not a matrix.
+        ValueError: ``a`` is not a matrix.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -297,7 +297,7 @@ def svd(
 
 
 def _standard(a: Array, b: Array, lower: bool, type: int) -> tuple[Array, Array]:
-    """The matrix with the eigenvalues of the problem of ``a`` and ``b``, and the factor ``b = L L^H``."""
+    """Return the matrix of the equivalent standard problem of ``a`` and ``b``, and the factor ``b = L L^H``."""
     factor = solving.cholesky(hermitian_of(b, lower), upper=False)
     whole = hermitian_of(a, lower)
     if type == 1:
@@ -312,7 +312,7 @@ def _by(factor: Array, x: Array, adjoint_one: bool = False) -> Array:
 
 
 def _chosen(w: Array, by_index: Any, by_value: Any) -> slice:
-    """Which of the eigenvalues are wanted, which rise; how many is one number for all examples of a ``vmap``."""
+    """Return the slice of the wanted eigenvalues, which ascend; its length is the same for all examples of a vmap."""
     if by_value is not None:
         low, high = by_value
         return slice(*[operator.index(fnp.sum(w <= bound, axis=-1)) for bound in (low, high)])
@@ -334,26 +334,26 @@ def eigh(
     subset_by_value: Any = None,
     driver: str | None = None,
 ) -> Any:
-    """Eigenvalues, rising, and eigenvectors (as columns) of Hermitian matrices, or of pairs of them.
+    """Compute eigenvalues, ascending, and eigenvectors (as columns) of Hermitian matrices, or of pairs of them.
 
-    One triangle is read. The derivative takes ``a`` for a Hermitian matrix, so its gradients are Hermitian; those of
-    a pair are of the triangles that are read.
+    One triangle is read. The derivative assumes a Hermitian ``a``, so its gradients are Hermitian; gradients of a pair
+    are with respect to the triangles that are read.
 
     Args:
         a: matrices in the last two axes.
-        b: positive-definite ones, for ``a v = w b v``.
+        b: positive-definite matrices, for ``a v = w b v``.
         lower: whether the lower triangles are read.
         eigvals_only: whether to return the eigenvalues alone.
-        overwrite_a: for SciPy alone, as ``overwrite_b``, ``check_finite`` and ``driver`` are.
+        overwrite_a: used by SciPy alone, like ``overwrite_b``, ``check_finite`` and ``driver``.
         overwrite_b: see ``overwrite_a``.
         type: 1 for ``a v = w b v``, 2 for ``a b v = w v``, 3 for ``b a v = w v``.
         check_finite: see ``overwrite_a``.
-        subset_by_index: the first and the last of the eigenvalues that are wanted.
-        subset_by_value: of one matrix: between which two numbers the wanted eigenvalues lie.
+        subset_by_index: the first and the last index of the wanted eigenvalues.
+        subset_by_value: for one matrix: two numbers; eigenvalues greater than the first, up to the second, are wanted.
         driver: see ``overwrite_a``.
 
     Raises:
-        LinAlgError: matrices that are not square, or ``b`` not positive definite.
+        LinAlgError: a matrix is not square, or ``b`` is not positive definite.
         ConcretizationError: ``subset_by_value`` in a ``vmap`` whose examples have different numbers of them.
 
     Example:
@@ -387,21 +387,21 @@ def eig(
     check_finite: bool = True,
     homogeneous_eigvals: bool = False,
 ) -> Any:
-    """Eigenvalues, which are complex, and eigenvectors (columns of length 1) of square matrices.
+    """Compute complex eigenvalues, and eigenvectors (columns of length 1), of square matrices.
 
     Args:
         a: matrices in the last two axes; see ``funcgrad.numpy.linalg.eig``.
         b: matrices that have an inverse, for ``a v = w b v``.
         left: whether to return left eigenvectors, those of the adjoint matrices, before the right ones.
         right: whether to return right eigenvectors.
-        overwrite_a: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_a: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
         overwrite_b: see ``overwrite_a``.
         check_finite: see ``overwrite_a``.
-        homogeneous_eigvals: whether eigenvalues are pairs of numbers, to be divided; not where ``b`` is given.
+        homogeneous_eigvals: whether eigenvalues are pairs of numbers, to be divided; only without ``b``.
 
     Raises:
-        LinAlgError: matrices that are not square; ``b`` without an inverse, of traced values.
-        NotDifferentiableError: ``homogeneous_eigvals`` of traced values, and ``b``.
+        LinAlgError: a matrix is not square; ``b`` has no inverse, with traced values.
+        NotDifferentiableError: ``homogeneous_eigvals`` together with ``b``, with traced values.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -411,7 +411,7 @@ def eig(
     if homogeneous_eigvals and b is not None:
         refuse("eig", "homogeneous_eigvals with b", "Take the diagonals of qz, whose ratios are the eigenvalues.")
     known = twin(a), twin(b)
-    if b is not None and is_plain(*known):  # written in a function that is built anew, and constants all the same
+    if b is not None and is_plain(*known):  # also writable arrays that a rebuilt function made
         return import_scipy("linalg.eig", "scipy.linalg").eig(*known, left=left, right=right)
     other = None if b is None else square("eig", b)
     matrix = square("eig", a)

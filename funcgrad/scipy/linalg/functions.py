@@ -1,7 +1,7 @@
-"""Functions of square matrices, and equations of matrices.
+"""Functions of square matrices, and matrix equations.
 
-SciPy solves Riccati's equations, of optimal control. A derivative solves Lyapunov's equation, or Stein's, with the
-matrix of the closed loop: with the gain K, which is stationary at the solution, ``D = da - db K`` and ``C = a - b K``,
+SciPy solves Riccati's equations, of optimal control. A derivative solves the equation of Lyapunov or Stein with the
+closed-loop matrix. With the gain K, which is stationary at the solution, ``D = da - db K`` and ``C = a - b K``,
 
     C^H dX + dX C + D^H X + X D + K^H dr K - ds K - K^H ds^H + dq = 0
 
@@ -37,10 +37,10 @@ __all__ = [
 
 @mirrors
 def expm(A: ArrayLike) -> Array:
-    """The exponential of square matrices; see ``funcgrad.numpy.linalg.expm``.
+    """Compute the exponential of square matrices; see ``funcgrad.numpy.linalg.expm``.
 
     Raises:
-        LinAlgError: matrices that are not square.
+        LinAlgError: a matrix is not square.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -55,17 +55,17 @@ def expm(A: ArrayLike) -> Array:
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
 ) -> Any:
-    """The exponential of ``A`` and its derivative along ``E``.
+    """Compute the exponential of ``A`` and its derivative along ``E``.
 
     Args:
         A: square matrices.
         E: directions, of the shape of ``A``.
-        method: for SciPy alone, as ``check_finite`` is.
+        method: used by SciPy alone, like ``check_finite``.
         compute_expm: whether to return the exponential too.
         check_finite: see ``method``.
 
     Raises:
-        LinAlgError: matrices that are not square.
+        LinAlgError: a matrix is not square.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -80,17 +80,17 @@ def expm_frechet(
 
 
 def _block(a: Array, e: Array) -> Array:
-    """``[[a, e], [0, a]]``."""
+    """Return ``[[a, e], [0, a]]``."""
     above = fnp.concatenate([a, e], axis=-1)
     return fnp.concatenate([above, fnp.concatenate([fnp.zeros_like(a), a], axis=-1)], axis=-2)
 
 
 @mirrors
 def sqrtm(A: ArrayLike) -> Array:
-    """The principal square root of square matrices; see ``funcgrad.numpy.linalg.sqrtm``.
+    """Compute the principal square root of square matrices; see ``funcgrad.numpy.linalg.sqrtm``.
 
     Raises:
-        LinAlgError: matrices that are not square.
+        LinAlgError: a matrix is not square.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -103,10 +103,10 @@ def sqrtm(A: ArrayLike) -> Array:
 
 @mirrors
 def logm(A: ArrayLike) -> Array:
-    """The principal logarithm of square matrices; see ``funcgrad.numpy.linalg.logm``.
+    """Compute the principal logarithm of square matrices; see ``funcgrad.numpy.linalg.logm``.
 
     Raises:
-        LinAlgError: matrices that are not square.
+        LinAlgError: a matrix is not square.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -119,14 +119,14 @@ def logm(A: ArrayLike) -> Array:
 
 @mirrors
 def fractional_matrix_power(A: ArrayLike, t: Any) -> Array:
-    """Square matrices to the power ``t``, which need not be an integer: ``expm(t * logm(A))``.
+    """Raise square matrices to the power ``t``, which need not be an integer: ``expm(t * logm(A))``.
 
     Args:
-        A: square matrices. Of traced values they have an inverse, if ``t`` is not an integer.
+        A: square matrices. Traced ones must have an inverse, if ``t`` is not an integer.
         t: the exponent, a number. It has a derivative.
 
     Raises:
-        LinAlgError: matrices that are not square.
+        LinAlgError: a matrix is not square.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -147,10 +147,10 @@ def _hyperbolic(a: Array) -> tuple[Array, Array]:
 
 @mirrors
 def tanhm(A: ArrayLike) -> Array:
-    """The hyperbolic tangent of square matrices.
+    """Compute the hyperbolic tangent of square matrices.
 
     Raises:
-        LinAlgError: matrices that are not square, or a singular hyperbolic cosine.
+        LinAlgError: a matrix is not square, or its hyperbolic cosine is singular.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -164,15 +164,15 @@ def tanhm(A: ArrayLike) -> Array:
 
 @mirrors
 def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
-    """The matrix ``x`` with ``a @ x + x @ b = q``.
+    """Return the matrix ``x`` with ``a @ x + x @ b = q``.
 
     Args:
         a: square matrices.
-        b: square matrices; no eigenvalue of one is minus one of the other.
+        b: square matrices; no eigenvalue of ``b`` is minus an eigenvalue of ``a``.
         q: right-hand sides.
 
     Raises:
-        LinAlgError: matrices that are not square, or no single solution.
+        LinAlgError: a matrix is not square, or the solution is not unique.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -185,14 +185,14 @@ def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> Array:
 
 @mirrors
 def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
-    """The matrix ``x`` with ``a @ x + x @ a^H = q``.
+    """Return the matrix ``x`` with ``a @ x + x @ a^H = q``.
 
     Args:
         a: square matrices.
         q: right-hand sides.
 
     Raises:
-        LinAlgError: matrices that are not square, or no single solution.
+        LinAlgError: a matrix is not square, or the solution is not unique.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -208,17 +208,17 @@ solve_lyapunov = solve_continuous_lyapunov
 
 @mirrors
 def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = None) -> Array:
-    """The matrix ``x`` with ``a @ x @ a^H - x + q = 0``.
+    """Return the matrix ``x`` with ``a @ x @ a^H - x + q = 0``.
 
     Args:
         a: square matrices.
         q: right-hand sides.
-        method: "direct", by one system of as many equations as ``x`` has elements, or "bilinear", by
-            ``solve_continuous_lyapunov``; by default the first of fewer than ten rows.
+        method: "direct", by one linear system with as many equations as ``x`` has entries, or "bilinear", by
+            ``solve_continuous_lyapunov``; the default is "direct" for fewer than ten rows.
 
     Raises:
-        LinAlgError: matrices that are not square, or no single solution.
-        ValueError: an unknown ``method``.
+        LinAlgError: a matrix is not square, or the solution is not unique.
+        ValueError: ``method`` is unknown.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -272,7 +272,7 @@ def _gain(x: Array, a: Array, b: Array, r: Array, s: Array, discrete: bool) -> A
 
 
 def _jvps(discrete: bool) -> list[Any]:
-    """The tangent rules of the five matrices."""
+    """Return the JVP rules for the five matrices."""
 
     def rule(moved: Any) -> Any:
         def jvp(t: Array, ans: Array, args: Any, *, balanced: bool) -> Array:
@@ -308,17 +308,17 @@ def _solved(
     name: str, operation: Operation, a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
 ) -> Array:
     if e is None and is_plain(a, b, q, r, s):
-        # With e SciPy is not asked: where it balances, its answer need not solve the equation (SciPy 1.17).
+        # With e, SciPy is not called: if it balances, its answer need not solve the equation (SciPy 1.17).
         routine = getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
         plain: Array = routine(a, b, q, r, s=s, balanced=balanced)
         return plain
     a, q, r = (double(square(name, m)) for m in (a, q, r))
     b = double(floating(b))
     s = fnp.zeros_like(b) if s is None else double(floating(s))
-    if e is not None:  # the same equation, from both sides divided by e
+    if e is not None:  # the same equation, divided by e from both sides
         over = fnp.linalg.inv(double(square(name, e)))
         a, q, s = a @ over, adjoint(over) @ q @ over, adjoint(over) @ s
-    q, r = (0.5 * (m + adjoint(m)) for m in (q, r))  # SciPy looks whether they are Hermitian
+    q, r = (0.5 * (m + adjoint(m)) for m in (q, r))  # SciPy checks that they are Hermitian
     dtype = np.result_type(*[backend.dtype_of(m) for m in (a, b, q, r, s)])
     return operation(*[fnp.astype(m, dtype) for m in (a, b, q, r, s)], balanced=bool(balanced))
 
@@ -332,23 +332,23 @@ def solve_continuous_are(
     s: ArrayLike | None = None,
     balanced: bool = True,
 ) -> Array:
-    """The stabilising X of ``a^H X e + e^H X a - (e^H X b + s) inv(r) (b^H X e + s^H) + q = 0``.
+    """Return the stabilising X of ``a^H X e + e^H X a - (e^H X b + s) inv(r) (b^H X e + s^H) + q = 0``.
 
-    Differentiable in all matrices, to any order; ``q`` and ``r`` are taken for Hermitian ones.
+    Differentiable in all matrices, to any order; ``q`` and ``r`` are taken to be Hermitian.
 
     Args:
         a: a square matrix (M, M).
         b: a matrix (M, N).
         q: a Hermitian matrix (M, M).
         r: a Hermitian matrix (N, N) that has an inverse.
-        e: a matrix (M, M) that has an inverse; the identity if not given. The equation is divided by it, for where
-            SciPy balances one with ``e``, what it gives need not be a solution.
+        e: a matrix (M, M) that has an inverse; the identity if not given. The equation is divided by ``e``, because
+            SciPy's result with ``e`` need not be a solution if SciPy balances the equation.
         s: a matrix (M, N); zero if not given.
         balanced: whether SciPy balances the equation before it solves it.
 
     Raises:
-        LinAlgError: matrices that are not square, or no stabilising solution.
-        ValueError: shapes that do not fit, ``q`` or ``r`` that are not Hermitian.
+        LinAlgError: a matrix is not square, or there is no stabilising solution.
+        ValueError: shapes do not match, or ``q`` or ``r`` is not Hermitian.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -360,9 +360,9 @@ def solve_continuous_are(
 
 @like(solve_continuous_are)
 def solve_discrete_are(*args: Any, **kwargs: Any) -> Array:
-    """The stabilising X of ``a^H X a - e^H X e - (a^H X b + s) inv(r + b^H X b) (b^H X a + s^H) + q = 0``.
+    """Return the stabilising X of ``a^H X a - e^H X e - (a^H X b + s) inv(r + b^H X b) (b^H X a + s^H) + q = 0``.
 
-    Takes and raises what ``solve_continuous_are`` does; ``r`` need not have an inverse.
+    Arguments and errors are those of ``solve_continuous_are``; ``r`` need not have an inverse.
 
     Example:
         >>> from funcgrad.scipy import linalg

@@ -1,4 +1,4 @@
-"""Matrices made of few numbers, and of blocks."""
+"""Matrices made from vectors, and from blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["block_diag", "circulant", "companion", "hankel", "toeplitz"]
 
 @mirrors
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """The matrices with constant diagonals whose first column is ``c`` and whose first row is ``r``.
+    """Return the matrices with constant diagonals whose first column is ``c`` and whose first row is ``r``.
 
     Args:
         c: first columns, along the last axis.
@@ -36,7 +36,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 
 def _joined(a: Array, b: Array) -> Array:
-    """Vectors of two batches, which broadcast, one behind the other."""
+    """Concatenate the vectors of two batches, which broadcast."""
     batch = np.broadcast_shapes(backend.shape_of(a)[:-1], backend.shape_of(b)[:-1])
     parts = [fnp.broadcast_to(v, (*batch, backend.shape_of(v)[-1])) for v in (a, b)]
     return fnp.concatenate(parts, axis=-1)
@@ -44,7 +44,7 @@ def _joined(a: Array, b: Array) -> Array:
 
 @mirrors
 def circulant(c: ArrayLike) -> Array:
-    """The matrices whose first column is ``c`` and whose other columns are that, turned.
+    """Return the matrices whose first column is ``c`` and whose other columns are rotations of ``c``.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -60,7 +60,7 @@ def circulant(c: ArrayLike) -> Array:
 
 @mirrors
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """The matrices with constant antidiagonals whose first column is ``c`` and whose last row is ``r``.
+    """Return the matrices with constant antidiagonals whose first column is ``c`` and whose last row is ``r``.
 
     Args:
         c: first columns, along the last axis.
@@ -80,7 +80,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @mirrors
 def block_diag(*arrs: ArrayLike) -> Array:
-    """The matrix with the given ones along its diagonal, zeros elsewhere.
+    """Return the matrix with the given matrices along its diagonal, zeros elsewhere.
 
     Args:
         arrs: matrices; vectors and numbers count as one row. Axes before the last two are batches, which broadcast.
@@ -105,10 +105,10 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
 @mirrors
 def companion(a: ArrayLike) -> Array:
-    """The companion matrices of polynomials with coefficients ``a``, the highest first.
+    """Return the companion matrices of polynomials with coefficients ``a``, the highest first.
 
     Raises:
-        ValueError: fewer than two coefficients.
+        ValueError: there are fewer than two coefficients.
 
     Example:
         >>> from funcgrad.scipy import linalg

@@ -1,6 +1,6 @@
-"""Factors and equations that LAPACK has and NumPy does not: LU, banded systems, Sylvester's equation, polar factors.
+"""Factors and equations of LAPACK that NumPy lacks: LU, banded systems, Sylvester's equation, polar factors.
 
-Matrices stand in the last two axes, the others are batches. SciPy computes on NumPy arrays, matrix by matrix.
+Matrices are in the last two axes, leading axes are batches. SciPy computes NumPy arrays, matrix by matrix.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from funcgrad.typing import Array, Shape
 
 
 def each(compute: Callable[..., Any], ranks: tuple[int, ...], *arrays: Any) -> list[Any]:
-    """The results of ``compute`` for every matrix of the batches, which broadcast; a list for each result.
+    """Return the results of ``compute`` for every matrix of the batches, which broadcast; a list for each result.
 
-    What an empty batch would give is told from numbers that make no matrix singular.
+    For an empty batch, a computation with numbers that make no matrix singular gives shapes and dtypes.
     """
     shapes = [(a.shape[: a.ndim - r], a.shape[a.ndim - r :]) for a, r in zip(arrays, ranks, strict=True)]
     batch = np.broadcast_shapes(*[outer for outer, _ in shapes])
@@ -73,8 +73,8 @@ def _permutation(xp: Any, x: Any, *, rows: int) -> Any:
     return order
 
 
-#: ``permutation(pivots, *, rows)``: the rows in the order that exchanging row i with row ``pivots[i]``, one i after
-#: the other, leaves them in.
+#: ``permutation(pivots, *, rows)``: order of the rows after exchanging row i with row ``pivots[i]``, for each i in
+#: turn.
 permutation: Operation = nondifferentiable("permutation", _permutation, batch="leading")
 
 
@@ -84,18 +84,18 @@ def _pivots(xp: Any, x: Any) -> Any:
     return each(lambda a: (_scipy_linalg("qr").qr(a, mode="r", pivoting=True)[-1],), (2,), x)[0]
 
 
-#: ``pivots(x)``: the order in which a QR factorization with pivoting takes columns.
+#: ``pivots(x)``: order in which a QR factorization with pivoting takes columns.
 pivots: Operation = nondifferentiable("pivots", _pivots, batch="leading")
 
 
 def _lower(x: Array, k: int) -> Array:
-    """The first ``k`` columns of L, which is stored without its diagonal of ones."""
+    """Return the first ``k`` columns of L, which is stored without its diagonal of ones."""
     eye = np.eye(x.shape[-2], k).astype(backend.dtype_of(x))
     return tril(x[..., :k], k=-1) + eye
 
 
 def _divided(factor: Array, x: Array, *, lower: bool, left: bool) -> Array:
-    """``inv(L) x`` or ``x inv(U)``."""
+    """Return ``inv(L) x`` or ``x inv(U)``."""
     options = {"lower": lower, "unit_diagonal": lower}
     if left:
         return solve_triangular(factor, x, transposed=False, **options)
@@ -103,9 +103,9 @@ def _divided(factor: Array, x: Array, *, lower: bool, left: bool) -> Array:
 
 
 def _lu_jvp(t: Array, ans: Any) -> list[Array]:
-    """With ``A = L U`` for rows in their new order: ``inv(L) dA inv(U) = inv(L) dL + dU inv(U)``.
+    """Return tangents, from ``A = L U`` for permuted rows: ``inv(L) dA inv(U) = inv(L) dL + dU inv(U)``.
 
-    The first is strictly lower, the second upper triangular. Rows and columns beyond the square part follow.
+    The first term is strictly lower, the second upper triangular. Rows and columns beyond the square part follow.
     """
     packed, pivots = ans
     rows, columns = packed.shape[-2:]
@@ -129,14 +129,14 @@ def _lu_jvp(t: Array, ans: Any) -> list[Array]:
     return [moved, backend.zeros_like(pivots)]
 
 
-#: ``lu(x)``: L without its diagonal of ones and U, in one array, and for each row that with which it is exchanged.
+#: ``lu(x)``: L without its diagonal of ones and U, in one array, and for each row the row that it is exchanged with.
 lu: Operation = primitive("lu", _lu, jvps=[_lu_jvp], batch="leading", multiple=True)
 
 # ---- banded systems ----------------------------------------------------------------------------------------
 
 
 def _dense(xp: Any, x: Any, lower: int, upper: int) -> Any:
-    """The matrix whose diagonals are the rows of ``x``, the highest first."""
+    """Return the matrix whose diagonals are the rows of ``x``, the highest first."""
     n = x.shape[-1]
     i, j = np.arange(n)[:, None], np.arange(n)
     within = (i - j <= lower) & (j - i <= upper)
@@ -151,7 +151,7 @@ def _solve_banded(xp: Any, x: Any, y: Any, *, lower: int, upper: int) -> Any:
 
 
 def _shifted(x: Array, by: int, axis: int) -> Array:
-    """``x`` moved by ``by`` places, zeros coming in."""
+    """Return ``x`` moved by ``by`` entries along ``axis``, with zeros moved in."""
     n, rank = x.shape[axis], len(x.shape)
     by = max(-n, min(n, by))
     cut = [slice(None)] * rank
@@ -162,7 +162,7 @@ def _shifted(x: Array, by: int, axis: int) -> Array:
 
 
 def _banded_product(x: Array, z: Array, lower: int, upper: int) -> Array:
-    """The product of the banded matrix ``x`` and the matrix ``z``."""
+    """Return the product of the banded matrix ``x`` and the matrix ``z``."""
     axis = max(len(x.shape), len(z.shape)) - 2
     parts = [_shifted(x[..., r, :, None] * z, r - upper, axis) for r in range(lower + upper + 1)]
     total = parts[0]
@@ -172,14 +172,14 @@ def _banded_product(x: Array, z: Array, lower: int, upper: int) -> Array:
 
 
 def banded_transposed(x: Array, lower: int, upper: int) -> Array:
-    """The bands of the transposed matrix, which has ``upper`` diagonals below the main one."""
+    """Return the bands of the transposed matrix, which has ``upper`` diagonals below the main one."""
     axis = len(x.shape) - 1
     rows = [_shifted(x, r - upper, axis)[..., r, :] for r in reversed(range(lower + upper + 1))]
     return stack(*rows, axis=axis - 1)
 
 
 def _bands(left: Array, right: Array, lower: int, upper: int) -> Array:
-    """The bands of ``left @ right.T``."""
+    """Return the bands of ``left @ right.T``."""
     axis = len(left.shape) - 2
     rows = [reduce_sum(_shifted(left, upper - r, axis) * right, axis=(axis + 1,)) for r in range(lower + upper + 1)]
     return stack(*rows, axis=axis)
@@ -189,8 +189,8 @@ def _banded_back(ct: Array, x: Array, lower: int, upper: int) -> Array:
     return solve_banded(banded_transposed(x, lower, upper), ct, lower=upper, upper=lower)
 
 
-#: ``solve_banded(x, y, *, lower, upper)``: the solution Z of ``M Z = y``, where M has the rows of ``x`` for its
-#: diagonals: element i, j of M is element ``upper + i - j``, j of ``x``.
+#: ``solve_banded(x, y, *, lower, upper)``: solution Z of ``M Z = y``, where the diagonals of M are the rows of ``x``:
+#: entry i, j of M is entry ``upper + i - j``, j of ``x``.
 solve_banded: Operation = primitive(
     "solve_banded",
     _solve_banded,
@@ -213,7 +213,7 @@ solve_banded: Operation = primitive(
 def _solve_sylvester(xp: Any, x: Any, y: Any, z: Any) -> Any:
     if xp is np:
         solve = _scipy_linalg("solve_sylvester").solve_sylvester
-        # SciPy takes Schur's form of a real matrix, with blocks of two rows, for a triangle where another is complex.
+        # SciPy treats a real matrix's Schur form, with blocks of two rows, as triangular if another matrix is complex.
         x, y, z = [a.astype(np.result_type(x, y, z), copy=False) for a in (x, y, z)]
         return each(lambda a, b, q: (solve(a, b, q),), (2, 2, 2), x, y, z)[0]
     m, n = x.shape[-1], y.shape[-1]
@@ -230,7 +230,7 @@ def _sylvester_back(ct: Array, x: Array, y: Array) -> Array:
     return solve_sylvester(swapped(x), swapped(y), ct)
 
 
-#: ``solve_sylvester(x, y, z)``: the matrix X with ``x X + X y = z``.
+#: ``solve_sylvester(x, y, z)``: matrix X with ``x X + X y = z``.
 solve_sylvester: Operation = primitive(
     "solve_sylvester",
     _solve_sylvester,
@@ -256,7 +256,7 @@ def _polar(xp: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _polar_jvp(t: Array, ans: Any) -> list[Array]:
-    """``adjoint(U) dU`` is skew, which makes Sylvester's equation of ``dA = dU P + U dP``: no gap divides."""
+    """Return tangents. ``adjoint(U) dU`` is skew: Sylvester's equation solves ``dA = dU P + U dP``; no gap divides."""
     u, p = ans
     moved = matmul(adjoint(u), t)
     turn = solve_sylvester(p, p, moved - adjoint(moved))
@@ -267,6 +267,6 @@ def _polar_jvp(t: Array, ans: Any) -> list[Array]:
     return [of_u, moved - matmul(turn, p)]
 
 
-#: ``polar(x)``: U with orthonormal columns and the Hermitian P with ``x = U P``, of matrices that have no more
-#: columns than rows.
+#: ``polar(x)``: U with orthonormal columns and the Hermitian P with ``x = U P``, for matrices with no more columns than
+#: rows.
 polar: Operation = primitive("polar", _polar, jvps=[_polar_jvp], batch="leading", multiple=True)

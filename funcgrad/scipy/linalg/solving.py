@@ -28,7 +28,7 @@ __all__ = [
 
 
 def floating(a: ArrayLike) -> Array:
-    """``a`` in a dtype that LAPACK has: integers become floating numbers, half precision single.
+    """Return ``a`` in a dtype that LAPACK has: integers become floating numbers, half precision becomes single.
 
     Example:
         >>> floating([1, 2])
@@ -39,15 +39,15 @@ def floating(a: ArrayLike) -> Array:
 
 
 def double(a: Array) -> Array:
-    """``a`` in double precision, in which SciPy computes some functions."""
+    """Return ``a`` in double precision, in which SciPy computes some functions."""
     return astype(a, to=np.result_type(backend.dtype_of(a), np.float64))
 
 
 def square(name: str, a: ArrayLike) -> Array:
-    """Square matrices of floating numbers.
+    """Return ``a`` as floating numbers, after a check that its matrices are square.
 
     Raises:
-        LinAlgError: fewer than two axes, or the last two have different lengths.
+        LinAlgError: there are fewer than two axes, or the last two have different lengths.
 
     Example:
         >>> square("inv", [[2]])
@@ -63,12 +63,12 @@ def square(name: str, a: ArrayLike) -> Array:
 
 
 def symmetric_of(a: Array, lower: bool) -> Array:
-    """The symmetric matrix of one triangle of ``a``."""
+    """Return the symmetric matrix of one triangle of ``a``."""
     return tril(a, k=0) + swapped(tril(a, k=-1)) if lower else triu(a, k=0) + swapped(triu(a, k=1))
 
 
 def hermitian_of(a: Array, lower: bool) -> Array:
-    """The Hermitian matrix of one triangle of ``a``."""
+    """Return the Hermitian matrix of one triangle of ``a``."""
     if backend.dtype_of(a).kind != "c":
         return symmetric_of(a, lower)
     strict = tril(a, k=-1) if lower else triu(a, k=1)
@@ -77,19 +77,19 @@ def hermitian_of(a: Array, lower: bool) -> Array:
 
 @mirrors
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The triangular factors of Hermitian positive-definite matrices: ``a = U^H U``, or ``a = L L^H``.
+    """Compute the triangular factors of Hermitian positive-definite matrices: ``a = U^H U``, or ``a = L L^H``.
 
-    One triangle is read, and only it has a derivative. ``funcgrad.numpy.linalg.cholesky`` takes ``a`` for a Hermitian
-    matrix instead, with Hermitian gradients.
+    One triangle is read, and only that triangle has a derivative. In contrast, ``funcgrad.numpy.linalg.cholesky``
+    assumes a Hermitian matrix, and its gradients are Hermitian.
 
     Args:
         a: matrices in the last two axes.
         lower: whether to read the lower triangle and return L.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        overwrite_a: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_a``.
 
     Raises:
-        LinAlgError: a matrix is not positive definite, or not square. On JAX arrays that gives NaN.
+        LinAlgError: a matrix is not positive definite, or not square. JAX arrays give NaN for the former.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -104,18 +104,18 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """The Cholesky factor for ``cho_solve``, and ``lower``.
+    """Return the Cholesky factor for ``cho_solve``, and ``lower``.
 
-    What SciPy leaves in the other triangle is open, and nobody reads it; of traced values it is zero.
+    The other triangle is never read: SciPy leaves arbitrary values in it; for traced values it is zero.
 
     Args:
         a: matrices in the last two axes, of which one triangle is read.
-        lower: whether that is the lower one.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        lower: whether the lower triangle is read.
+        overwrite_a: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_a``.
 
     Raises:
-        LinAlgError: a matrix is not positive definite, or not square. On JAX arrays that gives NaN.
+        LinAlgError: a matrix is not positive definite, or not square. JAX arrays give NaN for the former.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -129,16 +129,16 @@ def cho_factor(
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """The solution ``x`` of ``a @ x = b``, given the Cholesky factor of ``a``.
+    """Return the solution ``x`` of ``a @ x = b``, given the Cholesky factor of ``a``.
 
     Args:
-        c_and_lower: what ``cho_factor`` gives. Only the triangle has a derivative.
+        c_and_lower: the result of ``cho_factor``. Only the triangle has a derivative.
         b: a vector, or matrices of right-hand sides.
-        overwrite_b: for SciPy alone, as ``check_finite`` is.
+        overwrite_b: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_b``.
 
     Raises:
-        ValueError: lengths that do not match.
+        ValueError: lengths do not match.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -155,7 +155,7 @@ def cho_solve(
     return x[..., 0] if vector else x
 
 
-#: What is read of a matrix under each name of ``assume_a``.
+#: Entries that are read of a matrix under each name of ``assume_a``.
 _READ: dict[Any, Any] = {
     None: lambda a, lower: a,
     "general": lambda a, lower: a,
@@ -183,14 +183,14 @@ def _read(call: str, a: Array, assume_a: Any, lower: bool) -> Array:
 
 
 def transposition(call: str, trans: Any) -> str:
-    """One of the letters N, T and C for SciPy's ``trans``."""
+    """Return the letter N, T or C for SciPy's ``trans``."""
     if trans not in _TRANS:
         raise ValueError(f"{call}: trans is 0, 1, 2, 'N', 'T' or 'C', got {trans!r}. Give one of them.")
     return _TRANS[trans]
 
 
 def as_columns(call: str, b: ArrayLike, rows: int) -> tuple[Array, bool]:
-    """Right-hand sides as columns, and whether they were one vector."""
+    """Return right-hand sides as columns, and whether they were one vector."""
     b = floating(b)
     shape = backend.shape_of(b)
     if not shape or shape[-2:][0] != rows:
@@ -214,14 +214,14 @@ def inv(
     assume_a: str | None = None,
     lower: bool = False,
 ) -> Array:
-    """The inverses of square matrices.
+    """Compute the inverses of square matrices.
 
     Args:
         a: matrices in the last two axes.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        overwrite_a: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_a``.
         assume_a: a structure; see ``solve``.
-        lower: which triangle is read of Hermitian matrices.
+        lower: whether the lower triangle of symmetric and Hermitian matrices is read.
 
     Raises:
         LinAlgError: a matrix is singular, or not square.
@@ -246,23 +246,23 @@ def solve(
     assume_a: str | None = None,
     transposed: bool = False,
 ) -> Array:
-    """The solution ``x`` of the linear equations ``a @ x = b``.
+    """Return the solution ``x`` of the linear equations ``a @ x = b``.
 
     Args:
         a: square matrices in the last two axes; the axes before them broadcast against those of ``b``.
-        b: a vector when it has exactly one axis; else matrices, each column a right-hand side.
-        lower: which triangle is read of symmetric and Hermitian matrices.
-        overwrite_a: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        b: a vector if it has exactly one axis; otherwise matrices, each column a right-hand side.
+        lower: whether the lower triangle of symmetric and Hermitian matrices is read.
+        overwrite_a: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
         overwrite_b: see ``overwrite_a``.
         check_finite: see ``overwrite_a``.
-        assume_a: what is known of ``a``: "gen", "diagonal", "tridiagonal", "banded", "upper triangular",
-            "lower triangular", "sym", "her", "pos", or the long names of these. Elements that are not read
-            of such a matrix have derivative zero; what is read twice has the sum of both.
+        assume_a: structure of ``a``: "gen", "diagonal", "tridiagonal", "banded", "upper triangular",
+            "lower triangular", "sym", "her", "pos", or the long names of these. Entries that the structure does not
+            read have derivative zero; the derivative of an entry that is read twice is the sum of both.
         transposed: whether to solve with the transposed matrix.
 
     Raises:
         LinAlgError: a matrix is singular, or not square.
-        ValueError: an unknown structure; lengths that do not match.
+        ValueError: the structure is unknown, or lengths do not match.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -284,22 +284,22 @@ def solve_triangular(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """The solution ``x`` of ``a @ x = b`` for triangular matrices.
+    """Return the solution ``x`` of ``a @ x = b`` for triangular matrices.
 
-    Only the triangle is read, and only it has a derivative; with ``unit_diagonal`` the diagonal has none.
+    Only the triangle is read and has a derivative; with ``unit_diagonal`` the diagonal has none.
 
     Args:
         a: square matrices in the last two axes.
         b: a vector, or matrices of right-hand sides.
-        trans: 0 or "N"; 1 or "T" to solve with the transposed matrix; 2 or "C" with the adjoint one.
+        trans: 0 or "N"; 1 or "T" to solve with the transposed matrix; 2 or "C" with the adjoint matrix.
         lower: whether the lower triangle is read.
-        unit_diagonal: whether ones stand for the diagonal.
-        overwrite_b: for SciPy alone, as ``check_finite`` is.
+        unit_diagonal: whether ones replace the diagonal.
+        overwrite_b: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_b``.
 
     Raises:
         LinAlgError: a matrix is singular, or not square.
-        ValueError: an unknown ``trans``; lengths that do not match.
+        ValueError: ``trans`` is unknown, or lengths do not match.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -328,21 +328,21 @@ def solve_banded(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """The solution ``x`` of ``a @ x = b`` for matrices of few diagonals.
+    """Return the solution ``x`` of ``a @ x = b`` for banded matrices.
 
-    Neither the solution nor a derivative makes a whole matrix, except on JAX arrays.
+    Neither the solution nor a derivative builds the whole matrix, except for JAX arrays.
 
     Args:
-        l_and_u: how many diagonals there are below and above the main one.
+        l_and_u: the numbers of diagonals below and above the main one.
         ab: the diagonals as rows, the highest first: ``ab[u + i - j, j] = a[i, j]``.
         b: a vector, or matrices of right-hand sides.
-        overwrite_ab: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_ab: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
         overwrite_b: see ``overwrite_ab``.
         check_finite: see ``overwrite_ab``.
 
     Raises:
         LinAlgError: a matrix is singular.
-        ValueError: numbers of diagonals or lengths that do not match.
+        ValueError: numbers of diagonals or lengths do not match.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -370,20 +370,20 @@ def solveh_banded(
     lower: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """The solution ``x`` of ``a @ x = b`` for Hermitian positive-definite matrices of few diagonals.
+    """Return the solution ``x`` of ``a @ x = b`` for Hermitian positive-definite banded matrices.
 
     Args:
         ab: the diagonals of one triangle as rows: ``ab[u + i - j, j] = a[i, j]`` for the upper one,
             ``ab[i - j, j] = a[i, j]`` for the lower.
         b: a vector, or matrices of right-hand sides.
-        overwrite_ab: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_ab: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
         overwrite_b: see ``overwrite_ab``.
         lower: whether ``ab`` has the lower triangle.
         check_finite: see ``overwrite_ab``.
 
     Raises:
-        LinAlgError: a matrix is singular. That it is positive definite is checked of plain arrays.
-        ValueError: lengths that do not match.
+        LinAlgError: a matrix is singular; for plain arrays also if it is not positive definite.
+        ValueError: lengths do not match.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -403,12 +403,12 @@ def solveh_banded(
 
 @mirrors
 def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
-    """The solution ``x`` of ``toeplitz(c, r) @ x = b``.
+    """Return the solution ``x`` of ``toeplitz(c, r) @ x = b``.
 
     Args:
-        c_or_cr: the first column c, or a pair of it and the first row r.
+        c_or_cr: the first column c, or a pair of the first column c and the first row r.
         b: a vector, or matrices of right-hand sides.
-        check_finite: for SciPy alone.
+        check_finite: used by SciPy alone.
 
     Raises:
         LinAlgError: the matrix is singular.
@@ -424,11 +424,11 @@ def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Arr
 
 @mirrors
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinants of square matrices, with gradients that are exact at singular matrices too.
+    """Compute the determinants of square matrices, with gradients that are exact at singular matrices too.
 
     Args:
         a: matrices in the last two axes.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        overwrite_a: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_a``.
 
     Raises:
@@ -451,17 +451,17 @@ def pinv(
     return_rank: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The pseudo-inverse of Moore and Penrose; its derivative is that at constant rank.
+    """Compute the Moore-Penrose pseudo-inverse; its derivative is taken at constant rank.
 
     Args:
         a: matrices in the last two axes.
         atol: singular values up to ``atol + rtol * largest`` count as zero.
-        rtol: see ``atol``; the larger side of the matrix times the dtype's rounding, if neither is given.
+        rtol: see ``atol``; the larger side of the matrix times the dtype's epsilon, if neither is given.
         return_rank: whether to return the rank too.
-        check_finite: for SciPy alone.
+        check_finite: used by SciPy alone.
 
     Raises:
-        ValueError: a negative tolerance.
+        ValueError: a tolerance is negative.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -495,23 +495,23 @@ def lstsq(
     check_finite: bool = True,
     lapack_driver: str | None = None,
 ) -> tuple[Array, Array, Any, Array]:
-    """Least squares solutions of ``a @ x = b``: of all that are nearest, the smallest.
+    """Compute least squares solutions of ``a @ x = b``; if there are several, the smallest.
 
     Args:
         a: a matrix (M, N).
         b: a vector (M,), or right-hand sides as columns (M, K).
-        cond: singular values up to this share of the largest count as zero; by default the dtype's rounding.
-        overwrite_a: for SciPy alone, as ``overwrite_b``, ``check_finite`` and ``lapack_driver`` are.
+        cond: singular values up to this share of the largest count as zero; the default is the dtype's epsilon.
+        overwrite_a: used by SciPy alone, like ``overwrite_b``, ``check_finite`` and ``lapack_driver``.
         overwrite_b: see ``overwrite_a``.
         check_finite: see ``overwrite_a``.
         lapack_driver: see ``overwrite_a``.
 
     Returns:
         The solution; the squared residuals, empty unless ``a`` has full rank and M > N; the rank; the singular
-        values. Derivatives are those at constant rank.
+        values. Derivatives are taken at constant rank.
 
     Raises:
-        LinAlgError: not a matrix, or another number of rows in ``b``.
+        LinAlgError: ``a`` is not a matrix, or ``b`` has another number of rows.
 
     Example:
         >>> from funcgrad.scipy import linalg

@@ -1,4 +1,4 @@
-"""Matrices of few numbers: products and systems by Fourier transforms, tridiagonal and banded ones."""
+"""Structured matrices: systems solved by Fourier transforms; tridiagonal and banded matrices."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def pinvh(
     return_rank: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The pseudo-inverse of Hermitian matrices, of which one triangle is read; see ``pinv``.
+    """Return the pseudo-inverse of Hermitian matrices, of which one triangle is read; see ``pinv``.
 
     Args:
         a: matrices in the last two axes.
-        atol: eigenvalues up to ``atol + rtol * largest``, by their absolute values, count as zero.
-        rtol: see ``atol``; the number of rows times the dtype's rounding, if neither is given.
+        atol: eigenvalues whose absolute value is at most ``atol + rtol * largest`` count as zero.
+        rtol: see ``atol``; the number of rows times the dtype's epsilon, if neither is given.
         lower: whether the lower triangles are read.
         return_rank: whether to return the rank too.
-        check_finite: for SciPy alone.
+        check_finite: used by SciPy alone.
 
     Raises:
-        LinAlgError: matrices that are not square.
-        ValueError: a negative tolerance.
+        LinAlgError: a matrix is not square.
+        ValueError: a tolerance is negative.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -62,20 +62,20 @@ def solve_circulant(
     baxis: int = 0,
     outaxis: int = 0,
 ) -> Array:
-    """The solution ``x`` of ``circulant(c) @ x = b``, by Fourier transforms.
+    """Return the solution ``x`` of ``circulant(c) @ x = b``, by Fourier transforms.
 
     Args:
         c: first columns.
         b: right-hand sides.
-        singular: "raise", or "lstsq" for the smallest of those that come nearest, at constant rank.
-        tol: eigenvalues up to this size count as zero; a multiple of the rounding of the largest, if not given.
-        caxis: the axis of ``c`` along which columns stand.
-        baxis: that of ``b``.
-        outaxis: that of the result.
+        singular: "raise", or "lstsq" for the smallest least squares solution; its derivative is at constant rank.
+        tol: eigenvalues up to this size count as zero; if not given, a multiple of the largest one's rounding error.
+        caxis: the axis of ``c`` that holds a column.
+        baxis: the axis of ``b`` that holds a right-hand side.
+        outaxis: the axis of the result that holds a solution.
 
     Raises:
-        LinAlgError: a singular matrix; on values that JAX knows only later that gives infinities.
-        ValueError: lengths that differ.
+        LinAlgError: the matrix is singular. Under ``jax.jit``, where values are unknown, it gives infinities instead.
+        ValueError: lengths differ.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -117,23 +117,23 @@ def eigh_tridiagonal(
     tol: float = 0.0,
     lapack_driver: str = "auto",
 ) -> Any:
-    """Eigenvalues, rising, and eigenvectors of a real symmetric tridiagonal matrix; see ``eigh``.
+    """Compute eigenvalues, ascending, and eigenvectors of a real symmetric tridiagonal matrix; see ``eigh``.
 
-    Of traced values the whole matrix is made.
+    For traced values the whole matrix is built.
 
     Args:
         d: the diagonal (N,).
         e: the diagonal next to it (N-1,). Axes before the last are batches.
         eigvals_only: whether to return the eigenvalues alone.
-        select: "a" for all, "i" for those that ``select_range`` counts; "v" of plain arrays only.
-        select_range: the first and the last of those that are wanted.
-        check_finite: for SciPy alone, as ``tol`` and ``lapack_driver`` are.
+        select: "a" for all, "i" for those with the indices of ``select_range``; "v" for plain arrays only.
+        select_range: the first and the last index of the wanted eigenvalues.
+        check_finite: used by SciPy alone, like ``tol`` and ``lapack_driver``.
         tol: see ``check_finite``.
         lapack_driver: see ``check_finite``.
 
     Raises:
-        ValueError: lengths that do not match.
-        NotDifferentiableError: ``select="v"`` of traced values.
+        ValueError: lengths do not match.
+        NotDifferentiableError: ``select="v"`` with traced values.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -158,17 +158,17 @@ def eigh_tridiagonal(
 def cho_solve_banded(
     cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """The solution ``x`` of ``a @ x = b``, given the Cholesky factor of a matrix of few diagonals.
+    """Return the solution ``x`` of ``a @ x = b``, given the Cholesky factor of a banded matrix.
 
     Args:
-        cb_and_lower: the diagonals of the factor as rows, as ``scipy.linalg.cholesky_banded`` gives them, and
-            whether it is the lower one.
+        cb_and_lower: the diagonals of the factor as rows, as ``scipy.linalg.cholesky_banded`` returns them, and
+            whether the factor is the lower one.
         b: a vector, or a matrix of right-hand sides.
-        overwrite_b: for SciPy alone, as ``check_finite`` is.
+        overwrite_b: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_b``.
 
     Raises:
-        ValueError: lengths that do not match.
+        ValueError: lengths do not match.
 
     Example:
         >>> from funcgrad.scipy import linalg

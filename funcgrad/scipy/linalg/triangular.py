@@ -1,9 +1,9 @@
-"""Triangular and Hessenberg forms: what a unitary change of basis makes of a matrix, or of two.
+"""Triangular and Hessenberg forms of a matrix, or of two, by unitary changes of basis.
 
 With ``A = Z T adjoint(Z)`` and the skew ``X = adjoint(Z) dZ`` the derivative is ``dT = M + T X - X T``, where
-``M = adjoint(Z) dA Z``. That nothing is below the diagonal of dT determines X column by column, by triangular
-systems; see M. Konstantinov, P. Petkov and N. Christov, "Nonlocal perturbation analysis of the Schur system of a
-matrix" (1994). So eigenvalues must differ, and which of them stands where is a constant.
+``M = adjoint(Z) dA Z``. dT is zero below the diagonal, which determines X column by column, by triangular systems;
+see M. Konstantinov, P. Petkov and N. Christov, "Nonlocal perturbation analysis of the Schur system of a matrix" (1994).
+Therefore eigenvalues must differ, and their order is a constant.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["hessenberg", "ordqz", "qz", "schur"]
 
 
 def _of_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, ...]:
-    """The arrays that SciPy's function gives, of one example after the other."""
+    """Return the arrays that SciPy's function computes, one example after the other."""
     if xp is not np:
         raise InputError(f"linalg.{name}: LAPACK computes on NumPy arrays, got JAX's. Pass NumPy's, or use eig.")
     theirs = getattr(import_scipy(f"linalg.{name}", "scipy.linalg"), name)
@@ -39,7 +39,7 @@ def _of_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, ..
 
 
 def _from_columns(columns: list[Array], like: Array) -> Array:
-    """The skew matrix with these columns below its diagonal, from the first on, and what else of it is zero."""
+    """Return the skew matrix with these columns below its diagonal, from the first on; all other entries are zero."""
     n = like.shape[-1]
     below = fnp.concatenate(
         [
@@ -59,7 +59,7 @@ def _by_triangle(s: Array, right: Array) -> Array:
 
 
 def _turn(s: Array, m: Array) -> Array:
-    """The skew X for which nothing stands below the diagonal of ``m + s X - X s``."""
+    """Return the skew X for which ``m + s X - X s`` is zero below the diagonal."""
     n = s.shape[-1]
     columns: list[Any] = []
     for j in range(n - 1):
@@ -71,23 +71,23 @@ def _turn(s: Array, m: Array) -> Array:
     return _from_columns(columns, s)
 
 
-#: ``pairs(t)``: 1 where an element below the diagonal of a real form is not zero, so two eigenvalues are conjugate.
+#: ``pairs(t)``: 1 where an entry below the diagonal of a real form is not zero, so two eigenvalues are conjugate.
 pairs: Operation = nondifferentiable(
     "pairs", lambda xp, t: (xp.diagonal(t, -1, -2, -1) != 0).astype(t.dtype), batch="leading"
 )
 
 
 def _beside(x: Array, k: int) -> Array:
-    """The matrix with ``x`` on its ``k``-th diagonal."""
+    """Return the matrix with ``x`` on its ``k``-th diagonal."""
     row = fnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(int(k > 0), int(k < 0))])
     return row[..., None, :] * np.eye(x.shape[-1] + 1, k=k)
 
 
 def _real_turn(t: Array, m: Array) -> Array:
-    """The same for the real form, where pairs of conjugate eigenvalues have blocks of two rows.
+    """Return the skew X of ``_turn`` for the real form, where conjugate eigenvalues have blocks of two rows.
 
-    A block is triangular in complex numbers, which gives all of X outside of it. Inside, X keeps the two elements on
-    the diagonal equal, as LAPACK has them.
+    A block is triangular in complex numbers, which determines all of X outside of the block. Inside, X keeps the two
+    entries on the diagonal equal, as LAPACK does.
     """
     pair = pairs(t)
     upper, lower = fnp.diagonal(t, 1, -2, -1), fnp.diagonal(t, -1, -2, -1)
@@ -105,7 +105,7 @@ def _real_turn(t: Array, m: Array) -> Array:
 
 
 def _both(x: Array) -> Array:
-    """The diagonal matrix in which both rows of a block have its ``x``, which is 1 where no block is."""
+    """Return the diagonal matrix that has ``x`` in both rows of a block, and 1 outside of blocks."""
     ones = np.ones((*x.shape[:-1], 1))
     diagonal = fnp.concatenate([x, ones], axis=-1) * fnp.concatenate([ones, x], axis=-1)
     return diagonal[..., None, :] * np.eye(x.shape[-1] + 1)
@@ -121,7 +121,7 @@ def _schur_jvp(dx: Array, ans: Any, *, output: str, sort: Any) -> list[Array]:
     return [kept, matmul(z, x), *[backend.zeros_like(part) for part in ans[2:]]]
 
 
-#: ``schur(x, *, output, sort)``: T and Z of SciPy, and with ``sort`` how many eigenvalues come first.
+#: ``schur(x, *, output, sort)``: SciPy's T and Z, and with ``sort`` the number of eigenvalues that come first.
 _schur: Operation = primitive(
     "schur",
     lambda xp, x, **options: _of_scipy("schur", xp, x, **options),
@@ -140,26 +140,26 @@ def schur(
     sort: Any = None,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Schur's form: ``a = Z @ T @ Z^H`` with a unitary Z and an upper triangular T, whose diagonal has the eigenvalues.
+    """Compute Schur's form ``a = Z @ T @ Z^H``: Z unitary, T upper triangular with the eigenvalues on its diagonal.
 
     A real T has a block of two rows for each pair of conjugate eigenvalues. The derivative needs eigenvalues that
-    differ (and of a block that ``b + c`` is not 0 where it is ``[[a, b], [c, a]]``); it leaves the phases of the
-    columns of a complex Z as they are.
+    differ, and ``b + c`` that is not 0 for a block ``[[a, b], [c, a]]``. The derivative leaves the phases of the
+    columns of a complex Z unchanged.
 
     Args:
         a: matrices in the last two axes.
         output: "real" or "complex", the form of real matrices.
-        lwork: for SciPy alone, as ``overwrite_a`` and ``check_finite`` are.
+        lwork: used by SciPy alone, like ``overwrite_a`` and ``check_finite``.
         overwrite_a: see ``lwork``.
-        sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function, as SciPy has it.
+        sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function, as in SciPy.
         check_finite: see ``lwork``.
 
     Returns:
-        T and Z, and how many eigenvalues come first where ``sort`` is given.
+        T and Z, and with ``sort`` the number of eigenvalues that come first.
 
     Raises:
-        LinAlgError: matrices that are not square; by a derivative, equal eigenvalues.
-        InputError: JAX's arrays.
+        LinAlgError: a matrix is not square; in a derivative, eigenvalues are equal.
+        InputError: ``a`` is a JAX array.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -179,13 +179,13 @@ def schur(
 
 
 def _hessenberg_jvp(dx: Array, ans: Any) -> list[Array]:
-    """The first column of Q is fixed, the others follow one after the other; elements below the diagonal are real."""
+    """Return tangents of H and Q: Q's first column is fixed, others follow; entries below the diagonal stay real."""
     h, q = ans
     n = h.shape[-1]
     m = matmul(adjoint(q), matmul(dx, q))
     x = h * 0
     is_complex = h.dtype.kind == "c"
-    for j in range(n - 2 + is_complex if n > 2 else 0):  # smaller ones are what they are
+    for j in range(n - 2 + is_complex if n > 2 else 0):  # smaller matrices have this form already
         residual = m[..., :, j, None] + matmul(h, x[..., :, j, None]) - matmul(x, h[..., :, j, None])
         below = h[..., j + 1, j, None, None]
         column = residual / fnp.where(below == 0, np.nan, below)
@@ -209,19 +209,19 @@ _hessenberg: Operation = primitive(
 
 @mirrors
 def hessenberg(a: ArrayLike, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Hessenberg's form: ``a = Q @ H @ Q^H`` with a unitary Q, and zeros in H below the first diagonal under the main.
+    """Compute Hessenberg's form ``a = Q @ H @ Q^H``: Q is unitary, H is zero below its first subdiagonal.
 
-    The derivative needs elements on that diagonal that are not zero.
+    The derivative needs a first subdiagonal without zeros.
 
     Args:
         a: matrices in the last two axes.
         calc_q: whether to return H and Q, or H alone.
-        overwrite_a: for SciPy alone, as ``check_finite`` is.
+        overwrite_a: used by SciPy alone, like ``check_finite``.
         check_finite: see ``overwrite_a``.
 
     Raises:
-        LinAlgError: matrices that are not square.
-        InputError: JAX's arrays.
+        LinAlgError: a matrix is not square.
+        InputError: ``a`` is a JAX array.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -236,7 +236,7 @@ def hessenberg(a: ArrayLike, calc_q: bool = False, overwrite_a: bool = False, ch
 
 
 def _qz_moved(s: Array, t: Array, m: Array, n: Array) -> list[Array]:
-    """How ``s``, ``t`` and both bases move: nothing is below the diagonal of ``m + s Y - X s`` or ``n + t Y - X t``."""
+    """Return the tangents of ``s``, ``t`` and both bases: ``m + s Y - X s`` and ``n + t Y - X t`` stay triangular."""
     size = s.shape[-1]
     left: list[Any] = []
     right: list[Any] = []
@@ -288,7 +288,7 @@ def _pair_of(name: str, A: ArrayLike, B: ArrayLike, output: str, sort: Any) -> t
     A, B = square(name, A), square(name, B)
     if output in ("complex", "c") or "c" in (backend.dtype_of(A).kind, backend.dtype_of(B).kind):
         A, B = A * (1 + 0j), B * (1 + 0j)
-    if backend.shape_of(A) != backend.shape_of(B):  # a batch takes both along their leading axes
+    if backend.shape_of(A) != backend.shape_of(B):  # a batch broadcasts both along their leading axes
         A, B = fnp.broadcast_arrays(A, B)
     found: tuple[Array, ...] = tuple(_qz(A, B, output=output, sort=sort))
     return found
@@ -305,15 +305,15 @@ def qz(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Schur's form of two matrices: ``A = Q @ AA @ Z^H`` and ``B = Q @ BB @ Z^H`` with upper triangular AA and BB.
+    """Compute Schur's form of two matrices, ``A = Q @ AA @ Z^H``, ``B = Q @ BB @ Z^H``: AA, BB upper triangular.
 
-    Ratios of their diagonals are the eigenvalues of ``A v = w B v``, which must differ for a derivative. See ``schur``.
+    Ratios of the diagonals are the eigenvalues of ``A v = w B v``, which must differ for a derivative. See ``schur``.
 
     Args:
         A: matrices in the last two axes.
         B: matrices of the same shape.
         output: "real" or "complex". The derivative of a real form needs real eigenvalues.
-        lwork: for SciPy alone, as ``overwrite_a``, ``overwrite_b`` and ``check_finite`` are.
+        lwork: used by SciPy alone, like ``overwrite_a``, ``overwrite_b`` and ``check_finite``.
         sort: None; see ``ordqz``.
         overwrite_a: see ``lwork``.
         overwrite_b: see ``lwork``.
@@ -323,10 +323,10 @@ def qz(
         AA, BB, Q and Z.
 
     Raises:
-        LinAlgError: matrices that are not square.
+        LinAlgError: a matrix is not square.
         ValueError: ``sort`` is given.
-        InputError: JAX's arrays.
-        NotDifferentiableError: by a derivative, a real form with a pair of conjugate eigenvalues.
+        InputError: an argument is a JAX array.
+        NotDifferentiableError: in a derivative, a real form has a pair of conjugate eigenvalues.
 
     Example:
         >>> from funcgrad.scipy import linalg
@@ -349,14 +349,14 @@ def ordqz(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """``qz`` with chosen eigenvalues first, and the numbers alpha and beta, whose ratios the eigenvalues are.
+    """Compute ``qz`` with chosen eigenvalues first, and alpha and beta, whose ratios are the eigenvalues.
 
     Args:
         A: matrices in the last two axes.
         B: matrices of the same shape.
-        sort: which come first: "lhp", "rhp", "iuc", "ouc", or a function of alpha and beta.
+        sort: which eigenvalues come first: "lhp", "rhp", "iuc", "ouc", or a function of alpha and beta.
         output: see ``qz``.
-        overwrite_a: for SciPy alone, as ``overwrite_b`` and ``check_finite`` are.
+        overwrite_a: used by SciPy alone, like ``overwrite_b`` and ``check_finite``.
         overwrite_b: see ``overwrite_a``.
         check_finite: see ``overwrite_a``.
 
@@ -364,9 +364,9 @@ def ordqz(
         AA, BB, alpha, beta, Q and Z.
 
     Raises:
-        LinAlgError: matrices that are not square.
-        InputError: JAX's arrays.
-        NotDifferentiableError: a real form with a pair of conjugate eigenvalues.
+        LinAlgError: a matrix is not square.
+        InputError: an argument is a JAX array.
+        NotDifferentiableError: a real form has a pair of conjugate eigenvalues.
 
     Example:
         >>> from funcgrad.scipy import linalg
