@@ -1,4 +1,4 @@
-"""Images and other arrays, as ``scipy.ndimage`` has them: filters, interpolation, measurements of labelled regions.
+"""Functions of ``scipy.ndimage``: filters, interpolation, measurements of labelled regions of arrays.
 
 Example:
     >>> import numpy as np

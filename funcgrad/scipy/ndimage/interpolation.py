@@ -1,6 +1,6 @@
-"""Arrays read at coordinates: warped, moved, scaled, turned. Splines up to the fifth order.
+"""Arrays read at coordinates: warped, shifted, zoomed, rotated, by splines up to the fifth order.
 
-At the end stands how an array is read between its elements: which of them coordinates meet, with what weights.
+The end of the module finds the elements that a coordinate reads, and their weights.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_fil
 
 
 def _image(call: str, input: ArrayLike, output: Any) -> tuple[Array, np.dtype[Any]]:
-    """The array in double precision, in which SciPy computes, and the dtype of the result."""
+    """Return the array in double precision, in which SciPy computes, and the dtype of the result."""
     x, dtype = prepared(call, input, output)
     if not backend.shape_of(x):
         raise ShapeError(f"ndimage.{call}: input must have an axis, got {describe(x)}.")
@@ -57,25 +57,25 @@ def map_coordinates(
     cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> Array:
-    """An array read at ``coordinates`` by a spline; differentiable in ``input``, ``coordinates`` and ``cval``.
+    """Read an array at ``coordinates`` by a spline; differentiable in ``input``, ``coordinates`` and ``cval``.
 
-    Where a slope jumps, which it does at the elements for ``order`` 1, it is that to the right, at the last element
-    that to the left. Of ``order`` 0, the nearest element, the derivative in the coordinates is zero.
+    Where the slope jumps (for ``order`` 1 at the elements), the derivative is the slope to the right, at the last
+    element the slope to the left. For ``order`` 0, the nearest element, the derivative in the coordinates is zero.
 
     Args:
         input: an array.
         coordinates: along the first axis the coordinates for each axis of ``input``.
-        output: the dtype of the result; by default that of ``input``.
-        order: that of the spline, from 0 to 5.
-        mode: what stands beyond the border: "constant" (``cval`` as soon as a coordinate is outside), "grid-constant",
+        output: the dtype of the result; the default is that of ``input``.
+        order: the order of the spline, from 0 to 5.
+        mode: values beyond the border: "constant" (``cval`` as soon as a coordinate is outside), "grid-constant",
             "nearest", "mirror", "reflect" or "grid-mirror", "grid-wrap", or "wrap".
         cval: the value beyond the border.
-        prefilter: whether ``input`` holds values; else it holds the coefficients of the spline.
+        prefilter: whether ``input`` holds values; otherwise it holds the coefficients of the spline.
 
     Raises:
-        TypeError: a traced call with an array for ``output``, or whose result would be of integers; complex
+        TypeError: a traced call with an array for ``output``, or with an integer result; complex
             coordinates.
-        ValueError: shapes that do not fit; an order or a mode that there is not.
+        ValueError: shapes do not match, or the order or mode is invalid.
 
     Example:
         >>> image = np.array([0.0, 1.0, 4.0, 9.0])
@@ -102,7 +102,7 @@ def map_coordinates(
 
 
 def _by_axes(x: Array, coordinates: Sequence[Array], reading: Reading, dtype: Any) -> Array:
-    """``x`` read on a grid whose coordinates along an axis depend on the place along that axis alone."""
+    """Read ``x`` on a grid whose coordinates along an axis depend on the index along that axis alone."""
     rank = len(coordinates)
     x, outside = coefficients(x, reading, rank), None
     for axis, c in enumerate(coordinates):
@@ -128,7 +128,7 @@ def shift(
     cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> Array:
-    """An array moved by ``shift``, one for all axes, or one for each; differentiable in it as in ``input``.
+    """Shift ``input`` by ``shift``, one number for all axes, or one for each; differentiable in both.
 
     Arguments as for ``map_coordinates``.
 
@@ -155,12 +155,12 @@ def zoom(
     *,
     grid_mode: bool = False,
 ) -> Array:
-    """An array on a finer or coarser grid; ``zoom``, one for all axes, or one for each, only sets the shape.
+    """Resample an array on a finer or coarser grid; ``zoom``, one for all axes or one for each, only sets the shape.
 
-    Arguments as for ``map_coordinates``; ``grid_mode`` tells that elements are cells, not points.
+    Arguments as for ``map_coordinates``; ``grid_mode`` says that elements are cells, not points.
 
     Raises:
-        TypeError: a traced ``zoom``: the shape is all that depends on it.
+        TypeError: ``zoom`` is traced: only the shape depends on it.
 
     Example:
         >>> zoom([0.0, 1.0, 4.0], 5 / 3, order=1)
@@ -199,22 +199,22 @@ def affine_transform(
     cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> Array:
-    """The array whose element at o is that of ``input`` at ``matrix @ o + offset``; differentiable in all three.
+    """Return the array whose element at o is ``input`` at ``matrix @ o + offset``; differentiable in all three.
 
     Args:
         input: an array.
         matrix: a matrix; a vector for its diagonal; or homogeneous coordinates, with the offset as last column.
-        offset: one for all axes, or one for each.
-        output_shape: the shape of the result; by default that of ``input``.
-        output: as for ``map_coordinates``, also what follows.
-        order: that of the spline.
+        offset: one number for all axes, or one for each.
+        output_shape: the shape of the result; the default is that of ``input``.
+        output: as for ``map_coordinates``, like all that follow.
+        order: the order of the spline.
         mode: the border.
-        cval: the value beyond it.
+        cval: the value beyond the border.
         prefilter: whether ``input`` holds values.
 
     Raises:
-        TypeError: as ``map_coordinates``.
-        ValueError: likewise; a matrix that does not fit.
+        TypeError: as for ``map_coordinates``.
+        ValueError: as for ``map_coordinates``, or the matrix has a wrong shape.
 
     Example:
         >>> affine_transform([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], order=1)
@@ -228,7 +228,7 @@ def affine_transform(
 
 
 def _affine(matrix: Array, offset: Any, rank: int, out: int) -> tuple[Array, list[Array]]:
-    """The matrix, or its diagonal, and an offset for each axis."""
+    """Return the matrix, or its diagonal, and an offset for each axis."""
     size = backend.shape_of(matrix)
     if len(size) == 2 and size[1] == rank + 1 and size[0] in (rank, rank + 1):
         values = value_of(matrix)
@@ -246,7 +246,7 @@ def _affine(matrix: Array, offset: Any, rank: int, out: int) -> tuple[Array, lis
 
 
 def _affinely(x: Array, matrix: Array, offset: Sequence[Array], shape: Shape, reading: Reading, dtype: Any) -> Array:
-    """The last axes of ``x``, as many as there are offsets, read at the image of a grid of ``shape``."""
+    """Read the last axes of ``x``, as many as there are offsets, at the image of a grid of ``shape``."""
     if len(backend.shape_of(matrix)) == 1:
         scaled = [m * np.arange(float(n)) + o for n, m, o in zip(shape, matrix, offset, strict=True)]
         return _by_axes(x, scaled, reading, dtype)
@@ -272,23 +272,23 @@ def rotate(
     cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> Array:
-    """An array turned in the plane of two axes; differentiable in ``input`` and in ``angle``.
+    """Rotate an array in the plane of two axes; differentiable in ``input`` and in ``angle``.
 
     Args:
         input: an array of two axes or more.
         angle: in degrees.
         axes: the two axes.
-        reshape: whether the shape of the result is such that all of the array fits in; the derivative in ``angle`` is
-            that with the shape held fixed.
-        output: as for ``map_coordinates``, also what follows.
-        order: that of the spline.
+        reshape: whether the result is large enough for the whole rotated array; the derivative in ``angle`` is
+            taken at a fixed shape.
+        output: as for ``map_coordinates``, like all that follow.
+        order: the order of the spline.
         mode: the border.
-        cval: the value beyond it.
+        cval: the value beyond the border.
         prefilter: whether ``input`` holds values.
 
     Raises:
-        TypeError: as ``map_coordinates``; with ``reshape`` an angle whose value is not known.
-        ValueError: likewise; no plane.
+        TypeError: as for ``map_coordinates``; with ``reshape`` an angle whose value is unknown.
+        ValueError: as for ``map_coordinates``, or ``axes`` are not two different axes.
 
     Example:
         >>> rotate([[1.0, 2.0], [3.0, 4.0]], 90, order=1)
@@ -314,7 +314,7 @@ def rotate(
 
 
 def _turned_shape(c: Array, s: Array, lengths: Shape) -> Shape:
-    """The shape that a rectangle takes when it is turned."""
+    """Return the shape of the box around a rotated rectangle."""
     iy, ix = lengths
     sizes = fnp.stack([fnp.abs(c) * iy + fnp.abs(s) * ix, fnp.abs(s) * iy + fnp.abs(c) * ix])
     whole = fnp.astype(fnp.floor(sizes + 0.5), int)
@@ -333,7 +333,7 @@ def _turned_shape(c: Array, s: Array, lengths: Shape) -> Shape:
 def spline_filter1d(
     input: ArrayLike, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror"
 ) -> Array:
-    """The coefficients of the spline through the elements along one axis, for ``prefilter=False``.
+    """Compute the coefficients of the spline through the elements along one axis, for ``prefilter=False``.
 
     Example:
         >>> spline_filter1d([0.0, 1.0, 0.0]).round(6)
@@ -348,17 +348,17 @@ def spline_filter1d(
 
 
 _MODES = {"grid-mirror": "reflect"}
-#: How elements beyond the border follow from those inside, where that is not the mode itself.
+#: Border by which elements beyond the border follow from those inside, where it differs from the mode.
 _BEYOND = {"constant": "mirror", "wrap": "mirror", "grid-wrap": "wrap", "grid-constant": "nearest"}
 _KNOWN = ("reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap", "wrap")
-_BORDER = 12  # elements that SciPy puts around an array before it computes the spline, for modes without an exact one
+_BORDER = 12  # elements that SciPy pads an array with before it computes the spline, for modes without an exact spline
 
 
 class Reading:
-    """How an array is read: what all functions that interpolate have in common.
+    """Settings that all functions that interpolate have in common.
 
     Raises:
-        ShapeError: an order or a mode that there is not.
+        ShapeError: the order or mode is invalid.
     """
 
     def __init__(self, call: str, order: int, mode: str, cval: Any, prefilter: bool) -> None:
@@ -372,14 +372,14 @@ class Reading:
 
 
 def spline_mode(mode: str) -> str:
-    """The border that SciPy's filter of splines has for ``mode``."""
+    """Return the border that SciPy's spline filter uses for ``mode``."""
     if mode in ("reflect", "grid-mirror", "nearest"):
         return "reflect"
     return "grid-wrap" if mode == "grid-wrap" else "mirror"
 
 
 def coefficients(x: Array, reading: Reading, rank: int) -> Array:
-    """The coefficients of the spline through ``x`` along its last ``rank`` axes, with their border."""
+    """Compute the coefficients of the spline through ``x`` along its last ``rank`` axes, with their border."""
     axes = range(len(backend.shape_of(x)) - rank, len(backend.shape_of(x)))
     if reading.border:
         widths = [(reading.border, reading.border) if i in axes else (0, 0) for i in range(axes.stop)]
@@ -394,8 +394,8 @@ def coefficients(x: Array, reading: Reading, rank: int) -> Array:
 
 
 def _inside(c: Array, n: int, mode: str) -> Array:
-    """The coordinate between 0 and ``n - 1`` that ``c`` stands for, by SciPy's formulas."""
-    if mode in ("grid-constant", "nearest"):  # elements that are not there are replaced, not coordinates
+    """Return the coordinate between 0 and ``n - 1`` that is equivalent to ``c``, by SciPy's formulas."""
+    if mode in ("grid-constant", "nearest"):  # missing elements are replaced, not coordinates
         return c
     if mode == "constant":
         return fnp.where((c < 0) | (c > n - 1), 0.0, c)
@@ -422,7 +422,7 @@ def _inside(c: Array, n: int, mode: str) -> Array:
 
 
 def _weights(u: Array, order: int) -> list[Array]:
-    """The values at ``u``, between 0 and 1, of the B-splines that are not zero there (Cox and de Boor)."""
+    """Return the values at ``u``, between 0 and 1, of the B-splines that are not zero there (Cox and de Boor)."""
     found: list[Any] = [1.0]
     for degree in range(1, order + 1):
         saved: Any = 0.0
@@ -435,17 +435,17 @@ def _weights(u: Array, order: int) -> list[Array]:
 
 
 def _met(c: Array, n: int, reading: Reading) -> tuple[Array, list[Array], Any]:
-    """Which elements of an axis of ``n`` the coordinates ``c`` meet, their weights, and which of them there are.
+    """Return the elements of an axis of ``n`` that coordinates ``c`` read, their weights, and which elements exist.
 
-    The elements stand along a new first axis. All are there but for "grid-constant".
+    The elements are along a new first axis. The last result is None if all exist, in any mode except "grid-constant".
     """
     order = reading.order
     floor = fnp.floor(c) if order & 1 else fnp.floor(c + 0.5)
     if order == 1 and n > 1 and reading.mode in ("constant", "nearest", "mirror", "wrap"):
-        floor = fnp.where(c == n - 1, n - 2.0, floor)  # at the last element the slope is that before it
+        floor = fnp.where(c == n - 1, n - 2.0, floor)  # at the last element the slope is the slope before it
     share = c - floor if order & 1 else c + 0.5 - floor
     reach = order + 2
-    # places far beyond the border are all the same where coordinates are not led back
+    # coordinates that are not mapped inside may be clipped: places far beyond the border are all alike
     start = fnp.astype(fnp.clip(floor, -reach, n + reach), int) - order // 2
     steps = np.arange(order + 1).reshape(-1, *[1] * len(backend.shape_of(c)))
     places = start + steps
@@ -455,11 +455,11 @@ def _met(c: Array, n: int, reading: Reading) -> tuple[Array, list[Array], Any]:
 
 
 def sampled(x: Array, coordinates: Sequence[Array], reading: Reading) -> tuple[Array, Any]:
-    """The coefficients ``x`` read at ``coordinates`` along its last axes, one array of them for each.
+    """Read the coefficients ``x`` at ``coordinates`` along its last axes, one array of coordinates for each.
 
     Returns:
-        The values, with the axes of ``x`` before those in front; which coordinates lie outside, None if that is no
-        matter.
+        The values, with the leading axes of ``x`` in front; which coordinates lie outside, None unless the mode is
+        "constant".
     """
     rank, shape = len(coordinates), backend.shape_of(x)
     batch, lengths = shape[: len(shape) - rank], shape[len(shape) - rank :]
@@ -484,7 +484,7 @@ def sampled(x: Array, coordinates: Sequence[Array], reading: Reading) -> tuple[A
 
 
 def _weighted(values: Array, weights: list[list[Array]], batch: Shape, out: Shape) -> Array:
-    """The sum over the elements that each coordinate meets, one axis of them after the other."""
+    """Sum over the elements that each coordinate reads, along one axis after the other."""
     skipped = (slice(None),) * len(batch)
     for shares in weights:
         if len(shares) == 1:

@@ -1,4 +1,4 @@
-"""Extrema and centres of mass of regions of an array that bear labels. Their sums and means are SciPy's own code."""
+"""Extrema and centres of mass of labelled regions of an array. Sums and means are SciPy's code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["center_of_mass", "maximum", "minimum"]
 
 @mirrors
 def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> Any:
-    """The centres of mass of the regions of an array; arguments as for ``minimum``.
+    """Compute the centres of mass of the regions of an array; arguments as for ``minimum``.
 
     Returns:
         A tuple of coordinates, or a list with one for each label in ``index``.
@@ -47,18 +47,18 @@ def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> A
 
 @mirrors
 def minimum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
-    """The least elements of the regions of an array, 0 of none; equal ones share the derivative.
+    """Return the least elements of the regions of an array, 0 for an empty region; ties share the derivative.
 
     Args:
         input: an array.
-        labels: the label of each element, or what broadcasts to that; None takes all as one region.
-        index: the labels to take: one, or an array of them; None takes all that are positive as one region.
+        labels: the label of each element, or an array that broadcasts to it; None makes all elements one region.
+        index: the labels to use: one, or an array; None makes all elements with positive labels one region.
 
     Returns:
         A number, or an array of the shape of ``index``.
 
     Raises:
-        TypeError: traced labels; complex numbers with several labels.
+        TypeError: labels are traced, or numbers are complex with several labels.
 
     Example:
         >>> minimum([1.0, 2.0, 4.0], [1, 2, 1], [1, 2])
@@ -71,7 +71,7 @@ def minimum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
 
 @mirrors
 def maximum(input: ArrayLike, labels: Any = None, index: Any = None) -> Array:
-    """The largest elements of the regions of an array, 0 of none; equal ones share the derivative.
+    """Return the largest elements of the regions of an array, 0 for an empty region; ties share the derivative.
 
     Arguments as for ``minimum``.
 
@@ -86,7 +86,7 @@ def _extremes(
     call: str, input: ArrayLike, labels: Any, index: Any, of_one: Callable[..., Array], of_each: Callable[..., Array]
 ) -> Array:
     x = as_value(input)
-    labels, index = twin(labels), twin(index)  # made inside a transform they may be arrays to write to
+    labels, index = twin(labels), twin(index)  # a writable array that a transformed function made becomes plain
     if not is_plain(labels, index):
         raise InputError(f"ndimage.{call}: labels and index say which elements to take, and must be plain arrays.")
     if not backend.is_inexact(x):

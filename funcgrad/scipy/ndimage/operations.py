@@ -1,7 +1,7 @@
-"""Filters of arrays along their axes with the boundaries of ``scipy.ndimage``: sums, splines, choices in a window.
+"""Filters along axes with the borders of ``scipy.ndimage``: sums, splines, choices in a window.
 
-The values that a filter meets beyond the border are elements of the array itself (or zeros), so what a transpose gives
-them is folded back onto those elements.
+The values that a filter reads beyond the border are elements of the array itself (or zeros). A transpose therefore
+folds their cotangents back onto those elements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from funcgrad.primitives.indexing import pad_zeros
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
 
-#: NumPy's names for the borders of SciPy.
+#: NumPy's names for SciPy's borders.
 _PADDING: dict[str, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap"}
 
 
@@ -35,7 +35,7 @@ def _scipy(name: str) -> Any:
 
 @lru_cache(maxsize=256)
 def sources(n: int, before: int, after: int, mode: str) -> np.ndarray:
-    """Which of ``n`` elements stands at each place of the array with its borders, by ``mode``."""
+    """Return the index of the element, of ``n``, at each place of the array with its borders, by ``mode``."""
     return np.pad(np.arange(n), (before, after), _PADDING[mode])
 
 
@@ -51,7 +51,7 @@ def _fold(xp: Any, x: Any, *, axis: int, before: int, n: int, mode: str) -> Any:
     return xp.moveaxis(total, 0, axis)
 
 
-#: ``extend(x, *, axis, before, after, mode)``: ``x`` with so many elements more at both ends of ``axis``.
+#: ``extend(x, *, axis, before, after, mode)``: ``x`` with that many more elements at both ends of ``axis``.
 extend: Operation = linear(
     "extend",
     lambda xp, x, *, axis, before, after, mode: xp.take(x, sources(x.shape[axis], before, after, mode), axis),
@@ -61,7 +61,7 @@ extend: Operation = linear(
     batch="axis",
 )
 
-#: ``fold(x, *, axis, before, n, mode)``: its transpose, of what has ``n`` elements between its borders.
+#: ``fold(x, *, axis, before, n, mode)``: transpose of ``extend``, for ``x`` with ``n`` elements between its borders.
 fold: Operation = linear(
     "fold",
     _fold,
@@ -75,12 +75,12 @@ fold: Operation = linear(
 
 
 def _widths(lengths: Shape, origins: Shape) -> tuple[tuple[int, int], ...]:
-    """How far a window reaches beyond both ends of each axis."""
+    """Return how far a window reaches beyond both ends of each axis."""
     return tuple([(m // 2 + o, m - 1 - m // 2 - o) for m, o in zip(lengths, origins, strict=True)])
 
 
 def _bordered(x: Array, lengths: Shape, origins: Shape, mode: str) -> tuple[Array, Shape]:
-    """``x`` with what windows meet beyond its ends, and how many zeros are still to be put before them."""
+    """Return ``x`` with the elements that windows read beyond its ends, and how many zeros it lacks in front."""
     widths = _widths(lengths, origins)
     if mode == "constant":
         return x, tuple([before for before, _ in widths])
@@ -90,14 +90,14 @@ def _bordered(x: Array, lengths: Shape, origins: Shape, mode: str) -> tuple[Arra
 
 
 def _summed(x: Array, y: Array, before: Shape, out: Shape) -> Array:
-    """Sums of products over all places where ``y`` lies on ``x``, with zeros around it."""
+    """Compute sums of products over all places where ``y`` lies on ``x``, with zeros around it."""
     ones = (1,) * len(out)
     x, y = (reshape(a, to=(1, 1, 1, *shape_of(a))) for a in (x, y))
     return reshape(convolution(x, y, geometry=Geometry(ones, before, ones, ones, out)), to=out)
 
 
 def _correlate_axes(xp: Any, x: Any, y: Any, *, mode: str, origins: Shape) -> Any:
-    """The precision of the result is that of ``x``: weights are numbers to SciPy."""
+    """Compute the sums in the precision of ``x``: for SciPy, weights are plain numbers."""
     x, y = xp.asarray(x), xp.asarray(y)
     mixed = "c" in (x.dtype.kind, y.dtype.kind)
     dtype = xp.promote_types(x.dtype, np.complex64) if mixed else x.dtype
@@ -106,7 +106,7 @@ def _correlate_axes(xp: Any, x: Any, y: Any, *, mode: str, origins: Shape) -> An
         return (x * y).astype(dtype)
     if xp is np and len(long) == 1:
         wide = x.astype(np.float32) if x.dtype == np.float16 else x
-        weights = np.conj(y.ravel()) if y.dtype.kind == "c" else y.ravel()  # SciPy conjugates them
+        weights = np.conj(y.ravel()) if y.dtype.kind == "c" else y.ravel()  # SciPy conjugates the weights
         found = _scipy("correlate1d")(wide, weights, long[0], None, mode, 0.0, origins[long[0]])
         return found.astype(dtype, copy=False)
     around, before = _bordered(x, y.shape, origins, mode)
@@ -114,7 +114,7 @@ def _correlate_axes(xp: Any, x: Any, y: Any, *, mode: str, origins: Shape) -> An
 
 
 def _unwound(ct: Array, lengths: Shape, origins: Shape, mode: str, sums: Any) -> Array:
-    """The transpose of a windowed sum: ``sums(x, mode, origins)`` with the window turned round, folded back."""
+    """Compute the transpose of a windowed sum: ``sums(x, mode, origins)`` with a reversed window, folded back."""
     widths = _widths(lengths, origins)
     turned = tuple([after - m // 2 for m, (_, after) in zip(lengths, widths, strict=True)])
     if mode in ("constant", "wrap"):
@@ -139,7 +139,7 @@ def _correlate_dy(ct: Array, x: Array, shape: Shape, *, mode: str, origins: Shap
 def _correlate_batch(
     size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> tuple[Any, bool]:
-    """A batch of arrays is one array more; weights of each example take a call of their own."""
+    """Add a batch of arrays as one more axis; weights that differ between examples take one call for each."""
     if not size:
         x, mixed = args[0] if batched[0] else to_batch(args[0], 0), "c" in [dtype_of(a).kind for a in args]
         return (astype(x, to=np.promote_types(dtype_of(x), np.complex64)) if mixed else x), True
@@ -151,7 +151,7 @@ def _correlate_batch(
 
 
 #: ``correlate_axes(x, y, *, mode, origins)``: ``sum(y[k] * x[i + k - m // 2 - origin])`` over k, at each i; the
-#: weights ``y``, m of them along each axis, have as many axes as ``x``. Beyond the border stand zeros for "constant".
+#: weights ``y``, m of them along each axis, have as many axes as ``x``. "constant" means zeros beyond the border.
 correlate_axes: Operation = multilinear(
     "correlate_axes", _correlate_axes, transposes=[_correlate_dx, _correlate_dy], batch=_correlate_batch
 )
@@ -175,17 +175,17 @@ def _uniform_transpose(ct: Array, *, axis: int, size: int, mode: str, origin: in
     return _unwound(ct, tuple(lengths), tuple(origins), mode, along)
 
 
-#: ``uniform_axis(x, *, axis, size, mode, origin)``: means of ``size`` neighbours, as ``correlate_axes``.
+#: ``uniform_axis(x, *, axis, size, mode, origin)``: means of ``size`` neighbours, like ``correlate_axes``.
 uniform_axis: Operation = linear("uniform_axis", _uniform, transpose=_uniform_transpose, batch="axis")
 
 # ---- splines -----------------------------------------------------------------------------------------------
 
-_SHORT = 64  # elements; of so few SciPy's filter with mode "reflect" sees the other end, and is not symmetric
+_SHORT = 64  # elements; up to here SciPy's filter with mode "reflect" is affected by the other end, and not symmetric
 
 
 @lru_cache(maxsize=64)
 def _spline_matrix(n: int, order: int, mode: str) -> np.ndarray:
-    """What the filter makes of the columns of the identity."""
+    """Return the filtered columns of the identity."""
     found: np.ndarray = _scipy("spline_filter1d")(np.eye(n), order, 0, mode=mode)
     return found
 
@@ -197,7 +197,7 @@ def _spline(xp: Any, x: Any, *, axis: int, order: int, mode: str, transposed: bo
         matrix = xp.asarray(matrix.T if transposed else matrix, x.dtype)
         return xp.moveaxis(xp.tensordot(matrix, x, (1, axis)), 0, axis)
     if transposed and mode == "mirror":
-        # between mirrors at the first and the last element these two count half: scaled so the filter is symmetric
+        # the mirror mode counts the first and the last element half: this scale makes the filter symmetric
         scale = np.ones([n if i == axis else 1 for i in range(x.ndim)])
         scale[(0,) * x.ndim] = scale[tuple([n - 1 if i == axis else 0 for i in range(x.ndim)])] = 0.5
         return scale * _spline(xp, x / scale, axis=axis, order=order, mode=mode, transposed=False)
@@ -205,7 +205,7 @@ def _spline(xp: Any, x: Any, *, axis: int, order: int, mode: str, transposed: bo
     return _scipy("spline_filter1d")(x, order, axis, wide, mode).astype(x.dtype, copy=False)
 
 
-#: ``spline_axis(x, *, axis, order, mode, transposed)``: the coefficients of the spline through the elements along
+#: ``spline_axis(x, *, axis, order, mode, transposed)``: coefficients of the spline through the elements along
 #: ``axis``; ``mode`` is "mirror", "reflect" or "grid-wrap".
 spline_axis: Operation = linear(
     "spline_axis",
@@ -222,12 +222,12 @@ _BLOCK = 1 << 22  # elements of windows that are sorted at once
 
 
 def _views(x: Any, offsets: tuple[Shape, ...], shape: Shape) -> list[Any]:
-    """For each offset in the window the elements that it meets."""
+    """Return the elements of ``x`` at each offset in the window."""
     return [x[(..., *[slice(o, o + n) for o, n in zip(offset, shape, strict=True)])] for offset in offsets]
 
 
 def _extremes(views: list[np.ndarray], largest: bool) -> np.ndarray:
-    """Which of ``views`` has the extremum, the first of several."""
+    """Return the index of the view that has the extremum, the first of ties."""
     best = views[0].copy()
     which = np.zeros(best.shape, np.intp)
     for i, view in enumerate(views[1:], 1):
@@ -238,7 +238,7 @@ def _extremes(views: list[np.ndarray], largest: bool) -> np.ndarray:
 
 
 def _ranked(xp: Any, views: list[Any], rank: int) -> Any:
-    """Which of ``views`` has the element of that rank, the first of equal ones."""
+    """Return the index of the view that has the element of that rank, the first of ties."""
     window = xp.stack(views, -1)
     value = (np.partition(window, rank, -1) if xp is np else xp.sort(window, -1))[..., rank]
     return xp.argmax(window == value[..., None], -1)
@@ -263,6 +263,6 @@ def _chosen(xp: Any, x: Any, *, offsets: tuple[Shape, ...], shape: Shape, rank: 
     return starts + ahead[which]
 
 
-#: ``chosen(x, *, offsets, shape, rank)``: for each place of ``shape`` where in ``x``, its last axes in one row, the
-#: element of that rank stands among those at ``offsets`` from the place.
+#: ``chosen(x, *, offsets, shape, rank)``: for each place of ``shape`` the index in ``x``, with its last axes flattened,
+#: of the element of that rank among the elements at ``offsets`` from the place.
 chosen: Operation = nondifferentiable("chosen", _chosen, batch="leading")

@@ -1,6 +1,6 @@
-"""Filters that choose one of the neighbours: the least, the largest, that in the middle, that of a rank.
+"""Filters that choose one of the neighbours: the minimum, the maximum, the median, a percentile, a rank.
 
-The derivative goes to the element that is chosen, of equal ones to the first in the window.
+The derivative goes to the chosen element; of ties, to the first in the window.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def _picked(call: str, x: Array, footprint: np.ndarray, rank: int, mode: str, cval: Any, origins: list[int]) -> Array:
-    """For each place the element of that rank under the footprint."""
+    """Return for each place the element of that rank under the footprint."""
     shape = backend.shape_of(x)
     mode = mode_of(call, mode, x)
     before = [m // 2 + shift_of(call, o, m) for m, o in zip(footprint.shape, origins, strict=True)]
@@ -90,7 +90,7 @@ minimum_filter1d = _in_one_axis("minimum_filter1d",
 
 
 def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: Any) -> tuple[np.ndarray, list[int]]:
-    """The footprint and the origins, for all axes of ``x``."""
+    """Return the footprint and the origins, for all axes of ``x``."""
     rank = len(backend.shape_of(x))
     along = axes_of(call, axes, rank)
     if footprint is None:
@@ -108,7 +108,7 @@ def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: A
         along if len(along) < rank else range(rank), entries(call, "origin", origin, len(along)), strict=True
     ):
         origins[axis] = o
-    # SciPy adds axes to the footprint in the order of theirs, whatever that of ``axes``
+    # SciPy assigns the axes of the footprint to the array's axes in rising order, whatever the order of ``axes``
     return np.expand_dims(footprint, tuple([i for i in range(rank) if i not in along])), origins
 
 
@@ -124,7 +124,7 @@ def _of_box(
     *,
     axes: Any = None,
 ) -> Array:
-    """The extremum in a box by one axis after the other, in a footprint at once."""
+    """Return the extremum, in a box along one axis after the other, under a footprint at once."""
     x, dtype = _numbers(name, input, output)
     largest = name.startswith("max")
     if footprint is not None and not np.all(footprint):
@@ -174,14 +174,14 @@ def _of_rank(call: str, input: Any, given: Any, size: Any, footprint: Any, outpu
     window, origins = _window(call, x, size, footprint, origin, axes)
     count = int(window.sum())
     rank = _rank(call, given, count)
-    if rank in (0, count - 1):  # SciPy takes these by one axis after the other, with a mode for each
+    if rank in (0, count - 1):  # SciPy filters these along one axis after the other, with a mode for each
         extreme = "minimum_filter" if rank == 0 else "maximum_filter"
         return _of_box(extreme, input, None, window, output, mode, cval, origins)
     return fnp.astype(_picked(call, x, window, rank, mode, cval, origins), dtype)
 
 
 def _rank(call: str, given: Any, count: int) -> int:
-    """The rank among ``count`` elements that a rank or a percentile means."""
+    """Return the index, in sorted order of ``count`` elements, of a rank or a percentile."""
     if call == "median_filter":
         return count // 2
     if call == "rank_filter":
@@ -208,7 +208,7 @@ def median_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """The neighbour in the middle, of an even number the upper one; arguments as for ``maximum_filter``.
+    """Return the median of the neighbours, the upper one of an even number; arguments as for ``maximum_filter``.
 
     Example:
         >>> median_filter([1.0, 3.0, 2.0, 0.0], 3)
@@ -230,7 +230,7 @@ def percentile_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """The neighbour below which a share of the others lies; arguments as for ``maximum_filter``.
+    """Return the neighbour at a percentile of the neighbours; arguments as for ``maximum_filter``.
 
     Example:
         >>> percentile_filter([1.0, 3.0, 2.0, 0.0], 50, 3)
@@ -252,7 +252,7 @@ def rank_filter(
     *,
     axes: Any = None,
 ) -> Array:
-    """The neighbour of a rank, negative ones counted from the largest; arguments as for ``maximum_filter``.
+    """Return the neighbour of a rank, negative ones counted from the largest; arguments as for ``maximum_filter``.
 
     Example:
         >>> rank_filter([1.0, 3.0, 2.0, 0.0], -2, 3)

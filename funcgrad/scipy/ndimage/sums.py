@@ -1,7 +1,7 @@
-"""Weighted sums over neighbours: correlation, convolution, means, the bell curve and its derivatives.
+"""Weighted sums over neighbours: correlation, convolution, means, Gaussian filters and their derivatives.
 
-The functions before the first public one are for all filters: the dtype of the result, axes, entries for each axis,
-the names of borders.
+All filters use the helpers ``prepared`` to ``shift_of``: dtype of the result, axes, entries for each axis, names of
+borders.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def _around(x: Array, lengths: Shape, origins: Shape, cval: ArrayLike) -> tuple[Array, tuple[slice, ...]]:
-    """``x`` with ``cval`` around it, as far as windows reach, and where in that it stands."""
+    """Return ``x`` padded with ``cval``, as far as windows reach, and the slices of ``x`` in the padded array."""
     before = [m // 2 + o for m, o in zip(lengths, origins, strict=True)]
     widths = [(b, m - 1 - b) for m, b in zip(lengths, before, strict=True)]
     part = tuple([slice(b, b + n) for b, n in zip(before, backend.shape_of(x), strict=True)])
@@ -50,7 +50,7 @@ def _correlated(x: Array, weights: Array, mode: str, cval: ArrayLike, origins: S
 
 
 def _weights(weights: ArrayLike, *, conjugated: bool) -> Array:
-    """Weights are of double precision, as SciPy takes them."""
+    """Return weights in double precision, as SciPy does."""
     weights = as_value(weights)
     if backend.dtype_of(weights).kind == "c":
         return conj(weights) if conjugated else weights
@@ -58,7 +58,7 @@ def _weights(weights: ArrayLike, *, conjugated: bool) -> Array:
 
 
 def along(call: str, x: Array, weights: Array, axis: int, dtype: Any, mode: str, cval: ArrayLike, origin: int) -> Array:
-    """The sums along one axis with ``weights``, not conjugated, in ``dtype``."""
+    """Compute the sums along one axis with ``weights``, not conjugated, in ``dtype``."""
     shape = backend.shape_of(weights)
     if len(shape) != 1 or not shape[0]:
         raise ShapeError(f"ndimage.{call}: weights must be a vector that is not empty, got {describe(weights)}.")
@@ -80,21 +80,21 @@ def correlate1d(
     cval: ArrayLike = 0.0,
     origin: int = 0,
 ) -> Array:
-    """The correlation with ``weights`` along one axis; differentiable in ``input``, ``weights`` and ``cval``.
+    """Correlate with ``weights`` along one axis; differentiable in ``input``, ``weights`` and ``cval``.
 
     Args:
         input: an array.
         weights: a vector.
         axis: the axis.
-        output: the dtype of the result; by default that of ``input``.
-        mode: what stands beyond the border: "reflect" or "grid-mirror" (d c b a | a b c d | d c b a), "mirror"
+        output: the dtype of the result; the default is that of ``input``.
+        mode: the values beyond the border: "reflect" or "grid-mirror" (d c b a | a b c d | d c b a), "mirror"
             (d c b | a b c d | c b a), "nearest", "wrap" or "grid-wrap", "constant" or "grid-constant".
         cval: the value beyond the border for "constant".
-        origin: by how much the window is moved to the left.
+        origin: number of elements by which the window is moved to the left.
 
     Raises:
-        TypeError: a traced call with an array for ``output``, or whose result would be of integers.
-        ValueError: an axis, a mode or an origin that there is not.
+        TypeError: a traced call with an array for ``output``, or with an integer result.
+        ValueError: the axis, mode or origin is invalid.
 
     Example:
         >>> correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0])
@@ -118,20 +118,20 @@ def correlate(
     *,
     axes: Any = None,
 ) -> Array:
-    """The correlation with an array of ``weights``; differentiable in ``input``, ``weights`` and ``cval``.
+    """Correlate with an array of ``weights``; differentiable in ``input``, ``weights`` and ``cval``.
 
     Args:
         input: an array.
         weights: an array with an axis for each of ``axes``.
-        output: as for ``correlate1d``, also ``mode`` and ``cval``.
+        output: as for ``correlate1d``, like ``mode`` and ``cval``.
         mode: the border.
-        cval: the value beyond it.
-        origin: one for all axes, or one for each.
-        axes: the axes; by default all.
+        cval: the value beyond the border.
+        origin: one number for all axes, or one for each.
+        axes: the axes; the default is all.
 
     Raises:
-        TypeError: as ``correlate1d``.
-        ValueError: likewise; weights whose axes are not as many.
+        TypeError: as for ``correlate1d``.
+        ValueError: as for ``correlate1d``, or ``weights`` has another number of axes.
 
     Example:
         >>> correlate([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
@@ -151,7 +151,7 @@ def convolve(
     *,
     axes: Any = None,
 ) -> Array:
-    """The convolution with an array of ``weights``; arguments as for ``correlate``.
+    """Convolve with an array of ``weights``; arguments as for ``correlate``.
 
     Example:
         >>> convolve([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
@@ -177,7 +177,7 @@ def _in_all_axes(
     if call == "convolve":
         weights = flip(weights, axis=tuple(range(len(lengths))))
         given = [-o if m & 1 else -o - 1 for o, m in zip(given, lengths, strict=True)]
-    # SciPy adds axes to the weights in the order of theirs, whatever that of ``axes``
+    # SciPy assigns the axes of the weights to the array's axes in rising order, whatever the order of ``axes``.
     whole, origins = [1] * rank, [0] * rank
     for axis, m in zip(sorted(chosen), lengths, strict=True):
         whole[axis] = m
@@ -200,7 +200,7 @@ def uniform_filter1d(
     cval: ArrayLike = 0.0,
     origin: int = 0,
 ) -> Array:
-    """The mean of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
+    """Compute the mean of ``size`` neighbours along one axis; arguments as for ``correlate1d``.
 
     Example:
         >>> uniform_filter1d([3.0, 0.0, 6.0], 3)
@@ -232,10 +232,10 @@ _MODES = {
 
 
 def prepared(call: str, input: ArrayLike, output: Any, *, complex: bool = False) -> tuple[Array, np.dtype[Any]]:
-    """The array in the precision to compute in, and the dtype of the result.
+    """Return the array in the precision of the computation, and the dtype of the result.
 
     Raises:
-        InputError: an array for ``output``, for arrays are values here; a result of integers, without derivative.
+        InputError: ``output`` is an array, or the result is of integers, which have no derivative.
     """
     if not (output is None or isinstance(output, (type, str, np.dtype))):
         raise InputError(
@@ -257,10 +257,10 @@ def prepared(call: str, input: ArrayLike, output: Any, *, complex: bool = False)
 
 
 def axes_of(call: str, axes: Any, rank: int) -> tuple[int, ...]:
-    """The axes as non-negative numbers; None stands for all.
+    """Return the axes as non-negative numbers; None means all axes.
 
     Raises:
-        ShapeError: an axis that there is not, or one twice.
+        ShapeError: an axis is out of range, or given twice.
     """
     given = range(rank) if axes is None else axes if isinstance(axes, Iterable) else (axes,)
     found = [operator.index(axis) for axis in given]
@@ -270,10 +270,10 @@ def axes_of(call: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def entries(call: str, name: str, given: Any, count: int) -> list[Any]:
-    """``given`` for each of so many axes: one for all, or a sequence of them.
+    """Return ``given`` as one entry for each of ``count`` axes, from a single entry or a sequence.
 
     Raises:
-        ShapeError: a sequence of another length.
+        ShapeError: the sequence has another length.
     """
     if isinstance(given, str) or given is None or (not isinstance(given, (list, tuple)) and not fnp.ndim(given)):
         return [given] * count
@@ -284,7 +284,7 @@ def entries(call: str, name: str, given: Any, count: int) -> list[Any]:
 
 
 def mode_of(call: str, mode: Any, x: Array) -> str:
-    """The one name of a border that has several; of an array without elements, which has no border, the plainest.
+    """Return the standard name of a border, "constant" for an array without elements, which has no border.
 
     Raises:
         ShapeError: there is no such border.
@@ -295,10 +295,10 @@ def mode_of(call: str, mode: Any, x: Array) -> str:
 
 
 def shift_of(call: str, origin: Any, length: int) -> int:
-    """The origin of a window of ``length``, which must lie in it.
+    """Return the origin of a window of ``length``, which must lie in the window.
 
     Raises:
-        ShapeError: it does not.
+        ShapeError: the origin lies outside of the window.
     """
     origin = operator.index(origin)
     if not -(length // 2) <= origin <= (length - 1) // 2:
@@ -310,19 +310,19 @@ def shift_of(call: str, origin: Any, length: int) -> int:
 
 
 def value_of(x: Any) -> np.ndarray | None:
-    """The numbers behind ``x``, of all examples of a ``vmap`` together; None where JAX has not computed them yet."""
+    """Return the NumPy values of ``x``, of all examples of a ``vmap`` together; None if JAX traces ``x``."""
     while isinstance(x, Tracer):
         x = x._val
     return None if backend.is_stand_in(x) else np.asarray(x)
 
 
 def zero(value: Any) -> bool:
-    """Whether ``value`` is the number 0, and not something that is traced."""
+    """Whether ``value`` is the plain number 0."""
     return type(value) in (int, float, complex) and value == 0
 
 
 def _radius(call: str, sigma: Array, truncate: float, radius: Any) -> int:
-    """How far the kernel reaches; a number of elements, the same for all examples of a ``vmap``."""
+    """Return the number of elements that the kernel reaches to a side, the same for all examples of a ``vmap``."""
     if radius is not None:
         given = operator.index(radius)
         if given < 0:
@@ -339,9 +339,9 @@ def _radius(call: str, sigma: Array, truncate: float, radius: Any) -> int:
 
 
 def _kernel(sigma: Array, order: int, radius: int) -> Array:
-    """A derivative of the bell curve whose values have the sum 1, turned round for a correlation.
+    """Return a derivative of the Gaussian curve, normalised to the sum 1 and reversed for a correlation.
 
-    Each derivative multiplies the curve with a polynomial q, whose successor is ``q' - q * x / sigma**2``.
+    Each derivative multiplies the curve by a polynomial q; the next polynomial is ``q' - q * x / sigma**2``.
     """
     x = np.arange(-radius, radius + 1.0)
     square = sigma * sigma
@@ -360,7 +360,7 @@ def _kernel(sigma: Array, order: int, radius: int) -> Array:
 
 
 def _is_nothing(sigma: Array) -> bool:
-    """Whether the curve is so narrow that it leaves everything as it is."""
+    """Whether the curve is so narrow that the filter changes nothing."""
     values = value_of(sigma)
     return values is not None and values.size > 0 and bool(values.max() <= 1e-15 and steer(sigma, values) is values)
 
@@ -400,25 +400,25 @@ def gaussian_filter1d(
     *,
     radius: int | None = None,
 ) -> Array:
-    """Smoothing with a bell curve along one axis; differentiable in ``input``, ``sigma`` and ``cval``.
+    """Smooth with a Gaussian curve along one axis; differentiable in ``input``, ``sigma`` and ``cval``.
 
-    In ``sigma`` the derivative is that with the reach of the kernel held fixed.
+    The derivative in ``sigma`` is taken at a fixed reach of the kernel.
 
     Args:
         input: an array.
         sigma: the width of the curve.
         axis: the axis.
-        order: which derivative of the curve to take.
-        output: the dtype of the result; by default that of ``input``.
+        order: the order of the derivative of the curve; 0 is the curve itself.
+        output: the dtype of the result; the default is that of ``input``.
         mode: as for ``correlate1d``.
         cval: the value beyond the border for "constant".
-        truncate: by how many widths the kernel reaches to both sides.
-        radius: by how many elements, instead; needed where ``sigma`` is traced by JAX.
+        truncate: reach of the kernel to both sides, in multiples of ``sigma``.
+        radius: reach of the kernel in elements, in place of ``truncate``; needed if JAX traces ``sigma``.
 
     Raises:
-        TypeError: a traced call with an array for ``output``, or whose result would be of integers; a ``sigma``
-            whose value is not known.
-        ValueError: an axis, a mode or an order that there is not.
+        TypeError: a traced call with an array for ``output``, or with an integer result; a ``sigma`` whose value is
+            unknown.
+        ValueError: the axis, mode or order is invalid.
 
     Example:
         >>> gaussian_filter1d([0.0, 1.0, 0.0], 0.5, radius=1).round(6)
@@ -443,9 +443,10 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Array:
-    """Smoothing with a bell curve along all axes, or ``axes``.
+    """Smooth with a Gaussian curve along all axes, or ``axes``.
 
-    ``sigma``, ``order``, ``mode`` and ``radius`` are one for all axes, or one for each; else as ``gaussian_filter1d``.
+    ``sigma``, ``order``, ``mode`` and ``radius`` are one for all axes, or one for each; the rest is as for
+    ``gaussian_filter1d``.
 
     Example:
         >>> gaussian_filter([[0.0, 0.0], [0.0, 1.0]], 0.5).round(3)
@@ -489,7 +490,7 @@ def gaussian_gradient_magnitude(
     axes: Any = None,
     **kwargs: Any,
 ) -> Array:
-    """The length of the gradient by ``gaussian_filter``, which takes ``kwargs``; where it is 0 its derivative is 0.
+    """Compute the length of the gradient by ``gaussian_filter``, which takes ``kwargs``; derivative 0 at length 0.
 
     Example:
         >>> gaussian_gradient_magnitude([0.0, 1.0, 2.0], 1.0).round(6)
