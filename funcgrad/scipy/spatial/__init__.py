@@ -1,4 +1,4 @@
-"""Distances between points, their neighbors, their hulls, and rotations in space, as ``scipy.spatial`` has them.
+"""Functions of ``scipy.spatial``: distances between points, neighbors, convex hulls, and rotations in space.
 
 Example:
     >>> import numpy as np

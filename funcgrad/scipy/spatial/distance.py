@@ -1,7 +1,7 @@
-"""Distances between vectors, and between all pairs of rows, as ``scipy.spatial.distance`` has them.
+"""Distances between vectors, and between all pairs of rows, of ``scipy.spatial.distance``.
 
-Equal vectors have the distance 0, of which the derivative is zero here; where two elements are equal, the absolute
-value of their difference has the derivative zero too.
+The distance 0 of equal vectors has the derivative zero here; where two elements are equal, the absolute value of their
+difference has the derivative zero too.
 
 Example:
     >>> from funcgrad.scipy.spatial import distance
@@ -47,7 +47,7 @@ def _scipy(name: str) -> Any:
 
 
 def _matrix(call: str, x: ArrayLike) -> Array:
-    """Rows in double precision, as SciPy takes them."""
+    """Return rows in double precision, as SciPy does."""
     x = as_value(x)
     if len(backend.shape_of(x)) != 2 or backend.dtype_of(x).kind == "c":
         raise ShapeError(f"spatial.distance.{call}: observations must be the rows of a real matrix, got {describe(x)}.")
@@ -62,7 +62,7 @@ def _without_out(call: str, out: Any) -> None:
 
 
 def _options(call: str, name: str, rows: list[Array], given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a metric, with what SciPy estimates from the rows where it is not given."""
+    """Return the options of a metric; options not given are estimated from the rows, as in SciPy."""
     options = {key: value for key, value in given.items() if value is not None}
     if "w" in options:
         options["w"] = metrics.weights_of(call, options["w"])
@@ -86,7 +86,7 @@ def _options(call: str, name: str, rows: list[Array], given: dict[str, Any]) -> 
 
 
 def _by_name(call: str, metric: Any) -> str | None:
-    """The name of a metric; None of a function that is none of SciPy's nor of these."""
+    """Return the name of a metric; None for a function that is neither SciPy's nor of this module."""
     if isinstance(metric, str):
         return metrics.named(call, metric)
     name = getattr(metric, "__name__", "")
@@ -99,24 +99,24 @@ def _as_scipy_knows(metric: Any) -> Any:
 
 
 def cdist(XA: ArrayLike, XB: ArrayLike, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Array:
-    """The distances of all rows of one matrix from all rows of another.
+    """Compute the distances of all rows of one matrix from all rows of another.
 
-    Differentiable in both and in the options. Euclidean distances without weights need no array of three axes.
+    Differentiable in both matrices and in the options. Euclidean distances without weights need no array of three axes.
 
     Args:
         XA: m rows.
-        XB: n rows, as long.
+        XB: n rows of the same length.
         metric: the name of a metric that this module has as a function, or a function of two vectors.
-        out: None: arrays are values here.
+        out: None: a result cannot be written into an array.
         **kwargs: the options of the metric: ``w``, ``p``, ``V``, ``VI``, ``base``. ``V`` and ``VI`` are estimated from
-            the rows when they are left out.
+            the rows if they are left out.
 
     Returns:
         An array of shape (m, n) in double precision.
 
     Raises:
-        ValueError: what are no rows of one length; negative weights.
-        TypeError: a metric that is not differentiable, an array for ``out``.
+        ValueError: arguments are not rows of one length, or a weight is negative.
+        TypeError: the metric is not differentiable, or ``out`` is an array.
 
     Example:
         >>> cdist([[0.0, 0.0]], [[3.0, 4.0], [1.0, 0.0]])
@@ -139,7 +139,7 @@ def cdist(XA: ArrayLike, XB: ArrayLike, metric: Any = "euclidean", *, out: Any =
 
 
 def pdist(X: ArrayLike, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Array:
-    """The distances of all pairs of rows of a matrix, in one row: ``squareform`` makes a matrix of it.
+    """Compute the distances of all pairs of rows of a matrix, as a vector, which ``squareform`` makes a matrix.
 
     Arguments as for ``cdist``.
 
@@ -163,17 +163,17 @@ def pdist(X: ArrayLike, metric: Any = "euclidean", *, out: Any = None, **kwargs:
 
 
 def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
-    """The matrix of all distances from the row that ``pdist`` gives, or that row from the matrix.
+    """Convert the vector of ``pdist`` to the matrix of all distances, or the matrix to the vector.
 
-    Of a matrix the derivative goes to the entries above the diagonal, which are those that are read.
+    The derivative of a matrix goes to the entries above the diagonal, the only ones that are read.
 
     Args:
         X: a vector, or a symmetric matrix with zeros in its diagonal.
         force: "tovector" or "tomatrix", to refuse the other direction.
-        checks: whether the matrix is looked at.
+        checks: whether to check that the matrix is a distance matrix.
 
     Raises:
-        ValueError: a matrix that is none of distances, a length that does not fit.
+        ValueError: the matrix is not a distance matrix, or the length of the vector is invalid.
 
     Example:
         >>> squareform([5.0, 1.0, 4.0])
@@ -220,11 +220,11 @@ def _vectors(call: str, u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 
 
 def _weighted(call: str, u: ArrayLike, v: ArrayLike, w: Any, **options: Any) -> Array:
-    """A metric with weights of two vectors."""
+    """Compute a metric with weights of two vectors."""
     if is_plain(u, v, w, *options.values()):
         return _scipy(call)(u, v, w=w, **options)
     x, y = _vectors(call, u, v)
-    if call in ("canberra", "braycurtis"):  # whose second argument SciPy takes in double precision
+    if call in ("canberra", "braycurtis"):  # SciPy converts the second argument to double precision
         y = fnp.astype(y, float)
     found = metrics.METRICS[call][0](x, y, w=metrics.weights_of(call, w), **options)
     return as_scalar(fnp.astype(found, float) if call == "euclidean" and _widens() else found)
@@ -232,7 +232,7 @@ def _weighted(call: str, u: ArrayLike, v: ArrayLike, w: Any, **options: Any) -> 
 
 @cache
 def _widens() -> bool:
-    """Whether SciPy's length of a vector is a Python float, whatever the dtype, as before 1.18."""
+    """Whether SciPy's ``euclidean`` returns a Python float for any dtype, as before 1.18."""
     vector = np.ones(1, np.float32)
     return type(_scipy("euclidean")(vector, vector)) is not np.float32
 
@@ -264,7 +264,7 @@ braycurtis = _metric("braycurtis", "The sum of absolute differences, divided by 
 
 
 def minkowski(u: ArrayLike, v: ArrayLike, p: ArrayLike = 2, w: ArrayLike | None = None) -> Array:
-    """The root of the sum of the ``p``-th powers of absolute differences; differentiable in ``p`` too.
+    """Return the ``p``-th root of the sum of ``p``-th powers of absolute differences; differentiable in ``p`` too.
 
     Example:
         >>> minkowski([0.0, 0.0], [3.0, 4.0], 3).round(6)
@@ -274,7 +274,7 @@ def minkowski(u: ArrayLike, v: ArrayLike, p: ArrayLike = 2, w: ArrayLike | None 
 
 
 def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered: bool = True) -> Array:
-    """1 less the correlation of the elements of two vectors.
+    """Return 1 minus the correlation of the elements of two vectors.
 
     Example:
         >>> correlation([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
@@ -284,7 +284,7 @@ def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered
 
 
 def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
-    """The length of ``u - v``, each element divided by the root of its variance in ``V``.
+    """Return the length of ``u - v``, each element divided by the root of its variance in ``V``.
 
     Example:
         >>> float(seuclidean([0.0, 0.0], [3.0, 4.0], [0.25, 0.25]))
@@ -299,14 +299,14 @@ def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
 def jensenshannon(
     p: ArrayLike, q: ArrayLike, base: ArrayLike | None = None, *, axis: int = 0, keepdims: bool = False
 ) -> Array:
-    """The root of the Jensen-Shannon divergence of distributions along ``axis``, which need not have the sum 1.
+    """Return the root of the Jensen-Shannon divergence of distributions along ``axis``, normalised to the sum 1.
 
     Args:
         p: distributions.
         q: distributions.
-        base: that of the logarithm; by default e.
+        base: base of the logarithm; the default is e.
         axis: the axis of the distributions.
-        keepdims: whether it stays, with length 1.
+        keepdims: whether the axis stays, with length 1.
 
     Example:
         >>> jensenshannon([1.0, 0.0], [0.0, 1.0], 2.0)

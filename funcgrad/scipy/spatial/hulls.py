@@ -1,4 +1,4 @@
-"""Convex hulls: which points are their corners is a constant, what these enclose has a derivative."""
+"""Convex hulls: which points are corners is a constant; volume, area and facets have derivatives."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["ConvexHull"]
 
 
 class ConvexHull:
-    """The convex hull of points: its facets, its volume and its area, which have derivatives in the points.
+    """Convex hull of points: its facets, its volume and its area, which have derivatives in the points.
 
-    Of plain points all is SciPy's. Which points are corners is a constant: where another one becomes one, there is a
+    SciPy computes everything for plain points. Which points are corners is a constant; where they change, there is a
     kink.
 
     Args:
         points: of shape (n, d).
-        incremental: whether points may be added; of plain points only.
+        incremental: whether points may be added; for plain points only.
         qhull_options: settings of Qhull.
 
     Attributes:
         points: the points.
         equations: for each facet its outer normal, of length 1, and its offset.
-        volume: what the hull encloses; in the plane the area.
-        area: that of its surface; in the plane the circumference.
+        volume: the volume of the hull; in the plane its area.
+        area: the surface area of the hull; in the plane its perimeter.
 
     Raises:
         MissingExtraError: SciPy is not installed.
-        ConversionError: points that differ between the examples of a ``vmap``.
-        scipy.spatial.QhullError: by SciPy, points that lie in a plane.
+        ConversionError: points differ between the examples of a ``vmap``.
+        scipy.spatial.QhullError: from SciPy: all points lie in a plane.
 
     Example:
         >>> square = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])
@@ -56,7 +56,7 @@ class ConvexHull:
         self.plain = make(single(points), incremental, qhull_options)
 
     def __getattr__(self, name: str) -> Any:
-        """What else SciPy's hull has: all of constants, what is no derivative's of traced points."""
+        """Return an attribute of SciPy's hull: any for plain points, ``_TRACED`` or ``_CONSTANT`` for traced ones."""
         if name.startswith("_") or name in ("plain", "points"):
             raise AttributeError(name)
         if is_plain(self.points):
@@ -75,7 +75,7 @@ def _corners(hull: ConvexHull) -> Any:
 
 
 def _volume(hull: ConvexHull) -> Array:
-    """The sum of the simplices that the facets make with a point inside."""
+    """Sum the volumes of the simplices that the facets form with a point inside."""
     inside = fnp.mean(fnp.take(hull.points, hull.plain.vertices, axis=0), axis=0)
     return fnp.sum(fnp.abs(fnp.linalg.det(_corners(hull) - inside))) / math.factorial(hull.plain.ndim)
 
@@ -88,7 +88,7 @@ def _area(hull: ConvexHull) -> Array:
 
 
 def _equations(hull: ConvexHull) -> Array:
-    """Normals by the minors of the edges, as the product of two vectors in space has them."""
+    """Compute normals by the minors of the edges, as a cross product does in space."""
     corners, d = _corners(hull), hull.plain.ndim
     edges = corners[:, 1:] - corners[:, :1]
     minors = [(-1) ** i * fnp.linalg.det(edges[:, :, np.arange(d) != i]) for i in range(d)]
@@ -98,7 +98,7 @@ def _equations(hull: ConvexHull) -> Array:
     return fnp.concatenate([normals, -fnp.sum(normals * corners[:, 0], axis=1)[:, None]], axis=1)
 
 
-#: What has a derivative.
+#: Attributes that have derivatives.
 _TRACED = {
     "area": _area,
     "equations": _equations,
@@ -106,5 +106,5 @@ _TRACED = {
     "min_bound": lambda hull: fnp.min(hull.points, axis=0),
     "volume": _volume,
 }
-#: What only says which points there are.
+#: Names of attributes that only say which points there are.
 _CONSTANT = frozenset(("coplanar", "good", "ndim", "neighbors", "npoints", "nsimplex", "simplices", "vertices"))

@@ -1,6 +1,6 @@
 """Distances between vectors along the last axis, which broadcast over all others.
 
-Where two vectors, or two elements of them, are equal, roots and absolute values have derivatives of zero.
+Where two vectors, or two of their elements, are equal, roots and absolute values have the derivative zero.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ def _total(x: Array, w: Array | None) -> Array:
 
 
 def sqeuclidean(u: Array, v: Array, w: Array | None = None) -> Array:
-    """The sum of squared differences."""
+    """Return the sum of squared differences."""
     apart = u - v
     return _total(apart * apart, w)
 
 
 def euclidean(u: Array, v: Array, w: Array | None = None) -> Array:
-    """The length of the difference."""
+    """Return the length of the difference."""
     apart = u - v
     squares = fnp.real(apart * fnp.conj(apart)) if backend.dtype_of(apart).kind == "c" else apart * apart
     return flat_root(_total(squares, w))
 
 
 def cityblock(u: Array, v: Array, w: Array | None = None) -> Array:
-    """The sum of absolute differences."""
+    """Return the sum of absolute differences."""
     return _total(flat_abs(u - v), w)
 
 
 def chebyshev(u: Array, v: Array, w: Array | None = None) -> Array:
-    """The largest absolute difference, of elements whose weight is not zero."""
+    """Return the largest absolute difference of elements whose weight is not zero."""
     apart = flat_abs(u - v)
     return fnp.max(apart if w is None else fnp.where(w > 0, apart, 0.0), axis=-1)
 
 
 def minkowski(u: Array, v: Array, p: Any = 2, w: Array | None = None) -> Array:
-    """The root of the sum of powers of absolute differences."""
+    """Return the ``p``-th root of the sum of ``p``-th powers of absolute differences."""
     if is_plain(p):
         if p <= 0:
             raise ShapeError(f"spatial.distance.minkowski: p must be greater than 0, got {p}.")
@@ -65,7 +65,7 @@ def minkowski(u: Array, v: Array, p: Any = 2, w: Array | None = None) -> Array:
 
 
 def correlation(u: Array, v: Array, w: Array | None = None, centered: bool = True) -> Array:
-    """1 less the correlation of the elements."""
+    """Return 1 minus the correlation of the elements."""
     if w is not None:
         w = w / fnp.sum(w)
     if centered:
@@ -74,42 +74,42 @@ def correlation(u: Array, v: Array, w: Array | None = None, centered: bool = Tru
 
 
 def cosine(u: Array, v: Array, w: Array | None = None) -> Array:
-    """1 less the cosine of the angle between both."""
+    """Return 1 minus the cosine of the angle between the vectors."""
     return correlation(u, v, w, centered=False)
 
 
 def canberra(u: Array, v: Array, w: Array | None = None) -> Array:
-    """The sum of absolute differences, each divided by the sum of both absolute values."""
+    """Return the sum of absolute differences, each divided by the sum of both absolute values."""
     sizes = flat_abs(u) + flat_abs(v)
     none = sizes == 0
     return _total(fnp.where(none, 0.0, flat_abs(u - v) / fnp.where(none, 1.0, sizes)), w)
 
 
 def braycurtis(u: Array, v: Array, w: Array | None = None) -> Array:
-    """The sum of absolute differences, divided by that of absolute sums."""
+    """Return the sum of absolute differences, divided by the sum of absolute sums."""
     return cityblock(u, v, w) / _total(flat_abs(u + v), w)
 
 
 def mahalanobis(u: Array, v: Array, VI: Array) -> Array:
-    """The length of the difference, measured with the inverse of a covariance."""
+    """Return the Mahalanobis length of the difference, with the inverse covariance ``VI``."""
     apart = u - v
     return flat_root(fnp.sum((apart @ VI) * apart, axis=-1))
 
 
 def seuclidean(u: Array, v: Array, V: Array) -> Array:
-    """The length of the difference, each element divided by a standard deviation."""
+    """Return the length of the difference, each element divided by the standard deviation, the root of ``V``."""
     return euclidean(u, v, 1.0 / V)
 
 
 def jensenshannon(p: Array, q: Array, base: Any = None, axis: int = -1, keepdims: bool = False) -> Array:
-    """The root of the divergence of two distributions from that in the middle."""
+    """Return the root of the Jensen-Shannon divergence: the mean divergence of both distributions from their mean."""
     p, q = (x / fnp.sum(x, axis=axis, keepdims=True) for x in (p, q))
     middle = (p + q) / 2.0
     found = sum(fnp.sum(rel_entr(x, middle), axis=axis, keepdims=keepdims) for x in (p, q))
     return flat_root((found if base is None else found / fnp.log(base)) / 2.0)
 
 
-#: By SciPy's names, in which order its own abbreviations stand behind.
+#: Metrics by SciPy's names: the function, and SciPy's abbreviations of the name.
 METRICS: dict[str, tuple[Callable[..., Array], str]] = {
     "braycurtis": (braycurtis, ""),
     "canberra": (canberra, ""),
@@ -128,10 +128,10 @@ _SHORT = {short: name for name, (_, others) in METRICS.items() for short in othe
 
 
 def named(call: str, metric: str) -> str:
-    """The full name of a metric.
+    """Return the full name of a metric.
 
     Raises:
-        InputError: there is no such metric, or it is constant between jumps.
+        InputError: there is no such metric, or it is piecewise constant.
     """
     name = _SHORT.get(metric.lower(), metric.lower())
     if name not in METRICS:
@@ -143,10 +143,10 @@ def named(call: str, metric: str) -> str:
 
 
 def weights_of(call: str, w: Any) -> Array | None:
-    """The weights in double precision, as SciPy takes them.
+    """Return the weights in double precision, as SciPy does.
 
     Raises:
-        ShapeError: they are no vector, or negative.
+        ShapeError: the weights are not a vector, or a weight is negative.
     """
     if w is None:
         return None

@@ -1,4 +1,4 @@
-"""The nearest of many points: which they are is a constant, how far away has a derivative."""
+"""The nearest of many points: which points these are is a constant; their distances have derivatives."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["KDTree", "cKDTree"]
 
 
 class KDTree:
-    """A tree of points, which finds the neighbors of other points; distances are differentiable in both.
+    """Tree of points that finds neighbors of other points; distances are differentiable in both sets of points.
 
-    Which points are the nearest is a constant. Where it changes, a distance has a kink.
+    Which points are nearest is a constant. Where they change, a distance has a kink.
 
     Args:
         data: the points, of shape (n, d).
-        leafsize: as in SciPy, like all that follow.
-        compact_nodes: likewise.
-        copy_data: likewise.
-        balanced_tree: likewise.
-        boxsize: lengths of a box that repeats itself; 0 for an axis that does not.
+        leafsize: as in SciPy.
+        compact_nodes: as in SciPy.
+        copy_data: as in SciPy.
+        balanced_tree: as in SciPy.
+        boxsize: lengths of a periodic box; 0 for an axis that is not periodic.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -58,7 +58,7 @@ class KDTree:
         plain = known(points)
         if plain is not None and plain.shape == backend.shape_of(points):
             self._hold(points, make(plain, leafsize, compact_nodes, copy_data, balanced_tree, boxsize))
-        else:  # of many examples, or while JAX compiles: how large such a tree is, or what is wrong with its points
+        else:  # vmap or JAX: a model tree checks the points and has the sizes
             model = make(np.zeros(backend.shape_of(points)), boxsize=boxsize)
             self._hold(points, None, model)
 
@@ -69,7 +69,7 @@ class KDTree:
 
     @classmethod
     def of(cls, tree: Any) -> KDTree:
-        """The same of a tree of SciPy's."""
+        """Return a ``KDTree`` that wraps a tree of SciPy."""
         made = cls.__new__(cls)
         made._hold(tree.data, tree)
         return made
@@ -83,21 +83,21 @@ class KDTree:
         distance_upper_bound: float = np.inf,
         workers: int = 1,
     ) -> tuple[Any, Any]:
-        """The distances to the nearest points, and the places of these.
+        """Return the distances to the nearest points, and the indices of these points.
 
         Args:
             x: points, of shape (..., d).
-            k: how many neighbors, or a list of which, from 1 on.
-            eps: how much farther a point may be than the nearest one.
-            p: of Minkowski's distance.
-            distance_upper_bound: no neighbor is farther away: then the distance is infinite, the place n.
-            workers: how many processors to use.
+            k: number of neighbors, or a list of their ranks, from 1 on.
+            eps: a returned point may be farther than the true neighbor, by a factor of up to ``1 + eps``.
+            p: order of Minkowski's distance.
+            distance_upper_bound: a point this far away is no neighbor: then the distance is infinite and the index n.
+            workers: number of processors.
 
         Returns:
-            Distances and places, of shape (...) for ``k=1``, else (..., k).
+            Distances and indices, of shape (...) for ``k=1``, otherwise (..., k).
 
         Raises:
-            ShapeError: points of another dimension.
+            ShapeError: points of ``x`` have another dimension.
         """
         x = as_value(x)
         if is_plain(x, self.data):
@@ -116,7 +116,7 @@ class KDTree:
         plain = known(x)
         if self.plain is not None and plain is not None and plain.shape == backend.shape_of(x):
             return self.plain.query(plain, k, eps, p, bound, workers)[1]
-        # of many examples, or while JAX compiles: all distances are compared
+        # under vmap or JAX: compare all distances
         far = self._distances(x[..., None, :], self.data, p)
         order = fnp.argsort(far, axis=-1)
         order = fnp.where(fnp.take_along_axis(far, order, axis=-1) < bound, order, self.n)
@@ -130,26 +130,26 @@ class KDTree:
         if box is None:
             return metrics.minkowski(x, y, p)
         apart = x - y
-        around = np.where(box > 0, box, 1.0)  # the nearest of all repetitions
+        around = np.where(box > 0, box, 1.0)  # the nearest of all periodic images
         apart = fnp.where(box > 0, apart - around * fnp.round(apart / around), apart)
         return metrics.minkowski(apart, np.zeros(self.m), p)
 
     def query_ball_point(self, x: ArrayLike, r: ArrayLike, *args: Any, **options: Any) -> Any:
-        """The places of all points within ``r`` of ``x``: constants. Arguments as in SciPy.
+        """Return the indices of all points within ``r`` of ``x``, which are constants. Arguments as in SciPy.
 
         Raises:
-            ConversionError: traced points in a ``vmap``.
+            ConversionError: points are traced in a ``vmap``.
         """
         x = as_value(x)
         plain = known(x)
         if plain is None or plain.shape != backend.shape_of(x):
             plain = np.asarray(x)
         if self.plain is None:
-            np.asarray(self.data)  # refused, with the remedy
+            np.asarray(self.data)  # raises an error that names the remedy
         return self.plain.query_ball_point(plain, r, *args, **options)
 
     def __getattr__(self, name: str) -> Any:
-        """What else SciPy's tree has: all of a tree of constants, places and sizes of a traced one."""
+        """Return an attribute of SciPy's tree: any for constant points, those in ``_CONSTANT`` for traced points."""
         if name.startswith("_") or name in ("plain", "data"):
             raise AttributeError(name)
         if not is_plain(self.data) and (self.plain is None or name not in _CONSTANT):
@@ -159,6 +159,6 @@ class KDTree:
         return getattr(self.plain, name)
 
 
-#: What does not change with the points, or only says which they are.
+#: Names of attributes that do not change with the points, or only say which points there are.
 _CONSTANT = frozenset(("indices", "leafsize", "query_pairs", "size"))
-cKDTree = KDTree  # noqa: N816 - SciPy's other name
+cKDTree = KDTree  # noqa: N816 - SciPy's second name

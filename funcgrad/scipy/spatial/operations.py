@@ -1,7 +1,7 @@
-"""Squared distances between all rows of two matrices, and the two sums over differences that their derivatives are.
+"""Squared distances between all rows of two matrices, and two sums over differences, for their derivatives.
 
-The differences themselves, an array of three axes, are never held as a whole, and squares are not multiplied out: of
-points that lie close together far from the origin nothing would be left. Axes before the last two hold examples.
+The differences, an array of three axes, are never held as a whole. Squares are not multiplied out: for points that are
+close together and far from the origin, all digits would cancel. Axes before the last two hold examples.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives.products import swapped, times
 from funcgrad.typing import Array
 
-_BLOCK = 1 << 15  # differences that are held at once: they stay in a core's cache
-_NARROW = 16  # columns; of so few a product of matrices takes longer than one column after the other
+_BLOCK = 1 << 15  # number of differences held at once: they stay in a core's cache
+_NARROW = 16  # columns; up to here a matrix product takes longer than one column after the other
 
 
 def _parts(rows: int, width: int) -> Iterator[slice]:
-    """Rows of ``width`` differences, some at a time."""
+    """Return slices of rows with ``width`` differences each, some rows at a time."""
     step = max(1, _BLOCK // max(1, width))
     return (slice(start, start + step) for start in range(0, rows, step))
 
@@ -83,12 +83,12 @@ def _along(xp: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _rows(x: Array) -> Array:
-    """The sum of each row, as a column."""
+    """Return the sum of each row, as a column."""
     shape = shape_of(x)
     return reshape(reduce_sum(x, axis=(len(shape) - 1,)), to=(*shape[:-1], 1))
 
 
-#: ``squared_distances(x, y)``: of each row of ``x`` from each of ``y``, in double precision.
+#: ``squared_distances(x, y)``: squared distance of each row of ``x`` from each row of ``y``, in double precision.
 squared_distances: Operation = primitive(
     "squared_distances",
     _squared,
@@ -113,7 +113,7 @@ summed_differences: Operation = primitive(
     batch="leading",
 )
 
-#: ``differences_along(x, y, z)``: the product of ``x[i]`` and ``y[i] - z[j]``, at each pair of rows i, j.
+#: ``differences_along(x, y, z)``: inner product of ``x[i]`` and ``y[i] - z[j]``, at each pair of rows i, j.
 differences_along: Operation = primitive(
     "differences_along",
     _along,

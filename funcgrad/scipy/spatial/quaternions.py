@@ -1,6 +1,6 @@
-"""Unit quaternions, the scalar last, and the other ways to write rotations; they stand along the last axis.
+"""Unit quaternions, the scalar last, and conversions to other forms of rotations; all are along the last axis.
 
-What a formula divides by an angle is a series in its square near zero, where derivatives of every order are right so.
+Near zero, series in the squared angle replace division by the angle, so that derivatives of every order are exact.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from funcgrad.primitives.norms import flat_root
 from funcgrad.transforms import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
-#: Of sin(t / 2) / t and cos(t / 2) as series in t**2, and of arctan(t) / t.
+#: Coefficients of the series of sin(t / 2) / t, cos(t / 2) and arctan(t) / t in t**2.
 _SINE = [(-1) ** k / (2 ** (2 * k + 1) * math.factorial(2 * k + 1)) for k in range(10)]
 _COSINE = [(-1) ** k / (4**k * math.factorial(2 * k)) for k in range(10)]
 _ARCTANGENT = [(-1) ** k / (2 * k + 1) for k in range(16)]
 
 
 def double(call: str, x: ArrayLike, length: int) -> Array:
-    """Vectors of ``length`` in double precision.
+    """Return vectors of ``length`` in double precision.
 
     Raises:
-        ShapeError: they have another length.
+        ShapeError: the vectors have another length.
     """
     x = as_value(x)
     if backend.shape_of(x)[-1:] != (length,) or backend.dtype_of(x).kind == "c":
@@ -51,10 +51,10 @@ def _dot(x: Array, y: Array) -> Array:
 
 
 def normalized(q: Array) -> Array:
-    """Quaternions of length 1.
+    """Return the quaternions divided by their lengths.
 
     Raises:
-        ValueError: one has length 0.
+        ValueError: a quaternion has length 0.
     """
     size = fnp.sqrt(_dot(q, q))
     if anywhere(lambda size: size == 0, size):
@@ -63,26 +63,26 @@ def normalized(q: Array) -> Array:
 
 
 def canonical(q: Array) -> Array:
-    """Of the two quaternions of a rotation that whose scalar, or else first element that is not zero, is positive."""
+    """Return the one of q and -q whose scalar, or otherwise first element that is not zero, is positive."""
     x, y, z, w = (q[..., i] for i in range(4))
     last = fnp.where(w != 0, w, fnp.where(x != 0, x, fnp.where(y != 0, y, z)))
     return fnp.where((last < 0)[..., None], -q, q)
 
 
 def composed(p: Array, q: Array) -> Array:
-    """The product, first ``q``, then ``p``."""
+    """Return the product: first ``q``, then ``p``."""
     a, b = p[..., :3], q[..., :3]
     s, t = p[..., 3:], q[..., 3:]
     return fnp.concatenate([s * b + t * a + fnp.cross(a, b), s * t - _dot(a, b)], axis=-1)
 
 
 def inverse(q: Array) -> Array:
-    """The rotation backwards."""
+    """Return the inverse rotation."""
     return q * np.array([-1.0, -1.0, -1.0, 1.0])
 
 
 def from_rotvec(v: Array) -> Array:
-    """From axes times angles."""
+    """Convert rotation vectors, axes times angles, to quaternions."""
     square = _dot(v, v)
     near = square <= 1.0
     little = fnp.where(near, square, 0.0)
@@ -93,7 +93,7 @@ def from_rotvec(v: Array) -> Array:
 
 
 def as_rotvec(q: Array) -> Array:
-    """As axes times angles from 0 to pi."""
+    """Convert quaternions to rotation vectors, axes times angles from 0 to pi."""
     q = canonical(q)
     v, w = q[..., :3], q[..., 3:]
     square = _dot(v, v)
@@ -105,26 +105,26 @@ def as_rotvec(q: Array) -> Array:
 
 
 def magnitude(q: Array) -> Array:
-    """The angles from 0 to pi; that of no rotation has the derivative zero."""
+    """Return the angles from 0 to pi; at the identity the derivative is zero."""
     v, w = q[..., :3], q[..., 3]
     return 2.0 * fnp.arctan2(flat_root(fnp.sum(v * v, axis=-1)), fnp.abs(w))
 
 
 def from_mrp(m: Array) -> Array:
-    """From axes times tangents of a quarter of the angles."""
+    """Convert modified Rodrigues parameters, axes times tangents of a quarter of the angles, to quaternions."""
     square = _dot(m, m)
     return fnp.concatenate([2.0 * m, 1.0 - square], axis=-1) / (1.0 + square)
 
 
 def as_mrp(q: Array) -> Array:
-    """As axes times tangents of a quarter of the angles."""
+    """Convert quaternions to modified Rodrigues parameters, axes times tangents of a quarter of the angles."""
     w = q[..., 3:]
     sign = fnp.where(w < 0, -1.0, 1.0)
     return sign * q[..., :3] / (1.0 + sign * w)
 
 
 def as_matrix(q: Array) -> Array:
-    """As matrices."""
+    """Convert quaternions to matrices."""
     x, y, z, w = (q[..., i] for i in range(4))
     xx, yy, zz, ww = x * x, y * y, z * z, w * w
     xy, zw, xz, yw, yz, xw = x * y, z * w, x * z, y * w, y * z, x * w
@@ -140,11 +140,11 @@ def as_matrix(q: Array) -> Array:
 
 
 def from_matrix(matrix: ArrayLike, assume_valid: bool) -> Array:
-    """From matrices, of which the nearest rotation is taken.
+    """Convert matrices to the quaternions of the nearest rotations.
 
     Raises:
-        ShapeError: they are not 3 x 3.
-        ValueError: one has a determinant that is not positive.
+        ShapeError: the matrices are not 3 x 3.
+        ValueError: a determinant is not positive.
     """
     m = as_value(matrix)
     if backend.shape_of(m)[-2:] != (3, 3):
@@ -152,7 +152,7 @@ def from_matrix(matrix: ArrayLike, assume_valid: bool) -> Array:
     m = fnp.astype(m, float)
     if not assume_valid:
         m = _orthogonal(m)
-    # the largest of four quaternions that differ in length only: others may be 0 (Markley, 2008)
+    # of four quaternions that differ in length only, take the largest: others may be 0 (Markley, 2008)
     a, b, c = (m[..., i, i] for i in range(3))
     yz, zx, xy = (m[..., i, j] - m[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0)))
     sums = [m[..., i, j] + m[..., j, i] for i, j in ((1, 0), (2, 0), (2, 1))]
@@ -171,10 +171,10 @@ def from_matrix(matrix: ArrayLike, assume_valid: bool) -> Array:
 
 
 def _orthogonal(m: Array) -> Array:
-    """The orthogonal polar factor, by Newton's iteration (Higham, 1986), whose derivatives converge with it.
+    """Return the orthogonal polar factor, by Newton's iteration (Higham, 1986), whose derivatives converge too.
 
-    A singular value decomposition gives it too, but has no derivative where singular values are equal, as those of
-    rotations are.
+    A singular value decomposition would give this factor, but it has no derivative where singular values are equal, as
+    they are for rotations.
     """
     steps = 12
     if known(m, steers=False) is not None:
@@ -186,7 +186,7 @@ def _orthogonal(m: Array) -> Array:
         if not anywhere(lambda m: ~(abs(m @ fnp.swapaxes(m, -1, -2) - np.eye(3)) <= 1e-12), m):
             if issubclass(type(m), np.ndarray):
                 return m
-            steps = 3  # one for each order of derivatives, and one
+            steps = 3  # one step for each order of derivatives, and one more
     m = m / fnp.cbrt(fnp.linalg.det(m))[..., None, None]
     for _ in range(steps):
         m = 0.5 * (m + fnp.swapaxes(fnp.linalg.inv(m), -1, -2))
@@ -194,10 +194,10 @@ def _orthogonal(m: Array) -> Array:
 
 
 def average(k: Array) -> Array:
-    """The eigenvector of the largest eigenvalue of symmetric matrices.
+    """Return the eigenvector of the largest eigenvalue of symmetric matrices.
 
-    Others may be equal, where a decomposition as a whole has no derivative: so two steps of Newton's method lead from
-    the eigenvector, held fixed, to itself.
+    Other eigenvalues may be equal, where the full decomposition has no derivative. Therefore two steps of Newton's
+    method start at the eigenvector, held fixed, and return it with derivatives.
     """
     values, vectors = fnp.linalg.eigh(stop_gradient(k))
     v, w = vectors[..., -1], values[..., -1]
@@ -211,7 +211,7 @@ def average(k: Array) -> Array:
 
 
 def aligning(a: Array, b: Array, w: Array) -> Array:
-    """The rotation that leads ``b`` to ``a`` with the least sum of squares, weighted by ``w`` (Horn, 1987)."""
+    """Return the rotation of ``b`` to ``a`` with the least sum of squares, weighted by ``w`` (Horn, 1987)."""
     m = fnp.swapaxes(w[:, None] * a, -1, -2) @ b
     trace = m[0, 0] + m[1, 1] + m[2, 2]
     z = fnp.stack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]])
@@ -223,10 +223,10 @@ def aligning(a: Array, b: Array, w: Array) -> Array:
 
 
 def _axes(call: str, seq: str, least: int) -> list[int]:
-    """The axes that a sequence names, as numbers.
+    """Return the axes that a sequence names, as numbers.
 
     Raises:
-        ValueError: it names others, or one twice in a row.
+        ValueError: the sequence names other axes, or one axis twice in a row.
     """
     fits = least <= len(seq) <= 3 and (set(seq) <= set("xyz") or set(seq) <= set("XYZ"))
     if not fits or any(a == b for a, b in pairwise(seq)):
@@ -238,10 +238,10 @@ def _axes(call: str, seq: str, least: int) -> list[int]:
 
 
 def from_euler(seq: str, angles: Array) -> Array:
-    """From turns about axes, one after the other; about axes that turn too where these are upper case.
+    """Convert turns about axes, one after the other, to quaternions; upper-case axes turn with the body.
 
     Raises:
-        ShapeError: a sequence that there is not, or of another length.
+        ShapeError: the sequence is invalid, or has another length than ``angles``.
     """
     axes = _axes("from_euler", seq, 1)
     angles = fnp.atleast_1d(angles)
@@ -262,10 +262,10 @@ def from_euler(seq: str, angles: Array) -> Array:
 
 
 def as_euler(q: Array, seq: str) -> Array:
-    """As turns about three axes (Bernardes and Viollet, 2022); where two of them coincide the third angle is 0.
+    """Convert to turns about three axes (Bernardes and Viollet, 2022); at gimbal lock the third angle is 0.
 
     Raises:
-        ShapeError: a sequence that there is not.
+        ShapeError: the sequence is invalid.
     """
     axes = _axes("as_euler", seq, 3)
     extrinsic = seq.islower()
@@ -283,7 +283,7 @@ def as_euler(q: Array, seq: str) -> Array:
     first, third = total - apart, total + apart
     if not extrinsic:
         first, third = third, first
-    # of the two angles about one axis SciPy keeps that which comes first
+    # at gimbal lock SciPy keeps the first of the two angles about one axis
     first, third = fnp.where(locked, only, first), fnp.where(locked, 0.0, third)
     if not symmetric:
         first, third = (first, third * sign) if extrinsic else (first * sign, third)

@@ -1,6 +1,6 @@
-"""Rotations in space, and the way from one to the next, as ``scipy.spatial.transform`` has them.
+"""Rotations in space, and interpolation between them, of ``scipy.spatial.transform``.
 
-Both classes are pytrees: functions of rotations can be differentiated, and mapped over.
+Both classes are pytrees: functions of rotations can be differentiated and vectorised.
 
 Example:
     >>> from funcgrad.scipy.spatial.transform import Rotation
@@ -36,17 +36,17 @@ _DEGREE = math.pi / 180.0
 class Rotation:
     """Rotations in space: one, or an array of them of any shape.
 
-    A pytree with one leaf, the unit quaternions. Methods and their arguments are SciPy's. Made of traced values it is
-    differentiable in them, through all that it gives.
+    A pytree with one leaf, the unit quaternions. Methods and their arguments are SciPy's. All results of a rotation
+    made from traced values are differentiable in these values.
 
     Args:
         quat: quaternions along the last axis, the scalar last.
-        normalize: whether to divide them by their lengths.
+        normalize: whether to divide the quaternions by their lengths.
         copy: no effect.
         scalar_first: whether the scalar is first.
 
     Raises:
-        ValueError: a quaternion of length 0, or what is none.
+        ValueError: a quaternion has length 0, or the last axis does not have length 4.
 
     Example:
         >>> turn = Rotation.from_euler("z", 90, degrees=True)
@@ -65,7 +65,7 @@ class Rotation:
 
     @classmethod
     def _of(cls, quat: Any) -> Rotation:
-        """Of what are unit quaternions, or stands for them inside of a transform."""
+        """Return a rotation of ``quat``: unit quaternions, or what a transform puts in their place."""
         made = cls.__new__(cls)
         made._quat = quat
         return made
@@ -74,7 +74,7 @@ class Rotation:
 
     @staticmethod
     def from_quat(quat: ArrayLike, *, scalar_first: bool = False) -> Rotation:
-        """From quaternions of any length but 0.
+        """Create rotations from quaternions of any length except 0.
 
         Example:
             >>> Rotation.from_quat([0.0, 0.0, 2.0, 0.0]).as_rotvec().round(6)
@@ -84,13 +84,13 @@ class Rotation:
 
     @staticmethod
     def from_matrix(matrix: ArrayLike, *, assume_valid: bool = False) -> Rotation:
-        """From matrices of shape (..., 3, 3), of which the nearest rotation is taken.
+        """Create the rotations nearest to matrices of shape (..., 3, 3).
 
-        Its derivative is that of the nearest rotation also where the matrix is one; with ``assume_valid`` it is that of
-        the formula for rotations.
+        The derivative is that of the nearest rotation, also where the matrix is a rotation; with ``assume_valid`` it is
+        the derivative of the formula for rotations.
 
         Raises:
-            ValueError: a determinant that is not positive.
+            ValueError: a determinant is not positive.
 
         Example:
             >>> Rotation.from_matrix(2.0 * np.eye(3)).as_quat()
@@ -100,7 +100,7 @@ class Rotation:
 
     @staticmethod
     def from_rotvec(rotvec: ArrayLike, degrees: bool = False) -> Rotation:
-        """From axes times angles. Derivatives of every order exist at zero.
+        """Create rotations from axes times angles. Derivatives of every order exist at zero.
 
         Example:
             >>> Rotation.from_rotvec([0.0, 0.0, 90.0], degrees=True).as_quat().round(6)
@@ -111,10 +111,10 @@ class Rotation:
 
     @staticmethod
     def from_euler(seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """From turns about axes, one after the other: "xyz" about fixed ones, "XYZ" about those that turn too.
+        """Create rotations from turns about axes: "xyz" about fixed axes, "XYZ" about axes that turn too.
 
         Raises:
-            ValueError: a sequence that there is not, or of another length than ``angles``.
+            ValueError: the sequence is invalid, or has another length than ``angles``.
 
         Example:
             >>> Rotation.from_euler("xz", [90, 90], degrees=True).apply([1.0, 0.0, 0.0]).round(6)
@@ -125,10 +125,10 @@ class Rotation:
 
     @staticmethod
     def from_davenport(axes: ArrayLike, order: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """From turns about any axes, one after the other: ``order`` is "extrinsic" or "intrinsic", see ``from_euler``.
+        """Create rotations from turns about any axes; ``order`` is "extrinsic" or "intrinsic", see ``from_euler``.
 
         Raises:
-            ValueError: another ``order``, or angles that are not as many as axes.
+            ValueError: ``order`` is unknown, or there are not as many angles as axes.
 
         Example:
             >>> Rotation.from_davenport([0.0, 0.0, 1.0], "extrinsic", 90, degrees=True).as_rotvec(degrees=True).round(6)
@@ -151,10 +151,10 @@ class Rotation:
 
     @staticmethod
     def create_group(group: str, axis: str = "Z") -> Rotation:
-        """The rotations of a group of symmetries, such as "O" of a cube or "C4" of a square.
+        """Create the rotations of a symmetry group, such as "O" of a cube or "C4" of a square.
 
         Raises:
-            ValueError: by SciPy, a group that it does not know.
+            ValueError: from SciPy: the group is unknown.
 
         Example:
             >>> len(Rotation.create_group("O"))
@@ -165,7 +165,7 @@ class Rotation:
 
     @staticmethod
     def from_mrp(mrp: ArrayLike) -> Rotation:
-        """From modified Rodrigues parameters: axes times tangents of a quarter of the angles.
+        """Create rotations from modified Rodrigues parameters: axes times tangents of a quarter of the angles.
 
         Example:
             >>> Rotation.from_mrp([0.0, 0.0, 1.0]).magnitude().round(6)
@@ -175,7 +175,7 @@ class Rotation:
 
     @staticmethod
     def identity(num: int | None = None, *, shape: int | Shape | None = None) -> Rotation:
-        """No rotation, or ``num``, or ``shape``, of them.
+        """Create an identity rotation, or ``num``, or an array of ``shape``, of them.
 
         Raises:
             ValueError: both are given.
@@ -192,10 +192,10 @@ class Rotation:
 
     @staticmethod
     def concatenate(rotations: Rotation | Iterable[Rotation]) -> Rotation:
-        """Rotations one after the other.
+        """Concatenate rotations.
 
         Raises:
-            TypeError: something else among them.
+            TypeError: an element is not a Rotation.
 
         Example:
             >>> len(Rotation.concatenate([Rotation.identity(), Rotation.identity(2)]))
@@ -213,7 +213,7 @@ class Rotation:
     # ---- given as --------------------------------------------------------------------------------------
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Array:
-        """As quaternions; ``canonical`` ones have a scalar that is not negative.
+        """Return quaternions; ``canonical`` ones have a scalar that is not negative.
 
         Example:
             >>> Rotation.identity().as_quat(scalar_first=True)
@@ -223,7 +223,7 @@ class Rotation:
         return fnp.roll(q, 1, axis=-1) if scalar_first else fnp.copy(q)
 
     def as_matrix(self) -> Array:
-        """As matrices of shape (..., 3, 3).
+        """Return matrices of shape (..., 3, 3).
 
         Example:
             >>> Rotation.from_euler("z", 90, degrees=True).as_matrix().round(12)[0]
@@ -232,7 +232,7 @@ class Rotation:
         return quaternions.as_matrix(self._quat)
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """As axes times angles from 0 to pi. Derivatives of every order exist at zero.
+        """Return axes times angles from 0 to pi. Derivatives of every order exist at zero.
 
         Example:
             >>> Rotation.from_euler("z", 90, degrees=True).as_rotvec(degrees=True).round(6)
@@ -242,9 +242,9 @@ class Rotation:
         return v / _DEGREE if degrees else v
 
     def as_euler(self, seq: str, degrees: bool = False, *, suppress_warnings: bool = False) -> Array:
-        """As turns about three axes, see ``from_euler``.
+        """Return angles of turns about three axes, see ``from_euler``.
 
-        Where the first and the last axis coincide the last angle is 0, a warning says so, and derivatives are NaN.
+        If the first and last axes coincide (gimbal lock), the last angle is 0, with a warning, and derivatives are NaN.
 
         Example:
             >>> Rotation.from_euler("xyz", [10, 20, 30], degrees=True).as_euler("xyz", degrees=True).round(6)
@@ -257,7 +257,7 @@ class Rotation:
         return angles / _DEGREE if degrees else angles
 
     def as_mrp(self) -> Array:
-        """As modified Rodrigues parameters, see ``from_mrp``.
+        """Return modified Rodrigues parameters, see ``from_mrp``.
 
         Example:
             >>> Rotation.from_euler("z", 180, degrees=True).as_mrp().round(6)
@@ -268,10 +268,10 @@ class Rotation:
     # ---- computed with ---------------------------------------------------------------------------------
 
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
-        """``vectors`` turned, or turned back; their axes before the last broadcast against the shape of the rotations.
+        """Rotate ``vectors``, or rotate them back; their leading axes broadcast against the shape of the rotations.
 
         Raises:
-            ValueError: shapes that do not fit.
+            ValueError: shapes do not match.
 
         Example:
             >>> Rotation.from_euler("z", 90, degrees=True).apply([0.0, 1.0, 0.0], inverse=True).round(12)
@@ -283,7 +283,7 @@ class Rotation:
         return ((fnp.swapaxes(matrix, -1, -2) if inverse else matrix) @ v[..., None])[..., 0]
 
     def inv(self) -> Rotation:
-        """The rotations backwards.
+        """Return the inverse rotations.
 
         Example:
             >>> turn = Rotation.from_rotvec([0.1, 0.2, 0.3])
@@ -293,7 +293,7 @@ class Rotation:
         return Rotation._of(quaternions.inverse(self._quat))
 
     def magnitude(self) -> Array:
-        """The angles from 0 to pi; that of no rotation has the derivative zero.
+        """Return the angles from 0 to pi; at the identity the derivative is zero.
 
         Example:
             >>> Rotation.from_rotvec([0.0, 3.0, 4.0]).magnitude().round(6)
@@ -302,10 +302,10 @@ class Rotation:
         return quaternions.magnitude(self._quat)
 
     def mean(self, weights: ArrayLike | None = None, axis: int | Shape | None = None) -> Rotation:
-        """The mean, over ``axis`` or all: that from which the sum of squared distances of the matrices is least.
+        """Return the mean over ``axis`` or all, the rotation with the least sum of squared distances of the matrices.
 
         Raises:
-            ValueError: no rotations, negative weights.
+            ValueError: there are no rotations, or a weight is negative.
 
         Example:
             >>> Rotation.from_euler("z", [[10], [30]], degrees=True).mean().as_rotvec(degrees=True).round(6)
@@ -326,12 +326,12 @@ class Rotation:
         return Rotation._of(quaternions.average(fnp.mean(k, axis=tuple([i % len(outer) for i in given]))))
 
     def reduce(self, left: Rotation | None = None, right: Rotation | None = None, return_indices: bool = False) -> Any:
-        """Of all ``l * self * r`` those with the smallest angle, ``l`` being in ``left`` and ``r`` in ``right``.
+        """Return the ``l * self * r`` with the smallest angle, for ``l`` in ``left`` and ``r`` in ``right``.
 
-        Which they are is a constant.
+        The choice is a constant.
 
         Returns:
-            The rotations; with ``return_indices`` the places of ``l`` and ``r`` too, None where none are given.
+            The rotations; with ``return_indices`` also the indices of ``l`` and ``r``, None for one that is not given.
 
         Example:
             >>> turn = Rotation.from_rotvec([0.0, 0.0, 1.7])
@@ -352,7 +352,7 @@ class Rotation:
         return (found, *places) if return_indices else found
 
     def approx_equal(self, other: Rotation, atol: float | None = None, degrees: bool = False) -> Array:
-        """Whether the angle between each rotation and the other is less than ``atol``, by default 1e-8 radians.
+        """Return whether the angle between each rotation and ``other`` is less than ``atol``, by default 1e-8 radians.
 
         Example:
             >>> Rotation.identity().approx_equal(Rotation.from_rotvec([0.0, 0.0, 1e-9]))
@@ -365,17 +365,17 @@ class Rotation:
     def align_vectors(
         a: ArrayLike, b: ArrayLike, weights: ArrayLike | None = None, return_sensitivity: bool = False
     ) -> tuple[Rotation, Array]:
-        """The rotation that leads the vectors ``b`` closest to ``a``, and the root of the sum of squares that is left.
+        """Return the rotation that brings vectors ``b`` closest to ``a``, and the root of the sum of squares left.
 
         Args:
             a: two vectors or more.
-            b: as many.
-            weights: of the squares, all finite.
-            return_sensitivity: False; the matrix of sensitivities is SciPy's only.
+            b: as many vectors.
+            weights: weights of the squares, all finite.
+            return_sensitivity: False; only SciPy computes the sensitivity matrix.
 
         Raises:
-            ValueError: vectors that are not as many, negative or infinite weights.
-            TypeError: ``return_sensitivity``.
+            ValueError: the numbers of vectors differ, or a weight is negative or infinite.
+            TypeError: ``return_sensitivity`` is True.
 
         Example:
             >>> turn, left = Rotation.align_vectors([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]], np.eye(3)[:2])
@@ -404,14 +404,14 @@ class Rotation:
         return found, flat_root(fnp.sum(w * fnp.sum(apart * apart, axis=-1)))
 
     def __mul__(self, other: Rotation) -> Rotation:
-        """First ``other``, then these."""
+        """Return the composition: first ``other``, then this rotation."""
         if not isinstance(other, Rotation):
             return NotImplemented
         self._check_shapes("__mul__", other.shape)
         return Rotation._of(quaternions.normalized(quaternions.composed(self._quat, other._quat)))
 
     def __pow__(self, n: ArrayLike, modulus: None = None) -> Rotation:
-        """``n`` times, of which the angle is ``n`` times as large; differentiable in ``n``."""
+        """Return the rotation with ``n`` times the angle; differentiable in ``n``."""
         if modulus is not None:
             raise NotImplementedError("modulus not supported")
         if is_plain(n) and not np.ndim(n) and n in (-1, 1):
@@ -427,7 +427,7 @@ class Rotation:
 
     @property
     def shape(self) -> Shape:
-        """The shape of the array of rotations."""
+        """Shape of the array of rotations."""
         return backend.shape_of(self._quat)[:-1]
 
     def __len__(self) -> int:
@@ -467,17 +467,17 @@ class Rotation:
 
 
 class Slerp:
-    """Rotations between rotations, at an even speed from one to the next.
+    """Interpolation between rotations, at constant angular speed from one to the next.
 
-    A pytree; differentiable in the times, the rotations, and the times asked for.
+    A pytree; differentiable in the times, the rotations, and the times of a call.
 
     Args:
-        times: a vector of rising times.
-        rotations: one for each.
+        times: a vector of increasing times.
+        rotations: one rotation for each time.
 
     Raises:
-        TypeError: what are no rotations.
-        ValueError: times that do not rise, or are not as many; at a call a time outside.
+        TypeError: ``rotations`` is not a Rotation.
+        ValueError: times do not increase, or are not as many as rotations; in a call, a time is out of range.
 
     Example:
         >>> ends = Rotation.from_euler("z", [[0], [90]], degrees=True)
@@ -502,7 +502,7 @@ class Slerp:
         self.rotvecs = (self.rotations.inv() * rotations[1:]).as_rotvec()
 
     def __call__(self, times: ArrayLike) -> Rotation:
-        """The rotation at a time, or at each of several."""
+        """Return the rotation at a time, or at each of several times."""
         t = fnp.astype(as_value(times), float)
         if len(backend.shape_of(t)) > 1:
             raise ShapeError(f"spatial.transform.Slerp: times must be a number or a vector, got {describe(t)}.")
