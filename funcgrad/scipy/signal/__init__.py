@@ -1,4 +1,4 @@
-"""Signals, as ``scipy.signal`` has them: convolution, filters, spectra. Windows are SciPy's own, ``signal.windows``.
+"""Functions of ``scipy.signal``: convolution, filters, spectra. The windows, ``signal.windows``, are SciPy's.
 
 Example:
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Convolution and correlation; recursive filters along an axis, polynomials in a window, the removal of trends."""
+"""Convolution, correlation, recursive filters along an axis, Savitzky-Golay filters, and detrending."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 
 def constant(values: np.ndarray, like: Array) -> np.ndarray:
-    """``values`` in single precision where ``like`` is."""
+    """Return ``values``, in single precision if ``like`` is."""
     return values.astype(np.float32) if backend.dtype_of(like).char in "fF" else values
 
 
 def _coefficients(call: str, b: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
-    """Both polynomials, with 1 as the first coefficient of the denominator."""
+    """Return both polynomials, divided by the first coefficient of the denominator."""
     b, a = [fnp.atleast_1d(as_value(c)) for c in (b, a)]
     if len(backend.shape_of(b)) != 1 or len(backend.shape_of(a)) != 1:
         raise ShapeError(f"{call}: b and a must be vectors, got {backend.shape_of(b)} and {backend.shape_of(a)}.")
@@ -42,20 +42,20 @@ def _coefficients(call: str, b: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
 
 @mirrors
 def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
-    """The signal ``x`` filtered by the rational function ``b / a``; differentiable in all three and in ``zi``.
+    """Filter the signal ``x`` by the rational function ``b / a``; differentiable in ``b``, ``a``, ``x`` and ``zi``.
 
     Args:
         b: coefficients of the numerator.
-        a: those of the denominator; the first is not zero.
+        a: coefficients of the denominator; the first is not zero.
         x: the signal.
         axis: the axis of time.
-        zi: the state before the first sample, as long as the longer polynomial less 1 along the axis.
+        zi: the state before the first sample; its length along the axis is that of the longer polynomial minus 1.
 
     Returns:
-        The filtered signal; with ``zi`` also the state behind the last sample.
+        The filtered signal; with ``zi`` also the state after the last sample.
 
     Raises:
-        ValueError: coefficients that are no vectors; a signal shorter than its state.
+        ValueError: coefficients are not vectors, or the signal is shorter than its state.
 
     Example:
         >>> lfilter([1.0], [1.0, -0.5], [1.0, 0.0, 0.0])
@@ -71,7 +71,7 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
 
 
 def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array, Any]:
-    """The filter along the last axis. A state adds to the first samples that enter the recursion."""
+    """Filter along the last axis. A state adds to the first samples that enter the recursion."""
     n = backend.shape_of(x)[-1]
     entering = convolve_last(b, x, start=0, length=n)
     order = max(backend.shape_of(b)[0], backend.shape_of(a)[0]) - 1
@@ -86,7 +86,7 @@ def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array,
     b, a = [
         fnp.concatenate([c, 0.0 * c[:1] * constant(np.ones(order + 1 - backend.shape_of(c)[0]), c)]) for c in (b, a)
     ]
-    # what the samples so far still add to the next ones
+    # the terms that past samples still add to the next ones
     last_x, last_y = x[..., n - order :], y[..., n - order :]
     rest = convolve_last(b, last_x, start=order, length=order) - convolve_last(a, last_y, start=order, length=order)
     return y, rest
@@ -94,7 +94,7 @@ def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array,
 
 @mirrors
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
-    """The state of ``lfilter`` in which a constant signal of 1 has no transient.
+    """Return the state of ``lfilter`` in which a constant signal of 1 has no transient.
 
     Raises:
         ZeroDivisionError: the coefficients of the denominator sum to 0.
@@ -113,12 +113,12 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
             "signal.lfilter_zi: the coefficients of the denominator sum to 0, so that a constant signal grows without "
             f"end, got a={describe(a)}. Choose a stable filter."
         )
-    # A constant 1 comes out as sum(b) / sum(a), and the state is what later coefficients still add to that.
+    # The filter turns a constant 1 into sum(b) / sum(a); the state is the share that later coefficients still add.
     return fnp.flip(fnp.cumsum(fnp.flip(b - a * (fnp.sum(b) / total))))[1:]
 
 
 def _extended(x: Array, padtype: str | None, edge: int) -> Array:
-    """``x`` with ``edge`` samples more on both sides of the last axis."""
+    """Return ``x`` with ``edge`` more samples on both sides of the last axis."""
     n = backend.shape_of(x)[-1]
     if padtype not in (None, "odd", "even", "constant"):
         raise ShapeError(f"signal.sosfiltfilt: padtype must be odd, even, constant or None, got {padtype!r}.")
@@ -137,7 +137,7 @@ def _extended(x: Array, padtype: str | None, edge: int) -> Array:
 
 @mirrors
 def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
-    """The signal ``x`` filtered by sections of second order, one after the other.
+    """Filter the signal ``x`` by second-order sections, one after the other.
 
     Args:
         sos: the sections, one in each row: three coefficients of the numerator and three of the denominator.
@@ -146,10 +146,10 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
         zi: the states before the first sample, of shape (sections, ..., 2, ...).
 
     Returns:
-        The filtered signal; with ``zi`` also the states behind the last sample.
+        The filtered signal; with ``zi`` also the states after the last sample.
 
     Raises:
-        ValueError: rows of another length; a signal of one sample with ``zi``.
+        ValueError: rows do not have length 6, or a signal has one sample, with ``zi``.
 
     Example:
         >>> sosfilt([[1.0, 1.0, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0])
@@ -165,7 +165,7 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
 
 
 def _sections(call: str, sos: Array) -> list[tuple[Array, Array]]:
-    """Both polynomials of each section."""
+    """Return both polynomials of each section."""
     shape = backend.shape_of(sos)
     if len(shape) != 2 or shape[1] != 6:
         raise ShapeError(f"{call}: sos must have rows of six coefficients, got {list(shape)}.")
@@ -173,7 +173,7 @@ def _sections(call: str, sos: Array) -> list[tuple[Array, Array]]:
 
 
 def _through(sections: list[tuple[Array, Array]], x: Array, states: Any) -> tuple[Array, list[Any]]:
-    """One section after the other along the last axis, and the state of each behind the last sample."""
+    """Filter by one section after the other along the last axis; return the signal and all states after its end."""
     behind = []
     for i, (b, a) in enumerate(sections):
         x, state = _filtered(b, a, x, None if states is None else states[i])
@@ -185,18 +185,18 @@ def _through(sections: list[tuple[Array, Array]], x: Array, states: Any) -> tupl
 def sosfiltfilt(
     sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
 ) -> Array:
-    """The signal ``x`` filtered forwards and backwards by sections of second order, so that its phase stays.
+    """Filter the signal ``x`` forwards and backwards by second-order sections, so that its phase is unchanged.
 
     Args:
         sos: the sections, one in each row: three coefficients of the numerator and three of the denominator.
         x: the signal.
         axis: the axis of time.
-        padtype: how it goes on at both ends: "odd", "even", "constant", or None.
-        padlen: by how many samples; by default three times the length of the filter.
+        padtype: how the signal is extended at both ends: "odd", "even", "constant", or None.
+        padlen: the number of samples to extend it by; the default is three times the length of the filter.
 
     Raises:
-        ValueError: a signal that is not longer than ``padlen``; an unknown ``padtype``; rows of another length.
-        TypeError: no ``padlen`` where ``jax.jit`` hides the coefficients.
+        ValueError: the signal is not longer than ``padlen``, ``padtype`` is unknown, or rows do not have length 6.
+        TypeError: ``padlen`` is not given, and ``jax.jit`` traces the coefficients.
 
     Example:
         >>> sosfiltfilt([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]], [0.0, 1.0, 0.0, 0.0], padlen=0)
@@ -206,7 +206,7 @@ def sosfiltfilt(
     sections = _sections("signal.sosfiltfilt", sos)
     edge = 0 if padtype is None else _taps(sos) * 3 if padlen is None else padlen
     x = _extended(fnp.moveaxis(x, axis, -1), padtype, edge)
-    states, gain = [], 1.0  # in which a constant signal, grown by the sections before, has no transient
+    states, gain = [], 1.0  # states in which a constant signal, amplified by the sections before, has no transient
     for b, a in sections:
         states.append(lfilter_zi(b, a) * gain)
         gain = gain * fnp.sum(b) / fnp.sum(a)
@@ -217,7 +217,7 @@ def sosfiltfilt(
 
 
 def _taps(sos: Array) -> int:
-    """The length of the whole filter; sections of first order are shorter."""
+    """Return the length of the whole filter; first-order sections are shorter."""
     values = steer(sos, known(sos))
     if values is None:
         raise InputError("signal.sosfiltfilt: padlen is needed where sos is compiled by JAX, got None. Pass a number.")
@@ -236,23 +236,23 @@ def savgol_filter(
     mode: str = "interp",
     cval: float = 0.0,
 ) -> Array:
-    """The signal ``x`` smoothed by polynomials that fit best within a moving window (Savitzky and Golay, 1964).
+    """Smooth the signal ``x`` by least squares polynomials in a moving window (Savitzky and Golay, 1964).
 
     Args:
         x: the signal.
         window_length: the number of samples of a window; odd for traced values.
         polyorder: the order of the polynomials.
-        deriv: which derivative of them is taken.
+        deriv: the order of the derivative of the polynomials; 0 is the polynomials themselves.
         delta: the time from one sample to the next.
         axis: the axis of time.
         mode: how the ends are computed: "interp" by the polynomials of the first and last window; "mirror", "nearest",
-            "wrap" and "constant" by samples beyond them.
-        cval: the samples beyond of "constant".
+            "wrap" and "constant" by samples beyond the ends.
+        cval: the value of the samples beyond the ends for "constant".
 
     Raises:
-        ValueError: an unknown ``mode``; a window that is longer than the signal; ``polyorder`` that is not below
+        ValueError: ``mode`` is unknown, the window is longer than the signal, or ``polyorder`` is not less than
             ``window_length``.
-        TypeError: an even ``window_length`` with traced values.
+        TypeError: ``window_length`` is even, with traced values.
 
     Example:
         >>> savgol_filter([2.0, 2.0, 5.0, 2.0, 1.0], 3, 1).round(6)
@@ -263,7 +263,7 @@ def savgol_filter(
         raise InputError(f"signal.savgol_filter: window_length must be odd for traced values, got {window_length}.")
     x = fnp.moveaxis(x if backend.is_inexact(x) else fnp.astype(x, float), axis, -1)
     n, half = backend.shape_of(x)[-1], window_length // 2
-    # each row gives one sample of a smoothed window from all of the window
+    # each row computes one sample of a smoothed window from the whole window
     rows = savgol_filter(np.eye(window_length), window_length, polyorder, deriv, axis=0)
     rows = constant(rows, x) / fnp.astype(as_value(delta) ** deriv, np.empty(0, backend.dtype_of(x)).real.dtype)
     if mode != "interp":
@@ -279,7 +279,7 @@ def savgol_filter(
 
 
 def _continued(x: Array, half: int, mode: str, cval: float) -> Array:
-    """``x`` with ``half`` samples more on both sides of the last axis, as ``scipy.ndimage`` names the modes."""
+    """Return ``x`` with ``half`` more samples on both sides of the last axis; modes are those of ``scipy.ndimage``."""
     modes: dict[str, dict[str, Any]] = {
         "mirror": {"mode": "reflect"},
         "nearest": {"mode": "edge"},
@@ -295,17 +295,17 @@ def _continued(x: Array, half: int, mode: str, cval: float) -> Array:
 def detrend(
     data: ArrayLike, axis: int = -1, type: str = "linear", bp: ArrayLike = 0, overwrite_data: bool = False
 ) -> Array:
-    """``data`` without its mean, or without the line through it that fits best.
+    """Remove the mean of ``data``, or its least squares line.
 
     Args:
         data: the samples.
         axis: the axis of time.
         type: "linear" or "constant".
-        bp: where new lines begin.
+        bp: indices at which new lines begin.
         overwrite_data: no effect.
 
     Raises:
-        ValueError: another ``type``; breaks outside of the data.
+        ValueError: ``type`` is unknown, or a break is outside of the data.
 
     Example:
         >>> detrend([1.0, 2.0, 4.0], type="constant").round(6)
@@ -324,7 +324,7 @@ def detrend(
     pieces = []
     for start, stop in itertools.pairwise(breaks):
         length = stop - start
-        # an orthonormal basis of the lines: what of the samples lies along it is the trend
+        # an orthonormal basis of the lines: the projection of the samples onto it is the trend
         basis = np.linalg.qr(np.stack([np.ones(length), np.arange(1, length + 1) / length], 1))[0]
         basis, piece = constant(basis, x), x[..., start:stop]
         pieces.append(piece - fnp.matmul(fnp.matmul(piece, basis), basis.T))
@@ -332,7 +332,7 @@ def detrend(
 
 
 def _part(call: str, mode: str, x: Shape, y: Shape) -> tuple[slice, ...]:
-    """Which part of the full convolution ``mode`` means."""
+    """Return the slices of the full convolution that ``mode`` selects."""
     if mode not in ("full", "same", "valid"):
         raise ShapeError(f"{call}: mode must be full, same or valid, got {mode!r}.")
     if mode == "valid" and not (
@@ -359,17 +359,17 @@ def _convolved(call: str, x: Array, y: Array, mode: str, method: str) -> Array:
 
 @mirrors
 def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> Array:
-    """The convolution of two arrays over all axes.
+    """Convolve two arrays over all axes.
 
     Args:
         in1: an array.
-        in2: an array with as many axes.
-        mode: "full" for all, "same" for the middle of the shape of ``in1``, "valid" for where one array lies within
-            the other.
-        method: "direct", "fft", or "auto" for the faster.
+        in2: an array with the same number of axes.
+        mode: "full" for all, "same" for the middle part with the shape of ``in1``, "valid" for the part where one array
+            lies within the other.
+        method: "direct", "fft", or "auto" for the faster of the two.
 
     Raises:
-        ValueError: shapes that do not fit, an unknown mode.
+        ValueError: shapes do not match, or ``mode`` is unknown.
 
     Example:
         >>> convolve([1.0, 2.0, 3.0], [1.0, 10.0])
@@ -380,7 +380,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
 
 
 def _turned(y: Array) -> Array:
-    """``y`` turned round in all axes, and conjugated."""
+    """Return ``y`` reversed in all axes, and conjugated."""
     y = fnp.flip(y)
     return conj(y) if backend.dtype_of(y).kind == "c" else y
 
@@ -389,17 +389,17 @@ def _turned(y: Array) -> Array:
 def convolve2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Array:
-    """The convolution of two matrices.
+    """Convolve two matrices.
 
     Args:
         in1: a matrix.
         in2: a matrix.
         mode: as for ``convolve``.
-        boundary: what stands around ``in1``: "fill" a value, "wrap" it again, "symm" its mirror image.
-        fillvalue: that value.
+        boundary: the values around ``in1``: "fill" a constant, "wrap" ``in1`` repeated, "symm" its mirror image.
+        fillvalue: the constant for "fill".
 
     Raises:
-        ValueError: shapes that do not fit, an unknown mode or boundary.
+        ValueError: shapes do not match, or ``mode`` or ``boundary`` is unknown.
 
     Example:
         >>> convolve2d([[1.0, 2.0]], [[1.0, 10.0]], "same", boundary="wrap")
@@ -409,7 +409,7 @@ def convolve2d(
 
 
 def _in_a_plane(call: str, x: Array, y: Array, mode: str, boundary: str, fillvalue: float, later: int = 0) -> Array:
-    """The convolution of two matrices, whose middle part is ``later`` by 1 where ``y`` has an even length."""
+    """Convolve two matrices; ``later=1`` moves the middle part by one along axes where ``y`` has even length."""
     shapes = backend.shape_of(x), backend.shape_of(y)
     if any(len(shape) != 2 for shape in shapes):
         raise ShapeError(f"{call}: both arrays must be matrices, got {shapes[0]} and {shapes[1]}.")
@@ -436,7 +436,7 @@ def _in_a_plane(call: str, x: Array, y: Array, mode: str, boundary: str, fillval
 def correlate2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0
 ) -> Array:
-    """The cross-correlation of two matrices; arguments as for ``convolve2d``.
+    """Cross-correlate two matrices; arguments as for ``convolve2d``.
 
     Example:
         >>> correlate2d([[1.0, 2.0]], [[1.0, 10.0]])
@@ -445,5 +445,5 @@ def correlate2d(
     x, y = as_value(in1), as_value(in2)
     if mode == "valid" and backend.shape_of(x) < backend.shape_of(y):  # SciPy exchanges them, and conjugates the other
         x, y = conj(x), conj(y)
-    # SciPy's middle: of an even length that behind it, elsewhere that before
+    # The middle part of SciPy starts one sample later than for convolve2d along axes of even length.
     return _in_a_plane("signal.correlate2d", x, _turned(y), mode, boundary, fillvalue, later=1)

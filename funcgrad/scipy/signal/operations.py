@@ -35,7 +35,7 @@ def _convolve_axes(xp: Any, x: Any, y: Any, *, rank: int, method: str) -> Any:
 
 
 def _convolve_axes_transpose(ct: Array, other: Array, shape: Shape, *, rank: int, method: str) -> Array:
-    """With the other factor turned round, and the part of the result that has the shape of this one."""
+    """Convolve with the reversed other factor, and return the part that has the shape of this factor."""
     lengths = shape_of(other)
     axes = tuple(range(len(lengths) - rank, len(lengths)))
     whole = convolve_axes(ct, flip(other, axis=axes), rank=rank, method=method)
@@ -43,7 +43,7 @@ def _convolve_axes_transpose(ct: Array, other: Array, shape: Shape, *, rank: int
     return getitem(whole, (..., *[slice(m - 1, m - 1 + n) for m, n in pairs]))
 
 
-#: ``convolve_axes(x, y, *, rank, method)``: the full convolution over the last ``rank`` axes; others broadcast.
+#: ``convolve_axes(x, y, *, rank, method)``: full convolution over the last ``rank`` axes; other axes broadcast.
 convolve_axes: Operation = multilinear(
     "convolve_axes",
     _convolve_axes,
@@ -61,7 +61,7 @@ def _all_pole(xp: Any, x: Any, y: Any) -> Any:
     if xp is not np:
         return _all_pole_in_jax(xp, x.astype(dtype), y.astype(dtype))
     lfilter = import_scipy("signal.lfilter", "scipy.signal").lfilter
-    wide = np.float32 if dtype.char == "e" else dtype  # SciPy's filter knows no float16
+    wide = np.float32 if dtype.char == "e" else dtype  # SciPy's filter has no float16
     outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     if x.ndim == 1:
         return lfilter(np.ones(1, wide), np.concatenate([[1], x]).astype(wide), y.astype(wide), axis=-1).astype(dtype)
@@ -90,7 +90,7 @@ def _back_in_time(ct: Array, x: Array) -> Array:
 
 
 def _fed_back(x: Array, ans: Array) -> Array:
-    """``sum(x[i] * ans[k - 1 - i])`` over i, at k."""
+    """Return ``sum(x[i] * ans[k - 1 - i])`` over i, at k."""
     zero = getitem(x, (..., slice(0, 1))) * 0
     delayed = concatenate(zero, x, axis=len(shape_of(x)) - 1)
     return convolve(delayed, ans, start=0, length=shape_of(ans)[-1])
@@ -107,7 +107,7 @@ all_pole: Operation = primitive(
 
 
 def _pulled_back(ct: Array, ans: Array, shape: Shape) -> Array:
-    """The correlation of ``ct`` with ``ans``, delayed by 1 and more."""
+    """Return minus the correlation of ``ct`` with ``ans``, at delays of 1 and more."""
     n = shape_of(ans)[-1]
     turned = flip(ans, axis=(len(shape_of(ans)) - 1,))
     return -convolve(ct, turned, start=n, length=shape[-1])

@@ -1,4 +1,4 @@
-"""Spectra: of short times and back, and means of them."""
+"""Short-time Fourier transforms and their inverse, and averaged spectra."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["csd", "istft"]
 
 
 def _window(window: Any, length: int) -> Any:
-    if isinstance(window, str) and window.endswith("_periodic"):  # a name that older versions do not know
+    if isinstance(window, str) and window.endswith("_periodic"):  # a name that older versions of SciPy lack
         window = window.removesuffix("_periodic")
     return fnp.asarray(of_scipy("signal", "get_window")(window, length))
 
 
 class _Frames(NamedTuple):
-    """How a signal is cut into segments: their window, their length, how many samples two share."""
+    """Division of a signal into segments: their window, their length, the number of samples that two share."""
 
     window: Any
     length: int
@@ -36,7 +36,7 @@ class _Frames(NamedTuple):
 
     @property
     def step(self) -> int:
-        """From one segment to the next."""
+        """Number of samples from one segment to the next."""
         return self.length - self.shared
 
 
@@ -57,7 +57,7 @@ def _frames(call: str, window: Any, nperseg: int | None, noverlap: int | None, n
 
 
 def _spectrum(x: Array, frames: _Frames, detrend: Any, onesided: bool) -> Array:
-    """The transforms of all segments along the last axis; a segment in each row."""
+    """Return the transforms of all segments along the last axis; a segment in each row."""
     n = backend.shape_of(x)[-1]
     starts = np.arange(0, n - frames.length + 1, frames.step)
     cut = getitem(x, (..., starts[:, None] + np.arange(frames.length)))
@@ -72,7 +72,7 @@ def _frequencies(frames: _Frames, fs: Any, onesided: bool) -> np.ndarray:
 
 
 def _scale(frames: _Frames, fs: Any, scaling: str) -> Any:
-    """What makes the transform of a sine its amplitude, or its square a density."""
+    """Return the factor that makes the transform of a sine its amplitude, or makes its square a density."""
     if scaling not in ("spectrum", "psd"):
         raise ShapeError(f"signal.stft: scaling must be spectrum or psd, got {scaling!r}.")
     by_sum = 1 / np.sum(frames.window)
@@ -93,10 +93,10 @@ def istft(
     freq_axis: int = -2,
     scaling: str = "spectrum",
 ) -> tuple[np.ndarray, Array]:
-    """The signal of which ``Zxx`` is the ``stft``; arguments and results are SciPy's.
+    """Compute the signal from its ``stft`` ``Zxx``; arguments and results are SciPy's.
 
     Raises:
-        ValueError: lengths that do not fit.
+        ValueError: lengths do not match.
 
     Example:
         >>> from funcgrad.scipy.signal import stft
@@ -139,10 +139,10 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[np.ndarray, Array]:
-    """The cross power spectral density of two signals by Welch's method; arguments and results are SciPy's.
+    """Compute the cross power spectral density of two signals by Welch's method; arguments, results are SciPy's.
 
     Raises:
-        ValueError: lengths that do not fit, an unknown average.
+        ValueError: lengths do not match, or ``average`` is unknown.
 
     Example:
         >>> csd(np.ones(8), np.ones(8), nperseg=4, detrend=False)[1].real.round(6)
@@ -156,7 +156,7 @@ def csd(
 def _density(
     call: str, signals: tuple[Any, Any], fs: Any, cutting: Any, options: Any, axis: int
 ) -> tuple[np.ndarray, Array]:
-    """The mean or the median over the segments of the products of both transforms."""
+    """Return frequencies, and the mean or median over the segments of the products of both transforms."""
     detrend, return_onesided, scaling, average = options
     if average not in ("mean", "median"):
         raise ShapeError(f"{call}: average must be mean or median, got {average!r}.")
@@ -182,7 +182,7 @@ def _density(
 
 
 def _median(products: Array) -> Array:
-    """The median over the segments, divided by what that of a periodogram is less than the mean."""
+    """Return the median over the segments, divided by the ratio of the median of a periodogram to its mean."""
     count = backend.shape_of(products)[-2]
     bias = 1 + sum([1 / (2 * k + 1) - 1 / (2 * k) for k in range(1, (count - 1) // 2 + 1)])
     middle = fnp.median(products.real, axis=-2) + 1j * fnp.median(products.imag, axis=-2)
@@ -190,6 +190,6 @@ def _median(products: Array) -> Array:
 
 
 def _lengthened(x: Array, n: int) -> Array:
-    """``x`` with zeros behind it up to ``n`` samples."""
+    """Return ``x`` padded with zeros at the end to ``n`` samples."""
     missing = n - backend.shape_of(x)[-1]
     return fnp.pad(x, [(0, 0)] * (len(backend.shape_of(x)) - 1) + [(0, missing)]) if missing else x
