@@ -1,6 +1,6 @@
-"""Fourier, cosine and sine transforms, as ``scipy.fft`` has them.
+"""Fourier, cosine and sine transforms of ``scipy.fft``.
 
-SciPy's own are ``fft.fhtoffset`` and what sets threads: ``fft.set_workers``, ``fft.get_workers``.
+``fft.fhtoffset`` and the functions that set threads, ``fft.set_workers`` and ``fft.get_workers``, are SciPy's.
 
 Example:
     >>> import numpy as np
@@ -25,7 +25,7 @@ __all__ += fourier.__all__
 __all__ += hankel.__all__
 __all__ += trigonometric.__all__
 
-#: What is SciPy's own.
+#: Names of SciPy's functions that are used as they are.
 _THEIRS = ("fhtoffset", "get_workers", "set_workers")
 
 

@@ -1,11 +1,11 @@
-"""Discrete Fourier transforms: ``funcgrad.numpy.fft`` with SciPy's arguments; their frequencies, and good lengths.
+"""Discrete Fourier transforms: ``funcgrad.numpy.fft`` with SciPy's arguments; frequencies, and fast lengths.
 
 All are linear. ``norm`` says which direction is scaled: "backward" (or None) divides the inverse transforms by the
-number of entries, "forward" the others, "ortho" all of them by its square root. ``overwrite_x`` and ``workers`` are for
-SciPy, which computes plain arrays; others are never overwritten. A ``plan`` is refused, as by SciPy.
+number of entries, "forward" the forward ones, "ortho" all of them by its square root. SciPy uses ``overwrite_x`` and
+``workers`` for plain arrays; other arrays are never overwritten. A ``plan`` raises, as in SciPy.
 
-Along several axes each may be named once, and lengths and axes may be single numbers: so SciPy reads them, and NumPy
-does not.
+As in SciPy, and unlike NumPy, transforms along several axes take each axis only once, and accept single numbers as
+lengths and axes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _along_one(
     *,
     plan: Any = None,
 ) -> Array:
-    """The transform ``name`` of ``funcgrad.numpy.fft``, as SciPy has it."""
+    """Compute the transform ``name`` of ``funcgrad.numpy.fft`` with SciPy's arguments."""
     check_plan(name, plan)
     transformed: Array = getattr(own, name)(wide(x), n, axis, norm)
     return transformed
@@ -64,7 +64,7 @@ def _along_several(
     *,
     plan: Any = None,
 ) -> Array:
-    """A transform of ``funcgrad.numpy.fft``, as SciPy has it under ``name``."""
+    """Compute the transform of ``funcgrad.numpy.fft`` that SciPy calls ``name``, with SciPy's arguments."""
     check_plan(name, plan)
     x = wide(x)
     lengths, along = lengths_and_axes(name, x, s, axes)
@@ -76,7 +76,7 @@ def _along_several(
 
 
 def _turned(norm: Norm) -> Any:
-    """``norm`` for the transform in the other direction; what is none is refused further on."""
+    """Return ``norm`` for the transform in the other direction; an unknown norm is refused later."""
     return NORMS.get(norm or "backward", norm)
 
 
@@ -191,13 +191,13 @@ ihfft2 = _along_several("ihfft2",
 
 
 def wide(x: ArrayLike) -> Array:
-    """``x`` as an array or number, in at least the single precision that SciPy's transforms begin with."""
+    """Return ``x`` as an array or number, in at least single precision, with which SciPy's transforms begin."""
     x = as_value(x)
     return astype(x, np.float32) if backend.is_inexact(x) and backend.dtype_of(x).itemsize <= 2 else x
 
 
 def check_plan(name: str, plan: Any) -> None:
-    """Refuse a plan, as SciPy does.
+    """Raise if a plan is given, as SciPy does.
 
     Raises:
         NotImplementedError: ``plan`` is not None.
@@ -213,16 +213,16 @@ def _numbers(value: Any) -> list[int]:
 
 
 def lengths_and_axes(name: str, x: Array, s: Any, axes: Any) -> tuple[list[int] | None, list[int]]:
-    """The lengths to transform, None where they were left out, and the axes, non-negative and all different.
+    """Return the lengths to transform, None if they were left out, and the axes, non-negative and all different.
 
     Args:
-        name: the function, for messages.
-        x: what is transformed.
-        s: one length or several, -1 for what there is; None for all of that kind.
+        name: the name of the function, for error messages.
+        x: the array to transform.
+        s: one length or several, -1 to keep a length; None to keep all.
         axes: one axis or several; None for the last ones that have lengths, or for all.
 
     Raises:
-        ValueError: an axis twice, or out of range; not as many lengths as axes.
+        ValueError: an axis is given twice or out of range, or there are not as many lengths as axes.
 
     Example:
         >>> lengths_and_axes("fftn", np.ones((2, 3)), (-1, 4), None)
@@ -251,13 +251,13 @@ def lengths_and_axes(name: str, x: Array, s: Any, axes: Any) -> tuple[list[int] 
 
 @mirrors
 def fftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> Array:
-    """The frequencies that ``fft`` of ``n`` samples has, in its order; the derivative flows to ``d``.
+    """Return the frequencies of the ``fft`` of ``n`` samples, in its order; differentiable in ``d``.
 
     Args:
         n: the number of samples.
         d: the distance between samples.
-        xp: SciPy's namespace of the result, where ``d`` is a plain number; else that of ``d``.
-        device: likewise.
+        xp: SciPy's namespace of the result, if ``d`` is a plain number; otherwise the namespace of ``d`` is used.
+        device: the device of the result, if ``d`` is a plain number.
 
     Raises:
         ValueError: ``n`` is not an integer.
@@ -272,7 +272,7 @@ def fftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> A
 
 @mirrors
 def rfftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> Array:
-    """The frequencies that ``rfft`` of ``n`` samples has; arguments as for ``fftfreq``.
+    """Return the frequencies of the ``rfft`` of ``n`` samples; arguments as for ``fftfreq``.
 
     Example:
         >>> from funcgrad.scipy import fft
@@ -283,7 +283,7 @@ def rfftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> 
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The smallest length from ``target`` on that is transformed fast; SciPy's own.
+    """Return the smallest length, ``target`` or more, that has a fast transform, by SciPy.
 
     Example:
         >>> from funcgrad.scipy import fft
@@ -295,7 +295,7 @@ def next_fast_len(target: int, real: bool = False) -> int:
 
 
 def prev_fast_len(target: int, real: bool = False) -> int:
-    """The largest length up to ``target`` that is transformed fast; SciPy's own.
+    """Return the largest length, ``target`` or less, that has a fast transform, by SciPy.
 
     Example:
         >>> from funcgrad.scipy import fft

@@ -1,6 +1,6 @@
-"""Fast Hankel transforms of samples at logarithmic distances. They are linear, and their matrices symmetric.
+"""Fast Hankel transforms of logarithmically spaced samples: linear maps with symmetric matrices.
 
-Where a number is traced, SciPy's own code gives the transform and its derivatives.
+If a number such as ``dln`` is traced, SciPy's Python code computes the transform and is differentiated.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ def _transformed(name: str, a: ArrayLike, dln: Any, mu: Any, offset: Any, bias: 
 
 @mirrors
 def fht(a: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
-    """The Hankel transform of order ``mu`` of samples at ``r[0] * exp(dln * j)``, at as many points.
+    """Compute the Hankel transform of order ``mu`` of samples at ``r[0] * exp(dln * j)``, at as many points.
 
     Args:
         a: samples, along the last axis.
         dln: the logarithmic distance of samples.
         mu: the order of the Bessel function.
-        offset: of the points of the result, see SciPy's ``fhtoffset``.
-        bias: the exponent of a power law that is taken out of the samples.
+        offset: the offset of the points of the result, see SciPy's ``fhtoffset``.
+        bias: the exponent of a power law that is removed from the samples.
 
     Raises:
-        InputError: arrays of JAX, which has no kernel for it.
+        InputError: ``a`` is a JAX array; JAX has no kernel for it.
 
     Example:
         >>> from funcgrad.scipy import fft
@@ -48,7 +48,7 @@ def fht(a: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 
 
 @mirrors
 def ifht(A: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
-    """The inverse of ``fht``; arguments as there.
+    """Compute the inverse of ``fht``; arguments as for ``fht``.
 
     Example:
         >>> from funcgrad.scipy import fft

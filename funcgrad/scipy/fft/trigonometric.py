@@ -1,15 +1,15 @@
 """Cosine and sine transforms, of the types 1 to 4.
 
-All are linear, and the transpose of each is one more. Of n entries, and up to the scale that ``norm`` chooses, entry k
-of the ``dct`` is twice the sum of ``x[j]`` times
+All are linear, and the transpose of each is another of them. For n entries, and up to the scale that ``norm`` chooses,
+entry k of the ``dct`` is twice the sum of ``x[j]`` times
 
-* ``cos(pi * j * k / (n - 1))`` (type 1, the first and the last entry counted half),
+* ``cos(pi * j * k / (n - 1))`` (type 1, with the first and last entries halved),
 * ``cos(pi * (j + 1/2) * k / n)`` (type 2),
-* ``cos(pi * j * (k + 1/2) / n)`` (type 3, the first entry counted half),
+* ``cos(pi * j * (k + 1/2) / n)`` (type 3, with the first entry halved),
 * ``cos(pi * (j + 1/2) * (k + 1/2) / n)`` (type 4).
 
-The ``dst`` has sines. There numbers without a half count from 1, type 1 has ``n + 1``, and type 3 counts the last entry
-half. ``overwrite_x`` and ``workers`` are for SciPy, which computes plain arrays; others are never overwritten.
+The ``dst`` has sines: indices without a half count from 1, type 1 divides by ``n + 1``, type 3 halves the last entry.
+SciPy uses ``overwrite_x`` and ``workers`` for plain arrays; other arrays are never overwritten.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
 def _transformed(
     name: str, x: Array, type: int, lengths: list[int], axes: list[int], norm: Norm, orthogonalize: bool | None
 ) -> Array:
-    """``x`` transformed along each of ``axes``; an inverse is the transform that undoes it, scaled the other way."""
+    """Transform ``x`` along each of ``axes``; an inverse is the transform of the inverse type, scaled the other way."""
     if type not in INVERSE:
         raise ValueError(f"scipy.fft.{name}: the types are 1, 2, 3 and 4, got type={type}. Take one of them.")
     scale: str = norm or "backward"
@@ -114,20 +114,20 @@ def dctn(
     *,
     orthogonalize: bool | None = None,
 ) -> Array:
-    """``dct`` along several axes, by default all.
+    """Compute ``dct`` along several axes, by default all.
 
     Args:
         x: an array.
         type: 1, 2, 3 or 4.
-        s: the number of entries along each of ``axes``; -1 for what there are.
-        axes: the axes, all different; by default all, the last ones where ``s`` is given.
-        norm: as for ``dct``, as all that follows.
+        s: the number of entries along each of ``axes``; -1 keeps the length.
+        axes: the axes, all different; the default is all, or with ``s`` the last ones.
+        norm: as for ``dct``, like all that follow.
         overwrite_x: whether SciPy may use the memory of ``x``.
         workers: how many threads SciPy may use.
-        orthogonalize: whether the matrices are orthogonal where ``norm`` is "ortho".
+        orthogonalize: whether the matrices are orthogonal if ``norm`` is "ortho".
 
     Raises:
-        ValueError: ``s`` and ``axes`` of different lengths, an axis twice, or as ``dct``.
+        ValueError: ``s`` and ``axes`` have different lengths, an axis is given twice, or as for ``dct``.
 
     Example:
         >>> from funcgrad.scipy import fft

@@ -1,1 +1,1 @@
-"""The operations that only these functions need, one statement each."""
+"""Operations that only ``funcgrad.scipy.fft`` needs, one statement each."""

@@ -1,7 +1,7 @@
 """Cosine and sine transforms along one axis, of the types 1 to 4 that ``scipy.fft`` numbers.
 
 The input is cut or padded with zeros to ``n`` entries along ``axis``, a non-negative number; ``norm`` is "backward",
-"ortho" or "forward". SciPy computes them on NumPy arrays; on JAX's they are made of fast Fourier transforms.
+"ortho" or "forward". SciPy computes NumPy arrays; for JAX arrays, the transforms are made of fast Fourier transforms.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives.fourier import back, single
 from funcgrad.typing import Array, Shape
 
-#: Of each type the one that undoes it, but for the scale.
+#: For each type the type of its inverse, up to a scale.
 INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
-# The transpose. Let K be the matrix of the cosines or sines, s the scale, W = diag(1, 2, ..., 2), with ones where
-# an entry has no mirror image: the first and the last of the cosines of type 1, the first of those of types 2 and 3,
-# the last of the sines of types 2 and 3, else none. Then up to s the types are K W (1), 2 K (2), K^T W (3) and 2 K (4),
-# with K symmetric in types 1 and 4. So their transposes are W (K W) W^-1 (1), (K^T W) (2 W^-1) (2), (W / 2) (2 K) (3)
-# and 2 K (4): the type that undoes it, of an input whose ends W counts once are doubled (1, 2), and with those ends
-# of the result halved (1, 3). The orthogonal ones scale the ends by square roots of 2, and need nothing.
+# Transposes. Let K be the matrix of the cosines or sines, s the scale, and W = diag(1, 2, ..., 2), with ones where
+# an entry has no mirror image: the first and last of the cosines of type 1, the first of those of types 2 and 3, the
+# last of the sines of types 2 and 3, otherwise none. Up to s the types are K W (1), 2 K (2), K^T W (3) and 2 K (4), and
+# K is symmetric in types 1 and 4. So their transposes are W (K W) W^-1 (1), (K^T W) (2 W^-1) (2), (W / 2) (2 K) (3)
+# and 2 K (4): the inverse type, applied to an input whose ends (where W is 1) are doubled (1, 2), with the same ends
+# of the result halved (1, 3). Orthogonal types scale the ends by square roots of 2, and need no correction.
 _ENDS: dict[tuple[str, int], list[int]] = {
     ("dct", 1): [0, -1],
     ("dct", 2): [0],
@@ -35,7 +35,7 @@ _ENDS: dict[tuple[str, int], list[int]] = {
 
 
 def _with_ends(x: Any, ends: list[int], axis: int, factor: float) -> Any:
-    """``x`` with ``factor`` times the entries at ``ends``."""
+    """Return ``x`` with the entries at ``ends`` multiplied by ``factor``."""
     weights = np.ones(x.shape[axis])
     weights[ends] = factor
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
@@ -52,7 +52,7 @@ def _trigonometric(
     xp: Any, x: Any, *, kind: str, type: int, n: int, axis: int, norm: str, orthogonal: bool, dual: bool = False
 ) -> Any:
     x = single(xp, xp.asarray(x))
-    if x.dtype.kind == "c":  # SciPy 1.17 forgets ``orthogonalize`` of complex numbers
+    if x.dtype.kind == "c":  # SciPy 1.17 ignores ``orthogonalize`` for complex numbers
         params: dict[str, Any] = {
             "kind": kind,
             "type": type,
@@ -79,7 +79,7 @@ def _of_scipy(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, ortho
 
 
 def _of_fourier(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, orthogonal: bool) -> Any:
-    """The same by fast Fourier transforms of twice the length."""
+    """Compute the transform by fast Fourier transforms of twice the length."""
     dtype = xp.result_type(x.dtype, float) if x.dtype.kind in "biu" else x.dtype
     x = xp.moveaxis(x.astype(dtype), axis, -1)
     n, ends = x.shape[-1], _ENDS.get((kind, type), []) if orthogonal else []
@@ -123,6 +123,6 @@ def _transpose(ct: Array, shape: Shape, dtype: Any, *, axis: int, dual: bool = F
     return back(trigonometric(ct, axis=axis, dual=not dual, **how), shape, dtype, axis)
 
 
-#: ``trigonometric(x, *, kind, type, n, axis, norm, orthogonal, dual=False)``, of the kind "dct" or "dst"; the dual is
-#: the transpose, of an input of ``n`` entries.
+#: ``trigonometric(x, *, kind, type, n, axis, norm, orthogonal, dual=False)``: transform of kind "dct" or "dst"; with
+#: ``dual`` its transpose, of an input of ``n`` entries.
 trigonometric: Operation = linear("trigonometric", _trigonometric, transpose=_transpose, batch="axis")

@@ -1,4 +1,4 @@
-"""Fast Hankel transforms along the last axis, as SciPy computes them."""
+"""Fast Hankel transforms along the last axis, computed by SciPy."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _transpose(ct: Array, shape: Shape, dtype: Any, **how: Any) -> Array:
     return conform(hankel(ct, **how), shape, dtype)
 
 
-# The transform is b D F C D: C is a real circulant matrix, F turns the order of the entries, D is diagonal, b a number.
-# To turn rows and columns of a circulant matrix transposes it, F C F == C.T, so F C is symmetric, and so is all of it.
+# The transform is b D F C D: C is a real circulant matrix, F reverses the order of entries, D is diagonal, b a number.
+# Reversing rows and columns transposes a circulant matrix, F C F == C.T, so F C is symmetric, and so is the transform.
 
-#: ``hankel(x, *, name, dln, mu, offset, bias)``, of the name "fht" or "ifht". It is its own transpose.
+#: ``hankel(x, *, name, dln, mu, offset, bias)``, with the name "fht" or "ifht". It is its own transpose.
 hankel: Operation = linear("hankel", _hankel, transpose=_transpose, batch="leading")
