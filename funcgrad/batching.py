@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, traces_of, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError
 from funcgrad.running import noted
 
@@ -38,7 +38,7 @@ class BatchTrace(Trace):
 
     def leaf(self, value: Any) -> Tracer:
         """Make a read-only input of the function from a value whose leading axis is the batch axis."""
-        made = tracer_of(twin(value), self)
+        made = tracer_of(shallow_copy(value), self)
         made.alias = READ_ONLY
         return made
 

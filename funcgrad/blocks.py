@@ -52,7 +52,7 @@ class Runner(Protocol):
 class PassWatcher(Protocol):
     """Object that calls the VJP rules of one backward pass."""
 
-    def pull(self, ct: Any, node: Node, /) -> Any:
+    def vjp(self, ct: Any, node: Node, /) -> Any:
         """Call the VJP rule of a record with a cotangent; return a pair for each parent."""
 
 

@@ -33,7 +33,7 @@ from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableErr
 from funcgrad.running import changing, open_traces, repeating, repeating_anywhere
 
 if TYPE_CHECKING:
-    from funcgrad.reverse import Pull
+    from funcgrad.reverse import VJP
 
 __all__ = [
     "READ_ONLY",
@@ -50,7 +50,7 @@ __all__ = [
     "repeated",
     "tracer_of",
     "traces_of",
-    "twin",
+    "shallow_copy",
 ]
 
 next_level = itertools.count(1).__next__
@@ -139,10 +139,10 @@ class Trace:
             if blocks.entered:  # another thread entered a block meanwhile
                 self.rest()
 
-    def twin_of(self, x: Tracer) -> Any:
+    def shallow_copy_of(self, x: Tracer) -> Any:
         """Return a shallow copy of ``x``, a tracer of this trace. The caller holds the lock ``changing``."""
         made = Tracer()
-        made._val, made._trace, made.link, made.form = x._val, self, x.link, None
+        made._val, made._trace, made.link, made.aval = x._val, self, x.link, None
         return made
 
 
@@ -159,18 +159,18 @@ class Tracer:
         _val: the value: an array, a number, or a tracer of an outer trace. The attribute is not called ``value``
             because quantities with units look for a ``value`` in the other operand.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
-        form: the aval for fast paths: the shape of an array of doubles, or ``float64`` for a NumPy double; None for all
+        aval: the aval for fast paths: the shape of an array of doubles, or ``float64`` for a NumPy double; None for all
             other values, tracers among them, and until first use.
         link: what else the trace knows about the value: in reverse mode the record, also called ``node``; in forward
             mode the ``tangent``; on a graph the ``slot``; None in a batch.
         alias: how the value shares memory with others, see ``writable``; unset until first use.
     """
 
-    __slots__ = ("__weakref__", "_trace", "_val", "alias", "form", "link")
+    __slots__ = ("__weakref__", "_trace", "_val", "alias", "aval", "link")
 
     _val: Any
     _trace: Any
-    form: Any
+    aval: Any
     link: Any
     node: Any
     tangent: Any
@@ -199,8 +199,8 @@ class Tracer:
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes, as the function being transformed sees them."""
-        if type(self.form) is tuple:
-            return self.form
+        if type(self.aval) is tuple:
+            return self.aval
         value, hidden = self._val, self._trace.hidden
         known = type(value) is np.ndarray or type(value) is Tracer
         whole: tuple[int, ...] = value.shape if known else backend.shape_of(value)
@@ -217,14 +217,14 @@ for _name in ("node", "tangent", "slot"):  # names of ``link`` in the several ki
     setattr(Tracer, _name, Tracer.__dict__["link"])
 
 
-def tracer_of(value: Any, trace: Trace, link: Any = None, form: Any = None) -> Tracer:
+def tracer_of(value: Any, trace: Trace, link: Any = None, aval: Any = None) -> Tracer:
     """Make the tracer of a value of ``trace``."""
     made = Tracer()
-    made._val, made._trace, made.link, made.form = value, trace, link, form
+    made._val, made._trace, made.link, made.aval = value, trace, link, aval
     return made
 
 
-def twin(x: Any) -> Any:
+def shallow_copy(x: Any) -> Any:
     """Return a shallow copy of a tracer: another object for the same value. Return anything else unchanged.
 
     Ownership: a program can write to the objects that it holds. A transform, a tape or a graph therefore keeps shallow
@@ -234,7 +234,7 @@ def twin(x: Any) -> Any:
     if type(x) is not Tracer:
         return x
     with changing:
-        made = x._trace.twin_of(x)
+        made = x._trace.shallow_copy_of(x)
     return made
 
 
@@ -243,7 +243,7 @@ class ReverseRule(Protocol):
 
     def __call__(
         self, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any], /
-    ) -> tuple[Any, Pull | None, Sequence[Any]]:
+    ) -> tuple[Any, VJP | None, Sequence[Any]]:
         """Return the result, the VJP rule for the arguments at ``traced``, and the values that the record saves."""
 
 
@@ -272,8 +272,8 @@ class Primitive:
         name: the name of the operation in messages and graphs.
         impl: ``impl(xp, *args, **params)`` computes the operation with the array namespace ``xp``; None means
             that ``getattr(xp, name)(*args, **params)`` computes it.
-        reverse: ``reverse(args, traced, params) -> (ans, pull, saved)``, or None if the operation has no derivative.
-            ``traced`` are the positions to differentiate; the VJP rule ``pull(ct, record)`` gives a cotangent
+        reverse: ``reverse(args, traced, params) -> (ans, vjp, saved)``, or None if the operation has no derivative.
+            ``traced`` are the positions to differentiate; the VJP rule ``vjp(ct, record)`` gives a cotangent
             for each position; ``saved`` are the values that the record saves for the rule, see ``reverse``.
         forward: ``forward(args, tangents, params) -> (ans, tangent)``, a tangent of None meaning zero.
         batch: ``batch(size, args, batched, params) -> (ans, batched)``; batch axes come first.
@@ -445,7 +445,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
     if top is None:
         return primitive.evaluate(args, params)
     if several:  # the innermost trace may keep its arguments, and the program may write to the objects it holds
-        args = tuple([a if not isinstance(a, Tracer) or a._trace is top else twin(a) for a in args])
+        args = tuple([a if not isinstance(a, Tracer) or a._trace is top else shallow_copy(a) for a in args])
     return top.process(primitive, args, params) if top.live else _ask(top, primitive, args, params)
 
 

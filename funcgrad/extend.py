@@ -146,7 +146,7 @@ def source(operation: Callable[..., Any]) -> str:
     Example:
         >>> import funcgrad.numpy as fnp
         >>> print(source(fnp.negative).partition("# ---- ")[2])
-        pull
+        vjp
         def negative(ct, record):
             _, _, parent_0 = record
             return (parent_0, -ct),

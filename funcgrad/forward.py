@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy
 
 __all__ = ["ForwardTrace", "dual"]
 
 _DOUBLE = np.dtype(np.float64)
 
 
-def dual(value: Any, tangent: Any, trace: Trace, form: Any = None) -> Tracer:
+def dual(value: Any, tangent: Any, trace: Trace, aval: Any = None) -> Tracer:
     """Make the tracer of a value of ``trace`` and its tangent, which has the shape and dtype of the value."""
     made = Tracer()
-    made._val, made._trace, made.tangent, made.form = value, trace, tangent, form
+    made._val, made._trace, made.tangent, made.aval = value, trace, tangent, aval
     return made
 
 
@@ -29,11 +29,11 @@ class ForwardTrace(Trace):
 
     def leaf(self, value: Any, tangent: Any) -> Tracer:
         """Make a read-only input of the function."""
-        made = dual(twin(value), twin(tangent), self)
+        made = dual(shallow_copy(value), shallow_copy(tangent), self)
         if type(value) is np.ndarray:
-            made.form = value.shape if value.dtype is _DOUBLE else None
+            made.aval = value.shape if value.dtype is _DOUBLE else None
         elif type(value) is np.float64:
-            made.form = np.float64
+            made.aval = np.float64
         made.alias = READ_ONLY
         return made
 

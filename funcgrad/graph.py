@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError
 from funcgrad.ownership import entry_is_alone
 
@@ -235,7 +235,7 @@ class GraphTrace(Trace):
 
     def input(self, value: Any) -> Tracer:
         """Make the next input of the function, which is read-only."""
-        made = tracer_of(twin(value), self, next(self._slots))
+        made = tracer_of(shallow_copy(value), self, next(self._slots))
         self.inputs.append(made.slot)
         made.alias = READ_ONLY
         return made

@@ -4,8 +4,8 @@ The checks use reference counts. The count of an array with one holder depends o
 measures it by the same steps as in later checks. Counts of other threads are not visible without the GIL, and
 interpreters other than CPython count differently. There, every array counts as shared, and everything is copied.
 
-Since Python 3.14 a call borrows the references of the caller's local variables: ``is_temporary`` and ``argument_is_alone``
-do not see such a variable. So code does not use a value after it has passed the value to a function that asks them.
+Since Python 3.14 a call borrows the references of the caller's local variables, so ``is_temporary`` and
+``argument_is_alone`` do not see them. Code does not use a value after it has passed the value to a function that asks.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _as_rule(ct: Any) -> int:
     return _references(ct)
 
 
-def _as_pull(ct: Any, node: Any) -> int:
+def _as_vjp(ct: Any, node: Any) -> int:
     return _as_rule(ct)
 
 
@@ -97,7 +97,7 @@ def _as_helper(ct: Any, partial: Any) -> int:
 
 def _lone_argument() -> int:
     ct = np.empty(1)
-    return _as_pull(ct, None)
+    return _as_vjp(ct, None)
 
 
 def _references_at(values: Sequence[Any], i: int) -> int:
@@ -167,7 +167,7 @@ def is_temporary(x: Any) -> bool:
 def argument_is_alone(ct: Any) -> bool:
     """Whether only the backward pass holds the cotangent ``ct``, an ndarray or tracer.
 
-    The caller must be a function that a VJP rule calls with ``ct`` as first argument, see ``reverse.pull_of_each``.
+    The caller must be a function that a VJP rule calls with ``ct`` as first argument, see ``reverse.vjp_of_each``.
     """
     if sys.getrefcount(ct) != _ARGUMENT:
         return False

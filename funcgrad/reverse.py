@@ -2,9 +2,9 @@
 
 A record is a flat tuple of data and a static VJP rule, never a closure::
 
-    (number, pull, *parents, *saved)
+    (number, vjp, *parents, *saved)
 
-Numbers fall from 0 in the order of execution. The VJP rule ``pull(ct, record)`` returns a pair ``(parent, cotangent)``
+Numbers fall from 0 in the order of execution. The VJP rule ``vjp(ct, record)`` returns a pair ``(parent, cotangent)``
 for each parent, with None for a zero cotangent. The rule knows the number of parents and the saved values that follow
 them. A leaf is ``(number, None)``.
 
@@ -31,12 +31,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks, generated
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, tracer_of, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
 
 __all__ = [
     "CotangentAccumulator",
     "Node",
-    "Pull",
+    "VJP",
     "ReverseTrace",
     "SparseCotangent",
     "Unfinished",
@@ -49,9 +49,9 @@ __all__ = [
     "number_of",
     "operation_of",
     "parents_of",
-    "pull_for_all",
-    "pull_in",
-    "pull_of_each",
+    "vjp_for_all",
+    "vjp_in",
+    "vjp_of_each",
     "reachable",
     "record",
     "recorded",
@@ -59,7 +59,7 @@ __all__ = [
     "saved_by",
     "to_part",
     "with_parents",
-    "with_pull",
+    "with_vjp",
     "with_saved",
 ]
 
@@ -69,10 +69,10 @@ _DOUBLE = np.dtype(float64)
 Node: TypeAlias = tuple[Any, ...]
 
 #: Expression that makes a record in a template: ``{parents}`` are names joined by commas, ``{saved}`` starts with one.
-RECORD = "(next(numbers), {pull}, {parents}{saved})"
+RECORD = "(next(numbers), {vjp}, {parents}{saved})"
 
 
-class Pull(Protocol):
+class VJP(Protocol):
     """VJP rule of a record, shared by all records of an operation with as many parents.
 
     Attributes:
@@ -92,7 +92,7 @@ class Pull(Protocol):
 #: Function that returns the number of a record: its position in the order of execution, counted downwards.
 number_of: Callable[[Node], int] = itemgetter(0)
 #: Function that returns the VJP rule of a record; None for a leaf.
-pull_in: Callable[[Node], Any] = itemgetter(1)
+vjp_in: Callable[[Node], Any] = itemgetter(1)
 
 
 def leaf(number: int) -> Node:
@@ -100,14 +100,14 @@ def leaf(number: int) -> Node:
     return (number, None)
 
 
-def recorded(number: int, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> Node:
+def recorded(number: int, vjp: VJP, parents: Sequence[Node], saved: Sequence[Any]) -> Node:
     """Make the record of an operation."""
-    return (number, pull, *parents, *saved)
+    return (number, vjp, *parents, *saved)
 
 
-def pull_of_each(
+def vjp_of_each(
     operation: str, answers: Sequence[str], saved: Sequence[str], shared: dict[str, Any], **rules: Any
-) -> Pull:
+) -> VJP:
     """Make the VJP rule of records that have a parent for each of ``answers``.
 
     Args:
@@ -118,8 +118,8 @@ def pull_of_each(
         rules: the values of the other names in the expressions.
 
     Example:
-        >>> pull = pull_of_each("multiply", ["ct * y", "ct * x"], ["x", "y"], globals())
-        >>> pull(2.0, (-2, pull, (0, None), (-1, None), 3.0, 4.0))
+        >>> vjp = vjp_of_each("multiply", ["ct * y", "ct * x"], ["x", "y"], globals())
+        >>> vjp(2.0, (-2, vjp, (0, None), (-1, None), 3.0, 4.0))
         (((0, None), 8.0), ((-1, None), 6.0))
     """
     parents = [f"parent_{i}" for i in range(len(answers))]
@@ -131,7 +131,7 @@ def pull_of_each(
     )
     static = [name.partition("_")[0] in _STATIC for name in saved]
     few = max([i + 1 for i, one in enumerate(static) if not one], default=0)
-    made: Pull = marked(generated.function(operation, text, shared, **rules), operation, len(parents), few)
+    made: VJP = marked(generated.function(operation, text, shared, **rules), operation, len(parents), few)
     return made
 
 
@@ -140,28 +140,28 @@ _STATIC = frozenset(("dtype", "like", "shape"))
 
 
 @cache
-def pull_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: int) -> Any:
+def vjp_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: int) -> Any:
     """Make the VJP rule of records whose ``rule(ct, *saved)`` returns the cotangents of all parents.
 
     Example:
-        >>> pull = pull_for_all("swap", lambda ct, x: (ct[1], ct[0]), 2)
-        >>> pull((1.0, 2.0), (-2, pull, (0, None), (-1, None), 3.0))
+        >>> vjp = vjp_for_all("swap", lambda ct, x: (ct[1], ct[0]), 2)
+        >>> vjp((1.0, 2.0), (-2, vjp, (0, None), (-1, None), 3.0))
         (((0, None), 2.0), ((-1, None), 1.0))
     """
     end = 2 + parents
 
-    def pull(ct: Any, record: Node) -> Any:
+    def vjp(ct: Any, record: Node) -> Any:
         return tuple(zip(record[2:end], rule(ct, *record[end:]), strict=False))
 
-    return marked(pull, operation, parents)
+    return marked(vjp, operation, parents)
 
 
-def marked(pull: Any, operation: Any, parents: int, arrays: int | None = None) -> Any:
-    """Set the attributes of ``Pull`` on ``pull``; the first ``arrays`` saved values, None for all, may hold arrays."""
+def marked(vjp: Any, operation: Any, parents: int, arrays: int | None = None) -> Any:
+    """Set the attributes of ``VJP`` on ``vjp``; the first ``arrays`` saved values, None for all, may hold arrays."""
     end = 2 + parents
-    pull.operation, pull.parents = operation, slice(2, end)
-    pull.arrays = slice(end, None if arrays is None else end + arrays)
-    return pull
+    vjp.operation, vjp.parents = operation, slice(2, end)
+    vjp.arrays = slice(end, None if arrays is None else end + arrays)
+    return vjp
 
 
 def called(ct: Any, node: Node) -> Any:
@@ -185,9 +185,9 @@ def saved_by(node: Node) -> tuple[Any, ...]:
     return () if node[1] is None else node[node[1].parents.stop :]
 
 
-def with_pull(node: Node, pull: Any) -> Node:
+def with_vjp(node: Node, vjp: Any) -> Node:
     """Copy a record with another VJP rule."""
-    return (node[0], pull, *node[2:])
+    return (node[0], vjp, *node[2:])
 
 
 def with_parents(node: Node, parents: Sequence[Node]) -> Node:
@@ -214,10 +214,10 @@ def each_saved(ends: Sequence[Node | None]) -> list[Any]:
     saved: list[Any] = []
     waiting = [node for node in ends if node is not None]
     for node in waiting:  # the loop appends to this list
-        if (pull := node[1]) is not None and node[0] not in seen:
+        if (vjp := node[1]) is not None and node[0] not in seen:
             seen.add(node[0])
-            waiting += node[pull.parents]
-            saved += node[pull.arrays]
+            waiting += node[vjp.parents]
+            saved += node[vjp.arrays]
     return saved
 
 
@@ -229,9 +229,9 @@ def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> lis
     records = reachable(ends)
     made: dict[int, Node] = {}  # changed records, by number
     for place in sorted(records):
-        if (pull := (node := records[place])[1]) is not None:
-            parents = [made.get(p[0], p) for p in node[pull.parents]]
-            new = (*node[:2], *parents, *map(change, node[pull.parents.stop :]))
+        if (vjp := (node := records[place])[1]) is not None:
+            parents = [made.get(p[0], p) for p in node[vjp.parents]]
+            new = (*node[:2], *parents, *map(change, node[vjp.parents.stop :]))
             if any(map(is_not, node, new)):
                 made[node[0]] = new
     return [None if node is None else made.get(node[0], node) for node in ends]
@@ -256,13 +256,13 @@ class SparseCotangent(tuple[Any, ...], Unfinished):
     most = sys.maxsize
 
     @staticmethod
-    def put_together(entries: list[Any]) -> Any:
+    def sum_of(entries: list[Any]) -> Any:
         """Add sparse cotangents of this class; the first of ``entries`` may be a whole array instead."""
         raise NotImplementedError
 
     def materialize(self) -> Any:
         """Return the cotangent as an array."""
-        return self.put_together([self])
+        return self.sum_of([self])
 
 
 class CotangentAccumulator(Unfinished):
@@ -302,15 +302,15 @@ class CotangentAccumulator(Unfinished):
         kind = type(entries[0])
         if issubclass(kind, SparseCotangent) and len(set(map(type, entries))) == 1:  # the most frequent case
             self.entries = []
-            return kind.put_together(entries)
+            return kind.sum_of(entries)
         kinds = sorted({type(entry) for entry in entries if is_sparse(entry)}, key=_most)
         for kind in kinds[:-1]:  # several kinds: an array may be both indexed and multiplied, for example
             others = [entry for entry in entries if is_sparse(entry) and type(entry) is not kind]
             mine = [entry for entry in entries if not is_sparse(entry) or type(entry) is kind]
-            entries = [kind.put_together(mine), *others]
+            entries = [kind.sum_of(mine), *others]
         if entries is self.entries:
             entries, self.entries = entries, []
-        return kinds[-1].put_together(entries) if kinds else entries[0]
+        return kinds[-1].sum_of(entries) if kinds else entries[0]
 
 
 def _most(kind: type[SparseCotangent]) -> int:
@@ -328,7 +328,7 @@ class ResultCotangent(SparseCotangent):
     __slots__ = ()
 
     @staticmethod
-    def put_together(entries: list[Any]) -> list[Any]:
+    def sum_of(entries: list[Any]) -> list[Any]:
         """Return the cotangents of all results, None for zero."""
         whole: list[Any] = [None] * entries[0][1]
         for position, _, ct in entries:
@@ -337,7 +337,7 @@ class ResultCotangent(SparseCotangent):
 
 
 #: VJP rule of the record of one of several results.
-to_part: Any = pull_of_each("part", ["ResultCotangent((position, results, ct))"], ["position", "results"], globals())
+to_part: Any = vjp_of_each("part", ["ResultCotangent((position, results, ct))"], ["position", "results"], globals())
 
 
 class ReverseTrace(Trace):
@@ -356,18 +356,18 @@ class ReverseTrace(Trace):
         made = Tracer()
         made._trace, made.node, made.alias = self, leaf(next(self.counter)), READ_ONLY
         if type(value) is ndarray:
-            made._val, made.form = value, value.shape if value.dtype is _DOUBLE else None
+            made._val, made.aval = value, value.shape if value.dtype is _DOUBLE else None
         elif type(value) is float64:
-            made._val, made.form = value, float64
+            made._val, made.aval = value, float64
         else:
-            made._val, made.form = twin(value) if type(value) is Tracer else value, None
+            made._val, made.aval = shallow_copy(value) if type(value) is Tracer else value, None
         return made
 
-    def recorded(self, ans: Any, pull: Pull, parents: Sequence[Node], saved: Sequence[Any]) -> Tracer:
+    def recorded(self, ans: Any, vjp: VJP, parents: Sequence[Node], saved: Sequence[Any]) -> Tracer:
         """Make the tracer of a result, with a new record."""
         made = Tracer()
-        made._val, made._trace, made.form = ans, self, None
-        made.node = recorded(next(self.counter), pull, parents, saved)
+        made._val, made._trace, made.aval = ans, self, None
+        made.node = recorded(next(self.counter), vjp, parents, saved)
         return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -380,10 +380,10 @@ class ReverseTrace(Trace):
                 parents.append(parent)
         if primitive.reverse is None:
             return primitive.lowered(tuple(lowered), params)
-        ans, pull, saved = primitive.reverse(tuple(lowered), tuple(traced), params)
-        if pull is None:
+        ans, vjp, saved = primitive.reverse(tuple(lowered), tuple(traced), params)
+        if vjp is None:
             return ans
-        node = recorded(next(self.counter), pull, parents, saved)
+        node = recorded(next(self.counter), vjp, parents, saved)
         if not primitive.multiple:
             return tracer_of(ans, self, node)
         refuse_closure(self, primitive, ans, params)
@@ -392,18 +392,18 @@ class ReverseTrace(Trace):
         )
 
 
-def recorder(pull: Pull, parents: Sequence[str], saved: Sequence[str]) -> Callable[..., Tracer]:
+def recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Callable[..., Tracer]:
     """Make ``made(trace, ans, *parents, *saved)``, a faster ``ReverseTrace.recorded`` for one VJP rule."""
     names = {"parents": ", ".join(parents), "saved": "".join(f", {name}" for name in saved)}
-    text = _RECORDER.format(record=RECORD.format(pull="pull", **names), **names)
-    made: Callable[..., Tracer] = generated.function(f"record_{pull.operation}", text, globals(), pull=pull)
+    text = _RECORDER.format(record=RECORD.format(vjp="vjp", **names), **names)
+    made: Callable[..., Tracer] = generated.function(f"record_{vjp.operation}", text, globals(), vjp=vjp)
     return made
 
 
 _RECORDER = """
 def operation(trace, ans, {parents}{saved}):
     made, numbers = Tracer(), trace.numbers or trace.counter
-    made._val, made._trace, made.form = ans, trace, None
+    made._val, made._trace, made.aval = ans, trace, None
     made.node = {record}
     return made
 """
@@ -424,7 +424,7 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
     mine = [type(out) is Tracer and out._trace is trace for out in outs]
     results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
     nodes = [out.node if m else None for out, m in zip(outs, mine, strict=True)]
-    return [twin(x) for x in results], nodes
+    return [shallow_copy(x) for x in results], nodes
 
 
 def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
@@ -467,11 +467,11 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
     watch: Any = None if looking is None else looking.backward_pass(pending)
     node, last = heappop(heap), None
     try:
-        while (pull := node[1]) is not None:
+        while (vjp := node[1]) is not None:
             ct = pending.pop(node[0])
             if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, Unfinished):
                 ct = ct.materialize()
-            pairs = pull(ct, node) if watch is None else watch.pull(ct, node)
+            pairs = vjp(ct, node) if watch is None else watch.vjp(ct, node)
             for parent, ct in pairs:
                 if (number := parent[0]) in pending:
                     old = pending[number]
@@ -527,7 +527,7 @@ def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
 def _name_operation(error: Exception, node: Node) -> None:
     """Add a note to an error of the backward pass that names the operation whose VJP rule was running."""
     if node and getattr(error, "operation", None) != operation_of(node):
-        origin = getattr(pull_in(node), "origin", None)
+        origin = getattr(vjp_in(node), "origin", None)
         where = (
             ". To know the line that asked for it, put `with debug_nans():` around the call"
             if origin is None

@@ -114,10 +114,10 @@ def share_view(x: Any, made: Any, step: Callable[..., Any], params: dict[str, An
 
 def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]) -> None:
     """Note that ``view``, which is ``step(x, **params)``, shares the memory of ``x``; a number has no memory."""
-    alias, form = getattr(x, "alias", None), x.form
+    alias, aval = getattr(x, "alias", None), x.aval
     if alias is READ_ONLY:
         # NumPy makes new arrays of numbers
-        if (form if type(form) is tuple else x.shape) or type(bottom(x)) is ndarray:
+        if (aval if type(aval) is tuple else x.shape) or type(bottom(x)) is ndarray:
             view.alias = READ_ONLY
         return
     made = View()
@@ -127,7 +127,7 @@ def share(x: Tracer, view: Any, step: Callable[..., Any], params: dict[str, Any]
         known = alias.root.alias
     else:
         if alias is None:
-            if not (form if type(form) is tuple else x.shape) and not is_buffer(x):
+            if not (aval if type(aval) is tuple else x.shape) and not is_buffer(x):
                 return
             alias = views_of(x)
         made.root, made.steps = x, ((step, params),)

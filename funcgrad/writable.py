@@ -1,7 +1,7 @@
 """Arrays that a program writes to: ``x[i] = y`` and its consequences.
 
 A write to a tracer makes the object refer to a new value (``move``). Other holders of the object see the write, as with
-an ndarray; a tape must not see it: ``core.twin`` states the rule.
+an ndarray; a tape must not see it: ``core.shallow_copy`` states the rule.
 
 A view in NumPy, such as ``x[1:]`` or ``x.T``, shares memory with its base. A tracer that is a view knows the *root*
 from which it was taken and the steps that lead to it; the root has weak references to its views. A write to a view
@@ -23,7 +23,7 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy
 from funcgrad.forward import ForwardTrace
 from funcgrad.running import changing, open_traces, repeating, running
 
@@ -36,24 +36,24 @@ __all__ = [
     "Views",
     "argument",
     "as_array",
-    "as_made_by",
+    "writable_result",
     "as_number",
     "bottom",
     "buffer",
     "constant",
     "copy_small",
-    "handed",
+    "as_results",
     "identity",
     "inside",
     "is_buffer",
     "is_number",
-    "lent",
+    "shared_array",
     "move",
     "outside",
     "own",
     "refresh",
     "root_of",
-    "twin_in_memory",
+    "detached_copy",
     "views_of",
 ]
 
@@ -61,7 +61,7 @@ ndarray = np.ndarray
 #: Types for which NumPy is the array library.
 _NUMPY = frozenset((ndarray, float, int, np.float64))
 #: Value of ``Tracer.link`` that marks a buffer whose array is shared, so that a write copies the array first.
-LENT: Final = object()
+COPY_ON_WRITE: Final = object()
 #: Ratio of sizes from which on a part of an array is small compared with the whole.
 _FEW = 4
 #: One step in taking a view: a function of the base, and its parameters.
@@ -94,10 +94,10 @@ class _Constants(Trace):
             return tuple([as_buffer(a, lowered) for a in ans])
         return as_buffer(ans, lowered)
 
-    def twin_of(self, x: Tracer) -> Any:
+    def shallow_copy_of(self, x: Tracer) -> Any:
         """Return the array itself and mark it as shared: the next write to the buffer copies the array first."""
         if (root := root_of(x))._trace is self:
-            root.link = LENT
+            root.link = COPY_ON_WRITE
         return x._val
 
 
@@ -107,7 +107,7 @@ CONSTANTS: Final = _Constants()
 def buffer(value: Any) -> Tracer:
     """Make a buffer: an array of any library that a transformed function made and can write to."""
     made = Tracer()
-    made._val, made._trace, made.link, made.form = value, CONSTANTS, None, None
+    made._val, made._trace, made.link, made.aval = value, CONSTANTS, None, None
     return made
 
 
@@ -129,7 +129,7 @@ def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
         if a is ans:
             made._val = ans.copy("K")
     if not ans.flags.writeable:
-        made.link = LENT
+        made.link = COPY_ON_WRITE
     return made
 
 
@@ -142,24 +142,24 @@ def constant(x: Any) -> Tracer:
 
 def own(x: Tracer) -> None:
     """Copy the memory of the buffer ``x``, which is not a view, before a write, if the memory is shared."""
-    if x.link is LENT:
+    if x.link is COPY_ON_WRITE:
         copied = x._val.copy("K")
-        x.link = None  # before the new value is stored, see ``lent``
+        x.link = None  # before the new value is stored, see ``shared_array``
         x._val = copied
         refresh(x)
 
 
-def lent(x: Tracer) -> Any:
+def shared_array(x: Tracer) -> Any:
     """Return the array of a buffer whose memory is marked as shared, so that a write copies it first; else None."""
     value = x._val  # read first: a write in another thread changes the mark before it stores the copy
-    return value if x.link is LENT else None
+    return value if x.link is COPY_ON_WRITE else None
 
 
 #: Types of results that are immutable.
 _NUMBERS = frozenset((bool, int, float, complex, np.bool_, np.float64, np.float32))
 
 
-def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
+def writable_result(args: tuple[Any, ...], ans: Any) -> Any:
     """Return ``ans`` as a buffer if it is a constant made from traced arguments ``args``; else unchanged.
 
     Operations without a derivative and ``no_grad`` blocks give such results. A result that shares memory with an
@@ -168,7 +168,7 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
     if type(ans) in _NUMBERS:
         return ans
     if type(ans) is tuple:
-        return tuple([as_made_by(args, a) for a in ans])
+        return tuple([writable_result(args, a) for a in ans])
     if isinstance(ans, Tracer) or not backend.is_value(ans) or not backend.is_inexact(ans):
         return ans
     sources = [bottom(a) for a in args if isinstance(a, Tracer)]
@@ -177,7 +177,7 @@ def as_made_by(args: tuple[Any, ...], ans: Any) -> Any:
         return ans
     made = buffer(ans)
     if type(ans) is ndarray and not ans.flags.writeable:
-        made.link = LENT
+        made.link = COPY_ON_WRITE
     if part:
         made.alias = READ_ONLY
     return made
@@ -279,21 +279,21 @@ def outside() -> Generator[None]:
             trace.thread = here
 
 
-def twin_in_memory(x: Any) -> Any:
+def detached_copy(x: Any) -> Any:
     """Return a shallow copy of ``x``, for a buffer a buffer; a write to one is not seen in the other.
 
     The copy has the memory layout of ``x``, so that results of operations on both have one layout: a view stays a view.
     """
     if not isinstance(x, Tracer):
         return x
-    made = buffer(twin(x)) if is_buffer(x) else twin(x)
+    made = buffer(shallow_copy(x)) if is_buffer(x) else shallow_copy(x)
     if is_buffer(made):
-        made.link = LENT
+        made.link = COPY_ON_WRITE
     alias = getattr(x, "alias", None)
     if alias is READ_ONLY:
         made.alias = READ_ONLY
     elif type(alias) is View:
-        root, view = twin_in_memory(alias.root), View()
+        root, view = detached_copy(alias.root), View()
         view.root, view.steps, view.locked, view.apart = root, alias.steps, alias.locked, alias.apart
         root.alias, made.alias = Views([ref(made)]), view
     return made
@@ -304,7 +304,7 @@ def identity(x: Any) -> Any:
     return (id(x._trace), id(x._val), id(x.link)) if isinstance(x, Tracer) else id(x)
 
 
-def handed(values: Sequence[Any], given: Any) -> list[Any]:
+def as_results(values: Sequence[Any], given: Any) -> list[Any]:
     """Return ``values``, results of a transform or a loop, in the form in which operations give their results.
 
     Inside a transformed function, arrays become buffers, whose memory counts as shared, since a tape may hold it.
@@ -314,15 +314,15 @@ def handed(values: Sequence[Any], given: Any) -> list[Any]:
         return list(values)
     leaves = tree.leaves(given)
     ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and not any(isinstance(x, Tracer) for x in leaves)
-    return [x if ordinary and type(x) is ndarray else _handed(x) for x in values]
+    return [x if ordinary and type(x) is ndarray else _as_result(x) for x in values]
 
 
-def _handed(x: Any) -> Any:
+def _as_result(x: Any) -> Any:
     if isinstance(x, Tracer) or not backend.is_value(x):
         return x
     made = as_buffer(x, ())
     if is_buffer(made) and type(x) is ndarray:
-        made.link = LENT
+        made.link = COPY_ON_WRITE
     return made
 
 
@@ -330,7 +330,7 @@ def argument(x: Any) -> Any:
     """Return ``x`` as a read-only argument of a function; a plain NumPy array is returned unchanged."""
     if not isinstance(x, Tracer):
         return x
-    x = twin(x)
+    x = shallow_copy(x)
     if isinstance(x, Tracer):
         x.alias = READ_ONLY
     elif type(x) is ndarray and x.flags.writeable:
@@ -350,7 +350,7 @@ def move(x: Tracer, new: Any) -> None:
         new = buffer(new)
     if x._trace is CONSTANTS and not x._val.shape and getattr(x, "alias", None) is None:
         x.alias = Views()  # an array without axes stays an array when a traced value is written to it
-    x._val, x._trace, x.link, x.form = new._val, new._trace, new.link, None
+    x._val, x._trace, x.link, x.aval = new._val, new._trace, new.link, None
 
 
 def as_array(x: Any) -> Any:
@@ -366,7 +366,7 @@ def as_number(x: Any) -> Any:
         return x
     if is_buffer(x):
         return x._val[()] if type(x._val) is ndarray else x
-    return x if getattr(x, "alias", None) is None else twin(x)
+    return x if getattr(x, "alias", None) is None else shallow_copy(x)
 
 
 def root_of(x: Tracer) -> Tracer:
@@ -405,7 +405,7 @@ def refresh(root: Tracer) -> None:
     """Take all views of ``root`` again, after a write to ``root``."""
     views = [view for r in getattr(root, "alias", None) or () if (view := r()) is not None]
     if views:
-        source = buffer(root._val) if is_buffer(root) else twin(root)
+        source = buffer(root._val) if is_buffer(root) else shallow_copy(root)
         for view in views:
             move(view, view.alias.take(source))
             if not is_buffer(view):  # views of buffers must share the memory that is written to

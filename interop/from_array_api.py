@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, twin
+from funcgrad.core import Tracer, shallow_copy
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.transformed import Transformed, check_callable
 from funcgrad.writable import as_array
@@ -42,7 +42,7 @@ class StandardTrace(LiftedTrace):
             parts = [self.array(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
         if isinstance(x, Tracer):
-            return x if x._trace is self else self.wrap(twin(x))
+            return x if x._trace is self else self.wrap(shallow_copy(x))
         return self.wrap(x) if isinstance(x, (np.ndarray, np.generic)) and backend.is_value(x) else x
 
 

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Trace, Tracer, describe, twin
+from funcgrad.core import Trace, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError, shown
 from funcgrad.ownership import own
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed, inside, is_buffer
+from funcgrad.writable import as_results, inside, is_buffer
 
 __all__ = [
     "Argnums",
@@ -259,7 +259,7 @@ def strip(trace: Trace | None, result: PyTree) -> Stripped:
     leaves, spec = tree.flatten(result)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
     for i in places:
-        leaves[i] = twin(leaves[i]._val if leaves[i]._trace is trace else leaves[i])
+        leaves[i] = shallow_copy(leaves[i]._val if leaves[i]._trace is trace else leaves[i])
     return leaves, spec, places
 
 
@@ -268,7 +268,7 @@ def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
     leaves, spec, places = stripped
     own(leaves)
     if inside() and places:
-        for i, leaf in zip(places, handed([leaves[i] for i in places], given), strict=True):
+        for i, leaf in zip(places, as_results([leaves[i] for i in places], given), strict=True):
             leaves[i] = leaf
     return tree.unflatten(spec, leaves)
 
@@ -281,7 +281,7 @@ def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
     leaves, spec = tree.flatten(results)
     del results
     own(leaves)
-    return tree.unflatten(spec, handed(leaves, given) if given is not None and inside() else leaves)
+    return tree.unflatten(spec, as_results(leaves, given) if given is not None and inside() else leaves)
 
 
 def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
@@ -301,7 +301,7 @@ def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
         elif cts[i] is None:
             cts[i] = backend.zeros_like(leaf)
         elif is_buffer(cts[i]):  # from a rule that runs a user's function, as implicit differentiation does
-            cts[i] = twin(cts[i])
+            cts[i] = shallow_copy(cts[i])
         elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
             cts[i] = np.float64(cts[i])  # a Python float joins float32 arithmetic, but its gradient is a float64
     return own(cts) if np.ndarray in map(type, cts) else cts

@@ -27,7 +27,7 @@ from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import twin_in_memory
+from funcgrad.writable import detached_copy
 
 __all__ = ["checkpoint", "checkpoint_chain", "checkpoint_name"]
 
@@ -115,7 +115,7 @@ def _written(fun: FunctionType) -> list[CellType]:
 def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
     """Return ``x`` with copies of its functions and variables; ``done`` and ``cells`` are the copies made so far."""
     if isinstance(x, Tracer):  # the program may write to it
-        return twin_in_memory(x)
+        return detached_copy(x)
     if type(x) is not FunctionType:
         parts = parts_of(x)
         copies = [_copy(part, done, cells) for part in parts]
@@ -350,7 +350,7 @@ def _taking(chain: Chain, coming: Iterator[Any], given: list[Any], kept: list[An
 
     def more() -> bool:
         given.extend(itertools.islice(coming, 1))
-        kept.extend(map(_twins, given[len(kept) :]))
+        kept.extend(map(_copies, given[len(kept) :]))
         return len(given) > chain.done
 
     return more
@@ -368,37 +368,37 @@ class _Rows(Sequence[Any]):
     def __getitem__(self, i: Any) -> Any:
         return tree.unflatten(self._spec, [getitem(leaf, i) for leaf in self._leaves])
 
-    def twin(self) -> _Rows:
+    def shallow_copy(self) -> _Rows:
         """Return the same rows, which later writes to the arrays do not change."""
-        return _Rows(_twins(self._leaves), self._spec, self._count)
+        return _Rows(_copies(self._leaves), self._spec, self._count)
 
 
 def _kept(given: Sequence[Any]) -> Sequence[Any]:
     """Return the items for another run, which writes to the items in the meantime do not change."""
     if isinstance(given, _Rows):
-        return given.twin()
-    return given if type(given) is range else list(map(_twins, given))
+        return given.shallow_copy()
+    return given if type(given) is range else list(map(_copies, given))
 
 
 def _stepping(
     functions: list[Any], given: Sequence[Any], kept: Sequence[Any], args: tuple[Any, ...]
 ) -> Callable[..., Any]:
     """Return the step of a chain, made of one function or one for each step. Another run gets the items ``kept``."""
-    again_functions, again_args = [frozen(one) for one in functions], _twins(args)
+    again_functions, again_args = [frozen(one) for one in functions], _copies(args)
 
     def one_step(i: int, carry: Any, again: bool) -> Any:
         place = i if len(functions) > 1 else 0
         if not again:
             return functions[place](carry, *([given[i]] if given else ()), *args)
-        return frozen(again_functions[place])(carry, *_twins([kept[i]] if kept else []), *_twins(again_args))
+        return frozen(again_functions[place])(carry, *_copies([kept[i]] if kept else []), *_copies(again_args))
 
     return one_step
 
 
-def _twins(values: Any) -> Any:
+def _copies(values: Any) -> Any:
     """Return ``values``, a tree, as they are now: later writes to them do not change the result."""
     leaves, spec = tree.flatten(values)
-    return tree.unflatten(spec, map(twin_in_memory, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
+    return tree.unflatten(spec, map(detached_copy, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
 
 
 def _length(**said: int | None) -> int | None:

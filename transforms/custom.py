@@ -82,7 +82,7 @@ class CustomCall:
             self.run,
             None if self.vjp is None else self.fwd,
             None if self.vjp is None else self.bwd,
-            None if self.jvp is None else self.push,
+            None if self.jvp is None else self.jvp_rule,
         )
 
     def run(self, *leaves: Any) -> list[Any]:
@@ -115,7 +115,7 @@ class CustomCall:
         ]
         return [ct for ct, like in zip(found, self.likes, strict=True) if like is not None]
 
-    def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Run the JVP rule."""
         given, moving = _Given(leaves), _Given(tangents)
         args = (self.filled(given.views), self.filled(moving.views))

@@ -18,12 +18,12 @@ from funcgrad.reverse import (
     number_of,
     operation_of,
     parents_of,
-    pull_in,
     reachable,
     saved_by,
     to_part,
+    vjp_in,
     with_parents,
-    with_pull,
+    with_vjp,
 )
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
@@ -51,10 +51,10 @@ class Cuts:
         outs = ans if type(ans) is tuple else (ans,)
         if not any(isinstance(out, Tracer) and out._trace is trace for out in outs):
             self._cuts.append((name, find(), nodes))
-        elif any(node and pull_in(node) is None and number_of(node) not in self._uses for node in nodes):
+        elif any(node and vjp_in(node) is None and number_of(node) not in self._uses for node in nodes):
             origin = find()
             for node in nodes:
-                if pull_in(node) is None:
+                if vjp_in(node) is None:
                     self._uses.setdefault(number_of(node), (name, origin))
 
     def check_outputs(self, call: str, nodes: Sequence[Node | None], names: Callable[[int], str], leaves: int) -> None:
@@ -178,7 +178,7 @@ class _Watch:
                 _check_forward(_name(primitive, params), origin, args, ans)
             if origin is not None:
                 known = origin
-                ans = located(trace, ans, lambda node: Located(pull_in(node), known))
+                ans = located(trace, ans, lambda node: Located(vjp_in(node), known))
         else:
             ans = self._run(trace, primitive, args, params)
         if trace.cuts is not None:
@@ -208,38 +208,38 @@ def _name(primitive: Primitive, params: dict[str, Any]) -> str:
 class Located:
     """VJP rule that knows the origin of its operation."""
 
-    __slots__ = ("arrays", "operation", "origin", "parents", "pull")
+    __slots__ = ("arrays", "operation", "origin", "parents", "vjp")
 
-    def __init__(self, pull: Any, origin: Origin) -> None:
-        self.pull, self.origin = pull, origin
-        self.operation, self.parents, self.arrays = pull.operation, pull.parents, pull.arrays
+    def __init__(self, vjp: Any, origin: Origin) -> None:
+        self.vjp, self.origin = vjp, origin
+        self.operation, self.parents, self.arrays = vjp.operation, vjp.parents, vjp.arrays
 
     def __call__(self, ct: Any, node: Node) -> Any:
         """Return the result of the VJP rule."""
-        return self.pull(ct, node)
+        return self.vjp(ct, node)
 
 
-def located(trace: Trace, ans: Any, pull: Callable[[Node], Located]) -> Any:
+def located(trace: Trace, ans: Any, vjp: Callable[[Node], Located]) -> Any:
     """Return the results of an operation, with VJP rules that know the origin of the operation.
 
-    ``pull(node)`` returns the rule of a record. It is called once for each record that has no such rule yet.
+    ``vjp(node)`` returns the rule of a record. It is called once for each record that has no such rule yet.
     """
     made: dict[int, Node] = {}
 
     def replaced(node: Node) -> Node:
-        if isinstance(pull_in(node), Located):
+        if isinstance(vjp_in(node), Located):
             return node
         number = number_of(node)
         if number not in made:
-            made[number] = with_pull(node, pull(node))
+            made[number] = with_vjp(node, vjp(node))
         return made[number]
 
     for out in ans if type(ans) is tuple else (ans,):
         if trace.counter is not None and type(out) is Tracer and out._trace is trace:
             node = out.node
-            if pull_in(node) is to_part:
+            if vjp_in(node) is to_part:
                 out.node = with_parents(node, [replaced(*parents_of(node))])
-            elif pull_in(node) is not None:
+            elif vjp_in(node) is not None:
                 out.node = replaced(node)
     return ans
 
@@ -259,9 +259,9 @@ class _Pass:
         self.dropped: list[tuple[str, Origin | None, Node]] = []
         watch.dropped = self.dropped
 
-    def pull(self, ct: Any, node: Node) -> Any:
+    def vjp(self, ct: Any, node: Node) -> Any:
         """Call the VJP rule of ``node`` on ``ct`` and check the cotangents that it returns."""
-        origin = getattr(pull_in(node), "origin", None)
+        origin = getattr(vjp_in(node), "origin", None)
         before = _state(ct) if self._nans else (False, False)
         if any(before) and number_of(node) not in self._excused:
             raise NanError(
@@ -295,7 +295,7 @@ class _Pass:
             raise NanError(
                 f"debug_nans: {bad} first appeared in the cotangent of an argument of {name}, got {_shapes(part)}; the "
                 f"cotangent that came in ({_shapes(ct)}) and the values of the forward pass have none, "
-                f"{_asked(getattr(pull_in(node), 'origin', None))}. {_ADVICE}",
+                f"{_asked(getattr(vjp_in(node), 'origin', None))}. {_ADVICE}",
                 name,
             )
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAli
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, twin
+from funcgrad.core import Tracer, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.numpy.tables import number_of
@@ -32,7 +32,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strictly
 from funcgrad.transforms.transformed import check_callable, own_arguments, refuse_others, transformed
-from funcgrad.writable import handed, inside
+from funcgrad.writable import as_results, inside
 
 __all__ = ["grad", "gradient_of_all", "value_and_grad"]
 
@@ -210,7 +210,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         if options.holomorphic or aval_of(value) not in _NUMBER:
             _check_output(call, value, options.holomorphic)
             one = backend.ones_like(value)
-        value = value.copy() if type(value) is np.ndarray else twin(value)
+        value = value.copy() if type(value) is np.ndarray else shallow_copy(value)
     seeds = [(out.node, one)] if mine else []
     del out, new_args  # without these references the backward pass frees the tape as it goes
     found = backward(seeds, len(live))
@@ -220,7 +220,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     if has_aux:
         aux = hand_out(aux, args)
     if inside():
-        value, *cts = handed([value, *cts], args)
+        value, *cts = as_results([value, *cts], args)
     return value, rebuild(cts), aux
 
 

@@ -329,7 +329,7 @@ class _System:
 
     def rules(self) -> CustomRules:
         """Return the function and the rules of the operation."""
-        return CustomRules(self.name, self.run, self.fwd, self.bwd, self.push)
+        return CustomRules(self.name, self.run, self.fwd, self.bwd, self.jvp_rule)
 
     def parts(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Return the right-hand side, and the values that the function holds."""
@@ -365,7 +365,7 @@ class _System:
         x, ct = tree.unflatten(self.spec, xs), tree.unflatten(self.spec, z)
         return [*z, *_pulled(lambda values: self.apply(x, values), held, ct)]
 
-    def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Solve the same system for the tangent."""
         outs = list(custom_call(*leaves, rules=self.rules()))
         x = tree.unflatten(self.spec, outs[: len(self.likes)])
@@ -480,7 +480,7 @@ class _Root:
 
     def rules(self) -> CustomRules:
         """Return the operation: it returns the root, whose dependence on the held values only its rules express."""
-        return CustomRules(self.name, lambda *leaves: list(leaves[: self.count]), self.fwd, self.bwd, self.push)
+        return CustomRules(self.name, lambda *leaves: list(leaves[: self.count]), self.fwd, self.bwd, self.jvp_rule)
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
         """Return the root, and the residuals for the backward pass."""
@@ -497,7 +497,7 @@ class _Root:
         pulled = _pulled(lambda values: self.apply(x, values), held, z)
         return [*[None] * self.count, *pulled]
 
-    def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Solve one linear system for the tangent."""
         outs = list(custom_call(*leaves, rules=self.rules()))
         x, held = tree.unflatten(self.spec, outs), list(leaves[self.count :])

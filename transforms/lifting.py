@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, tracer_of, twin
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy, tracer_of
 from funcgrad.numpy.hints import user_line
 from funcgrad.running import noted
 
@@ -91,4 +91,4 @@ class LiftedTrace(Trace):
 
     def leave(self, leaf: Any) -> Any:
         """Return ``leaf`` as it leaves the function: the value inside it, if it is a tracer of this run."""
-        return twin(self.value(leaf))
+        return shallow_copy(self.value(leaf))

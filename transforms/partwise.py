@@ -101,7 +101,7 @@ class PartwiseTrace(GraphTrace):
         leaves: the inputs of the function; the basis is that of their space.
     """
 
-    __slots__ = ("_alive", "_batch", "_copies", "_given", "_held", "_limit", "_twins", "_whole")
+    __slots__ = ("_alive", "_batch", "_copies", "_given", "_held", "_limit", "_shallow_copies", "_whole")
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         total = sum([prod(backend.shape_of(x)) for x in leaves])
@@ -111,7 +111,7 @@ class PartwiseTrace(GraphTrace):
         #: By slot: functions for rows of the values that the recording begins with; whole values, None while recording.
         self._given: dict[int, Callable[[range], Any]] = {}
         self._whole: dict[int, Any] | None = None
-        self._twins: list[ref[Tracer]] = []
+        self._shallow_copies: list[ref[Tracer]] = []
         self._alive: dict[int, ref[_Place]] = {}
         self._begin()
 
@@ -136,11 +136,11 @@ class PartwiseTrace(GraphTrace):
             start += size
         return found
 
-    def twin_of(self, x: Tracer) -> Any:
+    def shallow_copy_of(self, x: Tracer) -> Any:
         """Return a shallow copy of ``x``."""
-        made = super().twin_of(x)
+        made = super().shallow_copy_of(x)
         if not self.operations:
-            self._twins.append(ref(made))
+            self._shallow_copies.append(ref(made))
         return made
 
     def _made(self, value: Any) -> Tracer:
@@ -219,7 +219,7 @@ class PartwiseTrace(GraphTrace):
         self._whole = {slot: tracer_of(whole, self._batch) for slot, whole in wholes.items()}
         self._begin()
         with changing:
-            for known in self._twins:
+            for known in self._shallow_copies:
                 if (one := known()) is not None:
                     move(one, self._whole[one.link.slot])
 

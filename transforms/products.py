@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
@@ -33,7 +33,7 @@ from funcgrad.transforms.debugging import Cuts, looked_at, strictly
 from funcgrad.transforms.gradients import gradient_of_all
 from funcgrad.transforms.transformed import check_callable, name_of, raise_own
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed
+from funcgrad.writable import as_results
 
 __all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "push_through", "recorded", "sizes_of", "vjp"]
 
@@ -83,7 +83,7 @@ class Pullback:
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
         live = list(compress(self._leaves, self._live))
         del cts, pairs
-        found = handed(completed(self._pulled(seeds, len(live)), live), (self._leaves, ct))
+        found = as_results(completed(self._pulled(seeds, len(live)), live), (self._leaves, ct))
         pulled: tuple[Any, ...] = tree.unflatten(
             self._spec, filled(self._leaves, self._live, found, backend.zeros_like)
         )
@@ -216,7 +216,7 @@ def recorded(
     own(results)
     nodes, unchanged = kept_apart(nodes) if lasting else (nodes, None)
     pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts, unchanged)
-    return (tree.unflatten(out_spec, handed(results, primals)), pullback, *aux)
+    return (tree.unflatten(out_spec, as_results(results, primals)), pullback, *aux)
 
 
 def _copied(leaves: list[Any]) -> list[Any]:
@@ -309,18 +309,18 @@ def push_through(
     pushed: list[Any] = []
     for i in range(len(results)):
         if type(results[i]) is Tracer and results[i]._trace is trace:
-            pushed.append(twin(results[i].tangent))
-            results[i] = twin(results[i]._val)
+            pushed.append(shallow_copy(results[i].tangent))
+            results[i] = shallow_copy(results[i]._val)
         else:
             pushed.append(None)
-            results[i] = twin(results[i])
+            results[i] = shallow_copy(results[i])
     check_results("jvp", results)
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
     completed(pushed, results)
     own(results)
     if given is not None:
-        results, pushed = handed(results, given), handed(pushed, given)
+        results, pushed = as_results(results, given), as_results(pushed, given)
     value, tangent = tree.unflatten(out_spec, results), tree.unflatten(out_spec, pushed)
     return (value, tangent, hand_out(side, given)) if has_aux else (value, tangent)
 
@@ -353,7 +353,7 @@ class Linearized:
         flat = match("linearize", "tangent", tangents, self._leaves, self._spec)
         live = [t for t in flat if t is not None]
         results = own(self.graph.evaluate(*live))
-        return tree.unflatten(self._out_spec, handed(results, (self._leaves, tangents)))
+        return tree.unflatten(self._out_spec, as_results(results, (self._leaves, tangents)))
 
     def __repr__(self) -> str:
         return f"<derivative of {self._name}, {len(self.graph)} operations>"
@@ -415,7 +415,7 @@ def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: di
     own(results)
     recording_apart(recording)
     derivative = Linearized(name_of(fun), leaves, spec, tangent_spec, recording)
-    return (tree.unflatten(out_spec, handed(results, primals)), derivative, *aux)
+    return (tree.unflatten(out_spec, as_results(results, primals)), derivative, *aux)
 
 
 def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs: Any) -> tuple[Any, ...]:

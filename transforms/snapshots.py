@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Tracer, twin
+from funcgrad.core import Tracer, shallow_copy
 from funcgrad.errors import InputError
 
 __all__ = ["Store"]
@@ -140,7 +140,7 @@ def _with_value(x: Tracer, value: Any) -> Any:
     """Return a tracer like ``x`` that holds ``value``; if ``x`` is a buffer, return ``value``."""
     if value is x._val:
         return x
-    made = twin(x)
+    made = shallow_copy(x)
     if not isinstance(made, Tracer):
         return value
     made._val = value

@@ -106,11 +106,11 @@ class _LinearOnly(GraphTrace):
         traced = tuple([i for i, slot in enumerate(slots) if slot not in self.constants])
         if primitive.calls:  # custom rules say nothing about linearity
             return primitive.call(*args, **params), None
-        ans, pull, saved = None, None, None
+        ans, vjp, saved = None, None, None
         if primitive.reverse is not None:
-            ans, pull, saved = primitive.reverse(args, traced, params)
+            ans, vjp, saved = primitive.reverse(args, traced, params)
         moving = {id(args[i]) for i in traced} | {id(a) for a in (ans if primitive.multiple and ans else (ans,))}
-        if pull is None or any(id(x) in moving for x in things_in(saved)):
+        if vjp is None or any(id(x) in moving for x in things_in(saved)):
             raise self.refusal(primitive.name)
         return ans, None
 

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import own
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed
+from funcgrad.writable import as_results
 
 __all__ = ["moveaxis", "vmap"]
 
@@ -120,7 +120,7 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         named_axes.set(scope)
         trace.close()
     del wrapped, new_args, new_kwargs, out, results  # the caller alone owns the values from now on
-    return tree.unflatten(out_spec, handed(own(placed), (args, kwargs)))
+    return tree.unflatten(out_spec, as_results(own(placed), (args, kwargs)))
 
 
 def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:
@@ -211,10 +211,10 @@ def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
                 f"vmap: result leaf {number} depends on the example, got out_axes=None for it. Give the axis "
                 "where the examples shall stand, or reduce over them outside."
             )
-        return twin(leaf)
+        return shallow_copy(leaf)
     if not isinstance(leaf, Tracer):
         check_leaf("vmap", leaf, lambda: f"result leaf {number} of the function")
-    whole = twin(leaf._val) if batched else to_batch(twin(leaf), trace.size)
+    whole = shallow_copy(leaf._val) if batched else to_batch(shallow_copy(leaf), trace.size)
     rank = len(backend.shape_of(whole))
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(

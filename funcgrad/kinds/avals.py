@@ -1,7 +1,7 @@
 """Abstract values: the facts about a value, without its numbers, that the fast paths of operations need.
 
 The *aval* of an array of doubles is its shape, the aval of a number is its type. The aval of any other value is None:
-such a value takes the general path. ``Tracer.form`` caches the aval of a tracer's value.
+such a value takes the general path. ``Tracer.aval`` caches the aval of a tracer's value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from funcgrad.core import Tracer
 
-__all__ = ["DOUBLE", "are_doubles", "aval_of", "beside_doubles", "common_aval", "constant_beside"]
+__all__ = ["DOUBLE", "are_doubles", "aval_of", "zero_dim_doubles", "common_aval", "promoted_constant"]
 
 ndarray = np.ndarray
 as_array = np.array
@@ -38,7 +38,7 @@ def aval_of(v: Any) -> Any:
     if type(v) is Tracer and v._trace.hidden:
         whole = aval_of(v._val)
         return whole[1:] if type(whole) is tuple else None
-    return v.form if type(v) is Tracer else None
+    return v.aval if type(v) is Tracer else None
 
 
 def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
@@ -79,10 +79,10 @@ class _Doubles(dict[float, ndarray]):
 
 
 #: Replacement for a number next to arrays of doubles: NumPy takes an array without axes in half the time.
-beside_doubles = _Doubles()
+zero_dim_doubles = _Doubles()
 
 
-def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], converts: bool) -> Any:
+def promoted_constant(v: Any, constant: Any, aval: Any, closed: frozenset[type], converts: bool) -> Any:
     """Return the replacement for ``constant`` next to the value ``v``; None if the two promote or broadcast.
 
     Args:
@@ -99,7 +99,7 @@ def constant_beside(v: Any, constant: Any, aval: Any, closed: frozenset[type], c
         return constant if kind is float64 or ((kind is float or kind is int) and float in closed) else None
     if kind is float or kind is int:
         if aval is not None:
-            return beside_doubles[constant] if converts and type(v) is ndarray else constant
+            return zero_dim_doubles[constant] if converts and type(v) is ndarray else constant
         if type(v) is ndarray and v.dtype is _SINGLE and converts:
             return as_array(constant, _SINGLE)
         return None

@@ -15,13 +15,13 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated, tracer_of, twin
+from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated, shallow_copy, tracer_of
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
-from funcgrad.reverse import backward, pull_for_all, record
-from funcgrad.writable import constant, handed, is_buffer
+from funcgrad.reverse import backward, record, vjp_for_all
+from funcgrad.writable import as_results, constant, is_buffer
 
 __all__ = ["CustomRules", "Later", "at_once", "custom_call"]
 
@@ -84,7 +84,7 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
         return [jax.numpy.asarray(x) for x in xs]  # JAX has its own types for numbers
 
     def given(outs: Any) -> tuple[Any, ...]:
-        return tuple([twin(out) for out in outs])  # results may be buffers of a function around the call
+        return tuple([shallow_copy(out) for out in outs])  # results may be buffers of a function around the call
 
     if rules.fwd is None:
 
@@ -101,7 +101,7 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
     def fwd(*xs: Any) -> tuple[Any, Any]:
         outs, residuals = rules.fwd(*arrays(xs))  # type: ignore[misc]
         flat, spec = tree.flatten(residuals)
-        flat = [twin(r) for r in flat]
+        flat = [shallow_copy(r) for r in flat]
         moves = [backend.is_value(r) for r in flat]
         still[:] = [[None if m else r for r, m in zip(flat, moves, strict=True)], moves, spec]
         return given(outs), [r for r, m in zip(flat, moves, strict=True) if m]
@@ -121,10 +121,10 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     traced = tuple(traced)
     if rules.fwd is None:
         outs, nodes = _recorded_jvp(rules, args, traced)
-        return tuple(outs), pull_for_all(_name, _through_record, len(traced)), (rules, nodes, len(traced))
+        return tuple(outs), vjp_for_all(_name, _through_record, len(traced)), (rules, nodes, len(traced))
     outs, residuals = rules.fwd(*args)
     likes = None if len(outs) == 1 else [(backend.shape_of(a), backend.dtype_of(a)) for a in outs]
-    return tuple(outs), pull_for_all(_name, _backwards, len(traced)), (rules, residuals, traced, likes)
+    return tuple(outs), vjp_for_all(_name, _backwards, len(traced)), (rules, residuals, traced, likes)
 
 
 def _backwards(ct: Any, rules: CustomRules, residuals: Any, traced: Any, likes: Any) -> list[Any]:
@@ -154,7 +154,7 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
     """Record the JVP rule on a tape; return the result, and the records of its tangents on the tape."""
     outs: list[Any] = []
 
-    def push(*moving: Any) -> list[Any]:
+    def jvp(*moving: Any) -> list[Any]:
         tangents = [backend.zeros_like(a) for a in args]
         for i, t in zip(traced, moving, strict=True):
             tangents[i] = t
@@ -162,7 +162,7 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
         outs[:] = values
         return pushed
 
-    _, nodes = record(push, [backend.zeros_like(args[i]) for i in traced])
+    _, nodes = record(jvp, [backend.zeros_like(args[i]) for i in traced])
     return outs, nodes
 
 
@@ -176,14 +176,14 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
     moving = [i for i, t in enumerate(tangents) if t is not None]
 
-    def pull(*cts: Any) -> list[Any]:
+    def vjp(*cts: Any) -> list[Any]:
         full = [backend.zeros_like(out) for out in outs]
         for i, ct in zip(live, cts, strict=True):
             full[i] = ct
         found = rules.bwd(residuals, full)  # type: ignore[misc]
         return [_now(found[i]) for i in moving]
 
-    _, nodes = record(pull, [backend.zeros_like(outs[i]) for i in live])
+    _, nodes = record(vjp, [backend.zeros_like(outs[i]) for i in live])
     seeds = [(n, tangents[i]) for n, i in zip(nodes, moving, strict=True) if n is not None]
     transposed = dict(zip(live, backward(seeds, len(live)), strict=True))
     return tuple(outs), tuple([transposed.get(i) for i in range(len(outs))])
@@ -284,7 +284,7 @@ def _call(*leaves: Any, rules: CustomRules) -> Any:
     if any(is_buffer(x) and type(x._val) is not np.ndarray for x in leaves):
         rules = _of_constants(rules)
     ans = bind(_custom, leaves, {"rules": rules})
-    return tuple(handed(ans, leaves)) if Tracer in map(type, leaves) else ans
+    return tuple(as_results(ans, leaves)) if Tracer in map(type, leaves) else ans
 
 
 def _of_constants(rules: CustomRules) -> CustomRules:
@@ -296,7 +296,7 @@ def _of_constants(rules: CustomRules) -> CustomRules:
     def taking(fun: Callable[..., Any] | None) -> Any:
         if fun is None:
             return None
-        return lambda *args: tree.map(twin, fun(*tree.map(shown, args)))
+        return lambda *args: tree.map(shallow_copy, fun(*tree.map(shown, args)))
 
     bwd = None if rules.bwd is None else at_once(rules.bwd)
     return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(bwd), jvp=taking(rules.jvp))

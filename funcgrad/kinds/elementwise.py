@@ -15,17 +15,17 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, tracer_of, twin
+from funcgrad.core import Primitive, Tracer, shallow_copy, tracer_of
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import function
-from funcgrad.kinds.avals import are_doubles, aval_of, beside_doubles, common_aval, constant_beside
+from funcgrad.kinds.avals import are_doubles, aval_of, common_aval, promoted_constant, zero_dim_doubles
 from funcgrad.kinds.linear import astype, batch_rule, by_operator, conform
-from funcgrad.kinds.partials import Partial, PartialRule, met, product, product_over, scaled, spread
+from funcgrad.kinds.partials import Partial, PartialRule, product, product_over, promoted, scaled, spread
 from funcgrad.kinds.rows import in_columns
 from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
 from funcgrad.ownership import LARGE
-from funcgrad.reverse import RECORD, Pull, pull_of_each
-from funcgrad.writable import CONSTANTS, LENT, as_made_by, lent
+from funcgrad.reverse import RECORD, VJP, vjp_of_each
+from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array, writable_result
 
 __all__ = ["elementwise"]
 
@@ -125,24 +125,24 @@ class _Rules:
         self.functions = {n: f for rule in self.of for n, f in rule.functions.items()}
         self.converts = operator in _CONVERTING
         self.rounds, self.powers = operator in _ROUNDING, operator is pow
-        self._plans: dict[Any, tuple[Pull | None, list[int], list[bool]]] = {}
-        self._pushes: dict[Any, tuple[Callable[..., Any], list[int], list[bool]]] = {}
+        self._plans: dict[Any, tuple[VJP | None, list[int], list[bool]]] = {}
+        self._jvps: dict[Any, tuple[Callable[..., Any], list[int], list[bool]]] = {}
 
-    def pull(self, traced: Sequence[int], unlike: bool = False) -> tuple[Pull, tuple[str, ...]]:
+    def vjp(self, traced: Sequence[int], mixed: bool = False) -> tuple[VJP, tuple[str, ...]]:
         """Return the VJP rule for the traced arguments, and the names of the values that are saved for the rule.
 
-        If ``unlike``, shapes or dtypes of arguments and result differ, and the rule conforms each cotangent.
+        If ``mixed``, shapes or dtypes of arguments and result differ, and the rule conforms each cotangent.
         """
         rules = [self.of[i] for i in traced]
         names = tuple([n for n in self.names if any(n in rule.names for rule in rules)])
-        likes = [f"like_{i}" for i in traced] if unlike else []
+        likes = [f"like_{i}" for i in traced] if mixed else []
         last = len(rules) - 1
         answers = [
-            rule.conformed(i, k == last) if unlike and rule.differentiable else rule.back if k == last else rule.forward
+            rule.conformed(i, k == last) if mixed and rule.differentiable else rule.back if k == last else rule.forward
             for k, (i, rule) in enumerate(zip(traced, rules, strict=True))
         ]
         functions = {n: f for rule in rules for n, f in rule.functions.items()}
-        return pull_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
+        return vjp_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
 
     def compute(self, args: tuple[Any, ...], short: bool = True) -> Any:
         """Compute the operation on values taken out of tracers.
@@ -167,19 +167,19 @@ class _Rules:
         likes: list[Any] = [backend.like(args[i]) for i in traced]
         # products with dtypes of kind "V", such as bfloat16, and with Python's complex numbers have wider dtypes
         weak = like[1].kind == "V" or complex in map(type, args)
-        unlike = weak or any(one != like for one in likes)
-        plan = self._plans.get((traced, unlike))
+        mixed = weak or any(one != like for one in likes)
+        plan = self._plans.get((traced, mixed))
         if plan is None:
-            plan = self._plans[traced, unlike] = self._planned(traced, unlike)
-        pull, places, as_met = plan
-        if pull is None:
+            plan = self._plans[traced, mixed] = self._planned(traced, mixed)
+        vjp, places, promotes = plan
+        if vjp is None:
             return ans, None, ()
-        if unlike and not weak:
+        if mixed and not weak:
             likes = [None if one == like else one for one in likes]
         if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
-            args = [beside_doubles[a] if type(a) is float or type(a) is int else a for a in args]
-        saved = self._saved((*self._as_result(args, like[1]), ans), places, as_met, like[1])
-        return ans, pull, [*saved, *likes] if unlike else saved
+            args = [zero_dim_doubles[a] if type(a) is float or type(a) is int else a for a in args]
+        saved = self._saved((*self._as_result(args, like[1]), ans), places, promotes, like[1])
+        return ans, vjp, [*saved, *likes] if mixed else saved
 
     def forward(self, args: Any, tangents: Any, params: Any) -> Any:
         """Return the result and its tangent, see ``Primitive``."""
@@ -187,28 +187,28 @@ class _Rules:
         moved = tuple([i for i, t in enumerate(tangents) if t is not None and self.of[i].differentiable])
         if not moved:
             return ans, None
-        plan = self._pushes.get(moved)
+        plan = self._jvps.get(moved)
         if plan is None:
-            plan = self._pushes[moved] = self._pushed(moved)
-        push, places, as_met = plan
+            plan = self._jvps[moved] = self._pushed(moved)
+        jvp, places, promotes = plan
         dtype = backend.dtype_of(ans)
-        saved = self._saved((*self._as_result(args, dtype), ans), places, as_met, dtype)
-        return ans, spread(push([tangents[i] for i in moved], *saved), ans)
+        saved = self._saved((*self._as_result(args, dtype), ans), places, promotes, dtype)
+        return ans, spread(jvp([tangents[i] for i in moved], *saved), ans)
 
-    def _planned(self, traced: tuple[int, ...], unlike: bool) -> tuple[Pull | None, list[int], list[bool]]:
+    def _planned(self, traced: tuple[int, ...], mixed: bool) -> tuple[VJP | None, list[int], list[bool]]:
         """Return the VJP rule, the indices of its values among arguments and result, and which values are promoted."""
         rules = [self.of[i] for i in traced]
         if not any(rule.differentiable for rule in rules):
             return None, [], []
-        pull, names = self.pull(traced, unlike)
-        return pull, [self.names.index(n) for n in names], self._as_met(rules, names)
+        vjp, names = self.vjp(traced, mixed)
+        return vjp, [self.names.index(n) for n in names], self._promoting(rules, names)
 
-    def _saved(self, known: Sequence[Any], places: Sequence[int], as_met: Sequence[bool], dtype: Any) -> list[Any]:
+    def _saved(self, known: Sequence[Any], places: Sequence[int], promotes: Sequence[bool], dtype: Any) -> list[Any]:
         values = [known[i] for i in places]
-        if True in as_met:
+        if True in promotes:
             for k, v in enumerate(values):
-                if as_met[k] and not (type(v) is ndarray and v.dtype is dtype):
-                    values[k] = met(v, dtype)
+                if promotes[k] and not (type(v) is ndarray and v.dtype is dtype):
+                    values[k] = promoted(v, dtype)
         return values
 
     def _as_result(self, args: Sequence[Any], dtype: np.dtype[Any]) -> Sequence[Any]:
@@ -224,13 +224,13 @@ class _Rules:
         answers = [rule.added("total") if k else rule.forward for k, rule in enumerate(rules)]
         steps = "".join([f"    ct = cts[{k}]\n    total = {answer}\n" for k, answer in enumerate(answers)])
         text = f"def operation({', '.join(['cts', *names])}):\n{steps}    return total"
-        push = function(self.name, text, _EXPRESSIONS, **{n: f for rule in rules for n, f in rule.functions.items()})
-        return push, [self.names.index(n) for n in names], self._as_met(rules, names)
+        jvp = function(self.name, text, _EXPRESSIONS, **{n: f for rule in rules for n, f in rule.functions.items()})
+        return jvp, [self.names.index(n) for n in names], self._promoting(rules, names)
 
     @staticmethod
-    def _as_met(rules: Sequence[PartialRule], names: Sequence[str]) -> list[bool]:
+    def _promoting(rules: Sequence[PartialRule], names: Sequence[str]) -> list[bool]:
         """Return, for each value, whether the rules get it promoted as in the operation."""
-        return [any(rule.as_met and n in rule.names for rule in rules) for n in names]
+        return [any(rule.promotes and n in rule.names for rule in rules) for n in names]
 
 
 def _batch_of(x: Any, y: Any) -> BatchTrace | None:
@@ -257,46 +257,46 @@ _SHARED = {
     "BatchTrace": BatchTrace,
     "CONSTANTS": CONSTANTS,
     "ForwardTrace": ForwardTrace,
-    "LENT": LENT,
+    "COPY_ON_WRITE": COPY_ON_WRITE,
     "NUMPY": _NUMPY,
     "PLAIN": _PLAIN,
     "REAL": _REAL,
     "Tracer": Tracer,
     "DOUBLE": _DOUBLE,
     "aval_of": aval_of,
-    "as_made_by": as_made_by,
+    "writable_result": writable_result,
     "batch_of": _batch_of,
-    "beside_doubles": beside_doubles,
+    "zero_dim_doubles": zero_dim_doubles,
     "bind": bind,
     "common_aval": common_aval,
-    "constant_beside": constant_beside,
+    "promoted_constant": promoted_constant,
     "dual": dual,
     "spread": spread,
     "traced_at_once": traced_at_once,
-    "lent": lent,
+    "shared_array": shared_array,
     "tracer_of": tracer_of,
-    "twin": twin,
+    "shallow_copy": shallow_copy,
 }
 
 #: Expression for the aval of a plain result of an ``impl``, which may be an array without axes.
-_FORM = "None if aval is None else aval_of(ans)"
+_AVAL = "None if aval is None else aval_of(ans)"
 #: Expression for the aval of a result that is not an array.
-_NUMBER_FORM = "float64 if type(ans) is float64 else None"
+_NUMBER_AVAL = "float64 if type(ans) is float64 else None"
 #: Condition: the result of an ``impl`` is neither a NumPy double nor an array of doubles.
 _FOREIGN = "type(ans) is float or ans.dtype is not DOUBLE"
 #: Condition: a power of floats is complex.
 _COMPLEX = "type(ans) is complex or (type(ans) is Tracer and ans.dtype.kind == 'c')"
 #: Expression for the aval of a result of NumPy's functions, which return numbers for arrays without axes.
-_OWN_FORM = "aval or (float64 if type(ans) is float64 else aval)"
+_OWN_AVAL = "aval or (float64 if type(ans) is float64 else aval)"
 
 _UNARY = """
 def operation(x, /):
     if type(x) is Tracer:
-        v, aval, trace, parent = x._val, x.form, x._trace, x.link
+        v, aval, trace, parent = x._val, x.aval, x._trace, x.link
         if (numbers := trace.numbers) is not None:
             if aval is not None{known}:
                 ans = kernel(v)
-            elif type(v) is Tracer and v.form is not None:
+            elif type(v) is Tracer and v.aval is not None:
                 ans = operation(v)
             elif (aval := aval_of(v)) is None{foreign}:
                 return bind(primitive, (x,), {{}})
@@ -308,7 +308,7 @@ def operation(x, /):
             {check}
             made = Tracer()
             made._val, made._trace = ans, trace
-            made.form = {form}
+            made.aval = {aval}
             made.link = {record}
             return made
         if trace.live and type(trace) is ForwardTrace:
@@ -316,7 +316,7 @@ def operation(x, /):
                 ct, given, x = parent, x, v
                 ans = kernel(x) if type(x) is ndarray or type(x) is float64{plain_pushed} else operation(x)
                 {check_given}
-                return dual(ans, {forward}, trace, {form_pushed})
+                return dual(ans, {forward}, trace, {aval_pushed})
         elif trace.live and type(trace) is BatchTrace:
             return tracer_of(operation(v), trace)
     elif type(x) is ndarray or type(x) is float64{plain}:
@@ -327,7 +327,7 @@ def operation(x, /):
 
 def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
     """Make the function of one argument. NumPy's functions keep the dtype; the results of an ``impl`` are checked."""
-    pull, names = rules.pull((0,))
+    vjp, names = rules.vjp((0,))
     own = primitive.impl is None
     saved = "".join([", v" if n == "x" else ", ans" for n in names])
     text = _UNARY.format(
@@ -338,14 +338,14 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
         plain_pushed=" or type(x) is float" if own else "",
         check="" if own else f"if {_FOREIGN}:\n                return bind(primitive, (x,), {{}})",
         check_given="" if own else f"if {_FOREIGN}:\n                    return bind(primitive, (given,), {{}})",
-        form="float64 if type(ans) is float64 else aval" if own else _FORM,
-        form_pushed=f"{'aval' if own else 'aval_of(ans)'} if type(ans) is ndarray else {_NUMBER_FORM}",
-        record=RECORD.format(pull="pull", parents="parent", saved=saved),
+        aval="float64 if type(ans) is float64 else aval" if own else _AVAL,
+        aval_pushed=f"{'aval' if own else 'aval_of(ans)'} if type(ans) is ndarray else {_NUMBER_AVAL}",
+        record=RECORD.format(vjp="vjp", parents="parent", saved=saved),
         forward=rules.of[0].forward,
     )
     kernel = operator or primitive.kernel(np)
     made: Operation = function(
-        primitive.name, text, _SHARED, primitive=primitive, kernel=kernel, pull=pull, **rules.functions
+        primitive.name, text, _SHARED, primitive=primitive, kernel=kernel, vjp=vjp, **rules.functions
     )
     return made
 
@@ -353,15 +353,15 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
 _BINARY = """
 def operation(x, y, /):
     if type(x) is Tracer and (numbers := (trace := x._trace).numbers) is not None:
-        v, aval, parent = x._val, x.form, x.link
+        v, aval, parent = x._val, x.aval, x.link
         if type(y) is Tracer:
-            w, other, second = y._val, y.form, y.link
+            w, other, second = y._val, y.aval, y.link
             if y._trace is not trace:
-                return operation(x, w) if second is LENT else unlike(x, y)
+                return operation(x, w) if second is COPY_ON_WRITE else mixed(x, y)
             if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
                 ans = kernel(v, w)
             elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
-                return unlike(x, y)
+                return mixed(x, y)
             elif type(v) in PLAIN and type(w) in PLAIN:
                 ans = kernel(v, w)
             else:
@@ -372,32 +372,32 @@ def operation(x, y, /):
             made.link = {record_both}
         else:
             if aval is not None and (type(y) is float or type(y) is int):
-                w = beside_doubles[y] if converts and aval is not float64 else y
-            elif (w := constant_beside(v, y, aval, closed, converts)) is None:
-                return unlike(x, y)
+                w = zero_dim_doubles[y] if converts and aval is not float64 else y
+            elif (w := promoted_constant(v, y, aval, closed, converts)) is None:
+                return mixed(x, y)
             ans = kernel(v, w) if type(v) is not Tracer else {again}(v, w)
             {check}
             made = Tracer()
             made.link = {record_left}
-        made._val, made._trace, made.form = ans, trace, {form}
+        made._val, made._trace, made.aval = ans, trace, {aval}
         return made
     if type(y) is Tracer and (numbers := (trace := y._trace).numbers) is not None:
-        w, aval, parent = y._val, y.form, y.link
-        if (v := constant_beside(w, x, aval, closed, converts)) is None:
-            return operation(v, y) if type(x) is Tracer and (v := lent(x)) is not None else unlike(x, y)
+        w, aval, parent = y._val, y.aval, y.link
+        if (v := promoted_constant(w, x, aval, closed, converts)) is None:
+            return operation(v, y) if type(x) is Tracer and (v := shared_array(x)) is not None else mixed(x, y)
         ans = kernel(v, w) if type(w) is not Tracer else {again}(v, w)
         {check}
         made = Tracer()
-        made._val, made._trace, made.form = ans, trace, {form}
+        made._val, made._trace, made.aval = ans, trace, {aval}
         made.link = {record_right}
         return made
     if type(x) in NUMPY and type(y) in NUMPY:
         return plain(x, y)
     if type(x) is Tracer and type(x._trace) is ForwardTrace:
-        if (made := push(x, y)) is not None:
+        if (made := jvp(x, y)) is not None:
             return made
     elif type(y) is Tracer and type(y._trace) is ForwardTrace:
-        if (made := push_unlike(x, y)) is not None:
+        if (made := jvp_mixed(x, y)) is not None:
             return made
     elif (trace := batch_of(x, y)) is not None:
         v, w = x._val if type(x) is Tracer else x, y._val if type(y) is Tracer else y
@@ -405,15 +405,15 @@ def operation(x, y, /):
     return bind(primitive, (x, y), {{}})
 """
 
-_UNLIKE = """
+_MIXED = """
 def operation(x, y):
     left, right = type(x) is Tracer, type(y) is Tracer
     if left and right and x._trace is not y._trace:
         if y._trace is CONSTANTS:
-            return whole(x, twin(y))
-        return whole(twin(x), y) if x._trace is CONSTANTS else bind(primitive, (x, y), {{}})
+            return whole(x, shallow_copy(y))
+        return whole(shallow_copy(x), y) if x._trace is CONSTANTS else bind(primitive, (x, y), {{}})
     v, w = x._val if left else x, y._val if right else y
-    if left and right and type(x.form) is type(y.form) is tuple:  # the commonest: arrays of doubles
+    if left and right and type(x.aval) is type(y.aval) is tuple:  # the commonest: arrays of doubles
         ans = kernel(v, w)
     elif type(v) in ARRAYS and type(w) in ARRAYS:
         if not (v.dtype is w.dtype and v.dtype in REAL):
@@ -426,36 +426,36 @@ def operation(x, y):
     if ans.dtype is not v.dtype:
         return bind(primitive, (x, y), {{}})
     made, shape = Tracer(), ans.shape
-    made._val, made.form = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
+    made._val, made.aval = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
         numbers = made._trace.numbers or made._trace.counter
-        first_alike, second_alike = v.shape == shape, w.shape == shape
-        made.link = {record_both_alike} if first_alike and second_alike else {record_both}
+        first_same, second_same = v.shape == shape, w.shape == shape
+        made.link = {record_both_same} if first_same and second_same else {record_both}
     elif left:
         made._trace, parent = x._trace, x.link
         numbers = made._trace.numbers or made._trace.counter
-        made.link = {record_left_alike} if v.shape == shape else {record_left}
+        made.link = {record_left_same} if v.shape == shape else {record_left}
     else:
         made._trace, parent = y._trace, y.link
         numbers = made._trace.numbers or made._trace.counter
-        made.link = {record_right_alike} if w.shape == shape else {record_right}
+        made.link = {record_right_same} if w.shape == shape else {record_right}
     return made
 """
 
-_PUSH = """
+_JVP = """
 def operation(x, y):
-    v, ct, aval, trace = x._val, x.tangent, x.form, x._trace
+    v, ct, aval, trace = x._val, x.tangent, x.aval, x._trace
     if not trace.live:
         return None
     if type(y) is Tracer:
-        w, second, other = y._val, y.tangent, y.form
+        w, second, other = y._val, y.tangent, y.aval
         if y._trace is not trace:
             return None
         if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
             ans = kernel(v, w)
         elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
-            return push_unlike(x, y)
+            return jvp_mixed(x, y)
         elif type(v) in PLAIN and type(w) in PLAIN:
             ans = kernel(v, w)
         else:
@@ -464,19 +464,19 @@ def operation(x, y):
         {check}
         x, y = v, w
         first, ct = {dx}, second
-        return dual(ans, {first_and_dy}, trace, {form})
+        return dual(ans, {first_and_dy}, trace, {aval})
     if aval is not None and (type(y) is float or type(y) is int):
-        c = beside_doubles[y] if converts and aval is not float64 else y
-    elif (c := constant_beside(v, y, aval, closed, converts)) is None:
-        return push_unlike(x, y)
+        c = zero_dim_doubles[y] if converts and aval is not float64 else y
+    elif (c := promoted_constant(v, y, aval, closed, converts)) is None:
+        return jvp_mixed(x, y)
     x, y = v, c
     ans = kernel(x, y) if type(x) is not Tracer else again(x, y)
     {check}
-    return dual(ans, {dx}, trace, {form})
+    return dual(ans, {dx}, trace, {aval})
 """
 
 #: Forward mode for two arrays of one dtype that may broadcast; the first one may be a constant.
-_PUSH_UNLIKE = """
+_JVP_MIXED = """
 def operation(x, y):
     left, right = type(x) is Tracer, type(y) is Tracer
     if left and right and x._trace is not y._trace:
@@ -512,38 +512,41 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         own = primitive.impl is None
         other = _FOREIGN if not own else _COMPLEX if rules.powers else ""
         check = f"if {other}:\n            {leave}" if leave and other else ""
-        text = template.format(check=check, form=_OWN_FORM if own else _FORM, **texts)
+        text = template.format(check=check, aval=_OWN_AVAL if own else _AVAL, **texts)
         return function(primitive.name, text, _SHARED, **values)
 
-    pulls, records = _records(rules, unlike=False)
-    pulls_unlike, records_unlike = _records(rules, unlike=True)
+    vjps, records = _records(rules, mixed=False)
+    vjps_mixed, records_mixed = _records(rules, mixed=True)
     whole = lambda x, y: call(x, y)
     again = (lambda x, y: rules.compute((x, y))) if rules.powers else whole
-    beside = {"closed": frozenset((float, float64) if operator in _CLOSED else (float64,)), "converts": rules.converts}
-    alike = {n + "_alike": text for n, text in records.items()}
-    unlike = made(
-        _UNLIKE,
-        {**records_unlike, **alike},
+    constants = {
+        "closed": frozenset((float, float64) if operator in _CLOSED else (float64,)),
+        "converts": rules.converts,
+    }
+    records_same = {n + "_same": text for n, text in records.items()}
+    mixed = made(
+        _MIXED,
+        {**records_mixed, **records_same},
         "",
         primitive=primitive,
         kernel=in_any_shape,
         again=again,
         whole=whole,
-        **pulls,
-        **pulls_unlike,
+        **vjps,
+        **vjps_mixed,
     )
     dx, dy = rules.of
     tangents = {"dx": dx.forward, "dy": dy.forward}
     tangents |= {f"{total}_and_dy": dy.added(total) for total in ("first", "total")}
-    push_unlike = made(_PUSH_UNLIKE, tangents, "", kernel=in_any_shape, **rules.functions)
-    push = made(
-        _PUSH,
+    jvp_mixed = made(_JVP_MIXED, tangents, "", kernel=in_any_shape, **rules.functions)
+    jvp = made(
+        _JVP,
         tangents,
         "    return None",
         again=again,
         kernel=kernel,
-        push_unlike=push_unlike,
-        **beside,
+        jvp_mixed=jvp_mixed,
+        **constants,
         **rules.functions,
     )
     call: Operation = made(
@@ -553,41 +556,41 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         primitive=primitive,
         kernel=kernel,
         plain=plain,
-        push=push,
-        push_unlike=push_unlike,
-        unlike=unlike,
+        jvp=jvp,
+        jvp_mixed=jvp_mixed,
+        mixed=mixed,
         again=again,
-        **beside,
-        **pulls,
+        **constants,
+        **vjps,
     )
     return call
 
 
-def _records(rules: _Rules, unlike: bool) -> tuple[dict[str, Pull], dict[str, str]]:
+def _records(rules: _Rules, mixed: bool) -> tuple[dict[str, VJP], dict[str, str]]:
     """Return the VJP rules by traced arguments, and the expressions of their records, under their template names."""
-    pulls, texts = {}, {}
+    vjps, texts = {}, {}
     likes = {0: "(v.shape, v.dtype)", 1: "(w.shape, w.dtype)"}
     for way, traced in (("both", (0, 1)), ("left", (0,)), ("right", (1,))):
-        pull, names = rules.pull(traced, unlike)
-        name = f"pull_{way}_unlike" if unlike else f"pull_{way}"
+        vjp, names = rules.vjp(traced, mixed)
+        name = f"vjp_{way}_mixed" if mixed else f"vjp_{way}"
         saved = "".join([{"x": ", v", "y": ", w", "ans": ", ans"}[n] for n in names])
-        if unlike and way == "both":
-            saved += f", None if first_alike else {likes[0]}, None if second_alike else {likes[1]}"
-        elif unlike:
+        if mixed and way == "both":
+            saved += f", None if first_same else {likes[0]}, None if second_same else {likes[1]}"
+        elif mixed:
             saved += f", {likes[traced[0]]}"
-        pulls[name] = pull
+        vjps[name] = vjp
         texts[f"record_{way}"] = RECORD.format(
-            pull=name, parents="parent, second" if way == "both" else "parent", saved=saved
+            vjp=name, parents="parent, second" if way == "both" else "parent", saved=saved
         )
-    return pulls, texts
+    return vjps, texts
 
 
 _ANY = """
 def operation(*args):
     if (found := traced_at_once(args)) is not None:
         trace, values, traced, parents, plain = found
-        ans, pull, saved = planned(values, traced, kernel(*values) if plain else operation(*values))
-        return as_made_by(args, ans) if pull is None else trace.recorded(ans, pull, parents, saved)
+        ans, vjp, saved = planned(values, traced, kernel(*values) if plain else operation(*values))
+        return writable_result(args, ans) if vjp is None else trace.recorded(ans, vjp, parents, saved)
     for arg in args:
         if type(arg) not in NUMPY:
             return bind(primitive, args, {})

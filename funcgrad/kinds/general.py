@@ -28,8 +28,8 @@ from funcgrad.kinds.rules import (
     positional_names,
     traced_at_once,
 )
-from funcgrad.reverse import RECORD, Pull, backward, pull_of_each, record
-from funcgrad.writable import as_made_by
+from funcgrad.reverse import RECORD, VJP, backward, record, vjp_of_each
+from funcgrad.writable import writable_result
 
 __all__ = ["multilinear", "primitive"]
 
@@ -65,15 +65,15 @@ def multilinear(
         operator: Python's binary operator that computes the same. It is used for an operand that is not a value.
     """
 
-    def push(position: int) -> Rule:
+    def jvp(position: int) -> Rule:
         def pushed(t: Any, args: tuple[Any, ...], ans: Any, params: dict[str, Any]) -> Any:
             return call(*args[:position], t, *args[position + 1 :], **params)
 
         return pushed
 
-    pulls = [_Pull(name, rule) for rule in transposes]
-    pushes = [push(i) for i in range(len(pulls))]
-    call = _with_rules(name, impl, pulls, pushes, batch, multiple=False, meets=meets, at_once=at_once)
+    vjp_rules = [_VJPRule(name, rule) for rule in transposes]
+    jvp_rules = [jvp(i) for i in range(len(vjp_rules))]
+    call = _with_rules(name, impl, vjp_rules, jvp_rules, batch, multiple=False, meets=meets, at_once=at_once)
     made: Primitive = call.primitive  # type: ignore[attr-defined]
     made.foreign, made.operator = foreign, None if operator is None else operator.__name__
     return call
@@ -127,16 +127,20 @@ def primitive(
             f"{name}: an operation needs a derivative rule, got neither vjps nor jvps. Give one, or define it with "
             "nondifferentiable."
         )
-    given = [None if rule is None else _Push(name, rule, i) for i, rule in enumerate(jvps or ())]
+    given = [None if rule is None else _JVPRule(name, rule, i) for i, rule in enumerate(jvps or ())]
     if vjps is None:
-        pulls = [None if push is None else _Pull(name, push.rule, transposed=True) for push in given]
+        vjp_rules = [None if jvp is None else _VJPRule(name, jvp.rule, transposed=True) for jvp in given]
     else:
-        pulls = [None if rule is None else _Pull(name, rule) for rule in vjps]
-    pushes: list[Any] = given
+        vjp_rules = [None if rule is None else _VJPRule(name, rule) for rule in vjps]
+    jvp_rules: list[Any] = given
     if jvps is None:
-        pushes = [None if pull is None else _Push(name, pull.rule, i, transposed=True) for i, pull in enumerate(pulls)]
-    whole = _with_rules(name, impl, pulls, pushes, batch, multiple=multiple, sparse=sparse, loose=loose, meets=meets)
-    return _first_of(whole, pulls, hidden) if hidden else whole
+        jvp_rules = [
+            None if vjp is None else _JVPRule(name, vjp.rule, i, transposed=True) for i, vjp in enumerate(vjp_rules)
+        ]
+    whole = _with_rules(
+        name, impl, vjp_rules, jvp_rules, batch, multiple=multiple, sparse=sparse, loose=loose, meets=meets
+    )
+    return _first_of(whole, vjp_rules, hidden) if hidden else whole
 
 
 def _parts(x: Any) -> list[Any]:
@@ -144,7 +148,7 @@ def _parts(x: Any) -> list[Any]:
     return list(x) if isinstance(x, (tuple, list)) else [x]
 
 
-class _Pull:
+class _VJPRule:
     """VJP rule of an operation for one argument."""
 
     def __init__(self, name: str, rule: Rule, *, transposed: bool = False) -> None:
@@ -177,7 +181,7 @@ def _filled(ct: Any, results: Any) -> list[Any]:
     return [np.zeros(*like) if c is None else c for c, like in zip(ct, results, strict=True)]
 
 
-class _Push:
+class _JVPRule:
     """JVP rule of an operation for one argument."""
 
     def __init__(self, name: str, rule: Rule, position: int, *, transposed: bool = False) -> None:
@@ -195,14 +199,14 @@ class _Push:
         outs = _parts(ans)
         live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
 
-        def pull(*cts: Any) -> list[Any]:
+        def vjp(*cts: Any) -> list[Any]:
             full = [backend.zeros_like(out) for out in outs]
             for i, ct in zip(live, cts, strict=True):
                 full[i] = ct
             ct = self.rule(full if isinstance(ans, tuple) else full[0], *values, **params)
             return [conform(ct, backend.shape_of(x), backend.dtype_of(x))]
 
-        _, (node,) = record(pull, [backend.zeros_like(outs[i]) for i in live])
+        _, (node,) = record(vjp, [backend.zeros_like(outs[i]) for i in live])
         found = dict(zip(live, [] if node is None else backward([(node, t)], len(live)), strict=node is not None))
         pushed = [backend.zeros_like(out) if found.get(i) is None else found[i] for i, out in enumerate(outs)]
         return pushed if isinstance(ans, tuple) else pushed[0]
@@ -213,7 +217,7 @@ class _Rules:
 
     Args:
         name: the name of the operation.
-        pulls: the VJP rule of each argument, None if there is no derivative.
+        vjp_rules: the VJP rule of each argument, None if there is no derivative.
         filled: whether zeros represent the cotangents of results on which nothing depends.
         meets: see ``multilinear``.
     """
@@ -222,15 +226,15 @@ class _Rules:
     call: Operation
 
     def __init__(
-        self, name: str, pulls: Sequence[_Pull | None], filled: bool, meets: Callable[[Any, Any], bool] | None
+        self, name: str, vjp_rules: Sequence[_VJPRule | None], filled: bool, meets: Callable[[Any, Any], bool] | None
     ) -> None:
-        self.name, self.pulls, self.filled, self.meets = name, pulls, filled, meets
+        self.name, self.vjp_rules, self.filled, self.meets = name, vjp_rules, filled, meets
         self._plans: dict[Any, Any] = {}
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """Return the result, the VJP rule, and the values that are saved for the rule, see ``Primitive``."""
-        if len(args) != len(self.pulls):
-            raise _wrong_number(self.name, len(self.pulls), args)
+        if len(args) != len(self.vjp_rules):
+            raise _wrong_number(self.name, len(self.vjp_rules), args)
         return self.planned(args, traced, params, computed(self.call, args, params))
 
     def planned(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
@@ -240,21 +244,21 @@ class _Rules:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._planned(*key)
-        pull, keep = plan
-        return (ans, None, ()) if pull is None else (ans, pull, keep(args, ans, params))
+        vjp, keep = plan
+        return (ans, None, ()) if vjp is None else (ans, vjp, keep(args, ans, params))
 
-    def _planned(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, Any]:
+    def _planned(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, Any]:
         """Return the VJP rule for the traced arguments, and the function that returns the values to save."""
-        pull, names = self.plan(traced, meets, params)
-        return pull, None if pull is None else _keeper(self.name, names)
+        vjp, names = self.plan(traced, meets, params)
+        return vjp, None if vjp is None else _keeper(self.name, names)
 
     def cotangent(self, answer: str) -> str:
         """Return the expression ``answer``, changed to use zeros for results on which nothing depends."""
         return answer.replace("(ct", "(filled(ct, results)", 1) if self.filled else answer
 
-    def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[Pull | None, list[str]]:
+    def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, list[str]]:
         """Return the VJP rule for the traced arguments, and the names of the values that are saved for the rule."""
-        rules = [self.pulls[i] for i in traced]
+        rules = [self.vjp_rules[i] for i in traced]
         if not any(rules):
             return None, []
         named = {n for rule in rules if rule is not None for n in rule.names}
@@ -266,7 +270,7 @@ class _Rules:
         names += [n for i in traced for n in (f"shape_{i}", f"like_{i}") if any(n in answer for answer in answers)]
         answers = list(map(self.cotangent, answers))
         functions = {f"rule_{i}": rule.rule for i, rule in zip(traced, rules, strict=True) if rule is not None}
-        return pull_of_each(self.name, answers, names, _SHARED, **functions), names
+        return vjp_of_each(self.name, answers, names, _SHARED, **functions), names
 
 
 def _keeper(name: str, names: Sequence[str]) -> Any:
@@ -290,8 +294,8 @@ def _value(name: str) -> str:
 def _with_rules(
     name: str,
     impl: Callable[..., Any] | None,
-    pulls: Sequence[_Pull | None],
-    pushes: Sequence[Any],
+    vjp_rules: Sequence[_VJPRule | None],
+    jvp_rules: Sequence[Any],
     batch: Batching,
     *,
     multiple: bool,
@@ -301,8 +305,8 @@ def _with_rules(
     at_once: Callable[..., Any] | None = None,
 ) -> Operation:
     """Make an operation from a VJP rule and a JVP rule per argument."""
-    rules = _Rules(name, pulls, multiple and not sparse, meets)
-    forward = _forward(rules, pushes, multiple)
+    rules = _Rules(name, vjp_rules, multiple and not sparse, meets)
+    forward = _forward(rules, jvp_rules, multiple)
 
     def again(*args: Any, **params: Any) -> Any:
         return rules.call(*args, **params)
@@ -311,17 +315,17 @@ def _with_rules(
     made = Primitive(name, impl, rules.reverse, forward, batch_rule(batch, again), multiple=multiple, loose=loose)
     kernel = made.kernel(np)
     values = {"primitive": made, "kernel": kernel}
-    if meets is not None and len(pulls) == 2:
+    if meets is not None and len(vjp_rules) == 2:
         values.update(at_once=at_once or _asking(meets, again))
         text = _BILINEAR.format(**_records(rules, values, _WAYS, impl is None))
         if impl is None:  # the operation has no parameters
             text = text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)")
     else:
-        text = _ANY if multiple else _ONE if len(pulls) == 1 else _SEVERAL
+        text = _ANY if multiple else _ONE if len(vjp_rules) == 1 else _SEVERAL
         if text is not _ANY:
             values["planned"] = rules.planned
         if text is _SEVERAL:
-            values["arity"] = len(pulls)
+            values["arity"] = len(vjp_rules)
             if meets is not None:
                 values = {"several": function(name, text, _SHARED, **values), "kernel": kernel, "meets": meets}
                 text = _TERNARY.format(**_records(rules, values, _THREE, True))
@@ -341,13 +345,13 @@ def _records(rules: _Rules, values: dict[str, Any], ways: dict[str, tuple[int, .
     """Return the expressions of records by traced arguments; add the VJP rules of these records to ``values``."""
     texts = {}
     for way, traced in ways.items():
-        values["pull_" + way], names = rules.plan(traced, True, not simple)
+        values["vjp_" + way], names = rules.plan(traced, True, not simple)
         places = {"x": "v", "y": "w", "z": "u", "params": "params"}
         places |= {"shape_0": "v.shape", "shape_1": "w.shape", "shape_2": "u.shape"}
         saved = "".join([f", {places[n]}" for n in names])
         parents = ", ".join(_PARENTS[: len(traced)])
-        texts["form"] = "ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None"
-        texts["record_" + way] = RECORD.format(pull="pull_" + way, parents=parents, saved=saved)
+        texts["aval"] = "ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None"
+        texts["record_" + way] = RECORD.format(vjp="vjp_" + way, parents=parents, saved=saved)
     return texts
 
 
@@ -370,8 +374,8 @@ def operation(*args, **params):
     if len(args) == arity and (found := traced_at_once(args)) is not None:
         trace, values, traced, parents, plain = found
         ans = kernel(*values, **params) if plain else operation(*values, **params)
-        ans, pull, saved = planned(values, traced, params, ans)
-        return as_made_by(args, ans) if pull is None else trace.recorded(ans, pull, parents, saved)
+        ans, vjp, saved = planned(values, traced, params, ans)
+        return writable_result(args, ans) if vjp is None else trace.recorded(ans, vjp, parents, saved)
     for arg in args:
         if type(arg) is not ndarray:
             return bind(primitive, args, params)
@@ -386,12 +390,12 @@ def operation(x, y, z):
         if type(x) is Tracer:
             if x._trace is trace and meets(v := x._val, w, u):
                 made, parent, second, third, ans = Tracer(), x.node, y.node, z.node, kernel(v, w, u)
-                made._val, made._trace, made.form = ans, trace, {form}
+                made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_all}
                 return made
         elif type(x) is ndarray and meets(x, w, u):
             made, v, parent, second, ans = Tracer(), x, y.node, z.node, kernel(x, w, u)
-            made._val, made._trace, made.form = ans, trace, {form}
+            made._val, made._trace, made.aval = ans, trace, {aval}
             made.node = {record_last}
             return made
     elif type(x) is type(y) is type(z) is ndarray:
@@ -408,8 +412,8 @@ def operation(x, *others, **params):
         return kernel(x, **params)
     if type(x) is Tracer and type(x._val) is ndarray and x._trace.numbers is not None:
         v, trace, parent = x._val, x._trace, x.node
-        ans, pull, saved = planned((v,), (0,), params, kernel(v, **params))
-        return as_made_by((x,), ans) if pull is None else trace.recorded(ans, pull, (parent,), saved)
+        ans, vjp, saved = planned((v,), (0,), params, kernel(v, **params))
+        return writable_result((x,), ans) if vjp is None else trace.recorded(ans, vjp, (parent,), saved)
     return bind(primitive, (x,), params)
 """
 
@@ -423,12 +427,12 @@ def operation(x, y, **params):
                 w, second = y._val, y.node
                 if y._trace is trace and (ans := at_once(v, w, **params)) is not None:
                     made = Tracer()
-                    made._val, made._trace, made.form = ans, trace, {form}
+                    made._val, made._trace, made.aval = ans, trace, {aval}
                     made.node = {record_both}
                     return made
             elif type(y) is ndarray and (ans := at_once(v, y, **params)) is not None:
                 made, w = Tracer(), y
-                made._val, made._trace, made.form = ans, trace, {form}
+                made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_left}
                 return made
         elif type(trace) is ForwardTrace and trace.live:
@@ -444,7 +448,7 @@ def operation(x, y, **params):
             v, w, trace, parent = x, y._val, y._trace, y.node
             if (ans := at_once(v, w, **params)) is not None:
                 made = Tracer()
-                made._val, made._trace, made.form = ans, trace, {form}
+                made._val, made._trace, made.aval = ans, trace, {aval}
                 made.node = {record_right}
                 return made
         elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.live:
@@ -459,7 +463,7 @@ _SHARED = {
     "ForwardTrace": ForwardTrace,
     "Tracer": Tracer,
     "__name__": __name__,
-    "as_made_by": as_made_by,
+    "writable_result": writable_result,
     "bind": bind,
     "conform": conform,
     "dual": dual,
@@ -479,8 +483,8 @@ class _FirstRules(_Rules):
         hidden: the number of hidden results.
     """
 
-    def __init__(self, whole: Operation, pulls: Sequence[_Pull | None], hidden: int) -> None:
-        super().__init__(whole.__name__, pulls, filled=False, meets=None)
+    def __init__(self, whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: int) -> None:
+        super().__init__(whole.__name__, vjp_rules, filled=False, meets=None)
         self.call, self.hidden = whole, hidden
 
     def cotangent(self, answer: str) -> str:
@@ -489,14 +493,14 @@ class _FirstRules(_Rules):
 
     def reverse_first(self, args: Any, traced: Any, params: Any) -> Any:
         """Return the first result, the VJP rule, and the values that are saved for the rule."""
-        ans, pull, saved = self.reverse(args, traced, params)
-        return ans[0], pull, saved
+        ans, vjp, saved = self.reverse(args, traced, params)
+        return ans[0], vjp, saved
 
 
-def _first_of(whole: Operation, pulls: Sequence[_Pull | None], hidden: int) -> Operation:
+def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: int) -> Operation:
     """Make the operation that returns the first result of ``whole``."""
     name, multiple = whole.__name__, whole.primitive  # type: ignore[attr-defined]
-    rules = _FirstRules(whole, pulls, hidden)
+    rules = _FirstRules(whole, vjp_rules, hidden)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         ans, ts = multiple.forward(args, tangents, params)
@@ -519,8 +523,8 @@ _FIRST = """
 def operation(*args, **params):
     if (found := traced_at_once(args)) is not None:
         trace, values, traced, parents, _ = found
-        ans, pull, saved = planned(values, traced, params, whole(*values, **params))
-        return as_made_by(args, ans[0]) if pull is None else trace.recorded(ans[0], pull, parents, saved)
+        ans, vjp, saved = planned(values, traced, params, whole(*values, **params))
+        return writable_result(args, ans[0]) if vjp is None else trace.recorded(ans[0], vjp, parents, saved)
     for arg in args:
         if type(arg) is not ndarray:
             return bind(primitive, args, params)
@@ -528,18 +532,18 @@ def operation(*args, **params):
 """
 
 
-def _forward(rules: _Rules, pushes: Sequence[Any], multiple: bool) -> Rule:
+def _forward(rules: _Rules, jvp_rules: Sequence[Any], multiple: bool) -> Rule:
     """Make the forward rule: the sum of the tangents that the arguments contribute."""
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
-        if len(args) != len(pushes):
-            raise _wrong_number(rules.name, len(pushes), args)
+        if len(args) != len(jvp_rules):
+            raise _wrong_number(rules.name, len(jvp_rules), args)
         ans = computed(rules.call, args, params)
         total: Any = None
-        for push, t in zip(pushes, tangents, strict=True):
-            if push is None or t is None:
+        for jvp, t in zip(jvp_rules, tangents, strict=True):
+            if jvp is None or t is None:
                 continue
-            part = push(t, args, ans, params)
+            part = jvp(t, args, ans, params)
             if total is None:
                 total = part
             else:

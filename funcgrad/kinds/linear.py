@@ -23,7 +23,7 @@ from funcgrad.generated import function
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.rows import repeated, row_sums
 from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names
-from funcgrad.reverse import RECORD, is_sparse, pull_of_each
+from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
 from funcgrad.running import changing
 from funcgrad.typing import Shape
 from funcgrad.views import share_view
@@ -155,7 +155,7 @@ def linear(
     """
     names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
     answer = f"transpose({', '.join(('ct', *names))}, **params)"
-    pull = pull_of_each(name, [answer], ["params", *names], _SHARED, transpose=transpose)
+    vjp = vjp_of_each(name, [answer], ["params", *names], _SHARED, transpose=transpose)
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         _refuse_others(name, args, traced)
@@ -164,7 +164,7 @@ def linear(
             return ans, None, ()
         known = {"shape": backend.shape_of(args[0]), "dtype": backend.dtype_of(args[0])}
         known.update(zip(("y", "z"), args[1:], strict=False))
-        return ans, pull, [params, *[known[n] for n in names]]
+        return ans, vjp, [params, *[known[n] for n in names]]
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         _refuse_others(name, args, [i for i, t in enumerate(tangents) if t is not None])
@@ -180,9 +180,9 @@ def linear(
         primitive.prefer(numpy, 1)
     template = _LINEAR_VIEW if view else _LINEAR
     saved = "".join([", " + _SAVED[n] for n in ("params", *names) if n in _SAVED])
-    record = RECORD.format(pull="pull", parents="parent", saved=saved)
+    record = RECORD.format(vjp="vjp", parents="parent", saved=saved)
     call: Operation = function(
-        name, template.format(record=record), _SHARED, primitive=primitive, kernel=kernel, pull=pull
+        name, template.format(record=record), _SHARED, primitive=primitive, kernel=kernel, vjp=vjp
     )
     return finish(call, primitive)
 
@@ -198,7 +198,7 @@ def operation(x, *rest, **params):
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
-        made._trace, made.form = trace, None
+        made._trace, made.aval = trace, None
         made.node = {record}
         return made
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
@@ -216,7 +216,7 @@ def operation(x, *rest, **params):
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
-        made._trace, made.form = trace, None
+        made._trace, made.aval = trace, None
         made.node = {record}
         return share_view(x, made, operation, params, v)
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:

@@ -19,7 +19,7 @@ from funcgrad.kinds.rules import NAMES, check_names, positional_names
 from funcgrad.ownership import LARGE, argument_is_alone, is_temporary
 from funcgrad.writable import is_buffer
 
-__all__ = ["Partial", "PartialRule", "met", "product", "product_over", "scaled", "spread"]
+__all__ = ["Partial", "PartialRule", "promoted", "product", "product_over", "scaled", "spread"]
 
 #: A partial derivative: a function whose arguments are named x, y, z or ans, for the values that it needs; one of these
 #: names, for that value itself; a number, for a constant; a function whose first argument is named ``t``, if it acts on
@@ -41,10 +41,10 @@ class PartialRule:
         functions: the functions ``d{argument}`` and ``raw_d{argument}`` that these expressions name.
         differentiable: whether there is a derivative.
         constant: the partial if it is a number, else None.
-        as_met: whether the partial is a function that gets its values promoted to the dtype of the result, see ``met``.
+        promotes: whether the partial is a function whose values are converted by ``promoted``.
     """
 
-    __slots__ = ("as_met", "back", "constant", "differentiable", "forward", "functions", "names")
+    __slots__ = ("back", "constant", "differentiable", "forward", "functions", "names", "promotes")
 
     def __init__(self, operation: str, argument: str, partial: Partial, arity: int) -> None:
         known = (*NAMES[:arity], "ans")
@@ -53,7 +53,7 @@ class PartialRule:
         self.constant = partial if isinstance(partial, (int, float)) else None
         self.names: tuple[str, ...] = ()
         self.functions: dict[str, Any] = {}
-        self.as_met = False
+        self.promotes = False
         if partial is None:
             self.forward = self.back = "None"
         elif isinstance(partial, str):
@@ -71,7 +71,7 @@ class PartialRule:
             if acts:
                 self.forward = self.back = f"{rule}(ct, {values})"
             else:
-                self.as_met = arity > 1
+                self.promotes = arity > 1
                 self.forward = self.back = _of_values(rule, values, partial, self.functions)
 
     def added(self, total: str) -> str:
@@ -105,7 +105,7 @@ def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: d
     return f"{rule}({values}) * ct if {plain} else scaled(ct, {rule}({values}))"
 
 
-def met(v: Any, dtype: np.dtype[Any]) -> Any:
+def promoted(v: Any, dtype: np.dtype[Any]) -> Any:
     """Promote ``v`` as in an operation whose result has this dtype.
 
     Without promotion, NumPy takes the logarithm of an int8 in half precision, and negated unsigned integers wrap

@@ -20,7 +20,7 @@ import numpy as np
 from funcgrad import backend, core
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.writable import CONSTANTS, LENT, Proxy, as_buffer, as_made_by, is_buffer, lent
+from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, Proxy, as_buffer, is_buffer, shared_array, writable_result
 
 __all__ = [
     "FROM_LISTS",
@@ -74,7 +74,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
     else:
         if trace is not None and trace.live:
             ans = trace.process(primitive, args, params)
-            return ans if isinstance(ans, Tracer) else as_made_by(args, ans)
+            return ans if isinstance(ans, Tracer) else writable_result(args, ans)
     return _bind_any(primitive, args, params)
 
 
@@ -84,7 +84,7 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     proxy: Proxy | None = None
     for position, arg in enumerate(args):
         if isinstance(arg, Tracer):
-            traced, several = True, several or arg.link is LENT
+            traced, several = True, several or arg.link is COPY_ON_WRITE
             continue
         if type(arg) in _NUMBERS:
             continue
@@ -108,21 +108,21 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
             return _of_foreign(primitive, args, position, params)
-    if several and (others := _arrays_of_lent(args)) is not None:
+    if several and (others := _with_shared_arrays(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
-    ans = ans if not traced or isinstance(ans, Tracer) else as_made_by(args, ans)
+    ans = ans if not traced or isinstance(ans, Tracer) else writable_result(args, ans)
     return ans if proxy is None else proxy.wrap(ans, primitive.name)
 
 
-def _arrays_of_lent(args: tuple[Any, ...]) -> list[Any] | None:
+def _with_shared_arrays(args: tuple[Any, ...]) -> list[Any] | None:
     """Replace buffers whose memory is marked as shared by their arrays; return None if all arguments are constants."""
     found, traced = [], False
     for arg in args:
         if type(arg) is Tracer:
             if arg._trace is not CONSTANTS:
                 traced = True
-            elif (array := lent(arg)) is not None:
+            elif (array := shared_array(arg)) is not None:
                 arg = array
         found.append(arg)
     return found if traced else None

@@ -16,7 +16,7 @@ from funcgrad import backend
 from funcgrad.core import Primitive, computed
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, bind, finish, traced_at_once
-from funcgrad.reverse import pull_for_all
+from funcgrad.reverse import vjp_for_all
 
 __all__ = ["jointly_linear"]
 
@@ -58,7 +58,7 @@ def jointly_linear(
         array([3., 3.])
     """
 
-    def pull_each(ct: Any, traced: Any, shapes: Any, dtypes: Any, params: Any) -> Any:
+    def vjp_each(ct: Any, traced: Any, shapes: Any, dtypes: Any, params: Any) -> Any:
         cts = transpose(ct, shapes, traced, **params)
         if dtypes is None and fits:
             return cts
@@ -74,7 +74,7 @@ def jointly_linear(
         else:
             shapes, dtypes = list(map(backend.shape_of, args)), list(map(backend.dtype_of, args))
         alike = dtypes.count(backend.dtype_of(ans)) == len(dtypes)
-        return ans, pull_for_all(name, pull_each, len(traced)), (traced, shapes, None if alike else dtypes, params)
+        return ans, vjp_for_all(name, vjp_each, len(traced)), (traced, shapes, None if alike else dtypes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         ans = computed(call, args, params)
@@ -85,8 +85,8 @@ def jointly_linear(
         if (found := traced_at_once(args, _NO_NUMBERS)) is not None:
             trace, values, traced, parents, plain = found
             ans = kernel(*values, **params) if plain else call(*values, **params)
-            ans, pull, saved = recorded(values, traced, params, ans, plain)
-            return trace.recorded(ans, pull, parents, saved)
+            ans, vjp, saved = recorded(values, traced, params, ans, plain)
+            return trace.recorded(ans, vjp, parents, saved)
         for arg in args:
             if type(arg) is not ndarray or arg.dtype.kind not in "fciub":
                 return bind(primitive, args, params)

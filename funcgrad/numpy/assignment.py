@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
@@ -75,7 +75,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     if type(y) is Tracer and y._trace is CONSTANTS:
         if buffer and type(y._val) is ndarray and _write_now(x, alias, index, y._val):
             return  # no shallow copy of ``y`` is needed: its elements have been copied
-        y = twin(y)
+        y = shallow_copy(y)
     elif type(y) not in _SEEN:
         y = _as_array(x, y)
     if buffer and type(y) in _NUMPY and _write_now(x, alias, index, y):
@@ -125,7 +125,7 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     if not _write_directly(x, index, y, aval):
         if type(index) is ndarray and index.dtype.kind == "b" and can_overwrite(x, index, y, looked_at=True):
             index = index.nonzero()  # then the record is a write, as on the fast path
-        move(x, as_before(x, updated(twin(x), index, y)))
+        move(x, as_before(x, updated(shallow_copy(x), index, y)))
     views = getattr(x, "alias", None)
     if x._trace is not CONSTANTS:
         (views if type(views) is Views else views_of(x)).written = True
@@ -255,7 +255,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             _write_root(root, whole, y, aval_of(y))
             return
     if as_condition(index, x.shape, backend.shape_of(y)) is not None:
-        index, y = ..., updated(twin(x), index, y)
+        index, y = ..., updated(shallow_copy(x), index, y)
     shape: Shape = root.shape
     places: Any = np.arange(prod(shape)).reshape(shape)
     part: Any = None
@@ -264,7 +264,7 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             part = step
         else:
             places = step(places, **params)
-    source = twin(root)
+    source = shallow_copy(root)
     half = source if part is None or backend.dtype_of(source).kind != "c" else part(source)
     new = reshape(updated(reshape(half, to=(prod(shape),)), getitem(places, index), y), to=shape)
     if half is not source:

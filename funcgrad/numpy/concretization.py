@@ -19,7 +19,7 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, shared
-from funcgrad.core import Tracer, describe, raise_escaped, repeated, traces_of, twin
+from funcgrad.core import Tracer, describe, raise_escaped, repeated, shallow_copy, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import steer
 from funcgrad.numpy.hints import remedies, user_frame, user_line
@@ -328,7 +328,7 @@ def _pickle(x: Tracer, protocol: Any) -> Any:
 
 def _copied(x: Tracer) -> Tracer:
     """Copy a tracer so that a write to the tracer or to its copy does not show in the other."""
-    return buffer(np.array(x._val)) if is_buffer(x) else twin(x)
+    return buffer(np.array(x._val)) if is_buffer(x) else shallow_copy(x)
 
 
 def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
@@ -411,8 +411,8 @@ def as_python(x: Any) -> Any:
         found = as_python(value) if type(value) is Tracer else _plain_number(value)
         if found is value:
             return x
-    made = Tracer()  # ``twin`` would take a lock, which a number does not need: it is never written to
-    made._val, made._trace, made.link, made.form = found, trace, x.link, None
+    made = Tracer()  # ``shallow_copy`` would take a lock, which a number does not need: it is never written to
+    made._val, made._trace, made.link, made.aval = found, trace, x.link, None
     return made
 
 

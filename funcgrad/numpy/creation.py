@@ -8,7 +8,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import is_listed, library_of, namespace_of
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
@@ -282,7 +282,7 @@ def _copied(x: Tracer) -> Array:
     """Return a copy of a tracer that can be written to."""
     with changing:  # so that no other thread makes ``x`` traced at the same time
         value = x._val if is_buffer(x) else None
-        made = twin(x) if value is None else buffer(value.copy("K") if type(value) is np.ndarray else value)
+        made = shallow_copy(x) if value is None else buffer(value.copy("K") if type(value) is np.ndarray else value)
     return made
 
 
@@ -396,7 +396,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
 def _with_memory(made: Tracer, order: Any) -> Any:
     """Return ``made`` with its axes in memory in ``order``; a number becomes an array."""
     if is_number(made):
-        return as_array(twin(made))
+        return as_array(shallow_copy(made))
     return in_order(made, order) if order in ("C", "F") else made
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, is_table, namespace_of
-from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, twin
+from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, shallow_copy
 from funcgrad.errors import ConversionError, InputError, ShapeError, UnsizedError
 from funcgrad.generated import with_names
 from funcgrad.kinds.linear import permute
@@ -90,7 +90,7 @@ def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool =
             return bind(primitive, args, params)
         return trace.by_operator(operation, *(args[::-1] if reflected else args), in_place=in_place)
 
-    made: Method = with_names(operation, bind=bound, unlike=with_names(operation.__globals__["unlike"], bind=bound))
+    made: Method = with_names(operation, bind=bound, mixed=with_names(operation.__globals__["mixed"], bind=bound))
     return made
 
 
@@ -348,7 +348,7 @@ def _round(x: Array, decimals: int = 0, out: Any = None) -> Array:
 
 def _copy(x: Array, order: Any = "C") -> Array:
     """Return a copy; the copy of a number is a number, as for NumPy's scalars."""
-    return twin(x) if is_number(x) else creation.copy(x, order)
+    return shallow_copy(x) if is_number(x) else creation.copy(x, order)
 
 
 def _flatten(x: Array, order: Any = "C") -> Array:

@@ -179,19 +179,19 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         'Tracer'
     """
     held: dict[int, tuple[Tracer, np.ndarray]] = {}
-    lent: dict[int, tuple[Any, np.ndarray]] = {}
+    copies: dict[int, tuple[Any, np.ndarray]] = {}
     with changing:  # the function may write; meanwhile no other thread may replace the memory of a buffer
-        ans = _closed(function(*_opened(args, held, lent), **_opened(kwargs, held, lent)), held)
-        for values, array in lent.values():
+        ans = _closed(function(*_opened(args, held, copies), **_opened(kwargs, held, copies)), held)
+        for values, array in copies.values():
             if array.tobytes() != values._val.tobytes():  # comparing bytes tells NaN and -0 apart
                 values[...] = array
     return ans
 
 
-def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
+def _opened(values: Any, held: dict[int, Any], copies: dict[int, Any]) -> Any:
     """Replace buffers in ``values`` by their arrays and note each pair in ``held``.
 
-    Views of tracers that are not buffers are copied, because a tape may hold the memory; ``lent`` keeps these copies.
+    Views of tracers that are not buffers are copied, because a tape may hold the memory; ``copies`` keeps these copies.
     """
     if is_buffer(values):
         array = values._val
@@ -200,12 +200,12 @@ def _opened(values: Any, held: dict[int, Any], lent: dict[int, Any]) -> Any:
             own(root)  # the function may write to the array while a tape holds it
             array = values._val
             if not is_buffer(root):
-                _, array = lent.setdefault(id(values), (values, array.copy("K")))
+                _, array = copies.setdefault(id(values), (values, array.copy("K")))
         held[id(array)] = values, array
         return array
     if type(values) is dict:
-        return {name: _opened(value, held, lent) for name, value in values.items()}
-    return type(values)([_opened(v, held, lent) for v in values]) if type(values) in (tuple, list) else values
+        return {name: _opened(value, held, copies) for name, value in values.items()}
+    return type(values)([_opened(v, held, copies) for v in values]) if type(values) in (tuple, list) else values
 
 
 def _closed(values: Any, held: dict[int, tuple[Tracer, np.ndarray]]) -> Any:

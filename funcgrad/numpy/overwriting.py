@@ -21,7 +21,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, describe, tracer_of, twin
+from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace
@@ -36,7 +36,7 @@ from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
-from funcgrad.reverse import ReverseTrace, pull_of_each, recorder
+from funcgrad.reverse import ReverseTrace, recorder, vjp_of_each
 from funcgrad.typing import Shape
 from funcgrad.views import layout
 from funcgrad.writable import Step, View, is_buffer, move, refresh, root_of, views_of
@@ -170,7 +170,7 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
 def _kept(x: Any) -> Any:
     """Return a copy of ``x`` (shallow for a tracer) for a graph to keep, because the program may write to ``x``."""
     if isinstance(x, Tracer):
-        return twin(x)
+        return shallow_copy(x)
     return x.copy("K") if type(x) is ndarray else x
 
 
@@ -223,7 +223,7 @@ _TO_ARRAY, _TO_WRITTEN = "cleared(ct, index)", "written(ct, index, shape, dtype)
 
 def _recorder(answers: list[str], saved: list[str]) -> Callable[..., Tracer]:
     """Return the function that records a write; the written value is the first parent, because its rule only reads."""
-    return recorder(pull_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
+    return recorder(vjp_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
 
 
 _record_array = _recorder([_TO_ARRAY], ["index"])
@@ -327,7 +327,7 @@ def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None
     if not np.may_share_memory(target, source):
         return False
     write(target, source)
-    move(root, as_before(root, getitem(reshape(twin(root), to=(places.size,)), places)))
+    move(root, as_before(root, getitem(reshape(shallow_copy(root), to=(places.size,)), places)))
     views_of(root).written = True
     refresh(root)
     return True

@@ -137,8 +137,8 @@ def operation({args}, /, out=None, **options):
 
 #: Code before the body of an operator: converts Python numbers to NumPy's, which may be divided by zero.
 _OF_PYTHON = {
-    1: "    if type(x) is Tracer and type(x.form) is not tuple:\n        x = as_numpy(x)\n",
-    2: "    if type(x) in PYTHON or (type(x) is Tracer and type(x.form) is not tuple):\n"
+    1: "    if type(x) is Tracer and type(x.aval) is not tuple:\n        x = as_numpy(x)\n",
+    2: "    if type(x) in PYTHON or (type(x) is Tracer and type(x.aval) is not tuple):\n"
     "        x, y = as_numpy(x, y), as_numpy(y, x)\n",
 }
 _PYTHON = frozenset((int, float, complex))

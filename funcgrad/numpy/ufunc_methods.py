@@ -16,7 +16,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import dtype_of, is_inexact
-from funcgrad.core import READ_ONLY, Tracer, describe, twin
+from funcgrad.core import READ_ONLY, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy import reductions
@@ -266,7 +266,7 @@ def reduceat(
         dtype = _dtype_for(self, array, dtype, out)
         return write_out(f"{self.__name__}.reduceat", out, reduceat(self, array, indices, axis, dtype))
     a = as_value(array)
-    starts = np.asarray(twin(indices))
+    starts = np.asarray(shallow_copy(indices))
     like = self.ufunc.reduceat(_stand_in(a), starts, axis, dtype)
     if not like.size:
         return like
@@ -345,14 +345,14 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
             return
         if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
             raise ValueError(f"{name}: the ufunc takes {self.ufunc.nin} arguments and is of one result. Pass as many.")
-        set_whole(a, _changed(self, name, twin(a), indices, *[as_value(o) for o in others]))
+        set_whole(a, _changed(self, name, shallow_copy(a), indices, *[as_value(o) for o in others]))
 
 
 def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
     """Return ``a`` as it is after ``at``."""
     shape, dtype = backend.shape_of(a), backend.dtype_of(a)
     size = product(shape)
-    places = as_value(twin(getitem(np.arange(size).reshape(shape), indices)))
+    places = as_value(shallow_copy(getitem(np.arange(size).reshape(shape), indices)))
     room = backend.shape_of(places)
     others = tuple([reshape(broadcast_to(b, to=room), to=(product(room),)) for b in others])
     flat, places = reshape(a, to=(size,)), reshape(places, to=(product(room),))

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import as_shape
@@ -108,7 +108,7 @@ def set_shape(x: Tracer, shape: Any) -> None:
         made, link, alias = step(_now(x), **params), x.link, getattr(x, "alias", None)
         if type(alias) is Views:  # views show the memory in its old shape: a new root tracer represents it from now on
             root = Tracer()
-            root._val, root._trace, root.link, root.form, root.alias = x._val, x._trace, x.link, x.form, alias
+            root._val, root._trace, root.link, root.aval, root.alias = x._val, x._trace, x.link, x.aval, alias
             for view in [view for known in alias if (view := known()) is not None]:
                 view.alias.root = root
             del x.alias
@@ -137,7 +137,7 @@ def _shape_in_place(like: Any, shape: Any) -> tuple[int, ...]:
 
 def _now(x: Tracer) -> Any:
     """Return the present value of ``x``, which later changes of ``x`` leave alone."""
-    return x._val if is_buffer(x) else twin(x)
+    return x._val if is_buffer(x) else shallow_copy(x)
 
 
 def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:

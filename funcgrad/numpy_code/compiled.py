@@ -46,14 +46,14 @@ def in_python(fun: Any) -> Any:
     return getattr(import_module(name), getattr(fun, "__name__", ""), None)
 
 
-def compiled(fun: Any, twin: Any = None) -> Any:
+def compiled(fun: Any, traced_form: Any = None) -> Any:
     """Return ``fun`` such that it is called with plain values: it unwraps constants and refuses traced values.
 
     Args:
         fun: a compiled function.
-        twin: a replacement that takes traced values.
+        traced_form: a replacement that takes traced values.
     """
-    ours = kernel(fun) or twin
+    ours = kernel(fun) or traced_form
     if ours is not None and is_public(fun, homes_of(fun)):
         ours = each_in_turn(ours, f"{fun.__module__}.{fun.__name__}")
 

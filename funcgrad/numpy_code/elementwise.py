@@ -24,7 +24,7 @@ from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.runs import leave, of_thread
-from funcgrad.reverse import backward, pull_for_all, record
+from funcgrad.reverse import backward, record, vjp_for_all
 
 #: Function of arrays of one shape that returns arrays of that shape.
 Fun = Callable[..., Sequence[Any]]
@@ -133,10 +133,10 @@ def _reverse(args: Sequence[Any], traced: tuple[int, ...], params: dict[str, Any
     outs = _call(*args, fun=fun)
     live = [i for i, out in enumerate(outs) if backend.is_inexact(out)]
     likes = [outs[i] for i in live]
-    return tuple(outs), pull_for_all("elementwise_call", _pull, len(traced)), (fun, args, traced, live, likes)
+    return tuple(outs), vjp_for_all("elementwise_call", _vjp, len(traced)), (fun, args, traced, live, likes)
 
 
-def _pull(ct: Any, fun: Fun, args: Any, traced: Any, live: Any, likes: Any) -> Sequence[Any]:
+def _vjp(ct: Any, fun: Fun, args: Any, traced: Any, live: Any, likes: Any) -> Sequence[Any]:
     whole = ct if isinstance(ct, (tuple, list)) else [ct]
     cts = [backend.zeros_like(like) if whole[i] is None else whole[i] for i, like in zip(live, likes, strict=True)]
     found: Sequence[Any] = _call(*args, *cts, fun=partial(_pulled, fun, traced, live))

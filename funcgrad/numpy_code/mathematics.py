@@ -252,7 +252,7 @@ def of_python(module: str, name: str) -> Any:
                 if number is x or type(made := ours(x)) is not Tracer:
                     return found
                 if not x._trace.repeats:  # a recording computes with NumPy's numbers
-                    made._val, made.form = found, None  # the tracer is new, so nothing else refers to it
+                    made._val, made.aval = found, None  # the tracer is new, so nothing else refers to it
                 return made
             if type(number := bottom(x)) in _NUMBERS:
                 plain(number)

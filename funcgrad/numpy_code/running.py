@@ -84,7 +84,7 @@ class Rebuilt:
                 _check_way(self.fun, args, kwargs, out)
             if around is not None:
                 refused[get_ident()] = around
-            return out if type(out) in _THEMSELVES or not begins else _handed_back(out)
+            return out if type(out) in _THEMSELVES or not begins else _of_original_classes(out)
         finally:
             if begins:
                 run.open, run.owner = False, None
@@ -213,7 +213,7 @@ _NEAR = 1e-9
 _THEMSELVES = PLAIN | {Tracer}
 
 
-def _handed_back(out: Any) -> Any:
+def _of_original_classes(out: Any) -> Any:
     """Return a result as the original function would: objects are of their original classes."""
     if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out

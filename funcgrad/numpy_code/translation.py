@@ -35,7 +35,7 @@ from funcgrad.numpy_code.runs import PLAIN, Few, Latest, Run, current
 from funcgrad.numpy_code.scope import globals_of, names_behind
 from funcgrad.numpy_code.sparse.objects import made_of
 from funcgrad.numpy_code.sparse.recognition import family_of, is_sparse_class, is_sparse_family
-from funcgrad.writable import LENT, buffer, inside, is_buffer
+from funcgrad.writable import COPY_ON_WRITE, buffer, inside, is_buffer
 
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
 
@@ -235,7 +235,7 @@ class Translator:
         if known is not None:
             return known[1], False
         made, base = buffer(value), value.base
-        made.link = LENT
+        made.link = COPY_ON_WRITE
         memo[number] = value, made
         if base is None and -number not in memo:
             return made, False
@@ -253,7 +253,7 @@ class Translator:
         made = None if known is None else known()
         if made is None or made._val is not value:
             made = buffer(value)
-            made.link, made.alias = LENT, READ_ONLY
+            made.link, made.alias = COPY_ON_WRITE, READ_ONLY
             arrays[number] = ref(made, lambda _: arrays.pop(number, None))
         found: Tracer = made
         return found
@@ -311,8 +311,8 @@ class Translator:
             cls = class_of(kind, self, _is_kept)  # a distribution
             return self._noted(value, objects.Distribution(ours, viewer(kind, cls, self)(value)))
         if is_compiled(value, _is_kept_function):
-            twin = in_python(value)
-            return compiled(value, None if twin is None else self(twin)[0]), twin is None
+            traced_form = in_python(value)
+            return compiled(value, None if traced_form is None else self(traced_form)[0]), traced_form is None
         if is_seen(value) or (tree.is_container(kind) and not is_named(kind)) or _is_kept(kind):
             return value, False
         return self._of_class(value, kind)
@@ -344,7 +344,7 @@ def _close(owner: Any, part: Any) -> None:
     Raises:
         ConversionError: traced values were written to ``owner`` already.
     """
-    if not is_buffer(owner) or owner.link is not LENT:
+    if not is_buffer(owner) or owner.link is not COPY_ON_WRITE:
         raise ConversionError(
             "a constant array: traced values were written to it, and a part of its memory is read under another name, "
             f"got {describe(part)}{user_line()}. Make the array inside of the function, and take its parts there."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.batching import BatchTrace, is_batched
-from funcgrad.core import Tracer, twin
+from funcgrad.core import Tracer, shallow_copy
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import stands_for_array
 from funcgrad.ownership import is_alone
@@ -41,8 +41,8 @@ def detached(x: Any) -> Any:
         return x
     if stands_for_array(x) and not x._val.flags.c_contiguous:
         return arranged(x, axes=tuple(range(x._val.ndim)))
-    made = twin(x)
-    if not isinstance(made, Tracer):  # ``x`` is a buffer of constants: ``twin`` returns its array
+    made = shallow_copy(x)
+    if not isinstance(made, Tracer):  # ``x`` is a buffer of constants: ``shallow_copy`` returns its array
         return detached(made)
     made._val = detached(made._val)
     if isinstance(made._trace, ForwardTrace):

@@ -75,8 +75,8 @@ def _decomposed(xp: Any, x: Any) -> tuple[Any, ...]:
 
 def _cofactors(xp: Any, x: Any) -> Any:
     if xp is not np:  # JAX differentiates its determinant exactly, at every order
-        values, pull = loaded_jax().vjp(xp.linalg.det, x)
-        return pull(xp.ones_like(values))[0]
+        values, pullback = loaded_jax().vjp(xp.linalg.det, x)
+        return pullback(xp.ones_like(values))[0]
     with np.errstate(all="ignore"):  # values that overflow are results too
         try:
             # The determinant and the inverse come from the same factors, so their errors cancel.

@@ -38,10 +38,10 @@ from funcgrad.primitives.index_spec import (
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.reverse import SparseCotangent, pull_for_all, pull_of_each, recorder
+from funcgrad.reverse import SparseCotangent, recorder, vjp_for_all, vjp_of_each
 from funcgrad.typing import Array, Shape
 from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import CONSTANTS, as_array, as_made_by, buffer, is_buffer
+from funcgrad.writable import CONSTANTS, as_array, buffer, is_buffer, writable_result
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -77,9 +77,9 @@ def getitem(x: Array, index: Any) -> Array:
             if type(value) is ndarray:
                 ans = value[index] if static else rows_at(value, index)
                 dtype = value.dtype
-                made = _record_read(trace, ans, parent, kept, None, x.form or value.shape, dtype)
+                made = _record_read(trace, ans, parent, kept, None, x.aval or value.shape, dtype)
                 if dtype is DOUBLE:
-                    made.form = ans.shape if type(ans) is ndarray else float64
+                    made.aval = ans.shape if type(ans) is ndarray else float64
                 if static and (type(ans) is not ndarray or ans.ndim):  # a number or a view
                     if type(ans) is ndarray:
                         share(x, made, getitem, {"index": index})
@@ -230,9 +230,9 @@ class IndexedCotangent(SparseCotangent):
     __slots__ = ()
 
     @staticmethod
-    def put_together(entries: list[Any]) -> Any:
+    def sum_of(entries: list[Any]) -> Any:
         """Add up all parts; the first entry may be a whole cotangent."""
-        return _put_together(entries)
+        return _sum_of(entries)
 
 
 def _parts_of(ct: Any, *saved: Any) -> tuple[Any]:
@@ -241,7 +241,7 @@ def _parts_of(ct: Any, *saved: Any) -> tuple[Any]:
 
 
 _SHARED = {"IndexedCotangent": IndexedCotangent, "__name__": __name__}
-_to_part = pull_of_each(
+_to_part = vjp_of_each(
     "getitem",
     ["IndexedCotangent((ct, index, arrays, shape, dtype))"],
     ["index", "arrays", "shape", "dtype"],
@@ -257,8 +257,8 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
     if traced[0] != 0:
         return ans, None, ()
     x = args[0]
-    pull = _to_part if len(traced) == 1 else pull_for_all("getitem", _parts_of, len(traced))
-    return ans, pull, (params["spec"], args[1:], backend.shape_of(x), backend.dtype_of(x))
+    vjp = _to_part if len(traced) == 1 else vjp_for_all("getitem", _parts_of, len(traced))
+    return ans, vjp, (params["spec"], args[1:], backend.shape_of(x), backend.dtype_of(x))
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
@@ -288,13 +288,13 @@ _read = Primitive(
 def _read_now(*args: Any, spec: Spec) -> Any:
     """Compute ``read(x, *arrays, spec)``, the primitive behind ``getitem``; ``index_spec`` explains ``spec``."""
     plain = len(args) == 1 and type(args[0]) is ndarray
-    return args[0][rebuild(spec, ())] if plain else as_made_by(args, bind(_read, args, {"spec": spec}))
+    return args[0][rebuild(spec, ())] if plain else writable_result(args, bind(_read, args, {"spec": spec}))
 
 
 read: Operation = finish(_read_now, _read)
 
 
-def _put_together(gathered: list[Any]) -> Any:
+def _sum_of(gathered: list[Any]) -> Any:
     if (found := _assembled(gathered)) is not None:
         return found
     parts, plain, total = [], True, None
@@ -491,7 +491,7 @@ def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
     specs = params["specs"]
     if traced[0] >= len(specs):
         return ans, None, ()
-    return ans, pull_for_all("scatter_sum", _read_back, len(traced)), (traced, _split(args, specs), specs)
+    return ans, vjp_for_all("scatter_sum", _read_back, len(traced)), (traced, _split(args, specs), specs)
 
 
 def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:

@@ -41,7 +41,7 @@ class ProductCotangent(SparseCotangent):
     most = 64
 
     @staticmethod
-    def put_together(entries: list[Any]) -> Any:
+    def sum_of(entries: list[Any]) -> Any:
         """Return the sum of all entries; many products are computed as one."""
         waiting = [entry for entry in entries if type(entry) is ProductCotangent]
         if len(entries) < _MANY:
@@ -57,7 +57,7 @@ class RowsCotangent(SparseCotangent):
     most = 64
 
     @staticmethod
-    def put_together(entries: list[Any]) -> Any:
+    def sum_of(entries: list[Any]) -> Any:
         """Return the sum of all entries; many sums of rows are computed as one."""
         if len(entries) < _MANY:
             return reduce(add, [_row(e[0]) if type(e) is RowsCotangent else e for e in entries])

@@ -20,7 +20,7 @@ from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import tril, triu
-from funcgrad.reverse import pull_for_all
+from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Array
 
 __all__ = ["adjoint", "cholesky", "inv", "solve", "solve_triangular"]
@@ -64,7 +64,7 @@ def _system(
         matrix: ``matrix(ct, **params)``, the transpose of ``part``: the cotangent of ``x`` from a cotangent of M.
     """
 
-    def pull_each(ct: Any, traced: Any, x: Any, ans: Any, likes: Any, params: Any) -> list[Any]:
+    def vjp_each(ct: Any, traced: Any, x: Any, ans: Any, likes: Any, params: Any) -> list[Any]:
         right = back(x, ct, **params)
         cts = [right if i else matrix(-matmul(right, swapped(ans)), **params) for i in traced]
         return [conform(c, *like) for c, like in zip(cts, likes, strict=True)]
@@ -72,8 +72,8 @@ def _system(
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         ans = computed(call, args, params)
         likes = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
-        pull = pull_for_all(name, pull_each, len(traced))
-        return ans, pull, (traced, args[0], ans if 0 in traced else None, likes, params)
+        vjp = vjp_for_all(name, vjp_each, len(traced))
+        return ans, vjp, (traced, args[0], ans if 0 in traced else None, likes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         ans = computed(call, args, params)

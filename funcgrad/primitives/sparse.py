@@ -225,7 +225,7 @@ def _solve_values_ct(ct: Any, x: Any, ans: Any, *, structure: Structure, transpo
     return -_values_ct(back, ans, structure, transposed)
 
 
-def _solve_values_push(t: Any, x: Any, ans: Any, *, structure: Structure, transposed: bool) -> Any:
+def _solve_values_jvp(t: Any, x: Any, ans: Any, *, structure: Structure, transposed: bool) -> Any:
     moved = sparse_matvec(t, ans, structure=structure, transposed=transposed)
     return -sparse_solve(x, moved, structure=structure, transposed=transposed)
 
@@ -239,7 +239,7 @@ sparse_solve: Operation = primitive(
         lambda ct, x, *, structure, transposed: sparse_solve(x, ct, structure=structure, transposed=not transposed),
     ],
     jvps=[
-        _solve_values_push,
+        _solve_values_jvp,
         lambda t, x, *, structure, transposed: sparse_solve(x, t, structure=structure, transposed=transposed),
     ],
     batch="elementwise",

@@ -189,9 +189,7 @@ def _pairs(w: Array) -> tuple[Array, Array]:
     return same, logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
 
 
-def _push(
-    moved: Array, scale: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: Search
-) -> list[Array]:
+def _jvp(moved: Array, scale: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: Search) -> list[Array]:
     """Return the tangents from R in rows, the scale of R, and, if M changes, the diagonal of ``adjoint(V) dM V``."""
     w, v = ans
     rows = swapped(v)
@@ -207,7 +205,7 @@ def _push(
 
 def _of_matrix(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
     moved = _hermitian(t, swapped(ans[1]), search.a)
-    return _push(moved, column_sizes(swapped(moved)), None, x, y, ans, search)
+    return _jvp(moved, column_sizes(swapped(moved)), None, x, y, ans, search)
 
 
 def _of_weights(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
@@ -216,10 +214,10 @@ def _of_weights(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> li
     change = _hermitian(t, rows, search.m)
     moved = -w[..., None] * change
     turned = reduce_sum(conjugated(rows) * change, axis=(len(rows.shape) - 1,))
-    return _push(moved, column_sizes(swapped(moved)), turned, x, y, ans, search)
+    return _jvp(moved, column_sizes(swapped(moved)), turned, x, y, ans, search)
 
 
-def _pull(ct: Any, x: Array, y: Array, ans: Any, search: Search) -> tuple[Array, Array | None] | None:
+def _vjp(ct: Any, x: Array, y: Array, ans: Any, search: Search) -> tuple[Array, Array | None] | None:
     """Return the factors of R for each vector, in rows, and the conjugated cotangents of the vectors."""
     w, v = ans
     of_w, of_v = ct
@@ -249,12 +247,12 @@ def _matrix_ct(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Arra
     if search.is_plain and of_v is None and of_w is not None and is_constant(of_w) and not is_constant(ans[1]):
         found: Array = sparse_eigen_sum(x, of_w, search=search)
         return found
-    pulled = _pull(ct, x, y, ans, search)
+    pulled = _vjp(ct, x, y, ans, search)
     return None if pulled is None else _at_places(pulled[0], swapped(ans[1]), search.a)
 
 
 def _weights_ct(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
-    pulled = _pull(ct, x, y, ans, search)
+    pulled = _vjp(ct, x, y, ans, search)
     if pulled is None:
         return None
     w, v = ans
@@ -333,12 +331,12 @@ def _alone(search: Search, x: Array, m: Array, ans: Any, right: Array, transpose
     return _solved(search, x, m, w, border, right, transposed)
 
 
-def _eig_push(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
+def _eig_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
     found = _alone(search, x, y, ans, -_apply(t, swapped(ans[1]), search.a))
     return [found[..., -1], swapped(found[..., :-1])]
 
 
-def _eig_pull(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
+def _eig_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
     of_w, of_v = ct
     if of_w is None and of_v is None:
         return None
@@ -356,8 +354,8 @@ def _eig_pull(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array
 sparse_eig: Operation = primitive(
     "sparse_eig",
     _eig,
-    vjps=[_eig_pull, None],
-    jvps=[_eig_push, None],
+    vjps=[_eig_vjp, None],
+    jvps=[_eig_jvp, None],
     batch="leading",
     multiple=True,
     sparse=True,

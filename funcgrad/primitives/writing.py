@@ -18,7 +18,7 @@ from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
 from funcgrad.primitives.shaping import arranged
-from funcgrad.reverse import pull_for_all
+from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Shape
 from funcgrad.views import layout
 
@@ -53,7 +53,7 @@ def _write_over(x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
     return x
 
 
-def _pull_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list[Any]:
+def _vjp_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list[Any]:
     cts: dict[int, Any] = {}
     if 0 in traced:
         cts[0] = write(ct, 0.0, *arrays, spec=spec)
@@ -67,7 +67,7 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
     if traced[0] > 1:
         return ans, None, ()
     like = (backend.shape_of(args[1]), backend.dtype_of(args[1]))
-    return ans, pull_for_all("write", _pull_each, len(traced)), (traced, args[2:], params["spec"], like)
+    return ans, vjp_for_all("write", _vjp_each, len(traced)), (traced, args[2:], params["spec"], like)
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:

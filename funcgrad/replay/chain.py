@@ -31,7 +31,7 @@ from math import comb, inf
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad import blocks, core, tree
-from funcgrad.core import Trace, Tracer, tracer_of, twin
+from funcgrad.core import Trace, Tracer, shallow_copy, tracer_of
 from funcgrad.replay.chronicle import Digests, StepNumbers, close, digest
 from funcgrad.replay.memory import Memory, differs
 from funcgrad.reverse import (
@@ -41,13 +41,13 @@ from funcgrad.reverse import (
     number_of,
     operation_of,
     parents_of,
-    pull_in,
     recorded,
     saved_by,
     to_part,
+    vjp_in,
 )
 from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
-from funcgrad.writable import bottom, twin_in_memory
+from funcgrad.writable import bottom, detached_copy
 
 __all__ = ["Chain", "Placement", "split", "states_for"]
 
@@ -133,13 +133,13 @@ class _Place(NamedTuple):
 
     Attributes:
         number: the number of the record.
-        pull: None, as in a leaf.
+        vjp: None, as in a leaf.
         step: the number of the state that contains the result.
         position: the index of the result among the results that the step recorded.
     """
 
     number: int
-    pull: None
+    vjp: None
     step: int
     position: int
 
@@ -213,7 +213,7 @@ class Chain:
         self._memory = memory
         leaves, spec = tree.flatten(start)
         self._given: list[Any] | None = leaves  # the program's own objects, until the first step runs
-        self._kept: list[tuple[int, State]] = [(0, ([twin_in_memory(x) for x in leaves], spec))]
+        self._kept: list[tuple[int, State]] = [(0, ([detached_copy(x) for x in leaves], spec))]
         self._records: dict[ReverseTrace, _Record] = {}
         self._digests = Digests()
         self._context = copy_context()
@@ -260,7 +260,7 @@ class Chain:
             self.done += 1
         return carry
 
-    def pull(self, trace: ReverseTrace, number: int, cts: list[Any]) -> list[tuple[Node, Any]]:
+    def vjp(self, trace: ReverseTrace, number: int, cts: list[Any]) -> list[tuple[Node, Any]]:
         """Run the step to state ``number`` again, and pair its new records with the cotangents of that state.
 
         The new records are later than all records that the pass has yet to visit, so cotangents are added in the same
@@ -342,7 +342,7 @@ class Chain:
             scope = memory.fed() if again else memory.observed()
         joined = self._joined(whole=False)
         with scope:
-            given = [twin_in_memory(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
+            given = [detached_copy(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
             self._given = None
             ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
         return ended
@@ -386,10 +386,10 @@ class Chain:
         return tree.unflatten(spec, [_with_nodes(leaf, joined) for leaf in leaves])
 
     def _is_part(self, node: Node) -> bool:
-        if pull_in(node) is not to_part:
+        if vjp_in(node) is not to_part:
             return False
         (step,) = parents_of(node)
-        return pull_in(step).operation is _name and saved_by(step)[0] is self
+        return vjp_in(step).operation is _name and saved_by(step)[0] is self
 
     def _joined(self, whole: bool) -> Callable[[Tracer], Node]:
         """Make the function from a tracer of a state to its record; if ``whole``, records of steps have parents."""
@@ -405,8 +405,8 @@ class Chain:
             step = made.get((x._trace, place))
             if step is None:
                 parents = tuple(record.parents.values()) if whole else ()
-                pull = _pull_through(len(parents))
-                step = made[x._trace, place] = recorded(numbers[0], pull, parents, (self, x._trace, place))
+                vjp = _vjp_through(len(parents))
+                step = made[x._trace, place] = recorded(numbers[0], vjp, parents, (self, x._trace, place))
             return recorded(number, to_part, (step,), (k, len(numbers) - 1))
 
         return joined
@@ -452,7 +452,7 @@ class Chain:
             elif number not in found:
                 found[number] = operation_of(node)
                 waiting.extend(parents_of(node))
-                if callable(getattr(pull_in(node), "operation", None)):
+                if callable(getattr(vjp_in(node), "operation", None)):
                     own_rules[number] = node
         results = tuple([(x.shape, x.dtype) for x in own.values()])
         arrays: list[Any] = []
@@ -477,15 +477,15 @@ def _name(chain: Chain, *_: Any) -> str:
 
 
 @cache
-def _pull_through(parents: int) -> Any:
+def _vjp_through(parents: int) -> Any:
     """Make the VJP rule of the record of a step; it returns pairs of new records, which lead to the same parents."""
 
-    def pull(cts: Any, record: Node) -> list[tuple[Node, Any]]:
+    def vjp(cts: Any, record: Node) -> list[tuple[Node, Any]]:
         chain, trace, number = saved_by(record)
-        pairs: list[tuple[Node, Any]] = chain.pull(trace, number, cts)
+        pairs: list[tuple[Node, Any]] = chain.vjp(trace, number, cts)
         return pairs
 
-    return marked(pull, _name, parents)
+    return marked(vjp, _name, parents)
 
 
 def _recording() -> bool:
@@ -511,7 +511,7 @@ def _with_nodes(x: Any, node_of: Callable[[Tracer], Node]) -> Any:
         changed["link"] = node_of(x)
     if all(value is getattr(x, name) for name, value in changed.items()):
         return x
-    copy = twin(x)
+    copy = shallow_copy(x)
     for name, value in changed.items():
         setattr(copy, name, value)
     return copy

@@ -94,7 +94,7 @@ class Box(metaclass=_BoxType):
         value = constant(value) if isbox(value) else value
         if node is None:
             loose = Tracer()
-            loose._val, loose._trace, loose.form = np.asarray(value), Trace(), None
+            loose._val, loose._trace, loose.aval = np.asarray(value), Trace(), None
             return loose
         return node.boxed(np.asarray(value) if isinstance(value, np.ndarray) and not isbox(value) else value)
 

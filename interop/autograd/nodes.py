@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Trace, Tracer, tracer_of, twin
+from funcgrad.core import Primitive, Trace, Tracer, shallow_copy, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.interop.autograd.boxes import Box, isbox
@@ -88,7 +88,7 @@ class VJPNode(Node):
     def boxed(self, value: Any) -> Tracer:
         """A traced value with this node."""
         if self.record is not None:
-            return tracer_of(twin(value), self.trace, self.record)
+            return tracer_of(shallow_copy(value), self.trace, self.record)
         made = self.trace.leaf(value)
         self.record = made.node
         return made
@@ -139,7 +139,7 @@ class _NodeTrace(Trace):
 
 
 def _noted(value: Any, run: Trace, node: Any) -> Tracer:
-    return tracer_of(twin(value), run, node)
+    return tracer_of(shallow_copy(value), run, node)
 
 
 class _Sequence(tuple[Any, ...]):

@@ -46,7 +46,7 @@ class _Rules:
     """What has been declared for a primitive.
 
     Attributes:
-        vjp: ``vjp(argnums, ans, args, kwargs) -> pull``, and ``pull(g)`` gives a cotangent per argnum.
+        vjp: ``vjp(argnums, ans, args, kwargs) -> pullback``, and ``pullback(g)`` gives a cotangent per argnum.
         jvp: ``jvp(argnums, gs, ans, args, kwargs) -> tangent``.
         linear: whether ``jvp`` calls the primitive itself: then no transpose can be made of it.
     """
@@ -158,10 +158,10 @@ class _Call:
 
         def one(*known: Any) -> list[Any]:
             parts, rest = known[: len(cts)], known[len(cts) :]
-            pull = ready
-            if pull is None:
-                pull = self.pullback(tree.unflatten(self.out_spec, rest[len(primals) :]), self.args(rest))
-            return self.pulled(pull, parts)
+            pullback = ready
+            if pullback is None:
+                pullback = self.pullback(tree.unflatten(self.out_spec, rest[len(primals) :]), self.args(rest))
+            return self.pulled(pullback, parts)
 
         return example_by_example(one, [*cts, *primals, *results])
 
@@ -179,9 +179,9 @@ class _Call:
         made: Callable[[Any], Any] = self.rules.vjp(self.argnums, ans, args, self.kwargs)  # type: ignore[misc]
         return made
 
-    def pulled(self, pull: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
+    def pulled(self, pullback: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
         """The cotangents of the traced leaves."""
-        parts = pull(tree.unflatten(self.out_spec, cts))
+        parts = pullback(tree.unflatten(self.out_spec, cts))
         places = tree.unflatten(self.spec, range(len(self.traced)))
         found: dict[int, Any] = {}
         for argnum, ct in zip(self.argnums, parts, strict=True):
@@ -218,13 +218,13 @@ class _Call:
         found = example_by_example(one, [*leaves, *tangents])
         return found[: len(found) // 2], found[len(found) // 2 :]
 
-    def transposed(self, pull: Callable[[Any], Any], outs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    def transposed(self, pullback: Callable[[Any], Any], outs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results from the pullback, which is linear: what it recorded, pulled back."""
 
         def run(*cts: Any) -> list[Any]:
             token = transposing.set(cts[0]._trace)
             try:
-                return self.pulled(pull, cts)
+                return self.pulled(pullback, cts)
             finally:
                 transposing.reset(token)
 
@@ -290,7 +290,7 @@ def _each(maker: Callable[..., Any]) -> Callable[..., Any]:
 
     def for_argnums(argnums: Sequence[int], *call: Any) -> Callable[[Any], list[Any]]:
         pulls = [maker(argnum, *call) for argnum in argnums]
-        return lambda g: [pull(g) for pull in pulls]
+        return lambda g: [pullback(g) for pullback in pulls]
 
     return for_argnums
 
@@ -311,8 +311,8 @@ def defvjp(fun: Any, *vjpmakers: Callable[..., Any] | None, argnums: Iterable[in
         if chosen is None:
             space = vspace(args[argnum])
             return lambda g: space.zeros()
-        pull: Callable[[Any], Any] = chosen(ans, *args, **kwargs)
-        return pull
+        pullback: Callable[[Any], Any] = chosen(ans, *args, **kwargs)
+        return pullback
 
     if rules is not None:
         rules.vjp = _each(maker)

@@ -22,11 +22,11 @@ from funcgrad.batching import BatchTrace, is_batched, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.interop.jax.conversion import Frame, on_host, private, take_apart, to_numpy, viewed
 from funcgrad.optional import double_precision, import_jax
-from funcgrad.reverse import pull_for_all
+from funcgrad.reverse import vjp_for_all
 from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import as_made_by
+from funcgrad.writable import writable_result
 
 __all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "from_jax", "nothing"]
 
@@ -260,7 +260,7 @@ class Call:
     def __call__(self, *leaves: Any) -> Any:
         """The results, through whatever transforms there are among ``leaves``."""
         ans = bind(call_program, leaves, {"call": self})
-        return as_made_by(leaves, ans) if Tracer in map(type, leaves) else ans
+        return writable_result(leaves, ans) if Tracer in map(type, leaves) else ans
 
     def __repr__(self) -> str:
         return self.program.name
@@ -307,12 +307,12 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
         again = Call(call.program, call.host)
         outs = again(*args)
         call.told = again.told
-        return outs, pull_for_all("jax_call", _backwards_again, len(traced)), (call.program, args, traced, call.host)
+        return outs, vjp_for_all("jax_call", _backwards_again, len(traced)), (call.program, args, traced, call.host)
     first = Call(call.program.derived("recorded", traced), call.host)
     outs = first(*args)
     told: Residuals = first.told
     call.told = told.inner
-    pull = pull_for_all("jax_call", _backwards, len(traced))
+    pull = vjp_for_all("jax_call", _backwards, len(traced))
     return outs[: told.count], pull, (told.pull, outs[told.count :], len(traced), call.host)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.interop.jax.devices import moved
 from funcgrad.numpy_code import Standing
@@ -80,7 +80,7 @@ class Layout:
         """
         parts = []
         for leaf, slot in zip(tree.leaves(whole), self.slots, strict=True):
-            flat = fnp.ravel(twin(leaf))
+            flat = fnp.ravel(shallow_copy(leaf))
             if slot.dtype.kind == "c":
                 imaginary = fnp.imag(flat)
                 parts += [fnp.real(flat), -imaginary if gradient else imaginary]
@@ -128,7 +128,7 @@ def plain(call: str, what: str, value: PyTree) -> PyTree:
     Raises:
         NotDifferentiableError: a ``TypeError``.
     """
-    found = tree.map(twin, value)
+    found = tree.map(shallow_copy, value)
     for leaf in tree.leaves(found):
         if isinstance(leaf, Tracer):
             raise NotDifferentiableError(
@@ -242,11 +242,11 @@ class Residuals:
     def operator(self, x: Any) -> Any:
         """The Jacobian as products with it."""
         _, push = linearize(self.flat, x)
-        out, pull = vjp(self.flat, x)
+        out, pullback = vjp(self.flat, x)
         return import_scipy(self.call, "scipy.sparse.linalg").LinearOperator(
             (self.out.size, self.layout.size),
             matvec=lambda t: np.asarray(push(_doubles(t))),
-            rmatvec=lambda ct: np.asarray(pull(_doubles(ct).astype(out.dtype))[0]),
+            rmatvec=lambda ct: np.asarray(pullback(_doubles(ct).astype(out.dtype))[0]),
             dtype=np.float64,
         )
 

@@ -219,14 +219,14 @@ def test_slices_that_are_the_whole_array_or_not(cuts):
 def test_the_form_is_that_of_the_value():
     trace = ReverseTrace()
     x, y = trace.leaf(np.ones(3)), trace.leaf(np.float64(2.0))
-    assert y.form is np.float64
+    assert y.aval is np.float64
     made = x * x + x * 2.0
-    assert made.form == (3,)
-    assert fnp.sin(made).form == (3,)
-    assert (fnp.sin(y) * y).form is np.float64
-    assert (made * y).form == (made * np.ones((2, 3)) + y).form[1:] == (3,)
-    assert fnn.log_cosh(y).form == aval_of(fnn.log_cosh(y)._val)
-    assert (fnp.astype(made, np.float32) * 2.0).form is None
+    assert made.aval == (3,)
+    assert fnp.sin(made).aval == (3,)
+    assert (fnp.sin(y) * y).aval is np.float64
+    assert (made * y).aval == (made * np.ones((2, 3)) + y).aval[1:] == (3,)
+    assert fnn.log_cosh(y).aval == aval_of(fnn.log_cosh(y)._val)
+    assert (fnp.astype(made, np.float32) * 2.0).aval is None
 
 
 def test_writes_and_views_do_not_mislead():

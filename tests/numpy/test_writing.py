@@ -1015,7 +1015,7 @@ def test_few_elements_of_very_many_may_be_named_twice(index):
     np.testing.assert_array_equal(grad(f)(np.ones(2)), expected)
 
 
-LENT = {
+COPY_ON_WRITE = {
     "at": lambda v: np.add.at(v, [0], 1.0),
     "at of one argument": lambda v: fnp.negative.at(v, [0]),
     "at of a view": lambda v: fnp.add.at(v[:1], [0], 1.0),
@@ -1031,7 +1031,7 @@ LENT = {
 }
 
 
-@pytest.mark.parametrize("change", LENT.values(), ids=list(LENT))
+@pytest.mark.parametrize("change", COPY_ON_WRITE.values(), ids=list(COPY_ON_WRITE))
 def test_what_a_tape_has_seen_of_a_constant_stays_as_it_was(change):
     def f(x):
         v = fnp.array([2.0, 1.0])

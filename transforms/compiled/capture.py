@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import reverse, tree
-from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, tracer_of, twin
+from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, shallow_copy, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import are_doubles, aval_of
@@ -188,7 +188,7 @@ class Capture(GraphTrace):
 
     def input(self, value: Any) -> Tracer:
         """Return the tracer of the next input; the function must not write to it."""
-        made = tracer_of(twin(value), self, self.graph.input(value), _form(value))
+        made = tracer_of(shallow_copy(value), self, self.graph.input(value), _form(value))
         made.alias = READ_ONLY
         return made
 
@@ -310,7 +310,7 @@ class Capture(GraphTrace):
         """Return the value of the graph for a leaf of the result, or the constant that the leaf is."""
         if type(leaf) is Tracer and leaf._trace is self:
             return leaf.slot
-        leaf = twin(leaf)
+        leaf = shallow_copy(leaf)
         if isinstance(leaf, Tracer):
             raise UnrecordableError(
                 f"jit: the function returned a value of another transform, got {describe(leaf)}. Return values that "

@@ -16,7 +16,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTrace
-from funcgrad.reverse import ReverseTrace, pull_for_all
+from funcgrad.reverse import ReverseTrace, vjp_for_all
 from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
 from funcgrad.transforms.products import jvp, vjp
@@ -160,8 +160,8 @@ def _with_slopes(fun: Run, traced: tuple[int, ...]) -> Run:
 
     def with_slopes(*values: Any) -> tuple[Any, list[Any]]:
         of, moving = _of_some(fun, values, traced, None)
-        (value,), pull, result = vjp(of, *moving, has_aux=True)
-        return result, list(pull([np.ones((), backend.dtype_of(value))[()]]))
+        (value,), pullback, result = vjp(of, *moving, has_aux=True)
+        return result, list(pullback([np.ones((), backend.dtype_of(value))[()]]))
 
     return with_slopes
 
@@ -210,7 +210,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
         first = Call(part)
         outs = first(*args)
         call.told = first.told
-    return outs, pull_for_all("jit", _backwards, len(traced)), (part, args, traced, slopes)
+    return outs, vjp_for_all("jit", _backwards, len(traced)), (part, args, traced, slopes)
 
 
 def _backwards(ct: Any, part: Part, args: Leaves, traced: tuple[int, ...], slopes: Any) -> Any:

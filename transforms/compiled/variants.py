@@ -292,7 +292,7 @@ class Compiled(Transformed[P, Any]):
             if through is None and len(self._throughs) >= FORMS:
                 return self.fun(*args, **kwargs)
             if through is None:
-                made = Through(self.fun, self._of_values, self._twin, name_of(self.fun), spec, leaves)
+                made = Through(self.fun, self._of_values, self._traced_form, name_of(self.fun), spec, leaves)
                 through = self._throughs.setdefault(key, made)
             return through(leaves)
         except _NotRecorded:
@@ -309,7 +309,7 @@ class Compiled(Transformed[P, Any]):
         with outside():
             return self._by_program(args, kwargs)
 
-    def _twin(self, fun: Callable[..., Any], strict: bool) -> Callable[..., Any]:
+    def _traced_form(self, fun: Callable[..., Any], strict: bool) -> Callable[..., Any]:
         """Return a recorded version of ``fun`` for plain values, which may run eagerly unless ``strict``."""
         made = self._of(fun)
         if strict:

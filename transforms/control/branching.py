@@ -12,7 +12,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.transforms.control.carrying import agreed, check_functions, checked_leaves
-from funcgrad.transforms.control.staging import Captured, batched, known_later, like, native, staged_call
+from funcgrad.transforms.control.staging import Captured, batched, is_abstract, like, native, staged_call
 
 __all__ = ["cond", "switch"]
 
@@ -59,7 +59,7 @@ def cond(
             "entry with funcgrad.numpy.where."
         )
     operands = _operands("cond", operands, operand)
-    if not (later := known_later([pred])) and not batched(pred):
+    if not (later := is_abstract([pred])) and not batched(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     truth = pred if backend.dtype_of(pred).kind == "b" else fnp.not_equal(pred, 0)
     branches = [false_fun, true_fun]
@@ -104,7 +104,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     operands = _operands("switch", operands, operand)
     if len(branches) == 1:
         return branches[0](*operands)
-    if known_later([index]):
+    if is_abstract([index]):
         return _staged("switch", index, branches, operands)
     if batched(index):
         return _selected("switch", index, branches, operands)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
 from funcgrad.ownership import own
 from funcgrad.transforms.control.staging import Like, like
 from funcgrad.typing import PyTree
-from funcgrad.writable import argument, handed
+from funcgrad.writable import argument, as_results
 
 __all__ = ["Carry", "agreed", "check_functions", "checked_leaves", "given", "refuse_structure", "settled", "whole"]
 
@@ -64,7 +64,7 @@ def given(leaf: Any) -> Any:
         return view
     if not isinstance(leaf, Tracer):
         return leaf
-    copy = twin(leaf)
+    copy = shallow_copy(leaf)
     return argument(copy) if isinstance(copy, Tracer) else given(copy)  # the copy of a buffer is an array
 
 
@@ -92,7 +92,7 @@ class Carry:
         leaves, self.leaves, self._shown, self._back = self.leaves, [], [], {}
         first = {id(leaf) for leaf in self._first}
         numbers = [id(leaf) in first and not isinstance(leaf, (Tracer, np.ndarray)) for leaf in leaves]
-        results = handed(own([twin(leaf) for leaf in leaves]), (self._first, xs))
+        results = as_results(own([shallow_copy(leaf) for leaf in leaves]), (self._first, xs))
         return whole(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
 
     def shown(self) -> PyTree:

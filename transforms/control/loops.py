@@ -25,9 +25,9 @@ from funcgrad.transforms.control.carrying import (
     settled,
     whole,
 )
-from funcgrad.transforms.control.staging import Captured, Like, batched, known_later, like, native, staged_call
+from funcgrad.transforms.control.staging import Captured, Like, batched, is_abstract, like, native, staged_call
 from funcgrad.typing import PyTree
-from funcgrad.writable import bottom, handed
+from funcgrad.writable import as_results, bottom
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
@@ -78,7 +78,7 @@ def scan(
     items = _Items(xs, length)
     _check_unroll("scan", unroll)
     carry = Carry("scan", init)
-    if known_later([*carry.leaves, *items.leaves]):
+    if is_abstract([*carry.leaves, *items.leaves]):
         return _staged_scan(f, carry, items, reverse, unroll)
     outs = _Outputs()
     order = range(items.length)
@@ -86,7 +86,7 @@ def scan(
         new, y = _pair(f(carry.shown(), items.at(i)))
         outs.add(carry, y)
         carry.advance(new)
-        if not step and known_later([*carry.leaves, *outs.rows[0]]):  # because of values that ``f`` closes over
+        if not step and is_abstract([*carry.leaves, *outs.rows[0]]):  # because of values that ``f`` closes over
             return _staged_scan(f, Carry("scan", init), items, reverse, unroll)
     if not items.length:
         return own_tree(init), _no_rows(f, carry, items)
@@ -158,7 +158,7 @@ class _Outputs:
                 raise ShapeError(
                     f"scan: y must have one shape in all steps, got {sorted(shapes)}. They are stacked: fill them up."
                 )
-        return tree.unflatten(self.spec, handed([fnp.stack(column) for column in columns], given))
+        return tree.unflatten(self.spec, as_results([fnp.stack(column) for column in columns], given))
 
 
 def _no_rows(f: Callable[[Any, Any], Any], carry: Carry, items: _Items) -> PyTree:
@@ -267,11 +267,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 def _while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: PyTree) -> Any:
     carry, first = Carry(call, init), True
-    if known_later(carry.leaves):
+    if is_abstract(carry.leaves):
         return _staged_while(call, cond_fun, body_fun, carry)
     while True:
         answer = _answer(call, cond_fun(carry.shown()))
-        if known_later([answer]):
+        if is_abstract([answer]):
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         if not _some(answer):
             return carry.last()
@@ -279,7 +279,7 @@ def _while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], 
         carry.advance(body_fun(carry.shown()))
         if batched(answer):
             carry.select(answer, before)
-        if first and known_later(carry.leaves):  # because of values that the functions close over
+        if first and is_abstract(carry.leaves):  # because of values that the functions close over
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         first = False
 
@@ -363,7 +363,7 @@ def fori_loop(
         _integer("fori_loop", name, bound, plain=False)
     if unroll is not None:
         _check_unroll("fori_loop", unroll)
-    if known_later([lower, upper]):
+    if is_abstract([lower, upper]):
         return _staged_fori((lower, upper), body_fun, Carry("fori_loop", init_val), unroll)
     if batched(lower) or batched(upper):
         return _while(
@@ -374,11 +374,11 @@ def fori_loop(
         )[2]
     start, stop = operator.index(lower), operator.index(upper)
     carry = Carry("fori_loop", init_val)
-    if known_later(carry.leaves):
+    if is_abstract(carry.leaves):
         return _staged_fori((start, stop), body_fun, carry, unroll)
     for i in range(start, stop):
         carry.advance(body_fun(i, carry.shown()))
-        if i == start and known_later(carry.leaves):  # because of values that ``body_fun`` closes over
+        if i == start and is_abstract(carry.leaves):  # because of values that ``body_fun`` closes over
             return _staged_fori((start, stop), body_fun, Carry("fori_loop", init_val), unroll)
     return carry.last()
 

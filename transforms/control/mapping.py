@@ -8,14 +8,14 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe, twin
+from funcgrad.core import describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.ownership import own
 from funcgrad.transforms.control.carrying import check_functions, checked_leaves
 from funcgrad.transforms.control.loops import scan
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed
+from funcgrad.writable import as_results
 
 __all__ = ["associative_scan", "map"]
 
@@ -122,7 +122,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
     results = _Prefixes(fn, spec, places).of(leaves)
     if reverse:
         results = [_cut(leaf, place, slice(None, None, -1)) for leaf, place in zip(results, places, strict=True)]
-    return tree.unflatten(spec, handed(own([twin(x) for x in results]), elems))
+    return tree.unflatten(spec, as_results(own([shallow_copy(x) for x in results]), elems))
 
 
 def _axis(leaf: Any, axis: int) -> int:

@@ -19,16 +19,16 @@ import numpy as np
 
 from funcgrad import backend, blocks, tree
 from funcgrad.batching import is_batched, named_axes
-from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, tracer_of, twin
+from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, shallow_copy, tracer_of
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
-from funcgrad.reverse import called, pull_for_all
+from funcgrad.reverse import called, vjp_for_all
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.static_arguments import replaced
-from funcgrad.writable import argument, as_made_by, bottom
+from funcgrad.writable import argument, bottom, writable_result
 
-__all__ = ["Captured", "Like", "batched", "known_later", "like", "native", "staged_call"]
+__all__ = ["Captured", "Like", "batched", "is_abstract", "like", "native", "staged_call"]
 
 Leaves: TypeAlias = Sequence[Any]
 
@@ -55,7 +55,7 @@ def batched(x: Any) -> bool:
     return False
 
 
-def known_later(leaves: Leaves) -> bool:
+def is_abstract(leaves: Leaves) -> bool:
     """Whether any of ``leaves`` has no value yet: it represents a value in a program that JAX compiles."""
     return any(backend.is_stand_in(x) and not _has_value(x) for x in map(bottom, leaves))
 
@@ -184,7 +184,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     count = len(way.likes)
     if not any(inexact for _, _, inexact in way.likes):
         return results[:count], None, ()
-    return results[:count], pull_for_all(_name, _backwards, len(traced)), (way, results[count:])
+    return results[:count], vjp_for_all(_name, _backwards, len(traced)), (way, results[count:])
 
 
 def _backwards(ct: Any, way: _Reversed, residuals: Any) -> list[Any]:
@@ -260,7 +260,7 @@ def staged_call(
 _staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
 
 #: Operation ``staged(*leaves, stage)``, which returns the results of a function of JAX values.
-staged: Operation = finish(lambda *args, **params: as_made_by(args, bind(_staged, args, params)), _staged)
+staged: Operation = finish(lambda *args, **params: writable_result(args, bind(_staged, args, params)), _staged)
 
 
 class Captured:
@@ -318,7 +318,7 @@ class Captured:
                     f"before, got {describe(x)}. Let it do the same in every call, and write to nothing outside."
                 )
             self._places[key] = len(self.held)
-            self.held.append(twin(x))  # the program may write to ``x``
+            self.held.append(shallow_copy(x))  # the program may write to ``x``
         return self._places[key]
 
     def _run(
@@ -357,7 +357,7 @@ class _StandIns:
 
     def leave(self, leaf: Any) -> Any:
         """Return a result as a value of JAX."""
-        leaf = twin(leaf)
+        leaf = shallow_copy(leaf)
         leaf = self.trace.leave(self.of(leaf) if self.trace.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):
             raise_escaped(type(leaf._trace))

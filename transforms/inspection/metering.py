@@ -19,7 +19,7 @@ from funcgrad import blocks
 from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.graph import Source, Stage
 from funcgrad.numpy.concretization import user_frame
-from funcgrad.reverse import Node, called, operation_of, parents_of, pull_in, saved_by, to_part
+from funcgrad.reverse import Node, called, operation_of, parents_of, saved_by, to_part, vjp_in
 from funcgrad.transforms.debugging import Located, located, values_in
 from funcgrad.transforms.origins import Origin, Origins
 
@@ -90,8 +90,8 @@ class _Metered(Located):
 
     __slots__ = ("account",)
 
-    def __init__(self, pull: Callable[[Any, Node], Any], account: _Account) -> None:
-        super().__init__(pull, account.origin)
+    def __init__(self, vjp: Callable[[Any, Node], Any], account: _Account) -> None:
+        super().__init__(vjp, account.origin)
         self.account = account
 
 
@@ -186,7 +186,7 @@ class Meter:
                 return called(ct, node)
             entered = perf_counter()
             event = self._pushed(
-                self._account_of(parents_of(node)[0] if pull_in(node) is to_part else node), frame, None, entered
+                self._account_of(parents_of(node)[0] if vjp_in(node) is to_part else node), frame, None, entered
             )
             try:
                 pulled = called(ct, node)
@@ -214,10 +214,10 @@ class Meter:
 
     def _account_of(self, node: Node) -> _Account:
         """Return the account of the VJP rule of a record, which may have been recorded without a meter."""
-        pull = pull_in(node)
-        if type(pull) is _Metered:
-            return pull.account
-        return self._account(operation_of(node), getattr(pull, "origin", None) or Origin(None, None))
+        vjp = vjp_in(node)
+        if type(vjp) is _Metered:
+            return vjp.account
+        return self._account(operation_of(node), getattr(vjp, "origin", None) or Origin(None, None))
 
     def _account(self, name: str, origin: Origin) -> _Account:
         key = (name, *origin)
@@ -278,7 +278,7 @@ class Meter:
             if known is None or known() is not array:
                 self._kept[key] = _reference(array)
                 self.saved += size
-        return _Metered(pull_in(node), account)
+        return _Metered(vjp_in(node), account)
 
 
 def _runs_users(event: _Event) -> bool:

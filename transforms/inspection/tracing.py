@@ -9,14 +9,14 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import Primitive, Tracer, describe, twin
+from funcgrad.core import Primitive, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.graph import Node, Note, Operand, Recording, Stage
 from funcgrad.keeping import recording_apart
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
 from funcgrad.ownership import own
-from funcgrad.reverse import number_of, operation_of, parents_of, pull_in, reachable, saved_by
+from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_in
 from funcgrad.transforms.arguments import filled
 from funcgrad.transforms.closures import Steered
 from funcgrad.transforms.debugging import things_in
@@ -26,7 +26,7 @@ from funcgrad.transforms.products import Pullback
 from funcgrad.transforms.static_arguments import argument_names
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import handed, identity
+from funcgrad.writable import as_results, identity
 
 __all__ = ["Graph", "Tape", "staged", "tape", "trace"]
 
@@ -90,7 +90,7 @@ def tape(pullback: Pullback) -> Tape:
             kept.update(arrays)
             args = tuple([Operand(made[-number_of(parent)], 0) for parent in parents_of(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
-            made[number].source, made[number].stage = getattr(pull_in(record), "origin", (None, None))
+            made[number].source, made[number].stage = getattr(vjp_in(record), "origin", (None, None))
     nodes = [node for number, node in made.items() if number >= len(inputs)]
     outputs = [
         out if record is None else Operand(made[-number_of(record)], 0)
@@ -151,8 +151,8 @@ class Graph(Picture):
             TypeError: another structure or dtype, or another value for a constant of the graph.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
-        results = own([twin(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
-        return tree.unflatten(self._out_spec, handed(results, args))
+        results = own([shallow_copy(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
+        return tree.unflatten(self._out_spec, as_results(results, args))
 
     __call__ = evaluate
 
@@ -294,12 +294,12 @@ class TracingTrace(Steered):
     ) -> tuple[Any, Callable[[tuple[int, ...]], Note]]:
         """Return the result, computed by the reverse-mode rule if there is one: it tells what it would keep."""
         traced = self._traced(args, slots)
-        ans, pull, saved = self._reversed(primitive, args, traced, params)
+        ans, vjp, saved = self._reversed(primitive, args, traced, params)
         stage = self.stage or self._origins.stage(lambda frame, found: frame.f_code is run_trace.__code__)
         line = self._origins.line()
 
         def noted(outs: tuple[int, ...]) -> Note:
-            if pull is None:
+            if vjp is None:
                 self._cut.update(outs)
             known: dict[Any, Any] = dict(zip(map(identity, args), slots, strict=True))
             known.update(

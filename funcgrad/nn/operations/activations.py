@@ -272,7 +272,7 @@ def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: R
 
     steepness = elementwise(f"slope_of_{name}", derivative, dx=lambda t, x, y: _where_near(t, x, dx(x, y)), dy=dy)
 
-    def pull(cts: Any, x: Any, ans: Any) -> Any:
+    def vjp(cts: Any, x: Any, ans: Any) -> Any:
         (ct, of_chance), chance = cts, ans[1]
         found = None if ct is None else _times_slope(ct, x, steepness(x, chance))
         if of_chance is None:
@@ -280,10 +280,10 @@ def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: R
         other = _where_near(of_chance, x, density(x, chance))
         return other if found is None else found + other
 
-    def push(t: Any, x: Any, ans: Any) -> Any:
+    def jvp(t: Any, x: Any, ans: Any) -> Any:
         return _times_slope(t, x, steepness(x, ans[1])), _where_near(t, x, density(x, ans[1]))
 
-    return primitive(name, product, vjps=[pull], jvps=[push], batch="elementwise", multiple=True, sparse=True, hidden=1)
+    return primitive(name, product, vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True, hidden=1)
 
 
 def _logistic_slope(x: Any, y: Any, factor: float) -> Any:

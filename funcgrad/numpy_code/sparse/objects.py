@@ -26,7 +26,7 @@ from funcgrad.numpy_code.sparse.coordinates import COORDINATES, changes, every_e
 from funcgrad.numpy_code.sparse.older import of_matrices
 from funcgrad.numpy_code.sparse.recognition import FILLED, NAMES, class_of_ours, is_number, is_own, is_scipys, kind_of
 from funcgrad.primitives.sparse import Structure
-from funcgrad.writable import LENT, buffer, is_buffer, own, root_of
+from funcgrad.writable import COPY_ON_WRITE, buffer, is_buffer, own, root_of
 
 
 class Constant:
@@ -104,10 +104,10 @@ class Constant:
         return _beside(self, other) / _plain(other)
 
     def __matmul__(self, other: Any) -> Any:
-        return fnp.matmul(_lent(self), other) if is_traced(other) else _beside(self, other) @ _plain(other)
+        return fnp.matmul(_sharing(self), other) if is_traced(other) else _beside(self, other) @ _plain(other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return fnp.matmul(other, _lent(self)) if is_traced(other) else _plain(other) @ _beside(self, other)
+        return fnp.matmul(other, _sharing(self)) if is_traced(other) else _plain(other) @ _beside(self, other)
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product, or the product with a number."""
@@ -126,7 +126,7 @@ def _held(x: Constant) -> Any:
     """Return the buffer that replaces the array of the values."""
     if x.held is None:
         vars(x)["held"] = made = buffer(x.matrix.data)
-        made.link = LENT
+        made.link = COPY_ON_WRITE
     return x.held
 
 
@@ -141,16 +141,16 @@ def _now(x: Constant) -> Any:
     return x
 
 
-def _lent(x: Constant) -> Any:
+def _sharing(x: Constant) -> Any:
     """Return SciPy's matrix for code that may keep its values: the next write goes to a copy."""
     if x.is_own:
-        root_of(_held(x)).link = LENT
+        root_of(_held(x)).link = COPY_ON_WRITE
     return x.matrix
 
 
 def _beside(x: Constant, other: Any) -> Any:
     """Return the matrix as funcgrad's if ``other`` is traced or has traced values, else as SciPy's."""
-    return _followed(_lent(x)) if is_traced(other) or is_own(other) else x.matrix
+    return _followed(_sharing(x)) if is_traced(other) or is_own(other) else x.matrix
 
 
 def _followed(matrix: Any) -> Any:
@@ -261,7 +261,7 @@ def _constant(x: Any, source: Constant | None = None) -> Any:
 def _method(x: Constant, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(is_traced(a) or is_own(_plain(a)) for a in args):
-            return getattr(_become(x) if name in _CHANGES else _followed(_lent(x)), name)(*args, **kwargs)
+            return getattr(_become(x) if name in _CHANGES else _followed(_sharing(x)), name)(*args, **kwargs)
         given = [_plain(a) for a in args]
         return _change(x, name, *given, **kwargs) if name in _CHANGES else _constant(plain(*given, **kwargs), x)
 
@@ -390,7 +390,7 @@ def _operator(name: str, right: bool = False) -> Callable[..., Any]:
 
     def applied(self: Constant, *others: Any) -> Any:
         given = [_plain(x) for x in others]
-        mine = _followed(_lent(self)) if any(map(is_own, given)) else self.matrix
+        mine = _followed(_sharing(self)) if any(map(is_own, given)) else self.matrix
         if name in ("add", "sub") and is_traced(given[0]):
             mine = mine.toarray()  # the sum with an array is an array
         return _constant(function(*given, mine) if right else function(mine, *given), self)

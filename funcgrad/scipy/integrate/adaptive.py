@@ -18,7 +18,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, tracer_of, twin
+from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, Later, custom_call
 from funcgrad.numpy.concretization import forgive
@@ -373,7 +373,7 @@ class _Integral:
     def __init__(self, func: Callable[..., Any], tolerances: Any, points: Any, breaks: bool = False) -> None:
         self.func, self.tolerances, self.points, self.breaks = func, tolerances, points, breaks
         self.told: list[Any] = []
-        self.rules = CustomRules("integrate.quad", self._run, self._fwd, self._bwd, self._push)
+        self.rules = CustomRules("integrate.quad", self._run, self._fwd, self._bwd, self._jvp_rule)
 
     def __call__(self, a: Any, b: Any, *leaves: Any) -> Any:
         return custom_call(a, b, *leaves, rules=self.rules)
@@ -407,7 +407,7 @@ class _Integral:
         leaves = tuple([_widened(leaf) for leaf in leaves])
 
         def plain(x: Any) -> Any:
-            y = twin(self.func(x, *leaves))
+            y = shallow_copy(self.func(x, *leaves))
             if isinstance(y, Tracer):
                 raise NotDifferentiableError(
                     f"integrate.quad: func closes over a value that is being transformed, got {describe(y)} from it. "
@@ -479,7 +479,7 @@ class _Integral:
         # deferred, because each leaf needs an integral and many leaves are constants
         return [*limits, *[Later(partial(of, i)) for i in range(len(leaves))]]
 
-    def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         (a, b, *leaves), (da, db, *moving) = values, tangents
         outs = list(self(*values))
         at_a, at_b = self._ends(a, b, leaves)

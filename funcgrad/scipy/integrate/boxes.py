@@ -132,7 +132,7 @@ class _Cubature:
     ) -> None:
         self.f, self.options, self.found, self.derived = f, options, found, derived
         self.a, self.b = np.asarray(a, float), np.asarray(b, float)
-        self.rules = CustomRules(_CALL, self._run, self._fwd, self._bwd, self._push)
+        self.rules = CustomRules(_CALL, self._run, self._fwd, self._bwd, self._jvp_rule)
 
     def __call__(self, *values: Any) -> Any:
         return custom_call(*values, rules=self.rules)[0]
@@ -184,7 +184,7 @@ class _Cubature:
 
         return [Later(partial(integral, i)) for i in range(len(values))]
 
-    def _push(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         n = len(values)
         moved = lambda x, *both: jvp(lambda *some: self.f(x, *some), both[:n], both[n:])[1]
         return [self(*values)], [self._of(moved, *values, *tangents)]

@@ -186,7 +186,7 @@ class _Elementwise:
             value = np.asarray(found[-1][self.field])
             return [value.astype(np.result_type(a, b, *args), copy=False)[()]]
 
-        def push(leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        def jvp_rule(leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             outs = list(custom_call(*leaves, rules=rules))
             (a, b, *args), (da, db, *moving) = leaves, tangents
             total: Any = 0.0 * outs[0]
@@ -205,7 +205,7 @@ class _Elementwise:
                 outs = [0.0 * reduce(add, leaves)]
             return outs
 
-        rules = CustomRules(self.call, run, jvp=push)
+        rules = CustomRules(self.call, run, jvp=jvp_rule)
         return custom_call(*given, rules=rules)[0]
 
     def _at(self, fun: Callable[..., Any], end: Any, args: list[Any]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import describe, twin
+from funcgrad.core import describe, shallow_copy
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
@@ -410,7 +410,7 @@ def eig(
     """
     if homogeneous_eigvals and b is not None:
         refuse("eig", "homogeneous_eigvals with b", "Take the diagonals of qz, whose ratios are the eigenvalues.")
-    known = twin(a), twin(b)
+    known = shallow_copy(a), shallow_copy(b)
     if b is not None and is_plain(*known):  # also writable arrays that a rebuilt function made
         return import_scipy("linalg.eig", "scipy.linalg").eig(*known, left=left, right=right)
     other = None if b is None else square("eig", b)

@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import describe, twin
+from funcgrad.core import describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.nn.segments import segment_max, segment_min
@@ -86,7 +86,10 @@ def _extremes(
     call: str, input: ArrayLike, labels: Any, index: Any, of_one: Callable[..., Array], of_each: Callable[..., Array]
 ) -> Array:
     x = as_value(input)
-    labels, index = twin(labels), twin(index)  # a writable array that a transformed function made becomes plain
+    labels, index = (
+        shallow_copy(labels),
+        shallow_copy(index),
+    )  # a writable array that a transformed function made becomes plain
     if not is_plain(labels, index):
         raise InputError(f"ndimage.{call}: labels and index say which elements to take, and must be plain arrays.")
     if not backend.is_inexact(x):

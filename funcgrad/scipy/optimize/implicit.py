@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, tracer_of, twin
+from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import constant, forgive
@@ -100,7 +100,7 @@ def plain(call: str, y: Any) -> Any:
     if kind in (tuple, list):
         parts = [plain(call, part) for part in y]
         return tuple(parts) if kind is tuple else parts
-    bottom = y = constant(twin(y))
+    bottom = y = constant(shallow_copy(y))
     while isinstance(bottom, Tracer):
         bottom = bottom._val
     if backend.is_stand_in(bottom):
@@ -180,10 +180,10 @@ def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]
 
 def _constant(call: str, one: Callable[..., list[Any]]) -> CustomRules:
     """Return the rules of a constant. They form no reference cycle, so what ``one`` holds is freed with them."""
-    return CustomRules(call, lambda *values: example_by_example(one, values), jvp=partial(_push, call, one))
+    return CustomRules(call, lambda *values: example_by_example(one, values), jvp=partial(_jvp_rule, call, one))
 
 
-def _push(call: str, one: Callable[..., list[Any]], leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+def _jvp_rule(call: str, one: Callable[..., list[Any]], leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
     outs = list(custom_call(*leaves, rules=_constant(call, one)))
     return outs, [None] * len(outs)
 
@@ -229,7 +229,7 @@ def depends(value: Any) -> bool:
     """Whether ``value`` contains a tracer or an array of a library other than NumPy."""
     return any(
         isinstance(leaf, Tracer) or backend.namespace_of(leaf) not in (None, np)
-        for leaf in map(twin, tree.leaves(value))
+        for leaf in map(shallow_copy, tree.leaves(value))
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.numpy.concretization import constant
 from funcgrad.numpy.creation import as_value
@@ -263,14 +263,14 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
             here[key] = _turned(options[key], hermitian=name in _HERMITIAN)
 
         def solver(matvec: Callable[[Any], Any], b: Any) -> Any:
-            pull = vjp(matvec, np.zeros(size, dtype))[1] if name in _BOTH_WAYS else None
+            pullback = vjp(matvec, np.zeros(size, dtype))[1] if name in _BOTH_WAYS else None
 
             def plainly(v: Any) -> Any:
                 return np.asarray(_plain(call, matvec(np.ravel(v).astype(dtype))))
 
             def back(v: Any) -> Any:
-                assert pull is not None
-                return np.conj(_plain(call, pull(np.conj(np.ravel(v).astype(dtype)))[0]))
+                assert pullback is not None
+                return np.conj(_plain(call, pullback(np.conj(np.ravel(v).astype(dtype)))[0]))
 
             system = theirs.LinearOperator((size, size), plainly, back, dtype=dtype)
             b = np.asarray(_plain(call, b))
@@ -311,7 +311,7 @@ def _turned(M: Any, *, hermitian: bool) -> Any:
 
 
 def _plain(call: str, x: Any) -> Any:
-    x = constant(twin(x))
+    x = constant(shallow_copy(x))
     if backend.namespace_of(x) is not np and not isinstance(x, Tracer):
         raise InputError(
             f"{call}: SciPy iterates on NumPy arrays, got JAX's {describe(x)}. Pass NumPy arrays, or use spsolve."

@@ -49,7 +49,7 @@ def as_double(x: Any) -> Any:
     return x if dtype == np.float64 else astype(x, to=np.result_type(dtype, np.float64))
 
 
-def keep_off(allowed: Any, x: Any, instead: Any) -> Any:
+def safe_where(allowed: Any, x: Any, instead: Any) -> Any:
     """Return ``x`` with ``instead`` where ``x`` is not allowed, so that formulas are safe."""
     return x if allowed is True else fnp.where(allowed, x, instead)
 
@@ -191,7 +191,7 @@ class Distribution(OfSciPy):
 
     def _kept(self, allowed: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the shape parameters, with typical values where they are not allowed."""
-        return tuple([keep_off(allowed, s, t) for s, t in zip(shapes, self.typical, strict=True)])
+        return tuple([safe_where(allowed, s, t) for s, t in zip(shapes, self.typical, strict=True)])
 
     def _standard(self, x: Any, parameters: Parameters, allowed: Any) -> Any:
         """Return ``(x - loc) / scale``."""
@@ -199,7 +199,7 @@ class Distribution(OfSciPy):
         if not _is_number(parameters.loc, 0):
             y = y - parameters.loc
         if self.has_scale and not _is_number(parameters.scale, 1):
-            y = y / keep_off(allowed, parameters.scale, 1.0)
+            y = y / safe_where(allowed, parameters.scale, 1.0)
         return y
 
     def _moment(self, function: str, args: tuple[Any, ...], kwds: dict[str, Any], degree: int) -> Any:
@@ -210,7 +210,7 @@ class Distribution(OfSciPy):
             self.__getattr__(function)
         allowed = self._allowed(parameters)
         value = formula(*self._kept(allowed, parameters.shapes)) if callable(formula) else formula
-        scale, loc = keep_off(allowed, parameters.scale, 1.0), parameters.loc
+        scale, loc = safe_where(allowed, parameters.scale, 1.0), parameters.loc
         made = {
             0: lambda: value + fnp.log(scale) + 0 * loc,
             1: lambda: value * scale + loc,
@@ -374,7 +374,7 @@ class Continuous(_Cumulative):
             if fixed is not None:  # the formula may have used infinite numbers for these elements
                 found, ans = ans, formula(fnp.where(fixed, _between(*ends), kept), *shapes)
         if is_density and not (type(parameters.scale) in (int, float) and parameters.scale == 1):
-            ans = ans - fnp.log(keep_off(allowed, parameters.scale, 1.0))
+            ans = ans - fnp.log(safe_where(allowed, parameters.scale, 1.0))
         ans = ans if fixed is None else fnp.where(fixed, stop_gradient(found), ans)
         if inside is not True:
             ans = fnp.where(inside, ans, beyond)
@@ -427,10 +427,10 @@ class Continuous(_Cumulative):
         parameters = self._parse(function, args, kwds)
         allowed = self._allowed(parameters)
         shapes = self._kept(allowed, parameters.shapes)
-        scale, loc = keep_off(allowed, parameters.scale, 1.0), parameters.loc
+        scale, loc = safe_where(allowed, parameters.scale, 1.0), parameters.loc
         q = as_double(q)
         inside = settled((q > 0) & (q < 1))
-        standard = self._inverse(function, keep_off(inside, q, 0.5), shapes)
+        standard = self._inverse(function, safe_where(inside, q, 0.5), shapes)
         if inside is True:
             return poisoned(standard * scale + loc, allowed, q, *parameters.shapes, loc, parameters.scale)
         low, high = self._ends(shapes)

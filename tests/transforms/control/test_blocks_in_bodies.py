@@ -26,7 +26,7 @@ def inside(block):
     return wrapper
 
 
-def constant_beside(body):
+def promoted_constant(body):
     def run(c, y):
         with no_grad():
             offset = c - c
@@ -54,7 +54,7 @@ WRAPPERS = {
     "with debug_nans": inside(debug_nans),
     "strict": strict,
     "with strict": inside(strict),
-    "with no_grad": constant_beside,
+    "with no_grad": promoted_constant,
     "checkpoint": checkpoint,
     "strict in debug_nans": lambda body: strict(inside(debug_nans)(body)),
     "debug_nans in checkpoint": lambda body: checkpoint(debug_nans(body)),

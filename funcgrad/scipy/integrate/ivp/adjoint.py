@@ -39,7 +39,7 @@ class Adjoint:
     @property
     def _rules(self) -> CustomRules:
         """Rules of the operation that returns the states. Storing them in ``self`` would make a reference cycle."""
-        return CustomRules(_CALL, self._run, self._fwd, self._bwd, self._push)
+        return CustomRules(_CALL, self._run, self._fwd, self._bwd, self._jvp_rule)
 
     @property
     def _back(self) -> CustomRules:
@@ -62,7 +62,7 @@ class Adjoint:
     def _bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         return [None, *custom_call(cts[0], *residuals, rules=self._back)]
 
-    def _push(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    def _jvp_rule(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         outs = list(custom_call(*leaves, rules=self._rules))
         through = lambda *some: self._through_steps(leaves[0], *some)
         return outs, [jvp(through, tuple(leaves[1:]), tuple(tangents[1:]))[1]]

@@ -309,12 +309,12 @@ def run_anew(answer: Callable[..., Answer], leaves: Sequence[Any], count: int) -
     def bwd(some: Any, cts: list[Any]) -> list[Any]:
         return list(vjp(outputs, *some)[1](tuple(cts)))
 
-    def push(some: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    def jvp_rule(some: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         return list(custom_call(*some, rules=rules)), list(jvp(outputs, tuple(some), tuple(tangents))[1])
 
     def run(*some: Any) -> list[Any]:
         return example_by_example(lambda *plain: list(outputs(*plain)), some)
 
-    rules = CustomRules(_CALL, run, fwd, bwd, push)
+    rules = CustomRules(_CALL, run, fwd, bwd, jvp_rule)
     t, y = custom_call(*leaves, rules=rules)
     return t, y

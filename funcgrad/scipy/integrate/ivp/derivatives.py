@@ -41,7 +41,9 @@ class Derivatives:
     @property
     def _steps(self) -> CustomRules:
         """Rules of the operation that returns the steps. Storing them in ``self`` would make a reference cycle."""
-        return CustomRules("integrate.solve_ivp", lambda *leaves: list(leaves[1:3]), self._fwd, self._bwd, self._push)
+        return CustomRules(
+            "integrate.solve_ivp", lambda *leaves: list(leaves[1:3]), self._fwd, self._bwd, self._jvp_rule
+        )
 
     def _system(self, transposed: bool) -> CustomRules:
         """Return the rules of the operation that solves a linear system."""
@@ -50,7 +52,7 @@ class Derivatives:
             lambda *leaves: example_by_example(partial(self._solve, transposed), leaves),
             partial(self._solve_fwd, transposed),
             partial(self._solve_bwd, transposed),
-            partial(self._solve_push, transposed),
+            partial(self._solve_jvp, transposed),
         )
 
     def __call__(self, first: Any, S: Any, X: Any, mesh: Sequence[Any], values: Sequence[Any]) -> tuple[Any, Any]:
@@ -82,7 +84,7 @@ class Derivatives:
                 first, found = pulled_back(self._laid_out(Y, rest), cts[1], cts[0])
         return [first, *[None] * 7, *found]
 
-    def _push(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    def _jvp_rule(self, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         outs = list(custom_call(*leaves, rules=self._steps))
         (S, X), rest = outs, leaves[3:]
         mesh, values = rest[:5], rest[5:]
@@ -141,7 +143,7 @@ class Derivatives:
         pulled = vjp(self._along(transposed, x, z, rest), Y, *values)[1](ct)
         return [*found, pulled[0], *[None] * 5, *pulled[1:]]
 
-    def _solve_push(self, transposed: bool, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    def _solve_jvp(self, transposed: bool, leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         outs = list(custom_call(*leaves, rules=self._system(transposed)))
         Y, *rest = leaves[2:]
         values = rest[5:]

@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, twin
+from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import (
     ConcretizationError,
     ConversionError,
@@ -34,7 +34,7 @@ def numbers(call: str, x: Any) -> np.ndarray:
     Raises:
         StagingError: the values are abstract inside a JAX transform (a ``TypeError``).
     """
-    y = constant(twin(x))
+    y = constant(shallow_copy(x))
     bottom = y
     while isinstance(bottom, Tracer):
         bottom = bottom._val

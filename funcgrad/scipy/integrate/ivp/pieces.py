@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer, twin
+from funcgrad.core import Tracer, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.numpy.concretization import constant
 from funcgrad.optional import import_scipy
@@ -86,7 +86,7 @@ class Pieces:
         if snapshots.store is not None:
             Store(self.call, snapshots.store)  # raises if it is not a folder
         given = [stop_gradient(x) for x in (*leaves, *values)]
-        if any(is_recorded(x) or isinstance(constant(twin(x)), Tracer) for x in given):
+        if any(is_recorded(x) or isinstance(constant(shallow_copy(x)), Tracer) for x in given):
             raise InputError(
                 f"{self.call}: store and budget are for one run, got a batch or a function that is being recorded. "
                 "Leave them out, or solve one example after the other."

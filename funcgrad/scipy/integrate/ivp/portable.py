@@ -226,14 +226,14 @@ def adjoint_solution(flow: Flow, control: Control, y0: Any, t: Any, *leaves: Any
         ys = custom_call(*values, rules=rules)[0]
         return [ys], (ys, *values)
 
-    def push(values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    def jvp_rule(values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         value, pushed = jvp(lambda *some: through_steps(flow, control, *some), tuple(values), tuple(tangents))
         return [value], [pushed]
 
     def bwd(residuals: Any, cts: list[Any]) -> list[Any]:
         return _backwards(flow, control, residuals, cts[0])
 
-    rules = CustomRules(control.call, fun, fwd, bwd, push)
+    rules = CustomRules(control.call, fun, fwd, bwd, jvp_rule)
     return custom_call(y0, t, *leaves, rules=rules)[0]
 
 
@@ -255,8 +255,8 @@ def _backwards(flow: Flow, control: Control, residuals: Any, ct: Any) -> list[An
 
     def back(state: Any, s: Any, *values: Any) -> Any:
         y, adjoint, *_ = split(state)
-        slope, pull = vjp(lambda y, *some: as_value(flow(y, -s, *some)), y, *values)
-        return joined([-slope, *pull(fnp.astype(adjoint, backend.dtype_of(slope)))])
+        slope, pullback = vjp(lambda y, *some: as_value(flow(y, -s, *some)), y, *values)
+        return joined([-slope, *pullback(fnp.astype(adjoint, backend.dtype_of(slope)))])
 
     def slope(i: int) -> Any:
         return as_value(flow(ys[i], t[i], *leaves))

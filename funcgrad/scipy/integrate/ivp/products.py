@@ -291,8 +291,8 @@ class Products:
     def _product(self, fun: Callable[[Any], Any], y: Any) -> tuple[Any, Callable[[Any], Any]]:
         """Return the slope at ``y`` (``y`` itself unless transposed) and a function that multiplies by the Jacobian."""
         if self.transposed:
-            value, pull = _pulling(fun, y)
-            return value, lambda v: pull(v)[0]
+            value, pullback = _pulling(fun, y)
+            return value, lambda v: pullback(v)[0]
         return y, lambda v: jvp(fun, (y,), (v,))[1]
 
     def __call__(self, i: int, v: Any) -> Any:

@@ -191,19 +191,19 @@ def _fresnel_slopes(x: Any) -> tuple[Any, Any]:
     return sin(phase), cos(phase)
 
 
-def _fresnel_pull(ct: Any, x: Any) -> Any:
+def _fresnel_vjp(ct: Any, x: Any) -> Any:
     s, c = _fresnel_slopes(x)
     return ct[0] * s + ct[1] * c
 
 
-def _fresnel_push(t: Any, x: Any) -> Any:
+def _fresnel_jvp(t: Any, x: Any) -> Any:
     s, c = _fresnel_slopes(x)
     return t * s, t * c
 
 
 #: ``fresnel(x)``: S and C.
 fresnel: Operation = primitive(
-    "fresnel", kernel("fresnel"), vjps=[_fresnel_pull], jvps=[_fresnel_push], batch="elementwise", multiple=True
+    "fresnel", kernel("fresnel"), vjps=[_fresnel_vjp], jvps=[_fresnel_jvp], batch="elementwise", multiple=True
 )
 
 
@@ -277,16 +277,16 @@ def _two_integrals(name: str, first: Any, second: Any) -> Operation:
     An unused result has the cotangent None and adds no term: 0 times the infinite slope of ``second`` at 0 is NaN.
     """
 
-    def pull(ct: Any, x: Any) -> Any:
+    def vjp(ct: Any, x: Any) -> Any:
         if ct[1] is None:
             return ct[0] * first(x)
         slope = ct[1] * second(x)
         return slope if ct[0] is None else ct[0] * first(x) + slope
 
-    def push(t: Any, x: Any) -> Any:
+    def jvp(t: Any, x: Any) -> Any:
         return t * first(x), t * second(x)
 
-    return primitive(name, kernel(name), vjps=[pull], jvps=[push], batch="elementwise", multiple=True, sparse=True)
+    return primitive(name, kernel(name), vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True)
 
 
 sici: Operation = _two_integrals("sici", _sine_quotient, lambda x: _oscillating(cos, x))
