@@ -1,6 +1,6 @@
-"""A plugin of pytest: fixtures with which tests check the derivatives of their own functions.
+"""Pytest plugin with fixtures by which tests check the derivatives of their own functions.
 
-It is found once funcgrad is installed, and imports funcgrad when a test asks for a fixture.
+Pytest finds the plugin once funcgrad is installed. The plugin imports funcgrad when a test requests a fixture.
 
 Example:
     def test_derivatives_of_softplus(assert_agrees, check_grads):
@@ -23,7 +23,7 @@ __all__ = ["assert_agrees", "check_grads"]
 def assert_agrees() -> Callable[..., Any]:
     """``assert_agrees(fun, *args, **options)``: fail unless funcgrad, JAX and numerical derivatives agree.
 
-    The options are those of ``funcgrad.interop.crosscheck``. Where JAX is not installed the test is skipped.
+    The options are those of ``funcgrad.interop.crosscheck``. A test is skipped if JAX is not installed.
     """
     from funcgrad.interop import pytest_helper
 
@@ -32,7 +32,7 @@ def assert_agrees() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def check_grads() -> Callable[..., None]:
-    """``check_grads(fun, args, order=2, ...)``: fail unless the derivatives agree with numerical ones.
+    """``check_grads(fun, args, order=2, ...)``: fail unless the derivatives agree with numerical derivatives.
 
     The arguments are those of ``funcgrad.check_grads``, which needs neither JAX nor SciPy.
     """
@@ -42,7 +42,7 @@ def check_grads() -> Callable[..., None]:
         __tracebackhide__ = True
         try:
             check_grads(*args, **kwargs)
-        except errors.GradientCheckError as error:  # what failed stands in the message, not in the lines of the check
+        except errors.GradientCheckError as error:  # the message says what failed; the traceback would not
             raise error.with_traceback(None) from None
 
     return check

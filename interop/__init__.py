@@ -1,7 +1,7 @@
-"""Bridges between funcgrad and JAX: compiled functions, functions of either for the other, devices, the cross-check.
+"""Bridges between funcgrad and JAX: compiled functions, conversion of functions, devices, the cross-check.
 
-JAX is needed when one of these is called, not to import them. It comes with the extra ``funcgrad[jax]``. Each is loaded
-with its first use: a program that takes one of them waits for no other.
+JAX comes with the extra ``funcgrad[jax]`` and is needed only when one of these functions is called. Each function is
+loaded at its first use, so a program that uses one of them does not wait for the others.
 
 Example:
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""``python -m funcgrad.interop``: the cross-check as a command."""
+"""Command ``python -m funcgrad.interop``: the cross-check."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``from_array_api``: functions written for any array library, on NumPy's values and traced ones."""
+"""``from_array_api``: functions written for any array library, applied to NumPy's values and traced values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 
 
 class StandardTrace(LiftedTrace):
-    """One run of a function written for any array library: whatever it computes is an array of one namespace."""
+    """One run of a function written for any array library; all its results are arrays of one namespace."""
 
     __slots__ = ("namespace",)
 
@@ -32,12 +32,12 @@ class StandardTrace(LiftedTrace):
         self.namespace = Namespace(self, fnp)
 
     def wrap(self, value: Any) -> Tracer:
-        """``value`` as a tracer that can be written to, without axes too."""
+        """Return ``value`` as a tracer that can be written to, even if it has no axes."""
         made: Tracer = as_array(super().wrap(value))
         return made
 
     def array(self, x: Any) -> Any:
-        """``x`` as an array of the namespace, if it is an array or a number, or made of them."""
+        """Return ``x`` with each array or number in it as an array of the namespace; look into tuples and lists."""
         if isinstance(x, (tuple, list)):
             parts = [self.array(part) for part in x]
             return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
@@ -47,7 +47,7 @@ class StandardTrace(LiftedTrace):
 
 
 class Namespace:
-    """``funcgrad.numpy``, or a module in it, with functions whose results are arrays of one run.
+    """Copy of ``funcgrad.numpy``, or of a module in it, whose functions return arrays of one run.
 
     Args:
         trace: the run.
@@ -79,21 +79,20 @@ class Namespace:
 
 
 def from_array_api(fun: Callable[P, Any]) -> Callable[P, Any]:
-    """``fun``, written against the Python array API standard, as a function that funcgrad can transform.
+    """Return ``fun``, written against the Python array API standard, as a function that funcgrad can transform.
 
-    Such a function asks an array for its namespace, ``xp = x.__array_namespace__()``, and requires that all results
-    have the same one, truth values and positions included. Outside this wrapper, truth values and positions that come
-    from a traced array are NumPy's own. Inside ``fun`` all arrays have one namespace, and arrays without axes can be
-    written to.
+    Such a function takes the namespace of an array, ``xp = x.__array_namespace__()``, and requires that all results
+    have this namespace, booleans and indices included. Outside this wrapper, booleans and indices from a traced array
+    are NumPy's. Inside ``fun`` all arrays have one namespace, and arrays without axes can be written to.
 
     Args:
         fun: a function of arrays or pytrees. Python's numbers reach it unchanged, as the standard requires.
 
     Returns:
-        A function of the same arguments; its results are NumPy's, or traced as the arguments are.
+        A function of the same arguments. Its results are NumPy's, or traced if the arguments are.
 
     Raises:
-        TypeError: ``fun`` is no function.
+        TypeError: ``fun`` is not a function.
 
     Example:
         >>> import numpy as np
@@ -111,7 +110,7 @@ def from_array_api(fun: Callable[P, Any]) -> Callable[P, Any]:
 
 
 def run_standard(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
-    """What a ``from_array_api`` does when it is called."""
+    """Run ``from_array_api(fun)`` on these arguments."""
     trace = StandardTrace()
     try:
         given, named = tree.map(lambda x: _enter(trace, x), (args, kwargs))

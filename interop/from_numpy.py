@@ -1,4 +1,4 @@
-"""``from_numpy``: functions written for NumPy and SciPy, with funcgrad's functions in their place."""
+"""``from_numpy``: functions written for NumPy and SciPy, run with funcgrad's functions in their place."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ R = TypeVar("R")
 
 
 def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
-    """A function written with NumPy, SciPy and ``math``, with funcgrad's functions in their place.
+    """Return ``fun``, written with NumPy, SciPy and ``math``, with funcgrad's functions in their place.
 
-    Transforms do that by themselves if a function would lose a derivative, after a first run that they stop. This
-    function saves that run. In code of your own, write ``import funcgrad.numpy as np``.
+    Transforms do the same by themselves if a function would lose a derivative, but only after a first run, which they
+    stop. ``from_numpy`` saves that first run. In your own code, write ``import funcgrad.numpy as np``.
 
-    It covers all Python code: the functions that ``fun`` calls, in any module, classes, methods of objects that were
-    made outside, functions in containers and closures, caches. It does not cover compiled code, which is refused, and
-    methods of named tuples and of registered containers.
+    ``from_numpy`` covers all Python code: the functions that ``fun`` calls, in any module, classes, methods of objects
+    that were made outside, functions in containers and closures, caches. It does not cover compiled code, which is
+    refused, nor methods of named tuples and of registered containers.
 
     Args:
-        fun: a function, a method, an object that can be called, a partial, a pipeline, a transform of one of these.
+        fun: a function, a method, a callable object, a partial, a pipeline, or a transform of one of these.
 
     Returns:
         A function of the same arguments. On plain values it returns what ``fun`` returns.
@@ -49,5 +49,5 @@ def from_numpy(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 def run_from_numpy(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
-    """What a ``from_numpy`` does when it is called."""
+    """Run ``from_numpy(fun)`` on these arguments."""
     return run_anywhere(fun, args, kwargs)

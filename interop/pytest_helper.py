@@ -1,4 +1,4 @@
-"""For the tests of one's own functions: ``assert_agrees``, the cross-check as an assertion."""
+"""``assert_agrees``: the cross-check as an assertion, for a program's own tests."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["assert_agrees"]
 def assert_agrees(fun: Callable[..., Any], *args: Any, **options: Any) -> CrossCheck:
     """Fail the test unless funcgrad, JAX and numerical derivatives of ``fun`` agree at ``args``.
 
-    Where JAX is not installed the test is skipped.
+    The test is skipped if JAX is not installed.
 
     Args:
-        fun: a function as ``crosscheck`` takes it; keyword arguments come with ``functools.partial``.
-        args: its positional arguments.
-        options: those of ``crosscheck``: ``order``, ``argnums``, ``also``, ``rtol``, ...
+        fun: a function as ``crosscheck`` takes it; bind keyword arguments with ``functools.partial``.
+        args: positional arguments of ``fun``.
+        options: options of ``crosscheck``: ``order``, ``argnums``, ``also``, ``rtol``, ...
 
     Returns:
         The report.
 
     Raises:
-        CrossCheckError: there is a disagreement (an ``AssertionError``); the message is the report, which
+        CrossCheckError: the derivatives disagree (an ``AssertionError``); the message is the report, which
             names the operation, its line and its stage.
 
     Example:

@@ -1,4 +1,4 @@
-"""What HIPS autograd calls boxes are funcgrad's tracers; here is what programs ask of them."""
+"""HIPS autograd's boxes, which are funcgrad's tracers, and the questions that programs ask about boxes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "transposing",
 ]
 
-#: The run of a vjp rule on a traced cotangent that gives its transpose, while it lasts.
+#: Trace of the run that transposes a VJP rule, by calling the rule with a traced cotangent; None outside such a run.
 transposing: ContextVar[Trace | None] = ContextVar("transposing", default=None)
 
 
@@ -39,7 +39,7 @@ class _BoxType(type):
 
 
 class _Ignored:
-    """An attribute that arrays of a registered class have: where a traced value is made one, it is not kept."""
+    """Attribute that arrays of a registered class set. A traced value accepts the write and keeps nothing."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class _Ignored:
 
 
 def _leaving_traced(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """A class's way to compute ufuncs, which leaves those of traced values to funcgrad."""
+    """Return the ``__array_ufunc__`` of a class, changed so that it leaves traced values to funcgrad."""
 
     @wraps(theirs)
     def compute(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -64,7 +64,7 @@ def _leaving_traced(theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Makers(dict[type, Callable[..., Any]]):
-    """What to do with arrays of a class before they are traced. Such a class is known to all functions from then on."""
+    """Functions applied to arrays of a class before tracing. Adding a class makes it known to all of funcgrad."""
 
     def __setitem__(self, kind: type, maker: Callable[..., Any]) -> None:
         super().__setitem__(kind, maker)
@@ -80,17 +80,17 @@ class _Makers(dict[type, Callable[..., Any]]):
 
 
 class Box(metaclass=_BoxType):
-    """What stands for an array or a number while a derivative is taken: ``isinstance(x, Box)`` tells.
+    """Class of every value that represents an array or a number in a transform: ``isinstance(x, Box)`` tells.
 
-    There is none for containers: lists, tuples and dictionaries are themselves, with boxes in them. A class derived
-    from ``ndarray`` may say in ``type_mappings`` what to do with its arrays before they are traced: ``maker(value,
-    trace, node)``, which returns ``ArrayBox(value, trace, node)``, and may refuse. It is traced as an array.
+    Containers have no box: lists, tuples and dictionaries stay themselves, with boxes in them. A class derived from
+    ``ndarray`` may have a function in ``type_mappings`` that prepares its arrays for tracing: ``maker(value, trace,
+    node)`` returns ``ArrayBox(value, trace, node)``, and may refuse. The array is then traced as an ordinary array.
     """
 
     type_mappings: ClassVar[dict[type, Callable[..., Any]]] = _Makers()
 
     def __new__(cls, value: Any, trace: Any, node: Any) -> Any:
-        """The traced value that ``node`` stands for; without a node one that nothing can be computed with."""
+        """Return the traced value of ``node``; without a node, return a traced value that no operation accepts."""
         value = constant(value) if isbox(value) else value
         if node is None:
             loose = Tracer()
@@ -103,7 +103,7 @@ class Box(metaclass=_BoxType):
         """Let arrays of a class derived from ``ndarray`` be traced.
 
         Raises:
-            InputError: another type of value.
+            InputError: ``value_type`` is not derived from ``ndarray``.
         """
         if not issubclass(value_type, np.ndarray):
             raise InputError(
@@ -114,7 +114,7 @@ class Box(metaclass=_BoxType):
 
 
 class _Value:
-    """In place of a node: its box is the array itself."""
+    """Replacement for a node whose box is the array itself."""
 
     @staticmethod
     def boxed(value: Any) -> Any:
@@ -122,13 +122,13 @@ class _Value:
 
 
 def as_registered(x: Any) -> Any:
-    """The array of an object whose type is in ``Box.type_mappings``; anything else as it is."""
+    """Return the array of an object whose type is in ``Box.type_mappings``; return any other object unchanged."""
     maker = Box.type_mappings.get(type(x)) if Box.type_mappings else None
     return x if maker is None else maker(x, 0, _Value())
 
 
 def isbox(x: object) -> bool:
-    """Whether ``x`` is being differentiated or batched.
+    """Return whether ``x`` is being differentiated or batched.
 
     Example:
         >>> isbox(1.0)
@@ -138,11 +138,11 @@ def isbox(x: object) -> bool:
 
 
 def getval(x: Any) -> Any:
-    """What ``x`` stands for, an array or a number without derivatives; anything else as it is.
+    """Return the array or number that ``x`` represents, without derivatives; return any other object unchanged.
 
     Raises:
-        InputError: a value inside of ``funcgrad.vmap``, which stands for many.
-        NotDifferentiableError: in a vjp rule that forward mode is made of, the cotangent.
+        InputError: ``x`` is batched by ``funcgrad.vmap`` and represents many values.
+        NotDifferentiableError: ``x`` is the cotangent in a VJP rule from which forward mode is derived.
 
     Example:
         >>> from funcgrad.interop.autograd import grad
@@ -165,19 +165,19 @@ def getval(x: Any) -> Any:
 
 
 def innermost(x: Any) -> Any:
-    """What ``x`` holds in the end; of a batched value all examples."""
+    """Return the value at the bottom of ``x``, outside all traces; for a batched value this is the whole batch."""
     while isinstance(x, Tracer):
         x = x._val
     return x
 
 
 def plain_type(x: Any) -> type:
-    """The type of what ``x`` stands for."""
+    """Return the type of the value that ``x`` represents."""
     return type(innermost(x))
 
 
 def batched_within(x: Any) -> bool:
-    """Whether ``x`` is batched, itself or what it stands for."""
+    """Return whether ``x``, or a value that it represents, is batched."""
     while isinstance(x, Tracer):
         if is_batched(x):
             return True
@@ -186,11 +186,11 @@ def batched_within(x: Any) -> bool:
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:
-    """``fun(*leaves)``, for one example after the other where leaves are batched: ``fun`` may call any routine.
+    """Return ``fun(*leaves)``, computed one example at a time if leaves are batched: ``fun`` may call any routine.
 
     Args:
         fun: a function of array leaves that returns a list of arrays, or of None for zeros.
-        leaves: its arguments.
+        leaves: arguments of ``fun``.
     """
     tracers = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
     top = max((t._trace for t in tracers), key=lambda trace: trace.level, default=None)

@@ -1,4 +1,4 @@
-"""HIPS autograd's ``builtins``. Containers of traced values are Python's own here; `type` looks through."""
+"""HIPS autograd's ``builtins``. Containers of traced values are Python's; ``type`` looks at the value inside."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from funcgrad.interop.autograd.spaces import ContainerVSpace
 
 __all__ = ["ContainerVSpace", "DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 
-isinstance = builtins.isinstance  # a traced value answers for what it stands for
+isinstance = builtins.isinstance  # a traced value reports the class of the value that it represents
 
 
 class _Container(builtins.type):
-    """The class of a class that makes Python's own containers. It is another, for who registers both somewhere."""
+    """Metaclass of a class that makes Python's container but differs from it, for programs that register both."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.__base__(*args, **kwargs)  # type: ignore[misc]
@@ -36,13 +36,13 @@ class dict(builtins.dict[Any, Any], metaclass=_Container):  # noqa: N801
 
 
 class SequenceBox:
-    """For annotations: a list or tuple is itself, with traced values in it, and nothing is an instance of this."""
+    """Class for annotations. It has no instances: a list or tuple that holds traced values stays a list or tuple."""
 
 
 class DictBox:
-    """For annotations: a dictionary is itself, with traced values in it, and nothing is an instance of this."""
+    """Class for annotations. It has no instances: a dictionary that holds traced values stays a dictionary."""
 
 
 def type(x: Any) -> Any:
-    """The type of ``x``, or of the array or number that it stands for."""
+    """Return the type of ``x``, or of the array or number that ``x`` represents."""
     return plain_type(x)

@@ -1,7 +1,7 @@
-"""Derivatives of functions, under the names and with the arguments of HIPS autograd.
+"""Derivatives of functions, with the names and arguments of HIPS autograd.
 
 ``argnum`` says which positional argument to differentiate: a position or a tuple of positions. Arguments may
-be arrays, floating numbers and containers of them; arrays of integers are taken as floating point.
+be arrays, floating numbers and containers of them; integer arrays are converted to floating point.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``fun``, with a warning where its result does not depend on the argument: the derivative will be zero."""
+    """Return ``fun`` with a warning if its result does not depend on the argument, so that the derivative is zero."""
     is_nary = getattr(fun, "__module__", None) == unary_to_nary.__module__
     stands = fun if is_nary else Standing(fun)
 
@@ -64,22 +64,22 @@ def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def pullback(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
-    """``make_vjp`` for a function of one argument."""
-    out, pullback = fg.vjp(noticed(fun), differentiable(x))
-    return lambda g: pullback(vspace(out).conformed(g))[0], out
+    """Compute ``make_vjp`` for a function of one argument."""
+    out, pull = fg.vjp(noticed(fun), differentiable(x))
+    return lambda g: pull(vspace(out).conformed(g))[0], out
 
 
 def pushforward(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """``make_jvp`` for a function of one argument."""
+    """Compute ``make_jvp`` for a function of one argument."""
     x = differentiable(x)
     space: VSpace = vspace(x)
     return lambda v: fg.jvp(noticed(fun), (x,), (space.conformed(v),))
 
 
 def make_vjp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function of the same arguments that returns ``(vjp, value)``: ``vjp(g)`` pulls a cotangent back.
+    """Return a function of the same arguments that returns ``(vjp, value)``; ``vjp(g)`` is the pullback of ``g``.
 
-    The pullback can be called any number of times. What broadcasts to the value's shape is a cotangent too.
+    The pullback can be called any number of times. A cotangent may be any value that broadcasts to the value's shape.
 
     Example:
         >>> vjp, value = make_vjp(lambda x, y: x * y)(3.0, 4.0)
@@ -91,7 +91,7 @@ def make_vjp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callab
 
 
 def make_jvp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function of the same arguments that returns ``jvp``, and ``jvp(v)`` is ``(value, tangent)``.
+    """Return a function of the same arguments that returns ``jvp``; ``jvp(v)`` is ``(value, tangent)``.
 
     Example:
         >>> make_jvp(lambda x: x * x)(3.0)(1.0)
@@ -110,14 +110,14 @@ def _named(name: str, operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _scalar(call: str, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
-    """Value and gradient of a function with one real number as its result, whatever its shape."""
+    """Return the value and the gradient of a function whose result is one real number, in any shape."""
     shape: tuple[int, ...] = ()
 
     def flat(x: Any) -> Any:
         nonlocal shape
         out = fun(x)
         if not isinstance(out, Tracer) and not backend.is_value(out):
-            return out  # refused by the transform, in its words
+            return out  # the transform refuses it with its own message
         shape, dtype = backend.shape_of(out), backend.dtype_of(out)
         if prod(shape) != 1 or dtype.kind == "c":
             raise InputError(
@@ -133,9 +133,9 @@ def _scalar(call: str, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
 
 @unary_to_nary
 def grad(fun: Callable[[Any], Any], x: Any) -> Any:
-    """``grad(fun, argnum=0)``: the gradient of a function that returns one real number, of any shape.
+    """Return the gradient of a function whose result is one real number, in any shape: ``grad(fun, argnum=0)``.
 
-    The gradient has the structure of the argument; for a complex one z = x + iy it is du/dx - i du/dy.
+    The gradient has the structure of the argument. For a complex argument z = x + iy it is du/dx - i du/dy.
 
     Example:
         >>> grad(lambda x, y: x * y**2, 1)(3.0, 4.0)
@@ -146,15 +146,15 @@ def grad(fun: Callable[[Any], Any], x: Any) -> Any:
 
 @unary_to_nary
 def value_and_grad(fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
-    """``value_and_grad(fun, argnum=0)``: a function that returns both, from one evaluation."""
+    """Return a function that returns value and gradient, from one evaluation: ``value_and_grad(fun, argnum=0)``."""
     return _scalar("value_and_grad", fun, x)
 
 
 @unary_to_nary
 def elementwise_grad(fun: Callable[[Any], Any], x: Any) -> Any:
-    """``elementwise_grad(fun, argnum=0)``: the gradient of the sum of all entries of a real result.
+    """Return the gradient of the sum of all entries of a real result: ``elementwise_grad(fun, argnum=0)``.
 
-    Where each entry of the result depends on its own entry of the argument, these are their derivatives.
+    If each entry of the result depends on its own entry of the argument only, the gradient holds their derivatives.
 
     Example:
         >>> import numpy as np
@@ -173,7 +173,7 @@ def elementwise_grad(fun: Callable[[Any], Any], x: Any) -> Any:
 
 @unary_to_nary
 def deriv(fun: Callable[[Any], Any], x: Any) -> Any:
-    """``deriv(fun, argnum=0)``: the tangent of the result when all entries of the argument grow at rate 1."""
+    """Return the tangent of the result when all entries of the argument grow at rate 1: ``deriv(fun, argnum=0)``."""
     return pushforward(fun, x)(tree.map(lambda space: space.zeros() + 1, _spaces(differentiable(x))))[1]
 
 
@@ -183,7 +183,7 @@ def _spaces(x: Any) -> Any:
 
 @unary_to_nary
 def jacobian(fun: Callable[[Any], Any], x: Any) -> Any:
-    """``jacobian(fun, argnum=0)``: all derivatives of a real result, of shape ``out.shape + x.shape``.
+    """Return all derivatives of a real result, with shape ``out.shape + x.shape``: ``jacobian(fun, argnum=0)``.
 
     Example:
         >>> import numpy as np
@@ -196,7 +196,7 @@ def jacobian(fun: Callable[[Any], Any], x: Any) -> Any:
 
 @unary_to_nary
 def holomorphic_grad(fun: Callable[[Any], Any], x: Any) -> Any:
-    """``holomorphic_grad(fun, argnum=0)``: the derivative of a holomorphic function, with one number as its result.
+    """Return a holomorphic function's derivative, with one number as result: ``holomorphic_grad(fun, argnum=0)``.
 
     Example:
         >>> holomorphic_grad(lambda z: z**2)(1 + 2j)
@@ -210,7 +210,7 @@ def holomorphic_grad(fun: Callable[[Any], Any], x: Any) -> Any:
 
 @unary_to_nary
 def hessian(fun: Callable[[Any], Any], x: Any) -> Any:
-    """``hessian(fun, argnum=0)``: the second derivatives, of shape ``out.shape + x.shape + x.shape``.
+    """Return the second derivatives, with shape ``out.shape + x.shape + x.shape``: ``hessian(fun, argnum=0)``.
 
     Example:
         >>> import numpy as np
@@ -218,31 +218,31 @@ def hessian(fun: Callable[[Any], Any], x: Any) -> Any:
         array([[4., 2.],
                [2., 0.]])
     """
-    return fg.jacrev(fg.jacrev(noticed(fun)))(differentiable(x))  # rules of one's own may know reverse mode only
+    return fg.jacrev(fg.jacrev(noticed(fun)))(differentiable(x))  # the program's own rules may be VJP rules only
 
 
 @unary_to_nary
 def make_hvp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
-    """``make_hvp(fun, argnum=0)``: a function that returns ``(hvp, gradient)``, and ``hvp(v)`` is Hessian times v."""
+    """Return a function giving ``(hvp, gradient)``; ``hvp(v)`` is Hessian times v: ``make_hvp(fun, argnum=0)``."""
     return pullback(grad(fun), x)
 
 
 @unary_to_nary
 def make_jvp_reversemode(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
-    """``make_jvp_reversemode(fun, argnum=0)``: a function that returns ``jvp``, made of two reverse passes."""
+    """Return a function that returns ``jvp``, made of two reverse passes: ``make_jvp_reversemode(fun, argnum=0)``."""
     vjp, out = pullback(fun, x)
     return pullback(vjp, vspace(out).zeros())[0]
 
 
 @unary_to_nary
 def grad_and_aux(fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
-    """``grad_and_aux(fun, argnum=0)``: of a function that returns ``(result, aux)`` gradient and aux."""
-    out, pullback, aux = fg.vjp(fun, differentiable(x), has_aux=True)
-    return pullback(vspace(out).ones())[0], aux
+    """Return gradient and aux of a function that returns ``(result, aux)``: ``grad_and_aux(fun, argnum=0)``."""
+    out, pull, aux = fg.vjp(fun, differentiable(x), has_aux=True)
+    return pull(vspace(out).ones())[0], aux
 
 
 def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
-    """The gradient with respect to the argument called ``argname``, which is passed by position.
+    """Return the gradient with respect to the argument called ``argname``, which is passed by position.
 
     Example:
         >>> grad_named(lambda x, y: x * y, "y")(3.0, 4.0)
@@ -253,7 +253,7 @@ def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
 
 
 def hessian_tensor_product(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function of ``(*args, tensor)``: the Hessian times a tensor like the differentiated argument.
+    """Return a function of ``(*args, tensor)``: the Hessian times a tensor with the differentiated argument's shape.
 
     Example:
         >>> import numpy as np
@@ -263,7 +263,7 @@ def hessian_tensor_product(fun: Callable[..., Any], argnum: int | Sequence[int] 
     gradient = grad(fun, argnum)
 
     def product(*args: Any, **kwargs: Any) -> Any:
-        return make_vjp(gradient, argnum)(*args[:-1], **kwargs)[0](args[-1])  # it is symmetric
+        return make_vjp(gradient, argnum)(*args[:-1], **kwargs)[0](args[-1])  # the Hessian is symmetric
 
     product.__name__ = f"hessian_tensor_product_of_{get_name(fun)}"
     return product
@@ -273,7 +273,7 @@ hessian_vector_product = hessian_tensor_product
 
 
 def tensor_jacobian_product(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function of ``(*args, tensor)``: a tensor times the Jacobian, contracted over all axes of the tensor.
+    """Return a function of ``(*args, tensor)``: a tensor times the Jacobian, contracted over all axes of the tensor.
 
     Example:
         >>> import numpy as np
@@ -297,9 +297,9 @@ def make_ggnvp(
     g: Callable[[Any], Any] = lambda x: 0.5 * fnp.sum(x**2, axis=-1),
     f_argnum: int = 0,
 ) -> Callable[..., Any]:
-    """A function that returns ``ggnvp``: the generalised Gauss-Newton matrix of ``g(f(x))`` times a vector.
+    """Return a function that returns ``ggnvp``: the generalised Gauss-Newton matrix of ``g(f(x))`` times a vector.
 
-    That is J' H J with the Jacobian J of ``f`` and the Hessian H of ``g`` at ``f(x)``.
+    The matrix is J' H J, with the Jacobian J of ``f`` and the Hessian H of ``g`` at ``f(x)``.
     """
 
     def of_unary(f: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
@@ -313,7 +313,7 @@ def make_ggnvp(
 
 
 def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., OrderedDict[str, Any]]:
-    """The gradients with respect to all arguments at once, by the names of the arguments.
+    """Return a function that returns the gradients with respect to all arguments, by the names of the arguments.
 
     Example:
         >>> dict(multigrad_dict(lambda x, y: x * y)(3.0, y=4.0))
@@ -336,5 +336,5 @@ def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., OrderedDict[str, An
 
 
 def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun``, whose intermediate values are computed again for the backward pass instead of kept."""
+    """Return ``fun``; the backward pass computes its intermediate values again instead of keeping them."""
     return fg.checkpoint(fun)

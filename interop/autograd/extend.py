@@ -1,4 +1,4 @@
-"""HIPS autograd's ``extend``: functions with own derivative rules.
+"""HIPS autograd's ``extend``: functions with derivative rules of their own.
 
 Example:
     >>> import funcgrad.interop.autograd.numpy as np

@@ -1,4 +1,4 @@
-"""Programs that say ``import autograd``, without changing them."""
+"""Installation under the name ``autograd``, for programs that import it and shall not be changed."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from funcgrad.interop.autograd.nodes import node_of, value_of
 __all__ = ["Installation", "InstallError", "install", "uninstall"]
 
 _HERE = "funcgrad.interop.autograd"
-#: What programs ask a box for. Elsewhere traced values have no such attributes, so that they may be asked for them.
+#: Attributes that programs read from a box. Without ``install`` traced values lack them, and ``hasattr`` says so.
 _ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"_node": node_of, "_value": value_of}
-#: What stood under these names in ``sys.modules`` before; None while nothing is installed.
+#: Modules that ``sys.modules`` had under these names before; None while nothing is installed.
 _before: dict[str, ModuleType] | None = None
 
 
 class InstallError(FuncgradError, ImportError):
-    """HIPS autograd itself has been imported before (an ``ImportError``)."""
+    """Failure of ``install``: HIPS autograd itself has been imported before (an ``ImportError``)."""
 
 
 class Installation:
-    """What ``install`` returns: a context manager that takes the modules back, if this call had put them there."""
+    """Result of ``install``: a context manager that removes the modules if this call of ``install`` added them."""
 
     def __init__(self, mine: bool) -> None:
         self._mine = mine
@@ -43,7 +43,7 @@ class Installation:
 
 
 def _modules() -> dict[str, ModuleType]:
-    """The module for each name that begins with ``autograd``."""
+    """Return the module for each name that begins with ``autograd``."""
     package = import_module(_HERE)
     names = [info.name for info in pkgutil.walk_packages(package.__path__, _HERE + ".")]
     return {name.replace(_HERE, "autograd", 1): import_module(name) for name in (_HERE, *names)}
@@ -54,15 +54,15 @@ def _present() -> dict[str, Any]:
 
 
 def install(replace: bool = False) -> Installation:
-    """Let ``import autograd`` and ``from autograd.numpy import ...`` mean this package from now on, process-wide.
+    """Make ``import autograd`` and ``from autograd.numpy import ...`` import this package from now on, process-wide.
 
-    Modules that have imported the real one keep it. A second call changes nothing.
+    Modules that imported HIPS autograd before keep it. A second call changes nothing.
 
     Args:
-        replace: whether to put HIPS autograd aside where it is imported already; ``uninstall`` brings it back.
+        replace: whether to set HIPS autograd aside if it is imported already; ``uninstall`` restores it.
 
     Returns:
-        A context manager that ends it. Without ``with`` it lasts until ``uninstall``.
+        A context manager that undoes the installation. Without ``with`` it lasts until ``uninstall``.
 
     Raises:
         InstallError: HIPS autograd is imported already, and ``replace`` is false.
@@ -93,7 +93,7 @@ def install(replace: bool = False) -> Installation:
 
 
 def uninstall() -> None:
-    """Undo ``install``: what was imported as ``autograd`` before is so again. Without ``install`` nothing happens."""
+    """Undo ``install``: restore the modules that were imported as ``autograd`` before. No-op without ``install``."""
     global _before
     if _before is None:
         return

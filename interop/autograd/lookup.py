@@ -1,4 +1,4 @@
-"""Where the names of a module come from: the functions of funcgrad first, then the mirrored library's own."""
+"""Lookup of the names of a module: funcgrad's functions first, then the names of the mirrored library."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["mirrored", "of_scipy"]
 
 
 def mirrored(own: ModuleType, library: ModuleType, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The public names of a module of NumPy.
+    """Return the public names of a module of NumPy.
 
     Args:
-        own: funcgrad's module: what it has of ``__all__`` is taken from there. Modules that it imports only when they
-            are asked for are left for the program to ask for.
-        library: NumPy's, for dtypes, constants and what funcgrad has not; traced values are refused there.
-        chosen: names that are given otherwise.
+        own: funcgrad's module. The names in its ``__all__`` come from here, except modules that it imports lazily:
+            these stay lazy.
+        library: NumPy's module, for dtypes, constants and what funcgrad lacks; its functions refuse traced values.
+        chosen: names with other values.
     """
     theirs = {name: value for name, value in vars(library).items() if not name.startswith("_")}
     modules = {name for name, value in theirs.items() if isinstance(value, ModuleType)}
@@ -40,7 +40,7 @@ def mirrored(own: ModuleType, library: ModuleType, chosen: Mapping[str, Any]) ->
 
 
 def _lenient(own: Any, theirs: Any) -> Any:
-    """``own``, a function, that takes data frames and other array-likes where NumPy's function does."""
+    """Return ``own`` so that it takes data frames and other array-likes if it is a function, as NumPy's does."""
     if not isinstance(own, FunctionType) or not callable(theirs):
         return own
 
@@ -61,22 +61,22 @@ def _lenient(own: Any, theirs: Any) -> Any:
 
 
 def _is_of_registered_classes(args: Any, kwargs: Any) -> bool:
-    """Whether arrays of a class that a program has registered are among the arguments, and nothing traced is."""
+    """Return whether some argument is an array of a class that a program registered, and no argument is traced."""
     leaves = tree.leaves((args, kwargs))
     return any(type(leaf) in ARRAY_CLASSES for leaf in leaves) and not any(isinstance(leaf, Tracer) for leaf in leaves)
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether ``x`` is of a class that NumPy can make an array of, and funcgrad does not know."""
+    """Return whether NumPy can make an array of ``x``, and funcgrad does not know the class of ``x``."""
     return hasattr(type(x), "__array__") and not isinstance(x, Tracer) and not is_value(x)
 
 
 def of_scipy(path: str, present: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a module whose names are those of ``scipy.<path>``.
+    """Return ``__getattr__`` and ``__dir__`` for a module whose names are those of ``scipy.<path>``.
 
     Args:
         path: "special", "stats.norm", ...
-        present: names that the module has itself.
+        present: names that the module defines itself.
     """
     top, *inner = path.split(".")
 
@@ -92,7 +92,7 @@ def of_scipy(path: str, present: Iterable[str] = ()) -> tuple[Callable[[str], An
 
     @cache
     def declarable(found: Any) -> Any:
-        """A function of SciPy's, of which a program may declare the derivative."""
+        """Return a function of SciPy as one for which a program may declare derivative rules."""
         return (
             open_primitive(found)
             if callable(found) and hasattr(found, "__name__") and not isinstance(found, type)

@@ -1,7 +1,7 @@
-"""Runs that a program makes by hand, as HIPS autograd's ``tracer`` has them: a node, a box for it, a backward pass.
+"""Runs that a program makes by hand, as with HIPS autograd's ``tracer``: nodes, boxes, the backward pass.
 
-``trace`` and ``new_box`` work with nodes of reverse mode (``VJPNode``), of forward mode (``JVPNode``), and with
-those of a class of the program's own, which is told of every operation: so graphs are printed and drawn.
+``trace`` and ``new_box`` work with nodes of reverse mode (``VJPNode``), nodes of forward mode (``JVPNode``), and nodes
+of a class of the program. Such a class learns of every operation, so programs can print and draw graphs.
 
 Example:
     >>> from funcgrad.interop.autograd.nodes import VJPNode, backward_pass, trace
@@ -30,15 +30,15 @@ __all__ = ["JVPNode", "Node", "VJPNode", "backward_pass", "new_box", "node_of", 
 
 
 class Node:
-    """What a run knows of a value. A program derives its own: ``__init__`` is called for the result of each operation.
+    """Base class of nodes: a node is a run's knowledge of a value. Each operation calls ``__init__`` of a subclass.
 
     Args:
-        value: the result.
+        value: the result of the operation.
         fun: the operation; it has a ``__name__``.
         args: its arguments, plain values.
-        kwargs: its options.
+        kwargs: its keyword arguments.
         parent_argnums: the positions of the arguments that have nodes.
-        parents: these nodes.
+        parents: the nodes of these arguments.
     """
 
     def __init__(
@@ -47,27 +47,27 @@ class Node:
         raise NotImplementedError
 
     def initialize_root(self, *args: Any, **kwargs: Any) -> None:
-        """Make this the node of an input."""
+        """Make this node the node of an input."""
         raise NotImplementedError
 
     @classmethod
     def new_root(cls, *args: Any, **kwargs: Any) -> Any:
-        """The node of an input of a new run."""
+        """Return the node of an input of a new run."""
         root = cls.__new__(cls)
         root.initialize_root(*args, **kwargs)
         return root
 
     def boxed(self, value: Any) -> Tracer:
-        """A traced value with this node."""
+        """Return a traced value with this node."""
         run = vars(self).setdefault("_run", _NodeTrace(type(self)))
         return _noted(value, run, self)
 
 
 class _Run(ReverseTrace):
-    """A run that was begun by hand.
+    """Run that a program began by hand.
 
     Attributes:
-        number: the number that the program gave it: values of runs of one number are unpacked together.
+        number: number that the program gave to the run; values of runs with equal numbers are unpacked together.
     """
 
     __slots__ = ("number",)
@@ -75,18 +75,18 @@ class _Run(ReverseTrace):
 
 
 class VJPNode(Node):
-    """The node of a value in reverse mode. As a type it names reverse mode for ``register_notrace``."""
+    """Node of a value in reverse mode. ``register_notrace`` takes this class for reverse mode."""
 
     trace: _Run
     record: Any = None
 
     def initialize_root(self) -> None:
-        """Make this the node of an input."""
+        """Make this node the node of an input."""
         self.trace = _Run()
         self.trace.number = None
 
     def boxed(self, value: Any) -> Tracer:
-        """A traced value with this node."""
+        """Return a traced value with this node."""
         if self.record is not None:
             return tracer_of(shallow_copy(value), self.trace, self.record)
         made = self.trace.leaf(value)
@@ -95,25 +95,25 @@ class VJPNode(Node):
 
 
 class JVPNode(Node):
-    """The node of a value in forward mode: its tangent ``g``. As a type it names forward mode."""
+    """Node of a value in forward mode, with its tangent ``g``. ``register_notrace`` takes it for forward mode."""
 
     trace: ForwardTrace
     g: Any
 
     def initialize_root(self, g: Any) -> None:
-        """Make this the node of an input with the tangent ``g``."""
+        """Make this node the node of an input with the tangent ``g``."""
         self.trace, self.g = ForwardTrace(), g
 
     def boxed(self, value: Any) -> Tracer:
-        """A traced value with this node."""
+        """Return a traced value with this node."""
         return self.trace.leaf(value, self.g)
 
 
 class _NodeTrace(Trace):
-    """A run that tells a class of nodes of each operation.
+    """Run that tells a class of nodes about each operation.
 
     Args:
-        kind: the class.
+        kind: the class of nodes.
     """
 
     __slots__ = ("kind",)
@@ -123,7 +123,7 @@ class _NodeTrace(Trace):
         self.kind = kind
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run ``primitive`` one level out, and make a node of each result."""
+        """Run ``primitive`` one level further out, and make a node for each result."""
         argnums = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tracer) and arg._trace is self])
         parents = tuple([args[i].link for i in argnums])
         lowered = [arg._val if i in argnums else arg for i, arg in enumerate(args)]
@@ -143,21 +143,21 @@ def _noted(value: Any, run: Trace, node: Any) -> Tracer:
 
 
 class _Sequence(tuple[Any, ...]):
-    """Traced values of one run, in a row."""
+    """Tuple of traced values of one run."""
 
     _trace: Any
 
 
 def new_box(value: Any, trace: Any, node: Any) -> Any:
-    """A traced value, or a tuple of such for a list or tuple, that ``node`` stands for.
+    """Return the traced value of ``node``, or a tuple of traced values for a list or tuple.
 
     Args:
         value: an array, a number, a list or tuple of them, or an object of a type in ``Box.type_mappings``.
-        trace: anything; the run is the node's.
-        node: what ``new_root`` made.
+        trace: anything; the node determines the run.
+        node: result of ``new_root``.
 
     Raises:
-        TypeError: another type of value.
+        TypeError: ``value`` has another type.
 
     Example:
         >>> box = new_box(3.0, 0, VJPNode.new_root())
@@ -179,7 +179,7 @@ def new_box(value: Any, trace: Any, node: Any) -> Any:
 
 
 def value_of(box: Any) -> Any:
-    """What a traced value stands for in its run, which HIPS autograd calls ``box._value``."""
+    """Return the value that a traced value represents in its run, which HIPS autograd calls ``box._value``."""
     run, value = box._trace, box._val
     while isinstance(value, Tracer) and type(run) is type(value._trace) is _Run and run.number == value._trace.number:
         value = value._val
@@ -187,7 +187,7 @@ def value_of(box: Any) -> Any:
 
 
 def node_of(box: Any) -> Any:
-    """The node of a traced value, which HIPS autograd calls ``box._node``."""
+    """Return the node of a traced value, which HIPS autograd calls ``box._node``."""
     if isinstance(box._trace, ReverseTrace):
         made: Any = VJPNode.__new__(VJPNode)
         made.trace, made.record = box._trace, box.node
@@ -200,15 +200,15 @@ def node_of(box: Any) -> Any:
 
 
 def backward_pass(g: Any, end_node: VJPNode) -> Any:
-    """The cotangent of the input for the cotangent ``g`` of the value that ``end_node`` stands for."""
+    """Return the cotangent of the input, for the cotangent ``g`` of the value of ``end_node``."""
     return backward([(end_node.record, g)], 1)[0]
 
 
 def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
-    """Run ``fun`` on ``x``, which ``start_node`` stands for.
+    """Run ``fun`` on ``x``, with ``start_node`` as the node of ``x``.
 
     Returns:
-        The result, and its node; None, with a warning, where it does not depend on ``x``.
+        The result and its node; None for the node, with a warning, if the result does not depend on ``x``.
     """
     start = new_box(x, 0, start_node)
     try:
@@ -222,14 +222,14 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
 
 
 class _TraceStack:
-    """HIPS autograd's numbers of nested runs. Here runs know themselves which is the inner one."""
+    """HIPS autograd's numbers of nested runs. In funcgrad the level of a run says which run is the inner one."""
 
     def __init__(self) -> None:
         self._numbers: Iterator[int] = count()
 
     @contextmanager
     def new_trace(self) -> Generator[int]:
-        """The block of a run."""
+        """Return the block of a run, which yields the number of the run."""
         yield next(self._numbers)
 
 

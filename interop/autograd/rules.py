@@ -1,7 +1,7 @@
-"""Functions with own derivative rules, declared as in HIPS autograd: first the function, then its rules.
+"""Functions with their own derivative rules, declared as in HIPS autograd: first the function, then its rules.
 
-A *primitive* is called with plain values only, so it may do whatever it likes with them. Its rules are
-found when a derivative is taken; where those of one direction are missing they are the transpose of the other.
+A *primitive* is called with plain values only, so it may call any routine. Its rules are looked up
+when a derivative is taken. Missing rules of one mode are derived by transposing the rules of the other.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = [
 
 
 class _Rules:
-    """What has been declared for a primitive.
+    """Rules declared for a primitive.
 
     Attributes:
-        vjp: ``vjp(argnums, ans, args, kwargs) -> pullback``, and ``pullback(g)`` gives a cotangent per argnum.
+        vjp: ``vjp(argnums, ans, args, kwargs) -> pull``, and ``pull(g)`` returns a cotangent per argnum.
         jvp: ``jvp(argnums, gs, ans, args, kwargs) -> tangent``.
-        linear: whether ``jvp`` calls the primitive itself: then no transpose can be made of it.
+        linear: whether ``jvp`` calls the primitive itself, so that it cannot be transposed.
     """
 
     def __init__(self, fun: Callable[..., Any]) -> None:
@@ -59,9 +59,9 @@ class _Rules:
 
 
 def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
-    """``f_raw``, always called with plain values. Derivatives through it need a rule: ``defvjp``, ``defjvp``.
+    """Return ``f_raw``, always called with plain values. Derivatives need a rule from ``defvjp`` or ``defjvp``.
 
-    Arguments may be anything; those with traced values in them, in containers too, are differentiated.
+    Arguments may be anything. Arguments with traced values in them, also inside containers, are differentiated.
 
     Example:
         >>> import numpy as np
@@ -78,7 +78,7 @@ def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def open_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
-    """``f_raw`` as it is, until a rule of it is declared: then a primitive."""
+    """Return ``f_raw``, which is differentiated as usual until a rule for it is declared, and is a primitive then."""
     return _with_rules(f_raw, True)
 
 
@@ -91,7 +91,7 @@ def _with_rules(f_raw: Callable[..., Any], is_open: bool) -> Callable[..., Any]:
         leaves, spec = tree.flatten(args)
         traced = [isinstance(leaf, Tracer) for leaf in leaves]
         if not any(traced):
-            with outside():  # arrays that it makes are NumPy's, whatever it does with them
+            with outside():  # the arrays that ``f_raw`` makes are NumPy's, whatever it does with them
                 return f_raw(*args, **kwargs)
         call = _Call(f_wrapped, rules, (leaves, spec, traced), kwargs)
         moving = [leaf for leaf, flag in zip(leaves, traced, strict=True) if flag]
@@ -104,7 +104,7 @@ def _with_rules(f_raw: Callable[..., Any], is_open: bool) -> Callable[..., Any]:
 
 
 class _Call:
-    """One call of a primitive with traced arguments: between its arguments and a flat list of traced leaves."""
+    """One call of a primitive with traced arguments; converts between arguments and flat lists of traced leaves."""
 
     def __init__(
         self, call: Callable[..., Any], rules: _Rules, given: tuple[list[Any], Any, list[bool]], kwargs: dict[str, Any]
@@ -118,7 +118,7 @@ class _Call:
         self.out_spec: Any = None
 
     def recorded(self, *leaves: Any) -> list[Any]:
-        """The results, recorded by the innermost trace among the leaves; none of them is batched by it."""
+        """Return the results, recorded by the innermost trace among the leaves, which is not a ``BatchTrace``."""
         if not any(isinstance(leaf, Tracer) for leaf in leaves):
             return self.run(*leaves)
         only_jvp = self.rules.vjp is None and self.rules.jvp is not None and not self.rules.linear
@@ -132,28 +132,28 @@ class _Call:
         return list(custom_call(*leaves, rules=rules))
 
     def args(self, leaves: Sequence[Any]) -> Any:
-        """The arguments with these leaves in place of the traced ones."""
+        """Return the arguments with these leaves in place of the traced ones."""
         moving = iter(leaves)
         pairs = zip(self.rest, self.traced, strict=True)
         return tree.unflatten(self.spec, [next(moving) if flag else leaf for leaf, flag in pairs])
 
     def run(self, *leaves: Any) -> list[Any]:
-        """The results one level further out."""
+        """Compute the results one level further out."""
         outs, self.out_spec = tree.flatten(self.call(*self.args(leaves), **self.kwargs))
         return outs
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """The results, and the pullback that the rule makes for them."""
+        """Return the results, and the VJP function that the rule makes for them."""
         self.check_declared(self.rules.vjp)
         args = self.args(leaves)
         ans = self.call(*args, **self.kwargs)
         outs, self.out_spec = tree.flatten(ans)
-        if any(batched_within(leaf) for leaf in leaves):  # the pullback belongs to one example: made when it is known
+        if any(batched_within(leaf) for leaf in leaves):  # the rule needs one example: ``bwd`` calls it
             return outs, (None, list(leaves), outs)
         return outs, (self.pullback(ans, args), [], [])
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        """A cotangent for each traced leaf; the rule is called for one example after the other."""
+        """Return a cotangent for each traced leaf; the rule is called for one example at a time."""
         ready, primals, results = residuals
 
         def one(*known: Any) -> list[Any]:
@@ -166,7 +166,7 @@ class _Call:
         return example_by_example(one, [*cts, *primals, *results])
 
     def check_declared(self, rule: Any) -> None:
-        """Refuse to differentiate where no rule has been declared."""
+        """Refuse to differentiate if no rule has been declared."""
         if rule is None:
             name = get_name(self.call)
             raise NotDifferentiableError(
@@ -175,13 +175,13 @@ class _Call:
             )
 
     def pullback(self, ans: Any, args: Any) -> Callable[[Any], Any]:
-        """What the vjp rule makes."""
+        """Return the function of cotangents that the VJP rule makes."""
         made: Callable[[Any], Any] = self.rules.vjp(self.argnums, ans, args, self.kwargs)  # type: ignore[misc]
         return made
 
-    def pulled(self, pullback: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
-        """The cotangents of the traced leaves."""
-        parts = pullback(tree.unflatten(self.out_spec, cts))
+    def pulled(self, pull: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of the traced leaves."""
+        parts = pull(tree.unflatten(self.out_spec, cts))
         places = tree.unflatten(self.spec, range(len(self.traced)))
         found: dict[int, Any] = {}
         for argnum, ct in zip(self.argnums, parts, strict=True):
@@ -193,14 +193,14 @@ class _Call:
         return [_fitted(self.call, "vjp", ct, like) for ct, like in zip(ours, self.likes, strict=True)]
 
     def refuse_structure(self, argnum: int, ct: Any) -> None:
-        """Complain of a cotangent that is not built as its argument is."""
+        """Raise the error about a cotangent whose structure differs from its argument's."""
         raise InputError(
             f"{get_name(self.call)}: the vjp of argument {argnum} must give a cotangent of the argument's structure, "
             f"got {describe(ct)}. Return the same containers."
         )
 
     def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Results and tangents, one example after the other."""
+        """Compute results and tangents, one example at a time."""
         count_of = len(leaves)
         self.check_declared(self.rules.jvp or self.rules.vjp)
 
@@ -218,8 +218,8 @@ class _Call:
         found = example_by_example(one, [*leaves, *tangents])
         return found[: len(found) // 2], found[len(found) // 2 :]
 
-    def transposed(self, pullback: Callable[[Any], Any], outs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        """The tangents of the results from the pullback, which is linear: what it recorded, pulled back."""
+    def transposed(self, pull: Callable[[Any], Any], outs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """Compute the tangents of the results by transposing the linear ``pull``: record it and run it backwards."""
 
         def run(*cts: Any) -> list[Any]:
             token = transposing.set(cts[0]._trace)
@@ -241,7 +241,7 @@ class _Call:
 
 
 def _fitted(call: Any, rule: str, given: Any, like: Any) -> Any:
-    """What a rule gave, in shape and dtype of the value it belongs to."""
+    """Return the result of a rule in the shape and dtype of the value that it belongs to."""
     shape = backend.shape_of(given)
     if shape != like.shape:
         if fnp.size(given) != like.size // (2 if like.iscomplex else 1):
@@ -256,7 +256,7 @@ def _fitted(call: Any, rule: str, given: Any, like: Any) -> Any:
 
 
 def _rules_of(call: str, fun: Any) -> _Rules | None:
-    """Where to write the rules of ``fun``; None for a function that has its own."""
+    """Return the object that holds the rules of ``fun``; None if ``fun`` is differentiated without declared rules."""
     rules = getattr(fun, "rules", None)
     if isinstance(rules, _Rules):
         return rules
@@ -272,21 +272,21 @@ def _rules_of(call: str, fun: Any) -> _Rules | None:
 
 
 def defvjp_argnums(fun: Any, vjpmaker: Callable[..., Any]) -> None:
-    """Declare ``vjpmaker(argnums, ans, args, kwargs)``: it returns a function of g that gives a cotangent for each."""
+    """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns a function from g to a cotangent per argnum."""
     rules = _rules_of("defvjp_argnums", fun)
     if rules is not None:
         rules.vjp = vjpmaker
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Callable[..., Any]) -> None:
-    """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns the pullback to that argument."""
+    """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns a function from g to the cotangent."""
     rules = _rules_of("defvjp_argnum", fun)
     if rules is not None:
         rules.vjp = _each(lambda argnum, *call: vjpmaker(argnum, *call))
 
 
 def _each(maker: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule for several arguments from one for a single argument."""
+    """Return the rule for several arguments, made from a rule for a single argument."""
 
     def for_argnums(argnums: Sequence[int], *call: Any) -> Callable[[Any], list[Any]]:
         pulls = [maker(argnum, *call) for argnum in argnums]
@@ -296,12 +296,12 @@ def _each(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def defvjp(fun: Any, *vjpmakers: Callable[..., Any] | None, argnums: Iterable[int] | None = None) -> None:
-    """Declare a pullback maker per argument: ``vjpmaker(ans, *args, **kwargs)`` returns the function of g.
+    """Declare a VJP rule per argument: ``vjpmaker(ans, *args, **kwargs)`` returns a function of g.
 
     Args:
-        fun: what ``primitive`` made.
-        vjpmakers: the makers; None for an argument whose derivative is zero.
-        argnums: the positions they belong to; by default 0, 1, ...
+        fun: a result of ``primitive``.
+        vjpmakers: the rules; None for an argument whose derivative is zero.
+        argnums: the positions of their arguments; by default 0, 1, ...
     """
     rules = _rules_of("defvjp", fun)
     makers = _by_argnum("defvjp", vjpmakers, argnums)
@@ -335,14 +335,14 @@ def _chosen(kind: str, fun: Any, rules: dict[int, Any], argnum: int) -> Any:
 
 
 def defjvp_argnums(fun: Any, jvpmaker: Callable[..., Any]) -> None:
-    """Declare ``jvpmaker(argnums, gs, ans, args, kwargs)``, the tangent of the result for these tangents."""
+    """Declare ``jvpmaker(argnums, gs, ans, args, kwargs)``, which returns the tangent of the result for ``gs``."""
     rules = _rules_of("defjvp_argnums", fun)
     if rules is not None:
         rules.jvp, rules.linear = jvpmaker, False
 
 
 def defjvp_argnum(fun: Any, jvpmaker: Callable[..., Any]) -> None:
-    """Declare ``jvpmaker(argnum, g, ans, args, kwargs)``, the tangent of the result that one argument makes."""
+    """Declare ``jvpmaker(argnum, g, ans, args, kwargs)``, which returns one argument's part of the result's tangent."""
     rules = _rules_of("defjvp_argnum", fun)
     if rules is not None:
         rules.jvp, rules.linear = _summed(jvpmaker), False
@@ -360,12 +360,12 @@ def _summed(jvpmaker: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def defjvp(fun: Any, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None) -> None:
-    """Declare a tangent rule per argument: ``jvpfun(g, ans, *args, **kwargs)``.
+    """Declare a JVP rule per argument: ``jvpfun(g, ans, *args, **kwargs)``.
 
     Args:
-        fun: what ``primitive`` made.
-        jvpfuns: the rules; None for zero, "same" where the function is linear in the argument.
-        argnums: the positions they belong to; by default 0, 1, ...
+        fun: a result of ``primitive``.
+        jvpfuns: the rules; None for zero, "same" if the function is linear in the argument.
+        argnums: the positions of their arguments; by default 0, 1, ...
     """
     rules = _rules_of("defjvp", fun)
     known = _by_argnum("defjvp", jvpfuns, argnums)
@@ -389,7 +389,7 @@ def def_linear(fun: Any) -> None:
 
 
 def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
-    """``f_raw`` on plain values; the result is a constant for every derivative.
+    """Return ``f_raw``, called with plain values; its result is a constant for every derivative.
 
     Example:
         >>> from funcgrad.interop.autograd import grad
@@ -404,10 +404,10 @@ def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def register_notrace(trace_type: type, primitive_fun: Any) -> None:
-    """Declare the derivative of a primitive as zero, in reverse mode (``VJPNode``) or forward mode (``JVPNode``).
+    """Declare a primitive's derivative as zero in reverse mode (``VJPNode``) or forward mode (``JVPNode``).
 
     Raises:
-        InputError: another type.
+        InputError: ``trace_type`` is another type.
     """
     if trace_type not in (VJPNode, JVPNode):
         raise InputError(

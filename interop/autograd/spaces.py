@@ -1,4 +1,4 @@
-"""The vector space a value lives in: its shape, dtype and structure, and the vectors of its kind."""
+"""Vector spaces of values: shape, dtype and structure, and functions that make vectors."""
 
 from __future__ import annotations
 
@@ -18,69 +18,69 @@ __all__ = ["ArrayVSpace", "ComplexArrayVSpace", "ContainerVSpace", "VSpace", "di
 
 
 class VSpace:
-    """A vector space over the real numbers. Made by ``vspace``; two are equal where their vectors can be added.
+    """Vector space over the real numbers, made by ``vspace``. Spaces are equal if their vectors can be added.
 
-    ``zeros``, ``ones`` and ``randn`` make vectors, ``standard_basis`` a basis of them; the operations leave
-    their arguments as they are and can be differentiated.
+    ``zeros``, ``ones`` and ``randn`` make vectors, ``standard_basis`` makes a basis. The operations leave
+    their arguments unchanged and can be differentiated.
     """
 
     iscomplex = False
     shape: Any
-    #: What makes the space of a value of one of these types.
+    #: Functions that make the space of a value, by the type of the value.
     mappings: ClassVar[dict[type, Callable[[Any], Any]]] = {}
 
     @property
     def size(self) -> int:
-        """How many real numbers a vector has."""
+        """Number of real numbers in a vector."""
         raise NotImplementedError
 
     def zeros(self) -> Any:
-        """The zero vector."""
+        """Return the zero vector."""
         raise NotImplementedError
 
     def ones(self) -> Any:
-        """The sum of the standard basis."""
+        """Return the sum of the standard basis."""
         raise NotImplementedError
 
     def randn(self) -> Any:
-        """A vector of standard normal numbers, from NumPy's global generator."""
+        """Return a vector of standard normal numbers, from NumPy's global generator."""
         raise NotImplementedError
 
     def standard_basis(self) -> Iterator[Any]:
-        """The vectors with one entry that is 1, and for complex ones those with 1j."""
+        """Yield the vectors with one entry that is 1, and for complex entries the vectors with one entry that is 1j."""
         raise NotImplementedError
 
     def conformed(self, x: Any) -> Any:
-        """``x``, a vector or what broadcasts to one, with shape and dtype of this space."""
+        """Return ``x``, a vector or a value that broadcasts to one, with the shape and dtype of this space."""
         raise NotImplementedError
 
     def add(self, x_prev: Any, x_new: Any) -> Any:
-        """The sum of two vectors."""
+        """Return the sum of two vectors."""
         return tree.map(lambda a, b: a + b, x_prev, x_new)
 
     def mut_add(self, x_prev: Any, x_new: Any) -> Any:
-        """The sum of two vectors, the first of which may be None for zero. Nothing is written to."""
+        """Return the sum of two vectors; ``x_prev`` may be None for zero. Neither vector is written to."""
         return self.add(self.zeros() if x_prev is None else x_prev, x_new)
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
-        """A vector times a number."""
+        """Return a vector times a number."""
         return tree.map(lambda leaf: leaf * a, x)
 
     def covector(self, x: Any) -> Any:
-        """The vector that stands for the linear map ``y -> inner_prod(x, y)`` in a vector-Jacobian product."""
+        """Return the vector that represents the linear map ``y -> inner_prod(x, y)`` in a vector-Jacobian product."""
         return tree.map(lambda leaf: fnp.conj(leaf) if backend.dtype_of(leaf).kind == "c" else leaf, x)
 
     def inner_prod(self, x: Any, y: Any) -> Any:
-        """The inner product, a real number also for complex vectors."""
+        """Return the inner product, which is a real number for complex vectors too."""
         pairs = zip(tree.leaves(x), tree.leaves(y), strict=True)
         return sum(fnp.real(fnp.vdot(a, b)) for a, b in pairs)
 
     @classmethod
     def register(cls, value_type: type, vspace_maker: Any = None) -> None:
-        """Let ``vspace_maker(value)`` be the space of arrays of a class derived from ``ndarray``.
+        """Make ``vspace_maker(value)`` the space of arrays of a class derived from ``ndarray``.
 
         Raises:
-            InputError: another type of value.
+            InputError: ``value_type`` is not derived from ``ndarray``.
         """
         if not issubclass(value_type, np.ndarray):
             raise InputError(
@@ -99,7 +99,7 @@ class VSpace:
 
 
 class ArrayVSpace(VSpace):
-    """The arrays of one shape and one real dtype.
+    """Space of the arrays of one shape and one real dtype.
 
     Example:
         >>> space = vspace(np.ones(2))
@@ -113,30 +113,30 @@ class ArrayVSpace(VSpace):
 
     @property
     def size(self) -> int:
-        """How many real numbers a vector has."""
+        """Number of real numbers in a vector."""
         count: int = prod(self.shape)
         return count * (2 if self.iscomplex else 1)
 
     @property
     def ndim(self) -> int:
-        """How many axes a vector has."""
+        """Number of axes of a vector."""
         return len(self.shape)
 
     def zeros(self) -> Any:
-        """The zero array."""
+        """Return the zero array."""
         return np.zeros(self.shape, self.dtype)
 
     def ones(self) -> Any:
-        """The array of ones; of ``1 + 1j`` where complex."""
+        """Return the array of ones, or of ``1 + 1j`` if the dtype is complex."""
         return np.full(self.shape, 1 + 1j if self.iscomplex else 1, self.dtype)
 
     def randn(self) -> Any:
-        """An array of standard normal numbers, from NumPy's global generator."""
+        """Return an array of standard normal numbers, from NumPy's global generator."""
         draws = np.random.standard_normal
         return np.asarray(draws(self.shape) + (1j * draws(self.shape) if self.iscomplex else 0), self.dtype)
 
     def standard_basis(self) -> Iterator[Any]:
-        """The arrays with one entry that is 1, and then where complex 1j."""
+        """Yield the arrays with one entry that is 1; if the dtype is complex, also those with one entry that is 1j."""
         for place in np.ndindex(*self.shape):
             for unit in (1, 1j) if self.iscomplex else (1,):
                 vector = self.zeros()
@@ -144,11 +144,11 @@ class ArrayVSpace(VSpace):
                 yield vector
 
     def conformed(self, x: Any) -> Any:
-        """``x`` broadcast to the shape, in the dtype.
+        """Return ``x`` broadcast to the shape, in the dtype of this space.
 
         Raises:
             ShapeError: ``x`` does not broadcast to the shape.
-            InputError: ``x`` is no array, or complex in a real space.
+            InputError: ``x`` is not an array, or is complex although the space is real.
         """
         if not isinstance(x, Tracer) and not backend.is_value(x):
             x = np.asarray(x)
@@ -169,16 +169,16 @@ class ArrayVSpace(VSpace):
 
 
 class ComplexArrayVSpace(ArrayVSpace):
-    """The arrays of one shape and one complex dtype: a real space of twice as many dimensions."""
+    """Space of the arrays of one shape and one complex dtype: a real space of twice as many dimensions."""
 
     iscomplex = True
 
 
 class ContainerVSpace(VSpace):
-    """Lists, tuples, dictionaries and other containers of vectors, nested in one way.
+    """Space of lists, tuples, dictionaries and other containers of vectors, all nested in the same way.
 
     Attributes:
-        shape: the container, with the space of each array in its place.
+        shape: the container, with the space of each array in place of the array.
     """
 
     def __init__(self, value: Any) -> None:
@@ -186,31 +186,31 @@ class ContainerVSpace(VSpace):
 
     @property
     def size(self) -> int:
-        """How many real numbers a vector has."""
+        """Number of real numbers in a vector."""
         spaces: list[VSpace] = tree.leaves(self.shape)
         return sum(space.size for space in spaces)
 
     def zeros(self) -> Any:
-        """The container of zeros."""
+        """Return the container of zeros."""
         return tree.map(lambda space: space.zeros(), self.shape)
 
     def ones(self) -> Any:
-        """The container of ones."""
+        """Return the container of ones."""
         return tree.map(lambda space: space.ones(), self.shape)
 
     def randn(self) -> Any:
-        """The container of standard normal numbers."""
+        """Return the container of standard normal numbers."""
         return tree.map(lambda space: space.randn(), self.shape)
 
     def standard_basis(self) -> Iterator[Any]:
-        """The basis of each of the arrays, the others zero."""
+        """Yield the basis of each array in turn, with the other arrays zero."""
         spaces, spec = tree.flatten(self.shape)
         for i, space in enumerate(spaces):
             for vector in space.standard_basis():
                 yield tree.unflatten(spec, [vector if j == i else s.zeros() for j, s in enumerate(spaces)])
 
     def conformed(self, x: Any) -> Any:
-        """``x``, whose arrays have the shapes and dtypes."""
+        """Return ``x`` with its arrays in the shapes and dtypes of this space."""
         try:
             return tree.map(lambda space, leaf: space.conformed(leaf), self.shape, x)
         except ValueError as error:
@@ -223,10 +223,10 @@ class ContainerVSpace(VSpace):
 
 
 def vspace(value: Any) -> VSpace:
-    """The space of ``value``: an array, a floating number, or a container of them; traced ones included.
+    """Return the space of ``value``: an array, a floating number, or a container of them; also if they are traced.
 
     Raises:
-        InputError: something else, such as a Python integer (a ``TypeError``).
+        InputError: ``value`` is something else, such as a Python integer (a ``TypeError``).
 
     Example:
         >>> vspace([1.0, np.zeros(3)]).zeros()
@@ -246,7 +246,7 @@ def vspace(value: Any) -> VSpace:
 
 
 def differentiable(x: Any) -> Any:
-    """``x`` with arrays of integers as floating point: HIPS autograd differentiates them, at the same values."""
+    """Return ``x`` with integer arrays as floating ones: HIPS autograd differentiates with respect to them."""
     if type(x) is float or (type(x) is np.ndarray and x.dtype.kind in "fc") or isinstance(x, Tracer):
         return x
     x = tree.map(as_registered, x)

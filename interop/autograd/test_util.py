@@ -1,4 +1,4 @@
-"""HIPS autograd's ``test_util``: derivatives against measured ones, by ``funcgrad.check_grads``."""
+"""HIPS autograd's ``test_util``: derivatives compared with numerical ones by ``funcgrad.check_grads``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ TOL = RTOL = 1e-6
 
 
 def scalar_close(a: Any, b: Any) -> bool:
-    """Whether two numbers agree to 1e-6, absolutely or relatively."""
+    """Return whether two numbers agree to 1e-6, absolutely or relatively."""
     return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
 
 
 def check_equivalent(x: Any, y: Any) -> None:
-    """Check that two values are of one vector space and agree in a random direction.
+    """Check that two values belong to the same vector space and agree in a random direction.
 
     Raises:
-        GradientCheckError: an ``AssertionError``.
+        GradientCheckError: the values differ (an ``AssertionError``).
     """
     space, other = vspace(x), vspace(y)
     if space != other:
@@ -42,10 +42,10 @@ def check_equivalent(x: Any, y: Any) -> None:
 
 @unary_to_nary
 def check_grads(f: Callable[[Any], Any], x: Any, modes: Sequence[str] = ("fwd", "rev"), order: int = 2) -> None:
-    """``check_grads(f, argnum=0, modes=("fwd", "rev"), order=2)(*args)`` checks the derivatives at these arguments.
+    """Check derivatives: ``check_grads(f, argnum=0, modes=("fwd", "rev"), order=2)(*args)`` checks them at ``args``.
 
     Raises:
-        GradientCheckError: an ``AssertionError``.
+        GradientCheckError: a derivative is wrong (an ``AssertionError``).
 
     Example:
         >>> check_grads(lambda x, y: x * y, (0, 1))(2.0, 3.0)
@@ -54,22 +54,22 @@ def check_grads(f: Callable[[Any], Any], x: Any, modes: Sequence[str] = ("fwd", 
 
 
 def check_vjp(f: Callable[[Any], Any], x: Any) -> None:
-    """Check the pullback of a function of one argument; raises an ``AssertionError``."""
+    """Check the VJP of a function of one argument; raise an ``AssertionError`` if it is wrong."""
     fg.check_grads(f, (x,), 1, ("rev",))
 
 
 def check_jvp(f: Callable[[Any], Any], x: Any) -> None:
-    """Check the tangents of a function of one argument; raises an ``AssertionError``."""
+    """Check the JVP of a function of one argument; raise an ``AssertionError`` if it is wrong."""
     fg.check_grads(f, (x,), 1, ("fwd",))
 
 
 def combo_check(fun: Callable[..., Any], *options: Any, **more: Any) -> Callable[..., None]:
-    """``combo_check(f, argnums, ...)(args0, args1, ..., key=values)`` checks all combinations of these values.
+    """Check all combinations of values: ``combo_check(f, argnums, ...)(args0, args1, ..., key=values)``.
 
     Args:
         fun: the function.
-        options: those of ``check_grads``.
-        more: likewise.
+        options: positional options of ``check_grads``.
+        more: keyword options of ``check_grads``.
 
     Example:
         >>> import numpy as np

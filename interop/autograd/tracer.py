@@ -1,4 +1,4 @@
-"""HIPS autograd's ``tracer``: boxes, nodes, runs that are made by hand, and declaring primitives."""
+"""HIPS autograd's ``tracer``: boxes, nodes, runs made by hand, and declarations of primitives."""
 
 from funcgrad.interop.autograd.boxes import Box, getval, isbox
 from funcgrad.interop.autograd.nodes import Node, new_box, trace, trace_stack

@@ -1,4 +1,4 @@
-"""Small helpers of HIPS autograd's ``util``."""
+"""Helper functions of HIPS autograd's ``util``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["func", "subval", "subvals", "toposort"]
 
 
 def subvals(x: Iterable[Any], ivs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
-    """``x`` as a tuple in which for each pair ``(i, v)`` the entry ``i`` is ``v``.
+    """Return ``x`` as a tuple in which entry ``i`` is ``v`` for each pair ``(i, v)``.
 
     Example:
         >>> subvals((1, 2, 3), [(0, 10), (-1, 30)])
@@ -23,7 +23,7 @@ def subvals(x: Iterable[Any], ivs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]
 
 
 def subval(x: Iterable[Any], i: int, v: Any) -> tuple[Any, ...]:
-    """``x`` as a tuple whose entry ``i`` is ``v``.
+    """Return ``x`` as a tuple whose entry ``i`` is ``v``.
 
     Example:
         >>> subval((1, 2), 1, 20)
@@ -33,16 +33,16 @@ def subval(x: Iterable[Any], i: int, v: Any) -> tuple[Any, ...]:
 
 
 def func(f: Any) -> Any:
-    """``f``: what a class has as a function is no method of its objects."""
+    """Return ``f``: a function read from a class is a plain function, so there is nothing to unwrap."""
     return f
 
 
 def toposort(end_node: Any, parents: Callable[[Any], Iterable[Any]] = attrgetter("parents")) -> Iterator[Any]:
-    """The nodes that ``end_node`` depends on, each before those that it was computed from.
+    """Yield the nodes that ``end_node`` depends on, each before the nodes that it was computed from.
 
     Args:
         end_node: a node, which comes first.
-        parents: what gives the nodes that a node was computed from.
+        parents: function that returns the nodes from which a node was computed.
 
     Example:
         >>> list(toposort("abc", lambda text: [text[1:]] if text else []))

@@ -1,4 +1,4 @@
-"""How an operator on functions of one argument becomes one on functions of several, as in HIPS autograd."""
+"""Conversion of operators on functions of one argument to functions of several arguments, as in HIPS autograd."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["get_doc", "get_name", "unary_to_nary", "wrap_nary_f", "wraps"]
 
 
 def get_name(f: Any) -> str:
-    """The name of a function.
+    """Return the name of a function.
 
     Example:
         >>> get_name(max), get_name(3)
@@ -25,14 +25,14 @@ def get_name(f: Any) -> str:
 
 
 def get_doc(f: Any) -> str:
-    """The docstring of a function, empty where there is none."""
+    """Return the docstring of a function, or an empty text if it has none."""
     return getattr(f, "__doc__", "") or ""
 
 
 def wraps(
     fun: Any, namestr: str = "{fun}", docstr: str = "{doc}", **kwargs: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that gives name and docstring after patterns, filled with those of ``fun`` and ``kwargs``."""
+    """Return a decorator that sets name and docstring from patterns, filled with those of ``fun`` and ``kwargs``."""
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         f.__name__ = namestr.format(fun=get_name(fun), **kwargs)
@@ -43,16 +43,16 @@ def wraps(
 
 
 def wrap_nary_f(fun: Any, op: Any, argnum: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that names the result of ``op`` on ``fun``: ``grad_of_f_wrt_argnum_0``."""
+    """Return a decorator that names the result of ``op`` on ``fun``, such as ``grad_of_f_wrt_argnum_0``."""
     says = "{op} of function {fun} with respect to argument number {argnum}: it takes the same arguments."
     return wraps(fun, "{op}_of_{fun}_wrt_argnum_{argnum}", says, op=get_name(op), argnum=argnum)
 
 
 def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
-    """``op(fun, x)``, for functions of one argument, as ``op(fun, argnum=0)(*args, **kwargs)``.
+    """Convert ``op(fun, x)``, for functions of one argument, to ``op(fun, argnum=0)(*args, **kwargs)``.
 
-    Where ``argnum`` is a tuple or a list of positions, ``x`` is the tuple of these arguments. More arguments
-    of the new operator are handed to ``op``.
+    If ``argnum`` is a tuple or a list of positions, ``x`` is the tuple of these arguments. The new operator passes
+    its further arguments to ``op``.
 
     Example:
         >>> doubled = unary_to_nary(lambda fun, x: 2 * fun(x))

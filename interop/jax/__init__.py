@@ -1,1 +1,1 @@
-"""JAX: functions compiled by it, functions of either library for the other, and its devices."""
+"""Bridge to JAX: compiled functions, functions of either library for the other, and JAX's devices."""

@@ -1,8 +1,8 @@
-"""Values on their way between NumPy and JAX, and the containers they come in.
+"""Conversion of values, and of the containers around them, between NumPy and JAX.
 
-JAX may keep what it is given: the very ndarray, its memory, or what it once made of that object, even in
-another precision. So JAX never sees an ndarray that belongs to somebody else: a compiled function, which
-copies while it is called, gets a new view of it, everything else a copy. What comes back is read-only.
+JAX may keep what it receives: the ndarray itself, its memory, or a value that JAX made from that object before, even
+in another precision. JAX therefore never sees an ndarray of the caller. A compiled function, which copies during the
+call, gets a new view of the ndarray; everything else gets a copy. Results of JAX come back read-only.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = [
 ]  # fmt: skip
 
 ndarray = np.ndarray
-#: The types of numbers and arrays that are NumPy's or Python's.
+#: Types of NumPy's and Python's numbers and arrays.
 HOST = frozenset((ndarray, bool, int, float, complex, np.bool_, *(np.dtype(code).type for code in "bBhHiIlLqQefdFD")))
 
 
 def to_numpy(jax: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Arrays of JAX as read-only ndarrays, those without axes as NumPy scalars.
+    """Return arrays of JAX as read-only ndarrays, and arrays without axes as NumPy scalars.
 
-    What has no numbers to show stays what it is: tracers, random keys, arrays of which other processes hold a part.
+    Values whose numbers are not available stay as they are: tracers, random keys, arrays that other processes share.
     """
     tracer, dtype = jax.core.Tracer, np.dtype
     found = []
@@ -46,15 +46,15 @@ def to_numpy(jax: Any, arrays: Sequence[Any]) -> list[Any]:
 
 
 def viewed(leaves: Sequence[Any]) -> list[Any]:
-    """``leaves`` for a compiled function."""
+    """Return ``leaves`` in the form that a compiled function takes: ndarrays as new views, numbers checked."""
     return [_native(leaf.view(ndarray)) if issubclass(type(leaf), ndarray) else _short(leaf) for leaf in leaves]
 
 
 def _native(array: ndarray) -> ndarray:
-    """``array`` with its bytes in the order of this machine, as JAX wants them.
+    """Return ``array`` with its bytes in this machine's order, as JAX requires.
 
     Raises:
-        InputError: numbers longer than JAX has them (a ``TypeError``).
+        InputError: the numbers are longer than JAX's (a ``TypeError``).
     """
     if array.dtype.char in "gG":
         raise InputError(
@@ -65,28 +65,28 @@ def _native(array: ndarray) -> ndarray:
 
 
 def _short(number: Any) -> Any:
-    """``number``, which is no ndarray, if JAX has such numbers."""
+    """Return ``number``, which is not an ndarray; raise ``InputError`` if it is longer than JAX's numbers."""
     if isinstance(number, (np.longdouble, np.clongdouble)):
         _native(np.asarray(number))
     return number
 
 
 def private(jax: Any, leaf: Any) -> Any:
-    """An array or number as an array of JAX that shares no memory with anybody; Python's numbers stay weak."""
+    """Return an array or number as a JAX array that shares its memory with nothing; Python's numbers stay weak."""
     if isinstance(leaf, jax.Array):
         return leaf
     return jax.numpy.array(_native(np.array(leaf))) if isinstance(leaf, ndarray) else jax.numpy.asarray(_short(leaf))
 
 
 def is_array(x: Any) -> bool:
-    """Whether ``x`` is an array, a number or a tracer."""
+    """Return whether ``x`` is an array, a number or a tracer."""
     return isinstance(x, Tracer) or backend.is_value(x)
 
 
 def on_host(leaves: Sequence[Any]) -> bool:
-    """Whether results shall be NumPy's: no floating value is JAX's, and where NumPy has none, no value at all.
+    """Whether results shall be NumPy's: no floating value is JAX's, and a floating one is NumPy's or none is JAX's.
 
-    So random keys and integer arrays of JAX can go along with NumPy arrays.
+    Random keys and integer arrays of JAX can thus be combined with NumPy arrays.
     """
     values = [bottom(leaf) for leaf in leaves]
     theirs = [v for v in values if backend.namespace_of(v) not in (None, np)]
@@ -96,11 +96,11 @@ def on_host(leaves: Sequence[Any]) -> bool:
 
 
 class Frame:
-    """Containers without their leaves; calling it with leaves fills it. Compared by what it holds.
+    """Containers without their leaves. Calling a frame with leaves fills it. Frames with equal contents are equal.
 
     Args:
-        spec: the structure as funcgrad sees it.
-        inner: where JAX alone knows a container, its structure; else None. Empty where that is nowhere.
+        spec: structure that funcgrad sees.
+        inner: for each leaf of ``spec``, its structure if only JAX knows the container, else None. Empty if all None.
     """
 
     __slots__ = ("inner", "spec")
@@ -110,7 +110,7 @@ class Frame:
         self.inner = inner
 
     def __call__(self, *leaves: Any) -> Any:
-        """The containers with these leaves."""
+        """Return the containers with these leaves."""
         if not self.inner:
             return tree.unflatten(self.spec, leaves)
         rest = iter(leaves)
@@ -128,7 +128,7 @@ class Frame:
 
 
 def filling(frame: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
-    """``frame`` as a function of a list of leaves, made for speed: after a program Python is in no cache any more."""
+    """Return ``frame`` as a fast function of a list of leaves: after an XLA program the caches hold no Python code."""
     if not isinstance(frame, Frame) or frame.inner:
         return lambda leaves: frame(*leaves)
     spec = frame.spec
@@ -142,7 +142,7 @@ def filling(frame: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
 
 
 def take_apart(jax: Any, value: Any) -> tuple[list[Any], Frame]:
-    """The leaves of ``value`` and the containers around them, those that JAX alone knows included."""
+    """Return the leaves of ``value`` and the containers around them, including containers that only JAX knows."""
     leaves, spec = tree.flatten(value)
     if all(type(leaf) in HOST or is_array(leaf) for leaf in leaves):
         return leaves, Frame(spec)
@@ -163,13 +163,13 @@ T = TypeVar("T")
 
 
 def adopt(example: T) -> T:
-    """Import JAX, so that funcgrad looks into the containers in ``example`` that are registered with it.
+    """Import JAX, so that funcgrad looks into the containers in ``example`` that are registered with JAX.
 
-    Transforms look into such containers by themselves once JAX is imported, as flax and equinox do. Then this call
-    is not needed.
+    This call is not needed once JAX is imported, as flax and equinox do: transforms then look into such containers by
+    themselves.
 
     Args:
-        example: a module, a state, or any containers with such inside.
+        example: a module, a state, or any containers with registered containers inside.
 
     Returns:
         ``example`` itself.

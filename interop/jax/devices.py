@@ -1,4 +1,4 @@
-"""Devices: where values are, and where new ones go."""
+"""Devices: where values are, and where new values go."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from funcgrad.writable import bottom
 
 __all__ = ["default_device", "device_put", "find_device", "moved"]
 
-#: Which packages bring the plugin for a platform.
+#: Command that installs the plugin for a platform.
 _PLUGINS = {
     "gpu": "pip install 'jax[cuda13]' or 'jax[cuda12]' for NVIDIA, 'jax[rocm7-local]' for AMD",
     "cuda": "pip install 'jax[cuda13]' or 'jax[cuda12]'",
@@ -32,11 +32,11 @@ _PLUGINS = {
 
 
 def find_device(jax: Any, call: str, where: Any) -> Any:
-    """The device or sharding that ``where`` names.
+    """Return the device or sharding that ``where`` names.
 
     Raises:
         DeviceError: there is no such device; the message names the plugin that is missing (a ``RuntimeError``).
-        InputError: no name, device or sharding (a ``TypeError``).
+        InputError: ``where`` is not a name, a device or a sharding (a ``TypeError``).
     """
     if isinstance(where, (jax.Device, jax.sharding.Sharding)):
         return where
@@ -60,7 +60,7 @@ def find_device(jax: Any, call: str, where: Any) -> Any:
 
 
 def _refuse(jax: Any, call: str, platform: str, error: Exception) -> NoReturn:
-    """Say why there is no device of ``platform``."""
+    """Raise the error that says why there is no device of ``platform``."""
     have = sorted({device.platform for device in jax.devices()})
     plugins = sorted(point.name for point in entry_points(group="jax_plugins"))
     chosen = os.environ.get("JAX_PLATFORMS") or os.environ.get("JAX_PLATFORM_NAME")
@@ -89,12 +89,12 @@ def _moved(xp: Any, x: Any, *, to: Any, home: Any) -> Any:
         except ValueError:
             if getattr(to, "is_fully_addressable", True):
                 raise
-            # Older versions put nothing on devices of other processes, but let each process say what its own hold.
+            # Older versions put nothing on devices of other processes; each process says what its own devices hold.
             whole = np.asarray(x)
             return jax.make_array_from_callback(whole.shape, to, lambda index: private(jax, whole[index]))
 
 
-#: ``_put(x, to, home)``: ``x`` at ``to``. A cotangent goes home, to the device of a JAX array or, for None, to NumPy.
+#: ``_put(x, to, home)``: ``x`` at ``to``. A cotangent returns to ``home``: a JAX array's device, or None for NumPy.
 _put: Operation = linear(
     "device_put",
     _moved,
@@ -104,20 +104,20 @@ _put: Operation = linear(
 
 
 def device_put(tree_: PyTree, device: Any) -> PyTree:
-    """Arrays on a device, as JAX arrays: operations on them run there, and their results stay there.
+    """Return arrays on a device, as JAX arrays: operations on them run there, and their results stay there.
 
-    float64 stays float64; operations on it that are not compiled need JAX's x64 mode, as everywhere in JAX. Derivatives
-    pass through, back to the place of the values.
+    float64 stays float64; uncompiled operations on it need JAX's x64 mode, as everywhere in JAX. Derivatives
+    pass through ``device_put``; cotangents go back to the device of the values.
 
     Args:
         tree_: an array, a number, or containers of them. NumPy arrays are copied.
         device: ``"gpu"``, ``"cpu"``, ``"gpu:1"``, a ``jax.Device``, or a ``jax.sharding.Sharding`` that
-            distributes an array over several.
+            distributes an array over several devices.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
         DeviceError: there is no such device; the message names the plugin that is missing (a ``RuntimeError``).
-        InputError: no device, or a leaf that is no array or number (a ``TypeError``).
+        InputError: ``device`` is not a device, or a leaf is neither an array nor a number (a ``TypeError``).
 
     Example:
         >>> import numpy as np
@@ -138,7 +138,7 @@ def device_put(tree_: PyTree, device: Any) -> PyTree:
 
 
 def moved(jax: Any, leaf: Any, to: Any) -> Any:
-    """``leaf`` on a device or distributed by a sharding."""
+    """Return ``leaf`` on a device, or distributed by a sharding."""
     x = bottom(leaf)
     known = backend.namespace_of(x) is not np and not isinstance(x, jax.core.Tracer)
     return _put(leaf, to=to, home=x.sharding if known else None)
@@ -146,9 +146,10 @@ def moved(jax: Any, leaf: Any, to: Any) -> Any:
 
 @contextmanager
 def default_device(device: Any) -> Iterator[Any]:
-    """A block in which JAX puts new values on ``device``: results of ``jit`` and ``from_jax`` for NumPy arrays.
+    """Put JAX's new values on ``device`` in this block: results of ``jit`` and ``from_jax`` for NumPy arrays.
 
-    Values that are on a device stay there. The end of the block restores the previous default, also after an error.
+    Values that are on a device already stay there. The end of the block restores the previous default, also after an
+    error.
 
     Args:
         device: ``"gpu"``, ``"cpu"``, ``"gpu:1"`` or a ``jax.Device``.
@@ -156,7 +157,7 @@ def default_device(device: Any) -> Iterator[Any]:
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
         DeviceError: there is no such device (a ``RuntimeError``).
-        InputError: no device (a ``TypeError``).
+        InputError: ``device`` is not a device (a ``TypeError``).
 
     Example:
         >>> import numpy as np

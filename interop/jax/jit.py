@@ -1,4 +1,4 @@
-"""``jit``: a function of NumPy arrays, compiled by XLA, or recorded once and written down as NumPy code."""
+"""``jit``: a function of NumPy arrays, compiled by XLA, or recorded once and written as NumPy code."""
 
 from __future__ import annotations
 
@@ -51,47 +51,47 @@ def jit(
     backend: str = "xla",
     exact: bool = True,
 ) -> Callable[P, R]:
-    """``fun`` compiled by XLA, or as straight NumPy code: NumPy arrays in, NumPy arrays out.
+    """Return ``fun`` compiled by XLA, or as straight NumPy code: NumPy arrays in, NumPy arrays out.
 
     With XLA, the default, the function runs once for each new combination of containers, shapes and dtypes, on abstract
-    values, which have a shape and a dtype only. Its operations are compiled, and later calls run the program. So Python
+    values, which have a shape and a dtype only. XLA compiles its operations, and later calls run the program. So Python
     must not branch on values, and side effects (printing, drawing random numbers) happen only in that one run. Call
     ``jit`` once and keep the result: it holds the compiled programs.
 
-    ``grad(jit(f))`` runs one compiled program forward and one backward, by the rules of funcgrad; the values in between
-    stay on the device. Inside, every transform works: ``jit(grad(f))``, ``jit(vmap(f))``.
+    ``grad(jit(f))`` runs one compiled program forward and one backward, by funcgrad's rules; the intermediate values
+    stay on the device. Every transform works inside ``jit``: ``jit(grad(f))``, ``jit(vmap(f))``.
 
     With ``backend="numpy"``, which needs no JAX, the first call for each combination records the operations and writes
-    them as a program of NumPy calls, which later calls run. Where Python looked at a value (a branch, an index, a loop
-    that stops on a tolerance) the program asks the same question, and a new answer is recorded too. Results are those
-    of the function to the last bit. The new function has ``source``, ``report()`` and ``save(path)``; see the page on
+    them as a program of NumPy calls, which later calls run. If Python looked at a value (a branch, an index, a loop
+    that stops on a tolerance), the program looks at it too, and a new answer is recorded as well. Results equal those
+    of the function bit for bit. The new function has ``source``, ``report()`` and ``save(path)``; see the page on
     graph mode.
 
     Args:
         fun: a function of arrays and numbers in containers, written with NumPy, funcgrad.numpy, pipelines,
             funcgrad's transforms.
-        static_argnums: positions of arguments whose values Python needs: flags, sizes, functions. They must
+        static_argnums: positions of arguments whose values Python needs: flags, sizes, functions. These arguments must
             be hashable; each value gets a program of its own.
-        static_argnames: the same by name.
-        donate_argnums: positions of arguments whose memory the results may take. A JAX array given there
+        static_argnames: names of such arguments.
+        donate_argnums: positions of arguments whose memory the results may take. A JAX array that is donated
             cannot be used any more; a NumPy array is copied.
         device: where to run, see ``device_put``; by default where the arguments are.
         in_shardings: how the arguments are distributed over devices: one ``jax.sharding.Sharding``, or a tuple
             with an entry per argument, each a sharding, None or a tree of them that is a prefix of it.
-        out_shardings: the same of the result.
+        out_shardings: how the result is distributed, in the same form.
         backend: "xla" or "numpy". Options about devices and memory are for "xla" only.
-        exact: for "numpy": whether results must equal those of the function to the last bit. If not, single numbers are
-            computed by Python's ``math``, which is several times as fast and rounds some results differently.
+        exact: for "numpy": whether results must equal those of the function bit for bit. If not, Python's ``math``
+            computes single numbers, which is several times as fast and rounds some results differently.
 
     Returns:
-        A function of the same arguments. float64 stays float64. NumPy results are read-only: they show the
-        memory that XLA wrote. If any floating argument is a JAX array the results are JAX arrays.
+        A function of the same arguments. float64 stays float64. NumPy results are read-only: they are views of the
+            memory that XLA wrote. If any floating argument is a JAX array, the results are JAX arrays.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-        StagingError: the function asked for a value while it was being compiled (a ``TypeError``).
-        InputError: an argument that is neither array nor number and not static; the name of a static or donated
-            argument that the function does not have; an unknown backend (a ``TypeError``).
+        StagingError: the function needed a concrete value while it was being compiled (a ``TypeError``).
+        InputError: an argument is neither an array nor a number and not static; the function lacks a static or donated
+            argument that is named; the backend is unknown (a ``TypeError``).
 
     Example:
         >>> import numpy as np
@@ -121,7 +121,7 @@ def jit(
 
 
 def run_jit(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
-    """What a ``jit`` does when it is called, except that it remembers nothing."""
+    """Run ``jit(fun)`` on these arguments, and remember nothing."""
     return Jitted(run_jit, fun, options, "")(*args, **kwargs)
 
 
@@ -132,8 +132,8 @@ class Jitted(Transformed[P, Any]):
         super().__init__(run, fun, options, says)
         self._places = Places(fun, options.static_argnums, options.static_argnames, options.donate_argnums)
         self._programs: dict[Any, Staged] = {}
-        #: What was compiled, by JAX's idea of the arguments' structure: it is faster to find than funcgrad's. Only
-        #: where both see the same leaves, and nothing is to be done to them.
+        #: Compiled programs, by JAX's structure of the arguments, which is faster to compute than funcgrad's. Holds
+        #: only programs for which both libraries see the same leaves, and whose leaves need no preparation.
         self._compiled: dict[Any, Staged] = {}
         self._plain = options.device is None and not self._places.donated and not self._places.static
         self._device: Any = None
@@ -143,14 +143,14 @@ class Jitted(Transformed[P, Any]):
         self._take_apart: Any = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Run the compiled function; compile it first where it was never called with such arguments."""
+        """Run the compiled function; compile it first if no earlier call had such arguments."""
         jax = self._jax
         if jax is None:
             jax = self._begin()
         if self._compiled and blocks.current().runner is None and not named_axes.get():
             try:
                 leaves, structure = self._take_apart((args, kwargs))
-            except Exception:  # JAX cannot sort every dictionary, and containers of others may do what they like
+            except Exception:  # JAX cannot sort every dictionary, and foreign containers may raise anything
                 return self._general(args, kwargs)
             program = self._compiled.get(structure)
             kinds = set(map(type, leaves))
@@ -177,7 +177,7 @@ class Jitted(Transformed[P, Any]):
         return jax
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call whatever it is: with static arguments, through outer transforms, on JAX arrays."""
+        """Run any call: with static arguments, through outer transforms, on JAX arrays."""
         jax = self._jax
         static, args, kwargs = self._places.split(args, kwargs)
         leaves, frame = take_apart(jax, (args, kwargs))
@@ -203,7 +203,7 @@ class Jitted(Transformed[P, Any]):
         return self._closing_over(static, frame, leaves, host)
 
     def _remember(self, arguments: Any, leaves: list[Any], program: Staged) -> None:
-        """Let the next call with arguments like these go the short way, if they come in Python's own containers."""
+        """Let the next call with such arguments take the fast path, if all containers are Python's built-in ones."""
         try:
             found, structure = self._take_apart(arguments)
         except Exception:
@@ -212,7 +212,7 @@ class Jitted(Transformed[P, Any]):
             self._compiled[structure] = program
 
     def _made(self, static: Any, frame: Frame, args: tuple[Any, ...], count: int) -> Staged:
-        """The program for arguments in these containers."""
+        """Return the program for arguments in these containers."""
         fun = self._places.given(Standing(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
@@ -228,11 +228,11 @@ class Jitted(Transformed[P, Any]):
         return Staged(self._jax, name_of(self.fun), flat, options, shardings, self.options.out_shardings)
 
     def _prepared(self, leaves: list[Any], args: tuple[Any, ...]) -> list[Any]:
-        """The leaves where they are to be, and in memory that may be donated or read later."""
+        """Return the leaves on their device, and in memory that may be donated or read later."""
         jax = self._jax
         flags = self._places.per_leaf(args, self._places.donated)
         flags += [False] * (len(leaves) - len(flags))
-        mixed = any(isinstance(leaf, jax.Array) for leaf in leaves)  # then nobody waits for the result
+        mixed = any(isinstance(leaf, jax.Array) for leaf in leaves)  # then the call does not wait for the result
         found = []
         for leaf, donated in zip(leaves, flags, strict=True):
             if self._device is not None:
@@ -244,9 +244,9 @@ class Jitted(Transformed[P, Any]):
         return found
 
     def _closing_over(self, static: Any, frame: Frame, leaves: list[Any], host: bool) -> Any:
-        """A call of a function that closes over values of outer transforms: they are arguments too.
+        """Call a function that closes over values of outer transforms, with these values as further arguments.
 
-        They are found by a run on the values themselves, and as they may be others the next time, nothing is kept.
+        A run on the values themselves finds the closed-over values. Nothing is cached: the next call may have others.
         """
         fun = self._places.given(Standing(self.fun), static)
 
@@ -275,7 +275,7 @@ class Jitted(Transformed[P, Any]):
 
 
 def _is_simple(value: Any) -> bool:
-    """Whether there are no containers but dictionaries, lists and tuples: those are the same for everybody."""
+    """Return whether all containers are dictionaries, lists and tuples, which funcgrad and JAX take apart alike."""
     kind = type(value)
     if kind is dict:
         return all(map(_is_simple, value.values()))
@@ -283,7 +283,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def _spread(what: str, prefix: Any, args: tuple[Any, ...]) -> list[Any]:
-    """The entry of ``prefix`` for each leaf of the arguments."""
+    """Return the entry of ``prefix`` for each leaf of the arguments."""
     if not isinstance(prefix, (tuple, list, dict)):
         return [prefix] * len(tree.leaves(args))
     try:

@@ -1,9 +1,9 @@
 """Lifting: functions of funcgrad and NumPy as functions that JAX can transform.
 
-JAX's own tracers are wrapped in tracers of an interpreter that interprets nothing: it binds every
-primitive on the JAX values inside and wraps the results again. So ``np.sin(x)``, a pipeline or a funcgrad
-transform inside the function ends in ``jax.numpy`` on JAX's tracers, and JAX differentiates that by its
-own rules, knowing none of funcgrad's.
+Tracers of a ``LiftedTrace`` wrap JAX's tracers. That trace interprets nothing: it binds every primitive on the JAX
+values inside and wraps the results again. ``np.sin(x)``, a pipeline or a funcgrad transform inside the function
+therefore ends in ``jax.numpy`` on JAX's tracers, and JAX differentiates the calls by its own rules, without
+funcgrad's.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 
 
 class Closure(BaseException):
-    """A function that is to be staged closes over a value that is being transformed.
+    """Signal that a function to be staged closes over a value that is being transformed.
 
-    Not an ``Exception``: the function must not catch it.
+    ``Closure`` is not an ``Exception``, so the function does not catch it.
     """
 
 
 def lift(*, alone: bool = False, watch: Watch | None = None) -> LiftedTrace:
-    """A run of a function that takes values of JAX for NumPy's.
+    """Return a run of a function that takes values of JAX for NumPy's.
 
     Args:
-        alone: whether the values of outer transforms may not come in, but raise ``Closure``.
-        watch: called with each primitive, the values it is applied to and its parameters.
+        alone: whether to raise ``Closure`` when a value of an outer transform comes in.
+        watch: function called with each primitive, the values it is applied to and its parameters.
     """
     return LiftedTrace(_refuse if alone else None, prepare=_alone if alone else _with_rules, watch=watch, as_numpy=True)
 
@@ -58,19 +58,19 @@ def _refuse(x: Tracer) -> NoReturn:
 def _with_rules(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The same, with rules of the user's for values of JAX."""
+    """Prepare a custom call: let the user's rules take values of JAX."""
     return args, {**params, "rules": _lifting(params["rules"])} if primitive is CUSTOM else params
 
 
 def _alone(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The same, in NumPy's dtypes."""
+    """Prepare any call: as ``_with_rules`` does, with the arguments in NumPy's dtypes."""
     return _with_rules(primitive, _as_numpy_would(primitive, args), params)
 
 
 def _as_numpy_would(primitive: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-    """``args`` in the dtypes that NumPy's ufunc computes in, where integers become floating numbers.
+    """Return ``args`` in the dtypes of NumPy's ufunc, if the ufunc turns integers into floating numbers.
 
-    JAX would make float32 of int32, and of int64 together with float32.
+    JAX would make float32 of int32, and of int64 combined with float32.
     """
     ufunc = getattr(np, primitive.name, None)
     jax = loaded_jax()
@@ -89,14 +89,14 @@ _WEAK = {"i": int, "f": float, "c": complex}
 
 
 def _kind(a: Any) -> Any:
-    """What NumPy's promotion looks at: the dtype, of Python's numbers the type."""
+    """Return what NumPy's promotion looks at: the type of a Python number, else the dtype."""
     return type(a) if type(a) in (int, float, complex) else backend.dtype_of(a)
 
 
 def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
-    """``fun`` as a function that JAX can transform, also if it calls plain NumPy.
+    """Return ``fun`` as a function that JAX can transform, even if it calls plain NumPy.
 
-    Functions of ``funcgrad.numpy`` work on JAX arrays without it. ``to_jax`` is for functions that call plain
+    Functions of ``funcgrad.numpy`` work on JAX arrays without ``to_jax``. It is for functions that call plain
     NumPy (``np.sin(x)``), which would turn a JAX array into an ndarray and refuse a JAX tracer.
 
     Args:
@@ -104,12 +104,12 @@ def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 
     Returns:
         A function of the same arguments. JAX computes with floating and complex arrays, and with all JAX arrays;
-        integers, booleans and other leaves of plain Python and NumPy stay unchanged.
+        Python's and NumPy's integers, booleans and other leaves stay unchanged.
         Precision is JAX's: float64 needs its x64 mode.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-        StagingError: under ``jax.jit``, the function asked for a value, for example in a branch (a ``TypeError``).
+        StagingError: under ``jax.jit``, the function needed a concrete value, such as in a branch (a ``TypeError``).
 
     Example:
         >>> import jax
@@ -124,7 +124,7 @@ def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 
 
 def run_lifted(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
-    """What a ``to_jax`` does when it is called."""
+    """Run ``to_jax(fun)`` on these arguments."""
     jax = import_jax("to_jax")
     leaves, frame = take_apart(jax, (args, kwargs))
 
@@ -138,7 +138,7 @@ def run_lifted(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -
 def lifted(
     jax: Any, fun: Callable[..., Any], watch: Watch | None = None, *, name: str = "the function"
 ) -> Callable[..., Any]:
-    """``fun``, a function of leaves, as a function of JAX values; results are trees of JAX values."""
+    """Return ``fun``, a function of leaves, as a function of JAX values; its results are trees of JAX values."""
 
     def call(*leaves: Any) -> Any:
         with staging(jax, "to_jax", name):
@@ -148,7 +148,7 @@ def lifted(
 
 
 def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """``fun`` of trees of JAX values, in ``trace``, which ends with it."""
+    """Call ``fun`` with trees of JAX values in ``trace``; close ``trace`` afterwards."""
     try:
         leaves, frame = take_apart(jax, args)
         out = fun(*frame(*[_enter(jax, trace, leaf) for leaf in leaves]))
@@ -159,7 +159,7 @@ def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any,
 
 
 def _lifting(rules: CustomRules) -> CustomRules:
-    """A function of the user's with its rules, for values of JAX: they may be written with NumPy too."""
+    """Return the user's custom rules as functions of JAX values; the rules may be written with NumPy too."""
     jax = loaded_jax()
 
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,7 +187,7 @@ def _enter(jax: Any, trace: LiftedTrace, leaf: Any) -> Any:
 
 
 _STATIC = "If the value is known before, make it a static argument (static_argnums of jit)"
-#: By the name of JAX's error: what was asked for, and what to write instead.
+#: What the code needed, and what to write instead, by the name of JAX's error.
 _ASKED = {
     "TracerBoolConversionError": (
         "the truth value of an array (if, while, and, or, not, min, max)",
@@ -216,12 +216,12 @@ _ASKED = {
 
 @contextmanager
 def staging(jax: Any, call: str, name: str) -> Iterator[None]:
-    """Inside, what JAX says of values that are not known yet is said as a ``StagingError``.
+    """Return a block that turns JAX's errors about values that are not known yet into ``StagingError``.
 
     Args:
-        jax: the module.
-        call: the public call.
-        name: the function that is run.
+        jax: the JAX module.
+        call: name of the public function.
+        name: name of the function that is run.
     """
     try:
         yield
@@ -230,7 +230,7 @@ def staging(jax: Any, call: str, name: str) -> Iterator[None]:
         known = next((kind for kind in kinds if kind in _ASKED), None)
         if known is None or not isinstance(error, getattr(jax.errors, known)):
             raise
-        masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # a look into a mask
+        masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
         what, remedy = _ASKED["NonConcreteBooleanIndexError" if masked else known]
         raise StagingError(
             f"{call}: {name} is being compiled, when values are not known yet, got a question for "

@@ -1,11 +1,11 @@
 """Functions that JAX runs, as one operation of funcgrad: differentiable in both modes, any order, batchable.
 
-A ``Program`` is a JAX function of a flat list of arrays. What the rules of the operation need are programs
-again: its tangents, its pullback, its residuals, its batched form. So a rule binds the same operation on
-another program, and every outer transform finds what it needs.
+A ``Program`` is a JAX function of a flat list of arrays. The rules of the operation need other programs: its
+tangents, its pullback, its residuals, its batched form. Each rule binds the same operation to another program, so
+every outer transform finds the rules that it needs.
 
-A program returns a ``jax.tree_util.Partial``: the arrays, and a static part that says what they mean. That
-travels through ``jax.jit``, so nothing has to be traced again to know the structure of a result.
+A program returns a ``jax.tree_util.Partial``: the arrays, and a static part that says what they mean. The static
+part travels through ``jax.jit``, so nothing has to be traced again to know the structure of a result.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Leaves = Sequence[Any]
 
 
 class Program:
-    """A JAX function of arrays.
+    """JAX function of a flat list of arrays.
 
     Args:
-        jax: the module.
+        jax: the JAX module.
         name: the function's name.
         fun: ``fun(*arrays)`` returns a ``Partial`` of a static part and arrays.
-        compiled: whether it, and all that is derived from it, is run by ``jax.jit``.
-        options: for ``jax.jit``; what is derived does without.
+        compiled: whether ``jax.jit`` runs the program and all programs derived from it.
+        options: options for ``jax.jit``; derived programs do not use them.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Program:
         self._derived: dict[Any, Program] = {}
 
     def parts(self, out: Any) -> tuple[Any, Leaves]:
-        """The static part and the arrays of what ``run`` returned."""
+        """Return the static part and the arrays of a value that ``run`` returned."""
         return out.func, out.args
 
     def derived(self, *key: Any) -> Program:
-        """The program ``self.make_<key[0]>(*key[1:])``; of a compiled one made once."""
+        """Return the program ``self.make_<key[0]>(*key[1:])``; a compiled program makes it only once."""
         found = self._derived.get(key)
         if found is None:
             found = getattr(self, f"make_{key[0]}")(*key[1:])
@@ -67,7 +67,7 @@ class Program:
         return found
 
     def _of(self, leaves: Leaves, traced: Sequence[int]) -> tuple[Callable[..., list[Any]], list[Any]]:
-        """The function of the leaves at ``traced`` alone, and where its static part will stand."""
+        """Return the function of the leaves at ``traced`` alone, and a list that will hold its static part."""
         told: list[Any] = []
 
         def of(*moving: Any) -> list[Any]:
@@ -78,7 +78,7 @@ class Program:
         return of, told
 
     def make_pushed(self, traced: tuple[int, ...]) -> Program:
-        """Results, then the tangents of the floating ones, from leaves and the tangents of some of them."""
+        """Make the program that returns results and tangents of floating ones, from leaves and tangents of some."""
         jax = self.jax
 
         def fun(*values: Any) -> Any:
@@ -91,7 +91,7 @@ class Program:
         return Program(jax, self.name, fun, compiled=self.compiled)
 
     def make_pulled(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
-        """Cotangents of some leaves, from all leaves and the cotangents of the results at ``live``."""
+        """Make the program that returns cotangents of leaves, from all leaves and cotangents of ``live`` results."""
         jax = self.jax
 
         def fun(*values: Any) -> Any:
@@ -103,14 +103,14 @@ class Program:
         return Program(jax, self.name, fun, compiled=self.compiled)
 
     def make_recorded(self, traced: tuple[int, ...]) -> Program:
-        """Results, then what the pullback needs; its static part is ``Residuals``."""
+        """Make the program that returns the results, then the residuals; its static part is ``Residuals``."""
         jax = self.jax
 
         def fun(*leaves: Any) -> Any:
             of, told = self._of(leaves, traced)
             results, pull = jax.vjp(of, *[leaves[i] for i in traced])
             residuals, structure = jax.tree_util.tree_flatten(pull)
-            residuals = [private(jax, r) for r in residuals]  # arrays that the function closes over among them
+            residuals = [private(jax, r) for r in residuals]  # include arrays that the function closes over
             likes = [Like(r.shape, r.dtype) for r in results]
             program = Pullback(jax, self.name, structure.unflatten, likes, self.compiled)
             return jax.tree_util.Partial(Residuals(told[0], len(results), program), *results, *residuals)
@@ -118,7 +118,7 @@ class Program:
         return Program(jax, self.name, fun, compiled=self.compiled)
 
     def make_batched(self, flags: tuple[bool, ...], names: tuple[Any, ...] = ()) -> Program:
-        """The same on batches, batch axes first; results that no batch reaches are left alone."""
+        """Make the program on batches, batch axes first; results that depend on no batched leaf stay unbatched."""
         jax = self.jax
 
         def fun(*leaves: Any) -> Any:
@@ -126,7 +126,7 @@ class Program:
             still: list[Any] = []
 
             def one(*xs: Any) -> list[Any]:
-                # All values that carry this batch are of the type of those that came in with it.
+                # A value that carries this batch has the type of a leaf that came in with the batch.
                 carriers = {type(x) for x, flag in zip(xs, flags, strict=True) if flag}
                 out = self.fun(*xs)
                 moving = tuple([type(r) in carriers for r in out.args])
@@ -143,22 +143,22 @@ class Program:
 
 
 class Like(NamedTuple):
-    """What is known of a value without holding it."""
+    """Shape and dtype of a value."""
 
     shape: tuple[int, ...]
     dtype: Any
 
 
 class Pullback(Program):
-    """What takes residuals, and cotangents of all floating results, to cotangents of the leaves.
+    """Program from residuals, and cotangents of all floating results, to cotangents of the leaves.
 
     Args:
-        jax: the module.
+        jax: the JAX module.
         name: the function's name.
         pull: ``pull(residuals)`` is a function of a list of cotangents.
         likes: shape and dtype of each result.
-        compiled: as of a program.
-        live: the results whose cotangents are given; None for all floating ones.
+        compiled: whether ``jax.jit`` runs the program.
+        live: indices of the results whose cotangents are given; None for all floating ones.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Pullback(Program):
         super().__init__(jax, name, fun, compiled=compiled)
 
     def make_only(self, live: tuple[int, ...]) -> Program:
-        """The same where only the results at ``live`` have a cotangent."""
+        """Make the program that takes the cotangents of the results at ``live`` only."""
         if live == self.floating:
             return self
         return Pullback(self.jax, self.name, self.pull, self.likes, self.compiled, live)
@@ -192,7 +192,7 @@ def _inexact(results: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _whole(jax: Any, likes: Sequence[Any], live: Sequence[int], cts: Leaves) -> list[Any]:
-    """A cotangent for each result: those of ``live``, and zeros."""
+    """Return a cotangent for each result: the given ones for ``live``, zeros for the others."""
     found = dict(zip(live, cts, strict=True))
     zero = jax.numpy.zeros
     return [
@@ -202,17 +202,17 @@ def _whole(jax: Any, likes: Sequence[Any], live: Sequence[int], cts: Leaves) -> 
     ]
 
 
-# What a program's result means: the static part of the ``Partial`` that it returns, which must be callable.
+# Static parts of the ``Partial`` that a program returns. A static part says what the arrays mean and must be callable.
 
 
 def nothing(*results: Any) -> tuple[Any, ...]:
-    """The static part where there is nothing to say."""
+    """Return the arrays unchanged: static part of a program whose arrays need no description."""
     return results
 
 
 @dataclass(eq=False)
 class Static:
-    """The static part of a result: ``inner`` is that of the function itself."""
+    """Static part of a result; ``inner`` is the static part of the function itself."""
 
     inner: Any
 
@@ -222,14 +222,14 @@ class Static:
 
 @dataclass(eq=False)
 class Pushed(Static):
-    """Of results with tangents: ``live`` are the results that have one."""
+    """Static part of results with tangents; ``live`` holds the indices of the results that have a tangent."""
 
     live: tuple[int, ...]
 
 
 @dataclass(eq=False)
 class Residuals(Static):
-    """Of ``count`` results with residuals behind them, which ``pull`` needs."""
+    """Static part of ``count`` results followed by the residuals that ``pull`` needs."""
 
     count: int
     pull: Pullback
@@ -237,7 +237,7 @@ class Residuals(Static):
 
 @dataclass(eq=False)
 class Batched(Static):
-    """Of a batch: which results have the batch axis."""
+    """Static part of a batch; ``flags`` says which results have the batch axis."""
 
     flags: tuple[bool, ...]
 
@@ -247,8 +247,8 @@ class Call:
 
     Attributes:
         program: the program.
-        host: whether results are NumPy's. Residuals stay JAX's.
-        told: the static part of the result, once there is one.
+        host: whether results are NumPy's. Residuals are always JAX's.
+        told: static part of the result; None before the call.
     """
 
     __slots__ = ("host", "program", "told")
@@ -258,7 +258,7 @@ class Call:
         self.told: Any = None
 
     def __call__(self, *leaves: Any) -> Any:
-        """The results, through whatever transforms there are among ``leaves``."""
+        """Return the results, computed through all transforms that have tracers among ``leaves``."""
         ans = bind(call_program, leaves, {"call": self})
         return writable_result(leaves, ans) if Tracer in map(type, leaves) else ans
 
@@ -267,9 +267,9 @@ class Call:
 
 
 def run(program: Program, leaves: Leaves) -> tuple[Any, Leaves]:
-    """The static part and the arrays that ``program`` returns for these values, in double precision.
+    """Return the static part and the arrays that ``program`` returns for these values, in double precision.
 
-    Where JAX is tracing, or a function of its own is given its own arrays, precision is JAX's.
+    Precision is JAX's if JAX is tracing, or if an uncompiled program is given JAX arrays only.
     """
     jax = program.jax
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
@@ -291,7 +291,7 @@ def _impl(xp: Any, *leaves: Any, call: Call) -> tuple[Any, ...]:
 
 
 def _plain(args: Leaves) -> bool:
-    """Whether residuals can be kept: the values are not being differentiated, or recorded, further out."""
+    """Return whether residuals can be kept: no outer transform differentiates or records the values."""
     for x in args:
         while isinstance(x, Tracer):
             if not is_batched(x) and not x._trace.runs_jax:
@@ -324,7 +324,7 @@ def _backwards(ct: Any, program: Any, residuals: Any, count: int, host: Any) -> 
 
 
 def _backwards_again(ct: Any, program: Program, args: Leaves, traced: tuple[int, ...], host: Any) -> Any:
-    """The pullback of a call that is itself differentiated: it runs the function again."""
+    """Run the function again to compute cotangents, for a call that is itself differentiated."""
     live = tuple([i for i, c in enumerate(ct) if c is not None and backend.is_inexact(c)])
     if not live:
         return [None] * len(traced)
@@ -361,19 +361,19 @@ P = ParamSpec("P")
 
 
 def from_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
-    """A function written for JAX as a function of NumPy values that funcgrad can transform.
+    """Return ``fun``, written for JAX, as a function of NumPy values that funcgrad can transform.
 
-    JAX computes and differentiates it, by JAX's rules or the function's own: funcgrad's ``grad``, ``jvp``, ``vmap`` and
-    the other transforms call ``jax.vjp``, ``jax.jvp`` and ``jax.vmap``, in any order and to any depth.
+    JAX computes and differentiates ``fun``, by JAX's rules or by the rules of ``fun``: funcgrad's ``grad``, ``jvp``,
+    ``vmap`` and the other transforms call ``jax.vjp``, ``jax.jvp`` and ``jax.vmap``, in any order and to any depth.
 
     Args:
         fun: a function of JAX arrays in any containers that funcgrad or JAX knows. It may be compiled, have rules of
-            its own, and close over arrays; it may also be one that cannot be compiled. Python's numbers, and other
-            values that are not arrays, reach it unchanged.
+            its own, and close over arrays; it need not be compilable. Python's numbers, and other values that are not
+            arrays, reach it unchanged.
 
     Returns:
         A function of the same arguments. It runs in double precision and returns read-only NumPy arrays. For floating
-        JAX arrays it is ``fun`` itself and returns JAX arrays.
+        JAX arrays it calls ``fun`` itself and returns JAX arrays.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
@@ -394,7 +394,7 @@ def from_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 
 
 def run_from_jax(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
-    """What a ``from_jax`` does when it is called."""
+    """Run ``from_jax(fun)`` on these arguments."""
     jax = import_jax("from_jax")
     leaves, frame = take_apart(jax, (args, kwargs))
     moving = [isinstance(x, (Tracer, np.ndarray, np.generic, jax.Array)) for x in leaves]
@@ -406,7 +406,7 @@ def run_from_jax(fun: Callable[..., Any], options: None, args: Any, kwargs: Any)
 
 
 class _Result:
-    """The containers of a result, and what in them is no array."""
+    """Containers of a result, and those of its leaves that are not arrays."""
 
     def __init__(self, structure: Any, others: list[Any], moving: list[bool]) -> None:
         self.structure, self.others, self.moving = structure, others, moving
@@ -418,7 +418,7 @@ class _Result:
 def _flat(
     jax: Any, fun: Callable[..., Any], frame: Frame, leaves: Sequence[Any], moving: list[bool]
 ) -> Callable[..., Any]:
-    """``fun`` as a function of those leaves that are arrays."""
+    """Return ``fun`` as a function of those leaves that are arrays."""
     still = [None if m else x for x, m in zip(leaves, moving, strict=True)]  # holds no array longer than the call
 
     def flat(*arrays: Any) -> Any:

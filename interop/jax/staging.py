@@ -1,10 +1,10 @@
-"""Functions of funcgrad as programs that JAX compiles, differentiated by funcgrad's own rules.
+"""Functions of funcgrad as programs that JAX compiles, differentiated by funcgrad's rules.
 
 The function is run once on tracers of JAX; so are its tangents and its pullback, which are functions of
-funcgrad too. JAX sees finished computations and differentiates none of them.
+funcgrad too. JAX sees the resulting computations and differentiates none of them.
 
-A function that computes results and their pullback in one run is cut in two. The operations that depend
-on no cotangent are the forward half; the others are the backward half, and what crosses the cut are the
+A function that computes results and their pullback in one run is cut into two halves. The operations that depend
+on no cotangent are the forward half; the others are the backward half. The values that cross the cut are the
 residuals, which stay on the device.
 """
 
@@ -30,7 +30,7 @@ from funcgrad.transforms.static_arguments import replaced
 
 __all__ = ["Staged"]
 
-#: Operations that cost less to repeat in the backward half than their results cost to keep.
+#: Names of operations that are cheaper to repeat in the backward half than their results are to keep.
 _LAYOUT = frozenset(
     (
         "broadcast_in_dim",
@@ -44,20 +44,20 @@ _LAYOUT = frozenset(
         "transpose",
     )
 )
-#: Of these the same is true where they have one argument only, besides numbers: it is as large as their result.
+#: Names of operations that are as cheap with one array argument, which is then as large as the result.
 _ARITHMETIC = frozenset(("add", "integer_pow", "mul", "neg", "square", "sub"))
 
 
 class Backward:
-    """The backward half of a computation.
+    """Backward half of a computation.
 
     Args:
-        asarray: JAX's.
-        eqns: its operations.
-        constants: values that are known for good.
-        places: the variables that the residuals are.
-        markers: the variables that the cotangents of the results are.
-        cts: what it computes.
+        asarray: ``jax.numpy.asarray``.
+        eqns: operations of the backward half.
+        constants: values of the variables that do not change between calls.
+        places: variables that hold the residuals.
+        markers: variables that represent the cotangents of the results.
+        cts: variables that hold the computed cotangents of the leaves.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Backward:
         self.places, self.markers, self.cts = places, markers, cts
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """The cotangents of the leaves, from residuals and the cotangents of the results."""
+        """Return the cotangents of the leaves, from the residuals and the cotangents of the results."""
         values = {**self.constants, **dict(zip([*self.places, *self.markers], [*residuals, *cts], strict=True))}
         _evaluate(self.eqns, values)
         return [self.asarray(_read(values, v)) for v in self.cts]
@@ -83,12 +83,12 @@ class Backward:
 def halves(
     jax: Any, fun: Callable[..., tuple[list[Any], list[Any], list[Any]]], leaves: Sequence[Any]
 ) -> tuple[list[Any], list[Any], Backward]:
-    """The results of ``fun``, the residuals, and the backward half.
+    """Return the results of ``fun``, the residuals, and the backward half.
 
     Args:
-        jax: the module, while it traces.
-        fun: ``fun(*leaves) -> (results, markers, cts)``, lists of values of JAX. A marker stands for the
-            cotangent of a result, and comes straight out of ``mark``.
+        jax: the JAX module, while it traces.
+        fun: ``fun(*leaves) -> (results, markers, cts)``, lists of values of JAX. A marker represents the
+            cotangent of a result, and is an unchanged result of ``mark``.
         leaves: values of JAX.
     """
     counts: list[int] = []
@@ -106,22 +106,22 @@ def halves(
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     values = {**consts, **dict(zip(jaxpr.invars, leaves, strict=True))}
     _evaluate(first, values)
-    # What JAX is tracing further out is a residual like others; other constants stay with the backward half.
+    # A constant that JAX is tracing further out is a residual; other constants stay with the backward half.
     constants = {v: c for v, c in consts.items() if not isinstance(c, jax.core.Tracer)}
     places = [v for v in needed if v not in constants]
-    asarray = jax.numpy.asarray  # of literals, which are numbers
+    asarray = jax.numpy.asarray  # results may be literals, which are numbers
     results = [asarray(_read(values, v)) for v in jaxpr.outvars[: ends[0]]]
     return results, [values[v] for v in places], Backward(asarray, second, constants, places, markers, cts)
 
 
 def _cut(eqns: Sequence[Any], markers: list[Any], cts: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """The operations of the forward half and of the backward half, and the variables that cross the cut."""
+    """Return the operations of the forward half and of the backward half, and the variables that cross the cut."""
     late = set(markers)
     first: list[Any] = []
     second: list[Any] = []
     for eqn in eqns:
         if any(v in late for v in eqn.outvars):
-            continue  # what makes a marker
+            continue  # this operation makes a marker
         if any(_is_var(v) and v in late for v in eqn.invars):
             late.update(eqn.outvars)
             second.append(eqn)
@@ -144,12 +144,12 @@ def _is_cheap(eqn: Any) -> bool:
 
 
 def mark(jax: Any, result: Any) -> Any:
-    """A new value like ``result``, to stand for its cotangent."""
-    return jax.lax.neg(result)  # any operation would do: it is never carried out
+    """Return a new value like ``result``, which represents its cotangent."""
+    return jax.lax.neg(result)  # any operation would do: it is never executed
 
 
 def _is_var(v: Any) -> bool:
-    return not hasattr(v, "val")  # a literal has one
+    return not hasattr(v, "val")  # only a literal has ``val``
 
 
 def _read(values: dict[Any, Any], v: Any) -> Any:
@@ -157,30 +157,30 @@ def _read(values: dict[Any, Any], v: Any) -> Any:
 
 
 def _evaluate(eqns: Sequence[Any], values: dict[Any, Any]) -> None:
-    """Do the operations; ``values`` holds their arguments and takes their results."""
+    """Run the operations; read arguments from ``values`` and store results there."""
     for eqn in eqns:
         bound = eqn.primitive.get_bind_params(eqn.params)
-        functions, params = bound if isinstance(bound, tuple) else ((), bound)  # the older way is a pair
+        functions, params = bound if isinstance(bound, tuple) else ((), bound)  # older versions of JAX return a pair
         context = getattr(eqn, "ctx", None)
         with nullcontext() if context is None else context.manager:
             found = eqn.primitive.bind(*functions, *[_read(values, v) for v in eqn.invars], **params)
         values.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found], strict=True))
 
 
-#: A function of leaves: the leaves of its result, and a static part that says what they are.
+#: Type of a function from leaves to the leaves of its result and a static part that describes them.
 Flat = Callable[..., tuple[list[Any], Any]]
 
 
 class Staged(Program):
-    """A compiled program made of a function of funcgrad.
+    """Compiled program made from a function of funcgrad.
 
     Args:
-        jax: the module.
+        jax: the JAX module.
         name: the function's name, for messages.
         flat: the function.
-        options: for ``jax.jit``.
-        shardings: how each leaf is to be distributed, None where that is open.
-        out_shardings: the same of the result, a prefix of it.
+        options: options for ``jax.jit``.
+        shardings: sharding of each leaf, or None to leave it open.
+        out_shardings: shardings of the result, as a prefix tree of it.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Staged(Program):
     ) -> None:
         self.flat = flat
         self.shardings, self.out_shardings = shardings, out_shardings
-        #: By number, the static parts of results, and what makes a result of its leaves.
+        #: Static parts of results, and functions that make a result from its leaves, both by number.
         self.static: dict[int, Any] = {}
         self.fill: dict[int, Callable[[Sequence[Any]], Any]] = {}
         self._number = itertools.count().__next__
@@ -202,18 +202,18 @@ class Staged(Program):
         self.run = jax.jit(self.numbered, **options or {})
 
     def numbered(self, *leaves: Any) -> dict[int, list[Any]]:
-        """As ``stage``, in containers that JAX makes without calling Python: the static part is a number."""
+        """Run ``stage``, with a number for the static part, so that JAX makes the result without calling Python."""
         out, number = self.stage(*leaves), self._number()
         self.static[number], self.fill[number] = out.func, filling(out.func)
         return {number: list(out.args)}
 
     def parts(self, out: Any) -> tuple[Any, Sequence[Any]]:
-        """As of any program."""
+        """Return the static part and the arrays of a value that ``run`` returned."""
         ((number, results),) = out.items()
         return self.static[number], results
 
     def stage(self, *leaves: Any) -> Any:
-        """The function on values of JAX."""
+        """Run the function on values of JAX."""
         with self.lifting(leaves) as (trace, values):
             outs, told = self.flat(*values)
             results = [self.leave(trace, out) for out in outs]
@@ -224,7 +224,7 @@ class Staged(Program):
 
     @contextmanager
     def lifting(self, leaves: Sequence[Any]) -> Iterator[tuple[LiftedTrace, list[Any]]]:
-        """A run on values of JAX, which no outer transform looks into."""
+        """Return a block with a run on values of JAX that no outer transform observes."""
         if self.shardings:
             leaves = _distributed(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
         unseen = blocks.Block(lambda state: state._replace(watch=None, runner=None))
@@ -237,7 +237,7 @@ class Staged(Program):
                 trace.close()
 
     def leave(self, trace: LiftedTrace, out: Any) -> Any:
-        """A result as a value of JAX."""
+        """Return a result as a value of JAX."""
         value = trace.leave(out)
         if isinstance(value, Tracer):
             raise Closure
@@ -249,19 +249,19 @@ class Staged(Program):
         return self.jax.numpy.asarray(value)
 
     def make_pushed(self, traced: tuple[int, ...]) -> Program:
-        """As of any program, by funcgrad's rules."""
+        """Make the program of results and tangents, by funcgrad's rules."""
         return Staged(self.jax, self.name, _pushed(self.flat, traced), shardings=self.shardings)
 
     def make_pulled(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
-        """As of any program, by funcgrad's rules."""
+        """Make the program of cotangents, by funcgrad's rules."""
         return Staged(self.jax, self.name, _pulled(self.flat, traced, live), shardings=self.shardings)
 
     def make_recorded(self, traced: tuple[int, ...]) -> Program:
-        """As of any program, by funcgrad's rules, in two halves."""
+        """Make the program of results and residuals, by funcgrad's rules, cut into two halves."""
         return Program(self.jax, self.name, lambda *leaves: self.recorded(leaves, traced), compiled=True)
 
     def recorded(self, leaves: Sequence[Any], traced: tuple[int, ...]) -> Any:
-        """Results with residuals."""
+        """Compute the results and the residuals."""
         told: list[Any] = []
 
         def both(*xs: Any) -> tuple[list[Any], list[Any], list[Any]]:
@@ -292,20 +292,20 @@ class Staged(Program):
         return self.jax.tree_util.Partial(static, *results, *residuals)
 
     def make_batched(self, flags: tuple[bool, ...], names: tuple[Any, ...] = ()) -> Program:
-        """As of any program; where the function may ask for the axis by name, by funcgrad's ``vmap``."""
+        """Make the program on batches; use funcgrad's ``vmap`` if the function may look up the batch axis by name."""
         if not names:
             return super().make_batched(flags)
         return Staged(self.jax, self.name, _batched(self.flat, flags, names))
 
 
 def _distributed(jax: Any, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
-    """``values`` with what is said of how they are to be distributed."""
+    """Return ``values`` with JAX's constraints on how to distribute them."""
     put = jax.lax.with_sharding_constraint
     return [x if s is None else put(x, _automatic(jax, s)) for x, s in zip(values, shardings, strict=True)]
 
 
 def _automatic(jax: Any, sharding: Any) -> Any:
-    """``sharding`` over a mesh of automatic axes, as the constraint takes it; ``jax.make_mesh`` makes explicit ones."""
+    """Return ``sharding`` with automatic axes, which the constraint needs; ``jax.make_mesh`` makes explicit axes."""
     mesh: Any = getattr(sharding, "mesh", None)
     if not any(getattr(kind, "name", "") == "Explicit" for kind in getattr(mesh, "axis_types", None) or ()):
         return sharding
@@ -313,7 +313,7 @@ def _automatic(jax: Any, sharding: Any) -> Any:
 
 
 def _pushed(flat: Flat, traced: tuple[int, ...]) -> Flat:
-    """Results, then the tangents of the floating ones, from leaves and the tangents of some of them."""
+    """Return the function that gives results and tangents of floating ones, from leaves and tangents of some."""
 
     def of(*values: Any) -> tuple[list[Any], Any]:
         n = len(values) - len(traced)
@@ -333,7 +333,7 @@ def _pushed(flat: Flat, traced: tuple[int, ...]) -> Flat:
 
 
 def _pulled(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
-    """Cotangents of some leaves, from all leaves and the cotangents of the results at ``live``."""
+    """Return the function that gives cotangents of leaves, from all leaves and the cotangents of ``live`` results."""
 
     def of(*values: Any) -> tuple[list[Any], Any]:
         n = len(values) - len(live)
@@ -351,7 +351,7 @@ def _pulled(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
 
 
 def _batched(flat: Flat, flags: tuple[bool, ...], names: tuple[Any, ...]) -> Flat:
-    """The same on batches, with names for the batch axis."""
+    """Return ``flat`` applied to batches, with names for the batch axis."""
 
     def of(*values: Any) -> tuple[list[Any], Any]:
         size = next(v.shape[0] for v, flag in zip(values, flags, strict=True) if flag)

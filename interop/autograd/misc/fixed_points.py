@@ -1,4 +1,4 @@
-"""Fixed points of parametrised maps, differentiated by the equation they solve."""
+"""Fixed points of parametrised maps, differentiated by implicit differentiation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Map = Callable[[Any], Any]
 
 
 def fixed_point(f: Callable[[Any], Map], a: Any, x0: Any, distance: Callable[[Any, Any], Any], tol: float) -> Any:
-    """The ``x`` with ``x = f(a)(x)``, by repeating the map; derivatives with respect to ``a`` likewise.
+    """Return the ``x`` with ``x = f(a)(x)``, found by iteration, and differentiated in ``a`` by iteration too.
 
     Args:
         f: a function of the parameters that returns a map.
         a: the parameters, any tree.
-        x0: where to begin.
-        distance: ``distance(x, x_prev)``; while it is greater than ``tol`` the map is repeated.
-        tol: see ``distance``.
+        x0: the starting point.
+        distance: ``distance(x, x_prev)``; the iteration goes on while the distance is greater than ``tol``.
+        tol: largest distance at which the iteration stops.
 
     Example:
         >>> from funcgrad.interop.autograd import grad
@@ -38,7 +38,7 @@ def fixed_point(f: Callable[[Any], Map], a: Any, x0: Any, distance: Callable[[An
         return x
 
     def linear(residual: Map, b: Any) -> Any:
-        """The u with residual(u) = J u - u = b."""
+        """Return the u with residual(u) = J u - u = b."""
         step = lambda u: tree.map(lambda r, u, b: r + u - b, residual(u), u, b)
         return repeated(step, tree.map(lambda leaf: -leaf, b))
 

@@ -1,4 +1,4 @@
-"""Nested containers of arrays as one vector, and back."""
+"""Conversion of nested containers of arrays to one vector and back."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["flatten", "flatten_func"]
 
 
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The numbers of nested containers as a vector, and the function that puts a vector into such containers.
+    """Return the numbers of nested containers as a vector, and the function from vectors to such containers.
 
-    Dictionaries stand in the order of their sorted keys. Both ways can be differentiated.
+    Dictionaries are flattened in the order of their sorted keys. Both directions can be differentiated.
 
     Example:
         >>> flat, unflatten = flatten({"w": np.eye(2), "b": 3.0})
@@ -35,14 +35,14 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     def unflatten(vector: Any) -> Any:
         starts = [0, *ends[:-1]]
         pieces = [fnp.reshape(vector[i:j], s) for i, j, s in zip(starts, ends, shapes, strict=True)]
-        # A copy: a program may write to what it gets, and to the vector.
+        # A copy: a program may write to the result, and to the vector.
         return tree.unflatten(spec, [fnp.array(piece) for piece in pieces])
 
     return fnp.concatenate([fnp.ravel(leaf) for leaf in leaves]) if leaves else np.array([]), unflatten
 
 
 def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
-    """``func`` as a function from vector to vector, the function back into containers, and the example's vector.
+    """Return ``func`` from vectors to vectors, the function back into containers, and the vector of ``example``.
 
     Example:
         >>> flat_func, unflatten, flat = flatten_func(lambda p: {"a": 2 * p["a"]}, {"a": np.ones(2)})

@@ -1,6 +1,6 @@
 """Gradient descent with momentum, RMSprop and Adam, on nested containers of arrays.
 
-``grad(x, i)`` gives the gradient in step ``i``, ``callback(x, i, g)`` is called in each step, before the move.
+``grad(x, i)`` returns the gradient in step ``i``. ``callback(x, i, g)`` is called in each step, before ``x`` changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Callback = Callable[[Any, int, Any], Any]
 
 
 def unflatten_optimizer(optimize: Callable[..., Any]) -> Callable[..., Any]:
-    """An optimiser of nested containers, from one of vectors."""
+    """Return an optimiser of nested containers, made from an optimiser of vectors."""
 
     @wraps(optimize)
     def of_trees(grad: Gradient, x0: Any, callback: Callback | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -46,7 +46,7 @@ def sgd(
     step_size: float = 0.1,
     mass: float = 0.9,
 ) -> Any:
-    """Gradient descent with momentum: the velocity is a running mean of negative gradients.
+    """Minimize by gradient descent with momentum: the velocity is a running mean of negative gradients.
 
     Example:
         >>> import numpy as np
@@ -73,7 +73,7 @@ def rmsprop(
     gamma: float = 0.9,
     eps: float = 1e-8,
 ) -> Any:
-    """RMSprop: steps are divided by the root of a running mean of squared gradients, which begins at 1."""
+    """Minimize by RMSprop: divide steps by the root of a running mean of squared gradients, which begins at 1."""
     mean_square = fnp.ones(len(x))
     for i in range(num_iters):
         g = grad(x, i)
@@ -95,7 +95,7 @@ def adam(
     b2: float = 0.999,
     eps: float = 1e-8,
 ) -> Any:
-    """Adam (Kingma and Ba, 2015, algorithm 1)."""
+    """Minimize by Adam (Kingma and Ba, 2015, algorithm 1)."""
     first, second = fnp.zeros(len(x)), fnp.zeros(len(x))
     for i in range(num_iters):
         g = grad(x, i)

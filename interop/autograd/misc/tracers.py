@@ -1,4 +1,4 @@
-"""HIPS autograd's ``misc.tracers``, as far as it has a meaning here."""
+"""HIPS autograd's ``misc.tracers``, as far as funcgrad needs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["const_graph"]
 
 
 def const_graph(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """``fun`` with its first arguments fixed. Nothing is kept from call to call: it is simply run again.
+    """Return ``fun`` with its first arguments fixed. Nothing is cached between calls: each call runs ``fun`` again.
 
     Example:
         >>> const_graph(max, 3)(2)

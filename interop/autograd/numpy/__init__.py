@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy``: NumPy's names, the functions being funcgrad's, with autograd's choices at kinks.
+"""HIPS autograd's ``numpy``: NumPy's names for funcgrad's functions, with autograd's choices at kinks.
 
 Example:
     >>> import funcgrad.interop.autograd.numpy as np
@@ -34,16 +34,16 @@ __all__ = sorted({*_names, "fft", "linalg", "random"})
 
 
 class _Module(_ModuleType):
-    """This module. That it has more names than it shows no program sees that goes through the names it shows."""
+    """Class of this module. ``dir`` omits the names that ``__getattr__`` adds, so loops over ``dir`` miss them."""
 
     @property
     def __name__(self) -> str:  # type: ignore[override]
-        """The name that it was installed under: programs ask ``numpy.__name__`` which library is in use."""
+        """Name under which the module is installed; programs read ``numpy.__name__`` to learn which library runs."""
         installed = "autograd.numpy"
         return installed if _sys.modules.get(installed) is self else "funcgrad.interop." + installed
 
     def __getattr__(self, name: str) -> _Any:
-        """What NumPy itself imports lazily, such as ``numpy.polynomial``."""
+        """Return a name that NumPy imports lazily, such as ``numpy.polynomial``."""
         return getattr(_fnp if not name.startswith("_") and hasattr(_fnp, name) else _np, name)
 
 

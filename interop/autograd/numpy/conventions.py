@@ -1,8 +1,8 @@
-"""Functions of NumPy whose derivative HIPS autograd chooses otherwise than funcgrad where there is a choice.
+"""NumPy functions to which HIPS autograd gives another derivative than funcgrad where there is a choice.
 
-At the kink of the absolute value it takes 0, of two equal numbers in ``fmax`` and ``fmin`` each gets half, at a
-limit of ``clip`` the derivative is that of the limit, ``0 ** y`` does not grow with y, and ``eigh`` reads one
-triangle. That holds for these functions; ``abs(x)``, ``x ** y`` and methods are funcgrad's.
+The derivative of the absolute value at 0 is 0. Two equal numbers in ``fmax`` or ``fmin`` get half each. At a limit
+of ``clip`` the limit gets the derivative. ``0 ** y`` has the derivative 0 with respect to ``y``. ``eigh`` reads one
+triangle. These choices hold for the functions here; ``abs(x)``, ``x ** y`` and methods follow funcgrad.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["abs", "absolute", "clip", "eigh", "eigvalsh", "fabs", "fmax", "fmin"
 
 
 def _half(x: Any, y: Any, chosen: Any) -> Any:
-    """The part of the derivative of ``chosen``, one of both, that goes to ``x``."""
+    """Return the share of the derivative of ``chosen``, which is ``x`` or ``y``, that goes to ``x``."""
     return fnp.where(x == y, 0.5, fnp.where(x == chosen, 1.0, 0.0))
 
 
@@ -34,7 +34,7 @@ _absolute: Operation = elementwise("absolute", dx=lambda x: fnp.sign(x))
 _fabs: Operation = elementwise("fabs", dx=lambda x: fnp.sign(x))
 _fmax: Operation = elementwise("fmax", dx=lambda x, y, ans: _half(x, y, ans), dy=lambda x, y, ans: _half(y, x, ans))
 _fmin: Operation = elementwise("fmin", dx=lambda x, y, ans: _half(x, y, ans), dy=lambda x, y, ans: _half(y, x, ans))
-#: Beyond the upper limit NumPy's result is that limit, also where the lower one is larger still.
+#: Above the upper limit NumPy returns the upper limit, even if the lower limit is larger.
 _clip: Operation = elementwise(
     "clip",
     dx=lambda x, y, z: _number(fnp.logical_not(fnp.logical_or(x <= y, x >= z))),
@@ -49,13 +49,13 @@ _power: Operation = elementwise(
 
 
 def _is_real(*values: Any) -> bool:
-    """Whether these are floating point and not complex, one of them traced."""
+    """Return whether all values are floating and not complex, and one of them is traced."""
     traced = any(isinstance(x, Tracer) for x in values)
     return traced and all(is_inexact(x) and dtype_of(x).kind == "f" for x in values)
 
 
 def absolute(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Array:
-    """``numpy.absolute``; the derivative at 0 is 0.
+    """Compute ``numpy.absolute``; the derivative at 0 is 0.
 
     Example:
         >>> from funcgrad.interop.autograd import grad
@@ -70,25 +70,25 @@ abs = absolute
 
 
 def fabs(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Array:
-    """``numpy.fabs``; the derivative at 0 is 0."""
+    """Compute ``numpy.fabs``; the derivative at 0 is 0."""
     x = as_value(x)
     return _fabs(x) if _is_real(x) and not args and not kwargs else fnp.fabs(x, *args, **kwargs)
 
 
 def fmax(x1: ArrayLike, x2: ArrayLike, /, *args: Any, **kwargs: Any) -> Array:
-    """``numpy.fmax``; of two equal numbers each gets half of the derivative."""
+    """Compute ``numpy.fmax``; two equal numbers get half of the derivative each."""
     x1, x2 = _floats(x1, x2)
     return _fmax(x1, x2) if _is_real(x1, x2) and not args and not kwargs else fnp.fmax(x1, x2, *args, **kwargs)
 
 
 def fmin(x1: ArrayLike, x2: ArrayLike, /, *args: Any, **kwargs: Any) -> Array:
-    """``numpy.fmin``; of two equal numbers each gets half of the derivative."""
+    """Compute ``numpy.fmin``; two equal numbers get half of the derivative each."""
     x1, x2 = _floats(x1, x2)
     return _fmin(x1, x2) if _is_real(x1, x2) and not args and not kwargs else fnp.fmin(x1, x2, *args, **kwargs)
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /, *args: Any, **kwargs: Any) -> Array:
-    """``numpy.power``; at a base of 0 the derivative with respect to the exponent is 0."""
+    """Compute ``numpy.power``; at a base of 0 the derivative with respect to the exponent is 0."""
     x1, x2 = as_value(x1), as_value(x2)
     if not isinstance(x2, Tracer) or not _is_real(*_floats(x1, x2)) or args or kwargs:
         return fnp.power(x1, x2, *args, **kwargs)
@@ -96,7 +96,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *args: Any, **kwargs: Any) -> Array:
 
 
 def clip(a: ArrayLike, a_min: ArrayLike | None = None, a_max: ArrayLike | None = None, **kwargs: Any) -> Array:
-    """``numpy.clip``; at a limit and beyond it the derivative is that of the limit, and 0 for ``a``.
+    """Compute ``numpy.clip``; at a limit and beyond it the limit gets the derivative, and ``a`` gets 0.
 
     Example:
         >>> from funcgrad.interop.autograd import elementwise_grad
@@ -111,7 +111,7 @@ def clip(a: ArrayLike, a_min: ArrayLike | None = None, a_max: ArrayLike | None =
 
 
 def _floats(*values: Any) -> list[Any]:
-    """The values, Python integers among them as floating point where something is traced."""
+    """Return the values; if one of them is traced, Python integers become floats."""
     found = [as_value(x) for x in values]
     if not any(isinstance(x, Tracer) for x in found):
         return found
@@ -119,14 +119,14 @@ def _floats(*values: Any) -> list[Any]:
 
 
 def _one_triangle(a: Any, uplo: str) -> Any:
-    """The Hermitian matrix with one triangle of ``a``, as LAPACK reads it."""
+    """Return the Hermitian matrix made of one triangle of ``a``, which is how LAPACK reads ``a``."""
     part = fnp.tril(a, -1) if uplo.upper() == "L" else fnp.triu(a, 1)
     diagonal = fnp.real(fnp.diagonal(a, axis1=-2, axis2=-1))
     return part + fnp.conj(fnp.swapaxes(part, -2, -1)) + diagonal[..., None] * np.eye(a.shape[-1])
 
 
 def eigh(a: ArrayLike, UPLO: str = "L") -> Any:
-    """``numpy.linalg.eigh``; the gradient stands in the triangle that is read, and is 0 in the other one.
+    """Compute ``numpy.linalg.eigh``; the gradient is nonzero only in the triangle that is read.
 
     Example:
         >>> from funcgrad.interop.autograd import grad
@@ -139,6 +139,6 @@ def eigh(a: ArrayLike, UPLO: str = "L") -> Any:
 
 
 def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
-    """``numpy.linalg.eigvalsh``; as ``eigh``."""
+    """Compute ``numpy.linalg.eigvalsh``; the gradient is nonzero only in the triangle that is read."""
     a = as_value(a)
     return fnp.linalg.eigvalsh(_one_triangle(a, UPLO) if isinstance(a, Tracer) else a, UPLO)

@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy.fft``: the functions of ``funcgrad.numpy.fft``."""
+"""HIPS autograd's ``numpy.fft``: functions of ``funcgrad.numpy.fft``."""
 
 import numpy.fft as _fft
 

@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy.linalg``: the functions of ``funcgrad.numpy.linalg``; ``eigh`` reads one triangle."""
+"""HIPS autograd's ``numpy.linalg``: functions of ``funcgrad.numpy.linalg``; ``eigh`` reads one triangle."""
 
 import numpy.linalg as _linalg
 

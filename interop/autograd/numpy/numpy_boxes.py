@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy_boxes``: what traced arrays are instances of."""
+"""HIPS autograd's ``numpy_boxes``: the class of traced arrays."""
 
 from funcgrad.interop.autograd.boxes import Box
 

@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy_vjps``: what rules of one's own are written with."""
+"""HIPS autograd's ``numpy_vjps``: functions with which programs write their own rules."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = [
 
 
 def unbroadcast(x: Any, target_meta: tuple[Any, ...], broadcast_idx: int = 0) -> Any:
-    """The cotangent of what was broadcast: ``x`` summed to the shape of the target, real where that is.
+    """Return the cotangent of a broadcast operand: ``x`` summed to the target's shape, real if the target is real.
 
     Args:
         x: the cotangent of the result.
-        target_meta: what ``metadata(target)`` gives.
-        broadcast_idx: where axes were added: 0 in front, -1 at the end.
+        target_meta: result of ``metadata(target)``.
+        broadcast_idx: where axes were added: 0 for leading axes, -1 for trailing axes.
     """
     shape, _, _, iscomplex = target_meta
     extra = fnp.ndim(x) - len(shape)
@@ -40,7 +40,7 @@ def unbroadcast(x: Any, target_meta: tuple[Any, ...], broadcast_idx: int = 0) ->
 
 
 def unbroadcast_f(target: Any, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The pullback ``f``, its result summed to the shape of ``target``.
+    """Return the VJP function ``f`` with its result summed to the shape of ``target``.
 
     Example:
         >>> unbroadcast_f(1.0, lambda g: 2 * g)(np.ones(3))
@@ -51,7 +51,7 @@ def unbroadcast_f(target: Any, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def repeat_to_match_shape(g: Any, shape: tuple[int, ...], dtype: Any, axis: Any, keepdims: bool) -> tuple[Any, int]:
-    """A cotangent of a reduction over ``axis``, repeated to the shape of the argument; and how often.
+    """Repeat a cotangent of a reduction over ``axis`` to the shape of the argument; return it and the repetitions.
 
     Example:
         >>> repeat_to_match_shape(1.0, (2,), np.dtype(float), None, False)
@@ -67,7 +67,7 @@ def repeat_to_match_shape(g: Any, shape: tuple[int, ...], dtype: Any, axis: Any,
 
 
 def match_complex(target: Any, x: Any) -> Any:
-    """``x`` as complex as ``target``.
+    """Return ``x`` as complex if ``target`` is complex, else its real part.
 
     Example:
         >>> match_complex(1.0, 2 + 3j)
@@ -80,10 +80,10 @@ def match_complex(target: Any, x: Any) -> Any:
 
 
 def replace_zero(x: Any, val: Any) -> Any:
-    """``x`` with ``val`` where it is zero."""
+    """Return ``x`` with ``val`` where ``x`` is zero."""
     return fnp.where(x == 0, val, x)
 
 
 def balanced_eq(x: Any, z: Any, y: Any) -> Any:
-    """1 where ``x`` equals ``z``, one half where ``y`` does so as well."""
+    """Return 1 where ``x`` equals ``z``, one half where ``y`` equals ``x`` too, and 0 elsewhere."""
     return fnp.where(x == z, fnp.where(x == y, 0.5, 1.0), 0.0)

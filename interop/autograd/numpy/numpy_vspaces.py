@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy_vspaces``: the vector spaces of arrays."""
+"""HIPS autograd's ``numpy_vspaces``: vector spaces of arrays."""
 
 from funcgrad.interop.autograd.spaces import ArrayVSpace, ComplexArrayVSpace, VSpace
 

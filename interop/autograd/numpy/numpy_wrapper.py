@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy_wrapper``: what it has beside NumPy's functions."""
+"""HIPS autograd's ``numpy_wrapper``: the functions that it has in addition to NumPy's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ row_stack = fnp.vstack
 
 
 def concatenate(arr_list: Any, axis: int | None = 0) -> Any:
-    """The arrays of any iterable, a ``map`` or the values of a dictionary, joined along ``axis``.
+    """Join the arrays of any iterable, such as a ``map`` or the values of a dictionary, along ``axis``.
 
     Example:
         >>> concatenate(map(np.ones, (1, 2)))
@@ -26,7 +26,7 @@ def concatenate(arr_list: Any, axis: int | None = 0) -> Any:
 
 
 def stack(arrays: Any, axis: int = 0) -> Any:
-    """The arrays of any iterable along a new axis.
+    """Join the arrays of any iterable along a new axis.
 
     Example:
         >>> stack({"a": 1.0, "b": 2.0}.values())
@@ -36,17 +36,17 @@ def stack(arrays: Any, axis: int = 0) -> Any:
 
 
 def concatenate_args(axis: int | None, *args: Any) -> Any:
-    """``concatenate(args, axis)``."""
+    """Return ``concatenate(args, axis)``."""
     return fnp.concatenate(args, axis)
 
 
 def array_from_args(array_args: Any, array_kwargs: Any, *args: Any) -> Any:
-    """``array(args, *array_args, **array_kwargs)``."""
+    """Return ``array(args, *array_args, **array_kwargs)``."""
     return fnp.array(list(args), *array_args, **array_kwargs)
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """The array whose diagonal along ``axis1`` and ``axis2`` is ``D``, whose last axis runs along it.
+    """Return the array whose diagonal along ``axis1`` and ``axis2`` is ``D``; the last axis of ``D`` runs along it.
 
     Example:
         >>> make_diagonal([1.0, 2.0])
@@ -62,6 +62,6 @@ def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> An
 
 
 def metadata(A: Any) -> tuple[tuple[int, ...], int, Any, bool]:
-    """Shape, number of axes, dtype, and whether it is complex."""
+    """Return the shape, the number of axes, the dtype, and whether the dtype is complex."""
     A = as_value(A)
     return shape_of(A), len(shape_of(A)), dtype_of(A), dtype_of(A).kind == "c"

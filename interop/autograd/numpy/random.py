@@ -1,4 +1,4 @@
-"""HIPS autograd's ``numpy.random``: NumPy's own. What is drawn is a constant."""
+"""HIPS autograd's ``numpy.random``: NumPy's functions. Random numbers are constants."""
 
 import numpy.random as _random
 

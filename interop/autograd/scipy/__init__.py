@@ -1,5 +1,5 @@
-"""HIPS autograd's ``scipy``: the names of SciPy, the functions being those of ``funcgrad.scipy``, else SciPy's own.
+"""HIPS autograd's ``scipy``: SciPy's names for functions of ``funcgrad.scipy``, or else of SciPy.
 
-SciPy is imported when a name is asked for; it comes with ``funcgrad[scipy]``. SciPy's own functions refuse
+SciPy is imported when a name is looked up; it comes with ``funcgrad[scipy]``. SciPy's functions refuse
 traced values, so no derivative gets lost.
 """

@@ -1,4 +1,4 @@
-"""The place where SciPy, and HIPS autograd after it, once had ``logsumexp``."""
+"""HIPS autograd's ``scipy.misc``, where SciPy once had ``logsumexp``."""
 
 from funcgrad.numpy.special import logsumexp
 

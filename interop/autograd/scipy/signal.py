@@ -1,4 +1,4 @@
-"""HIPS autograd's ``scipy.signal``: its own ``convolve``, and SciPy's names."""
+"""HIPS autograd's ``scipy.signal``: autograd's ``convolve``, and SciPy's names."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Two = tuple[Sequence[int], Sequence[int]] | Sequence[Sequence[int]]
 
 
 def convolve(A: Any, B: Any, axes: Two | None = None, dot_axes: Two = ((), ()), mode: str = "full") -> Any:
-    """The convolution of two arrays along some axes, summed over the products of others.
+    """Return the convolution of two arrays along some axes, with products summed over other axes.
 
-    The axes of the result are those of ``A`` that are in neither, those of ``B``, and the convolved ones.
+    The result has the remaining axes of ``A``, then the remaining axes of ``B``, then the convolved axes.
 
     Args:
         A: an array.
-        B: another one; its size along convolved axes decides the cost where it is the smaller.
-        axes: the convolved axes of both; by default all.
-        dot_axes: the axes of both along which products are summed.
+        B: another array. The cost grows with the size of the smaller array along the convolved axes.
+        axes: the convolved axes of both arrays; by default all.
+        dot_axes: the axes of both arrays along which products are summed.
         mode: "full", "valid", or "same" for the size of ``A``.
 
     Raises:
-        InputError: another mode.
-        ShapeError: neither array is the smaller along all convolved axes, in mode "valid".
+        InputError: ``mode`` is unknown.
+        ShapeError: in mode "valid", neither array is the smaller one along all convolved axes.
 
     Example:
         >>> convolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, -1.0]))
@@ -56,7 +56,7 @@ def convolve(A: Any, B: Any, axes: Two | None = None, dot_axes: Two = ((), ()), 
 
 
 def _arranged(x: Any, conv: tuple[int, ...], dot: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """``x`` with its axes as (those left out, the summed ones, one for each convolved); lengths of the first."""
+    """Return ``x`` with axes (remaining, summed, each convolved one), and the lengths of the remaining axes."""
     ignored = tuple(i for i in range(fnp.ndim(x)) if i not in conv and i not in dot)
     shape = x.shape
     lengths = tuple(shape[i] for i in ignored)
@@ -65,7 +65,7 @@ def _arranged(x: Any, conv: tuple[int, ...], dot: tuple[int, ...]) -> tuple[Any,
 
 
 def _slid(large: Any, small: Any, mode: str) -> Any:
-    """The convolution of arranged arrays: the sum over the places of the small one."""
+    """Return the convolution of arranged arrays, as a sum over the entries of the small one."""
     sizes = small.shape[2:]
     if mode == "valid":
         if any(n < k for n, k in zip(large.shape[2:], sizes, strict=True)):
