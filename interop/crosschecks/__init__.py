@@ -1,1 +1,1 @@
-"""The cross-check: funcgrad, JAX and a numerical referee compared, blamed and reported."""
+"""The cross-check: compare funcgrad with JAX and a numerical referee, find where differences begin, and report."""

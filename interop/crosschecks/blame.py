@@ -1,10 +1,10 @@
-"""Blame: the first operation of a run whose value or derivative differs.
+"""Blame: search for the first operation of a run whose value or derivative differs.
 
-The run is captured as a graph with the values that every operation had, and the cotangents and tangents
-that reached it. A part of the run is then a function of the values that flow into it, and is compared with
-JAX and the referee as the whole function was. If it differs, so does its first or its second half: halving
-leads to one operation. What reaches a part is taken from funcgrad for all three, so an error is seen where it
-is made, and not in what comes after it.
+The run is captured as a graph, with the values of every operation and the cotangents and tangents
+that reached it. A segment of the run is then a function of the values that flow into it, and is compared with
+JAX and the referee as the whole function was. If the segment differs, so does its first or its second half: halving
+leads to one operation. funcgrad supplies the inputs of a segment for all three, so an error shows in the operation
+that makes it, and not in later operations.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Run:
     """One run of a function: its operations with their values, cotangents and tangents.
 
     Args:
-        fun: a function of leaves, giving a list of leaves.
-        point: where it is run.
+        fun: a function from leaves to a list of leaves.
+        point: leaves at which the function is run.
         ways: the directions in which its derivatives are compared.
     """
 
@@ -48,7 +48,7 @@ class Run:
         self.place = {node: i for i, node in enumerate(self.nodes)}
         self.values: dict[Operand, Any] = {Operand(n, 0): x for n, x in zip(graph.inputs, point, strict=True)}
         self.tangents: dict[Operand, Any] = {Operand(n, 0): t for n, t in zip(graph.inputs, ways.tangents, strict=True)}
-        self.seeds: dict[Operand, list[tuple[int, Any]]] = {}  # of whom comes what share of the cotangent
+        self.seeds: dict[Operand, list[tuple[int, Any]]] = {}  # places of users, with their cotangents
         self.live = set(self.values)
         with np.errstate(all="ignore"):
             for node in self.nodes:
@@ -60,11 +60,11 @@ class Run:
                 self._backward(node)
 
     def known(self) -> list[str]:
-        """The known divergences of JAX that there are on the way."""
+        """Return the known divergences of JAX in the run."""
         return list(dict.fromkeys(text for node in self.nodes for text in _known(self, node)))
 
     def _forward(self, node: Node) -> None:
-        """Values of the results, and their tangents."""
+        """Compute the results of an operation, and their tangents."""
         fun, moving = self._function(node)
         outs = fun(*[self.values[a] for a in moving])
         here = [Operand(node, i) for i in range(len(outs))]
@@ -79,7 +79,7 @@ class Run:
             self.tangents.update({h: np.zeros_like(self.values[h]) for h in floating})
 
     def _backward(self, node: Node) -> None:
-        """Cotangents of the arguments."""
+        """Compute the cotangents of the arguments of an operation."""
         fun, moving = self._function(node)
         here = [Operand(node, i) for i in range(len(node.shapes))]
         if not moving or not any(h in self.seeds for h in here):
@@ -91,7 +91,7 @@ class Run:
             self.seeds.setdefault(a, []).append((self.place[node], ct))
 
     def cotangent(self, of: Operand, end: int) -> Any:
-        """What of the cotangent of a value comes from operations from ``end`` on."""
+        """Return the part of a value's cotangent that comes from operations from ``end`` on."""
         total = np.zeros_like(self.values[of])
         for place, ct in self.seeds.get(of, ()):
             if place >= end:
@@ -99,7 +99,7 @@ class Run:
         return total
 
     def _function(self, node: Node) -> tuple[Callable[..., list[Any]], list[Operand]]:
-        """An operation as a function of those arguments that move, each once."""
+        """Return an operation as a function of those arguments that depend on the inputs, each once."""
         moving = [a for a in dict.fromkeys(_operands(node)) if a in self.live]
         return (lambda *leaves: _applied(node, ChainMap(dict(zip(moving, leaves, strict=True)), self.values))), moving
 
@@ -109,7 +109,7 @@ def _operands(node: Node) -> list[Operand]:
 
 
 def _applied(node: Node, values: Mapping[Operand, Any], rules: bool = True) -> list[Any]:
-    """The results of an operation; without ``rules`` a user's function in place of what the user says of it."""
+    """Return the results of an operation; without ``rules``, run a user's function in place of its custom rules."""
     args = [values[a] if type(a) is Operand else a for a in node.args]
     assert node.primitive is not None
     if node.primitive is CUSTOM and not rules:
@@ -127,9 +127,9 @@ def _like(x: Any, like: Any) -> Any:
 
 
 class Segment:
-    """Operations ``start`` to ``end`` of a run, as a function of the values that flow in. A ``Subject``.
+    """Operations ``start`` to ``end`` of a run, as a function of the values that flow in. It is a ``Subject``.
 
-    With ``masked`` numbers are 0 that have a cotangent of 0: what becomes of them has no part in the result.
+    With ``masked``, results with a zero cotangent are replaced by 0, since they do not affect the final result.
     """
 
     scalar = False
@@ -149,18 +149,18 @@ class Segment:
         self.real = not any(np.iscomplexobj(x) for x in (*self.point, *self.value))
 
     def __call__(self, *leaves: Any) -> Leaves:
-        """By the rules that the operations have."""
+        """Compute the values that flow out, by the operations' rules."""
         return self.evaluate(leaves, rules=True)
 
     def bare(self, *leaves: Any) -> Leaves:
-        """Without the rules of users' own functions, where those can be run so."""
+        """Compute the values that flow out without users' custom rules, if the functions run that way."""
         try:
             return self.evaluate(leaves, rules=False)
-        except Exception:  # what a user's function is made of may be nothing for JAX: then it has its rules for that
+        except Exception:  # JAX may be unable to run a user's function: the rules are for that
             return self.evaluate(leaves, rules=True)
 
     def evaluate(self, leaves: Sequence[Any], *, rules: bool) -> Leaves:
-        """The values that flow out."""
+        """Return the values that flow out."""
         values = ChainMap(dict(zip(self.ins, leaves, strict=True)), self.run.values)
         for node in self.nodes:
             outs = _applied(node, values, rules)
@@ -173,7 +173,7 @@ class Segment:
         return [fnp.where(m, out, 0.0) for m, out in zip(self.matters, outs, strict=True)]
 
     def ways(self, rng: np.random.Generator) -> Ways:
-        """The directions that the run had here, none of them small or large."""
+        """Return the directions that the run had here, scaled so that none is small or large."""
         tangents = [_like(self.run.tangents[a], x) for a, x in zip(self.ins, self.point, strict=True)]
         cts = [_like(self.run.cotangent(o, self.end), y) for o, y in zip(self.outs, self.value, strict=True)]
         return Ways(_scaled(tangents), [random_like(rng, x) for x in self.point], _scaled(cts))
@@ -191,22 +191,22 @@ def _known(run: Run, node: Node) -> list[str]:
 
 
 def _scaled(leaves: Leaves) -> Leaves:
-    """Leaves of which the largest number is 1: derivatives are linear in them."""
+    """Return leaves scaled so that the largest number is 1: derivatives are linear in them."""
     sizes = [np.abs(x)[np.isfinite(x)] for x in leaves]
     largest = max((float(np.max(size, initial=0.0)) for size in sizes), default=0.0)
     return [x / largest if largest else x for x in leaves]
 
 
 class Search(NamedTuple):
-    """What is looked for.
+    """Search for the operations of a run that differ.
 
     Attributes:
-        jax: the module.
-        run: where.
+        jax: the JAX module.
+        run: the run to search.
         kind: the kind of quantity that differs.
-        rtol: the tolerance.
-        atol: the absolute one.
-        bare: whether users' own rules are under suspicion too, because JAX has them from funcgrad.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        bare: whether users' custom rules are suspects too, because JAX takes them from funcgrad.
     """
 
     jax: Any
@@ -217,27 +217,27 @@ class Search(NamedTuple):
     bare: bool
 
     def rows(self, start: int, end: int) -> tuple[list[Row], Segment]:
-        """A part of the run, and its rows."""
+        """Return the rows of a segment of the run, and the segment."""
         part = Segment(self.run, start, end, masked=self.kind == "forward")
         if not part.ins or not part.outs:
             return [], part
         rng = np.random.default_rng(0)
         fun = part.bare if self.bare else part
-        # a first derivative may be off by too little to be seen, and the second by more
+        # an error may be too small to see in a first derivative, and large enough in the second
         kinds = ["reverse", "second"] if self.kind == "second" else [self.kind]
         comparison = Comparison(self.jax, part, part.ways(rng), kinds, rng, fun=fun)
         judge = Judge(self.rtol, self.atol, part.known)
         return [row for kind in kinds for row in comparison.rows(kind, judge)], part
 
     def bad(self, start: int, end: int) -> Row | None:
-        """The worst row of a part that differs in the way that is looked for."""
+        """Return the worst row of a segment that differs in the way that is searched for."""
         rows = [row for row in self.rows(start, end)[0] if not row.ok]
         if not self.bare:
             rows = [row for row in rows if not row.funcgrad_jax <= self.rtol]
         return max(rows, key=_size, default=None)
 
     def halve(self) -> tuple[int, int]:
-        """The operations that differ, as few as can be told by halving; none where all of them together do not."""
+        """Return the smallest range of operations that differs, found by halving; (0, 0) if the whole run agrees."""
         start, end = 0, len(self.run.nodes)
         if self.bad(start, end) is None:
             return 0, 0
@@ -252,7 +252,7 @@ class Search(NamedTuple):
         return start, end
 
     def one_by_one(self, *, jax_only: bool) -> int | None:
-        """The first operation that differs for no known reason; or the first where JAX does from the referee."""
+        """Return the first operation that differs for no known reason; with ``jax_only``, by a larger error of JAX."""
         for place in range(len(self.run.nodes)):
             row = self.bad(place, place + 1)
             if row is not None and not (jax_only and row.jax_referee <= row.funcgrad_referee):
@@ -260,7 +260,7 @@ class Search(NamedTuple):
         return None
 
     def blame(self, what: str, place: int) -> Blame:
-        """The words for one operation."""
+        """Return the blame of one operation."""
         rows, part = self.rows(place, place + 1)
         node = part.nodes[0]
         worst = self.bad(place, place + 1) or max(rows, key=_size)
@@ -268,7 +268,7 @@ class Search(NamedTuple):
         return Blame(what, node.name, node.source, node.stage, worst, inside)
 
     def inside(self, part: Segment) -> Blame | None:
-        """Which operation of its rule it is: first order of a derivative is second order of the function."""
+        """Return the blame inside an operation's rule, whose first derivative is the function's second derivative."""
         tangents, weights, cts = part.ways(np.random.default_rng(0))
         both = pulled(OURS, part, cts)
         run = Run(lambda *leaves: both(*leaves)[1], part.point, Ways(tangents, weights, weights))
@@ -277,7 +277,7 @@ class Search(NamedTuple):
         return search.blame("jvp", start) if end - start == 1 else None
 
     def answer(self, what: str) -> Blame:
-        """Who is to blame."""
+        """Return the blame that the search by halving finds."""
         start, end = self.halve()
         if end - start == 1:
             return self.blame(what, start)
@@ -289,20 +289,20 @@ class Search(NamedTuple):
 
 
 def _size(row: Row) -> float:
-    """How bad a row is."""
+    """Return the largest error of a row."""
     errors = [e for e in (row.funcgrad_jax, row.funcgrad_referee) if e == e]
     return max(errors, default=float("inf"))
 
 
 def accused(jax: Any, problem: Problem, ways: Ways, rtol: float, atol: float) -> Callable[[str, bool], Search]:
-    """The search in the run of ``problem``: by the kind that differs, and whether funcgrad and JAX do."""
+    """Return the search in the run of ``problem``: a function of the kind, and of whether funcgrad and JAX differ."""
     staged = Transformed(_run_flat, problem.fun, problem, "{fun} as a function of leaves.")
     run = Run(staged, problem.point, ways)
     return lambda kind, apart: Search(jax, run, kind, rtol, atol, not apart)
 
 
 def _run_flat(fun: Callable[..., Any], problem: Problem, args: Any, kwargs: Any) -> Leaves:
-    """``problem`` with ``fun`` in the place of its function, which may be one that tells its stages."""
+    """Run ``problem`` with ``fun`` in place of its function; ``fun`` may be a pipeline, whose stages are recorded."""
     flat = copy.copy(problem)
     flat.fun = fun
     return flat(*args)

@@ -1,4 +1,4 @@
-"""The cross-check: funcgrad's derivatives against JAX's and against a numerical referee."""
+"""``crosscheck``: comparison of funcgrad's derivatives with JAX's and with a numerical referee."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["crosscheck", "explained", "surroundings"]
 
 P = ParamSpec("P")
 
-LONG = 3000  # operations: a compiler reads them all at once
+LONG = 3000  # operations; a compiler reads all of them at once
 
-#: Kinds that follow from others: where those differ there is nothing to be learnt from them.
+#: For each kind the kinds that it depends on: if one of these differs, the dependent kind shows nothing new.
 FOLLOWS = {kind: KINDS[: 1 if kind in KINDS[:3] else 3] for kind in KINDS[1:]}
 
 
@@ -58,42 +58,42 @@ def crosscheck(
 ) -> Callable[P, CrossCheck]:
     """Check the derivatives of ``fun`` against JAX's and against numerical ones, in double precision.
 
-    It compares four quantities: the value; the gradient (for results other than one real number, a pullback of random
-    cotangents); the derivative along a random direction in forward mode; and with ``order=2`` the product of the
-    Hessian with that direction. It compares value and gradient again in a batch of examples, against a loop; compiled,
+    The report compares four quantities: the value; the gradient (for results other than one real number, a pullback of
+    random cotangents); the derivative along a random direction in forward mode; and with ``order=2`` the product of the
+    Hessian with that direction. Value and gradient are compared again in a batch of examples, against a loop; compiled,
     by the rules of both libraries; and in single precision, against double precision.
 
     JAX differentiates the same function by its own rules. The function may be written with plain NumPy,
     ``funcgrad.numpy``, pipelines or funcgrad's transforms. The referee uses values of the function only: complex steps
     where the function is analytic, extrapolated differences elsewhere.
 
-    Where results differ, a search halves the run until it finds the operation with which the difference begins: its
-    line, its stage of the pipeline, and whose rule stands alone.
+    If results differ, a search halves the run until it finds the operation with which the difference begins: its
+    line, its pipeline stage, and whose rule is the outlier.
 
     Args:
-        fun: a pure function of arrays, numbers or pytrees, returning such.
+        fun: a pure function from arrays, numbers or pytrees to arrays, numbers or pytrees.
         order: 1 or 2.
         argnums: the positional arguments to differentiate; None for every floating leaf of all of them.
             Other leaves and keyword arguments are passed through.
-        has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is left out.
+        has_aux: whether ``fun`` returns a pair ``(result, aux)``; aux is ignored.
         rtol: the largest error allowed, relative to the largest entry of a derivative. Comparisons with the referee
             allow ten times its own error estimate in addition.
         atol: the largest absolute error allowed in addition.
-        seed: of the random directions and cotangents.
+        seed: seed of the random directions and cotangents.
         also: further comparisons: some of "vmap", "jit" and "float32". A function that branches on values cannot be
-            compiled, and can be mapped only where all examples take the same branch; the report says so.
-        blame: whether to search for the operation.
+            compiled, and can be mapped only if all examples take the same branch; the report says so.
+        blame: whether to search for the operation with which a difference begins.
         device: where JAX runs: "cpu", "gpu", a ``jax.Device``; None for JAX's default.
 
     Returns:
         A function of the same arguments whose result is a ``CrossCheck``: a report with a row for each
         quantity and leaf, true when all rows pass. A row in which the referee alone disagrees passes at a kink of the
-        function and fails where the function is smooth: then both libraries miss a part of the derivative, for example
+        function and fails where the function is smooth: both libraries then miss a part of the derivative, for example
         behind ``stop_gradient``.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-        InputError: nothing to differentiate, another order (a ``TypeError``).
+        InputError: there is nothing to differentiate, or ``order`` is not 1 or 2 (a ``TypeError``).
         DeviceError: there is no such device (a ``RuntimeError``).
 
     Example:
@@ -115,9 +115,9 @@ def crosscheck(
 
 @contextmanager
 def surroundings(jax: Any, device: Any = None, call: str = "crosscheck") -> Iterator[None]:
-    """JAX as a comparison needs it: in double precision, without shortcuts in products, on ``device``.
+    """Set up JAX for a comparison: in double precision, with full precision in products, on ``device``.
 
-    All of it is as before at the end, also after an error.
+    The end of the block restores all settings, also after an error.
     """
     with ExitStack() as stack:
         stack.enter_context(double_precision(jax))
@@ -128,7 +128,7 @@ def surroundings(jax: Any, device: Any = None, call: str = "crosscheck") -> Iter
 
 
 def run_crosscheck(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> CrossCheck:
-    """What a ``crosscheck`` does when it is called."""
+    """Run ``crosscheck(fun)`` on these arguments."""
     jax = import_jax("crosscheck")
     problem = Problem(fun, args, kwargs, options.argnums, has_aux=options.has_aux)
     kinds = [*KINDS[: options.order + 2], *[kind for kind in ALSO if kind in options.also]]
@@ -153,7 +153,7 @@ def run_crosscheck(fun: Callable[..., Any], options: _Options, args: Any, kwargs
 
 
 def _watched(jax: Any, problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-    """The known divergences of JAX on the way, their lines, and how many operations it takes."""
+    """Return the known divergences of JAX in a run on JAX arrays, their lines, and the number of operations."""
     found: dict[str, str] = {}
     count = 0
 
@@ -174,7 +174,7 @@ def _watched(jax: Any, problem: Problem) -> tuple[tuple[str, ...], tuple[str, ..
 def explained(
     jax: Any, problem: Problem, comparison: Comparison, rows: dict[str, list[Row]], judge: Judge, *, by_halving: bool
 ) -> tuple[Blame, ...]:
-    """Where differences begin. What a known divergence excuses is looked at too: it must be that operation's."""
+    """Say where differences begin. Differences that a known divergence excuses must begin at its operation."""
     blames: list[Blame] = []
     wrong: set[str] = set()
     searches: list[Any] = []
@@ -189,7 +189,7 @@ def explained(
             if not searches:
                 searches.append(accused(jax, problem, comparison.ways, judge.rtol, judge.atol))
             search = searches[0](kind, any(not row.funcgrad_jax <= judge.rtol for row in (*failed, *excused)))
-            theirs = kind != "jit"  # compiled, funcgrad's rules can be misled like JAX's
+            theirs = kind != "jit"  # compiled, funcgrad's rules can be wrong in the way that JAX's are
             place = search.one_by_one(jax_only=theirs and not failed) if judge.noted else None
             if place is not None or failed:
                 blames.append(search.answer(what) if place is None else search.blame(what, place))

@@ -1,6 +1,6 @@
-"""The command line: ``funcgrad crosscheck``, or ``python -m funcgrad.interop``.
+"""Command line of the cross-check: ``funcgrad crosscheck``, or ``python -m funcgrad.interop``.
 
-Arguments of functions are Python literals, shapes of random numbers, and files of NumPy.
+Arguments of the checked function are Python literals, shapes of random numbers, and NumPy files.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _HELP = (
 
 
 def read_arguments(texts: Sequence[str], seed: int = 0) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments.
+    """Return the positional and keyword arguments that texts describe.
 
-    Random numbers are normal, or uniform between two bounds; those of integers are below 10 by default.
+    Random numbers are normal, or uniform between two bounds; random integers are below 10 by default.
 
     Args:
         texts: one text for each argument.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
 
     Raises:
-        InputError: a text that says none of this (a ``TypeError``).
+        InputError: a text has none of these forms (a ``TypeError``).
 
     Example:
         >>> read_arguments(["[1, 2.5]", "n=3"])
@@ -77,13 +77,13 @@ def read_arguments(texts: Sequence[str], seed: int = 0) -> tuple[list[Any], dict
 
 
 class _Reader:
-    """Reads one argument after the other, with one source of random numbers."""
+    """Reader of arguments; all arguments share one random generator."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
     def read(self, text: str) -> Any:
-        """The value that ``text`` stands for."""
+        """Return the value that ``text`` describes."""
         if text.strip().endswith(".npy"):
             return self.load(text.strip())
         try:
@@ -93,14 +93,14 @@ class _Reader:
         return self.value(tree, text)
 
     def load(self, path: str) -> Any:
-        """The array in a file."""
+        """Return the array in a file."""
         try:
             return np.load(Path(path).expanduser(), allow_pickle=False)
         except (OSError, ValueError) as error:
             raise InputError(f"--args: the file cannot be read, got {path!r}: {error}. Give an .npy file.") from error
 
     def value(self, node: ast.AST, text: str) -> Any:
-        """What a part of the syntax tree stands for."""
+        """Return the value that a part of the syntax tree describes."""
         match node:
             case ast.Tuple(elts=parts):
                 return tuple([self.value(part, text) for part in parts])
@@ -126,12 +126,12 @@ class _Reader:
             raise self.refused(text) from error
 
     def subscript(self, node: ast.Subscript, text: str) -> tuple[str, tuple[int, ...]]:
-        """The name and the shape of ``name[shape]``."""
+        """Return the name and the shape of ``name[shape]``."""
         name = node.value.id if isinstance(node.value, ast.Name) else ""
         return name, self.shape(node.slice, text)
 
     def shape(self, node: ast.AST, text: str) -> tuple[int, ...]:
-        """A shape between brackets."""
+        """Return the shape between brackets."""
         found = self.value(node, text)
         shape = found if type(found) is tuple else (found,)
         if not all(type(n) is int and n >= 0 for n in shape):
@@ -139,7 +139,7 @@ class _Reader:
         return shape
 
     def random(self, dtype: Any, shape: tuple[int, ...], bounds: tuple[Any, Any] | None) -> Any:
-        """Random numbers."""
+        """Return random numbers."""
         low, high = bounds or (0, 2 if dtype.kind == "b" else 10)
         if dtype.kind in "iub":
             return self.rng.integers(low, high, shape).astype(dtype)[()]
@@ -151,11 +151,11 @@ class _Reader:
         return np.asarray(found).astype(dtype)[()]
 
     def refused(self, text: str) -> InputError:
-        """The error for a text that says nothing."""
+        """Return the error for a text that is not an argument."""
         return InputError(f"--args: this is no argument, got {text!r}. {_HELP}.")
 
 
-#: Exit statuses: all is well, there is a disagreement, it could not be run, it was interrupted.
+#: Exit statuses: all agree, something disagrees, the check could not run, it was interrupted.
 FINE, DISAGREE, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 
 _EPILOG = """\
@@ -167,10 +167,10 @@ exit status: 0 all agree, 1 something disagrees, 2 it could not be run, 130 it w
 
 
 def program(arguments: Sequence[str] | None = None) -> int:
-    """The command ``funcgrad``: run the subcommand that is named first and return its exit status.
+    """Run the subcommand of ``funcgrad`` that is named first and return its exit status.
 
     Args:
-        arguments: what stands behind the command; by default what it was called with.
+        arguments: arguments of the command; by default those of the process.
 
     Example:
         >>> from funcgrad.interop.crosschecks.command import program
@@ -186,7 +186,7 @@ def program(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     rest = parser.parse_args(arguments).rest
     if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # modules of the user's are found as with ``python -m``
+        sys.path.insert(0, os.getcwd())  # finds the user's modules as ``python -m`` does
     return main(rest, "funcgrad crosscheck")
 
 
@@ -221,8 +221,8 @@ def main(arguments: Sequence[str] | None = None, name: str = "python -m funcgrad
     """Run the cross-check's command line and return its exit status.
 
     Args:
-        arguments: what stands behind the command; by default what it was called with.
-        name: how the command was called.
+        arguments: arguments of the command; by default those of the process.
+        name: name of the command, for messages.
 
     Example:
         >>> from funcgrad.interop.crosschecks.command import main
@@ -271,7 +271,7 @@ def _function(options: argparse.Namespace, screen: Plain) -> int:
 
 
 def _primitives(options: argparse.Namespace, screen: Plain) -> int:
-    """Check all functions, or some."""
+    """Check all functions of the table, or some."""
     left_out = {*options.without, *(["second"] if options.order == 1 else [])}
     kinds = tuple(kind for kind in KINDS if kind not in left_out)
     with screen.table(kinds) as watch:
@@ -293,7 +293,7 @@ def _primitives(options: argparse.Namespace, screen: Plain) -> int:
 
 
 def _write(options: argparse.Namespace, screen: Plain, data: Callable[[], Any], page: Callable[[], str]) -> None:
-    """Write the files that were asked for."""
+    """Write the requested files."""
     if options.json:
         options.json.write_text(json.dumps(data(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         screen.say(f"written: {options.json}")
@@ -303,10 +303,10 @@ def _write(options: argparse.Namespace, screen: Plain, data: Callable[[], Any], 
 
 
 def _found(text: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names.
+    """Return the function that ``module:function`` names.
 
     Raises:
-        InputError: there is no such thing (a ``TypeError``).
+        InputError: there is no such function (a ``TypeError``).
     """
     place, _, name = text.rpartition(":")
     if not place or not name:
@@ -321,7 +321,7 @@ def _found(text: str) -> Callable[..., Any]:
 
 
 def _module(place: str) -> Any:
-    """A module by its name, or by the path of its file."""
+    """Return a module, given its name or the path of its file."""
     if not place.endswith(".py"):
         try:
             return importlib.import_module(place)

@@ -1,7 +1,7 @@
-"""One function compared three ways, kind by kind: its values and derivatives by funcgrad, by JAX and by the referee.
+"""Comparison of a function's values and derivatives, kind by kind: by funcgrad, by JAX and by the referee.
 
-Everything is computed by ``Library.vjp``, ``jvp`` and ``vmap``, which funcgrad and JAX both have, so that one
-text says for both what is asked of them.
+All quantities are computed by ``Library.vjp``, ``jvp`` and ``vmap``, which funcgrad and JAX both have, so one
+definition of a quantity serves both libraries.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from funcgrad.transforms.referee import Measured, Referee
 
 __all__ = ["ALSO", "KINDS", "Comparison", "Ways", "pulled", "random_ways"]
 
-#: What may be compared besides value, reverse mode, forward mode and second order.
+#: Kinds that may be compared in addition to value, reverse mode, forward mode and second order.
 ALSO = ("vmap", "jit", "float32")
 KINDS = ("value", "reverse", "forward", "second", *ALSO)
-COPIES = 3  # examples in a batch
-APART = 1e-3  # how far they are from each other, relatively: far beyond any tolerance
+COPIES = 3  # number of examples in a batch
+APART = 1e-3  # relative distance between the examples, far above any tolerance
 
-#: By the name of a quantity its leaves, or the error that was raised in their place.
+#: Leaves of each quantity, or the error that was raised instead, by the name of the quantity.
 Answers: TypeAlias = dict[str, Any]
-#: Names of quantities, and what computes them together.
+#: Names of quantities, with the function that computes them together.
 Asked: TypeAlias = Iterator[tuple[tuple[str, ...], Callable[[], Sequence[Leaves]]]]
 
-#: For what runs once: this compiles in a tenth of the time, and computes the same.
+#: XLA's options for programs that run once: compilation takes a tenth of the time, results are the same.
 QUICK = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
-#: Of (c + x) - c XLA makes x, which hides that digits are lost, unless it is told to leave that; by an older JAX it
-#: cannot be told.
+#: XLA's option that stops it from simplifying (c + x) - c to x, which would hide a loss of digits. JAX supports the
+#: option from the version ``AS_WRITTEN_FROM`` on.
 AS_WRITTEN = {"xla_disable_hlo_passes": "algsimp"}
 AS_WRITTEN_FROM = (0, 10)
 
 
 class Library(NamedTuple):
-    """The transforms of one library."""
+    """Transforms of one library."""
 
     vjp: Callable[..., Any]
     jvp: Callable[..., Any]
@@ -59,13 +59,13 @@ OURS = Library(vjp, jvp, vmap)
 
 
 class Subject(Protocol):
-    """A function of leaves that is compared, as funcgrad runs it, at a point where it is.
+    """Function of leaves to be compared, as funcgrad runs it, with the point at which it is compared.
 
     Attributes:
         point: the leaves, in double precision.
-        paths: what each is called.
-        result_paths: the same for the leaves of the result.
-        value: those, as plain NumPy computes them.
+        paths: names of the leaves.
+        result_paths: names of the result's leaves.
+        value: the result's leaves, as plain NumPy computes them.
     """
 
     point: Leaves
@@ -82,11 +82,11 @@ class Subject(Protocol):
         """Whether the result is one real number."""
 
     def __call__(self, *leaves: Any) -> Leaves:
-        """The leaves of the result for other leaves."""
+        """Return the leaves of the result for other leaves."""
 
 
 class Inputs(NamedTuple):
-    """Where a function is looked at.
+    """Points and directions at which a function is evaluated.
 
     Attributes:
         point: the leaves.
@@ -104,7 +104,7 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(rng: np.random.Generator, point: Leaves, tangents: Leaves) -> Inputs:
-    """The places and directions that belong to ``point``."""
+    """Return the points and directions that belong to ``point``."""
     copies = [np.stack([x + i * APART * random_like(rng, x) for i in range(COPIES)]) for x in point]
     with np.errstate(all="ignore"):
         single, single_tangents = [[_single(x) for x in leaves] for leaves in (point, tangents)]
@@ -122,7 +122,7 @@ _single, _double = [
 
 
 def pulled(library: Library, fun: Callable[..., Leaves], cts: Leaves) -> Callable[..., tuple[Leaves, Leaves]]:
-    """A function that gives the result of ``fun`` and the cotangents of its arguments."""
+    """Return the function that computes the result of ``fun`` and the cotangents of its arguments."""
 
     def both(*leaves: Any) -> tuple[Leaves, Leaves]:
         outs, pullback = library.vjp(fun, *leaves)
@@ -136,7 +136,7 @@ def _as_dtype(ct: Any, out: Any) -> Any:
 
 
 def asked(library: Library, fun: Callable[..., Leaves], at: Inputs, cts: Leaves, kinds: Collection[str]) -> Asked:
-    """How to compute what; what shares work is computed together."""
+    """Yield the functions that compute the quantities; quantities that share work are computed together."""
     both = pulled(library, fun, cts)
     if {"value", "reverse"} & {*kinds}:
         yield ("value", "reverse"), lambda: both(*at.point)
@@ -152,18 +152,18 @@ def asked(library: Library, fun: Callable[..., Leaves], at: Inputs, cts: Leaves,
 
 
 def answered(asked: Iterable[Any], failed: Answers) -> Answers:
-    """What comes out; errors go to ``failed``."""
+    """Return the computed quantities; put errors into ``failed``."""
     found: Answers = {}
     for names, compute in asked:
         try:
             found.update(zip(names, compute(), strict=True))
-        except Exception as error:  # one quantity that there is not must not hide the others
+        except Exception as error:  # a quantity that cannot be computed must not hide the others
             failed.update(dict.fromkeys(names, error))
     return found
 
 
 def ours(subject: Subject, at: Inputs, cts: Leaves, kinds: Collection[str]) -> Answers:
-    """What funcgrad says."""
+    """Return funcgrad's answers."""
     failed: Answers = {}
     with np.errstate(all="ignore"):
         found = answered(asked(OURS, subject, at, cts, kinds), failed)
@@ -180,25 +180,25 @@ def theirs(
     *,
     jitted: bool = True,
 ) -> Answers:
-    """What JAX says of ``fun``; and what is compiled: "jit ..." by JAX's rules, "own jit ..." by funcgrad's.
+    """Return JAX's answers for ``fun``, and compiled ones: "jit ..." by JAX's rules, "own jit ..." by funcgrad's.
 
     Args:
-        jax: the module.
-        subject: the function as funcgrad differentiates it.
-        fun: the function as JAX shall.
-        at: where.
-        cts: cotangents.
+        jax: the JAX module.
+        subject: the function that funcgrad differentiates.
+        fun: the function that JAX differentiates.
+        at: points and directions.
+        cts: cotangents of the results.
         kinds: some of ``KINDS``.
-        jitted: whether what is named "jit ..." is compiled as ``jax.jit`` does. Else it is what all the rest is:
-            one program that XLA compiles in a hurry, since it runs once. What cannot be compiled runs one
-            operation after the other.
+        jitted: whether ``jax.jit`` compiles the "jit ..." quantities in the ordinary way. Otherwise all quantities
+            are one program that XLA compiles with ``QUICK`` options, since it runs once. Quantities that cannot be
+            compiled run operation by operation.
     """
     at = Inputs(*[[jax.numpy.asarray(x) for x in leaves] for leaves in at])
     library = Library(jax.vjp, jax.jvp, jax.vmap)
     lift, plain, own = [lifted(jax, each) for each in (fun, subject, pulled(OURS, subject, cts))]
 
     def by_jax(at: Inputs) -> Asked:
-        yield ("value",), lambda: (lift(*at.point),)  # also where there is no derivative
+        yield ("value",), lambda: (lift(*at.point),)  # also if there is no derivative
         yield from asked(library, lift, at, cts, kinds)
 
     def staged(at: Inputs) -> Asked:
@@ -217,9 +217,9 @@ def theirs(
 
 
 def _unstaged(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs) -> Answers:
-    """What comes out of ``asked(at)``: compiled if all of it can be, else one operation after the other."""
+    """Return the answers of ``asked(at)``: compiled if all of them can be, else computed operation by operation."""
     if jax.__version_info__ >= AS_WRITTEN_FROM:
-        with suppress(Exception):  # what a function does outside of ``jax.jit`` it may not do inside
+        with suppress(Exception):  # a function may fail inside ``jax.jit`` only
             found = _compiled(jax, asked, at, options={**QUICK, **AS_WRITTEN})
             if not any(isinstance(answer, Exception) for answer in found.values()):
                 return found
@@ -228,12 +228,12 @@ def _unstaged(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs) ->
 
 
 def _compiled(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs, *, options: Any = None) -> Answers:
-    """What comes out of ``asked(at)`` as one program, compiled with XLA's ``options`` if it knows them."""
+    """Return the answers of ``asked(at)`` as one program, compiled with XLA's ``options`` if XLA knows them."""
     failed: Answers = {}
     lowered = jax.jit(lambda at: answered(asked(at), failed)).lower(at)
     try:
         program = lowered.compile(compiler_options=options)
-    except Exception:  # an XLA that does not know these options; else it is raised again
+    except Exception:  # an XLA that does not know these options; any other error is raised again below
         program = lowered.compile()
     return {**failed, **_as_numpy(program(at))}
 
@@ -243,14 +243,14 @@ def _as_numpy(answers: Answers) -> Answers:
 
 
 def loop(subject: Subject, at: Inputs, cts: Leaves) -> Answers:
-    """What ``vmap`` must give: funcgrad's results for each example, stacked."""
+    """Return the answers that ``vmap`` must give: funcgrad's results for each example, stacked."""
     both = pulled(OURS, subject, cts)
     rows = [both(*[copies[i] for copies in at.copies]) for i in range(COPIES)]
     values, reverse = [[np.stack(leaves) for leaves in zip(*part, strict=True)] for part in zip(*rows, strict=True)]
     return {"vmap value": values, "vmap reverse": reverse}
 
 
-#: How far the rounding of its arguments may move a number in single precision.
+#: Relative change of a number by the rounding of its arguments to single precision.
 ROUNDING = float(np.finfo(np.float32).eps)
 
 
@@ -259,8 +259,8 @@ class Ways(NamedTuple):
 
     Attributes:
         tangents: the direction of forward mode and of second order.
-        weights: by which the entries of a cotangent are summed up for the referee.
-        cts: cotangents.
+        weights: weights with which the entries of a cotangent are summed for the referee.
+        cts: cotangents of the results.
     """
 
     tangents: Leaves
@@ -269,19 +269,19 @@ class Ways(NamedTuple):
 
 
 def random_ways(rng: np.random.Generator, subject: Subject) -> Ways:
-    """Random ones; of a function with a gradient that is what is pulled back."""
+    """Return random directions; for a scalar function the cotangent is 1, which gives the gradient."""
     directions = [random_like(rng, x) for x in subject.point]
     cts = [1.0] if subject.scalar else [random_like(rng, np.ones_like(y)) for y in subject.value]
     return Ways(directions, directions, cts)
 
 
 class Measurements:
-    """What the referee measures: for cotangents, tangents and Hessian-vector products an entry per leaf.
+    """The referee's measurements: an entry per leaf for cotangents, tangents and Hessian-vector products.
 
     Args:
         subject: the function.
         tangents: the direction of forward mode and of second order.
-        weights: by which the entries of a cotangent are summed up.
+        weights: weights with which the entries of a cotangent are summed.
         cts: cotangents of the results.
     """
 
@@ -303,13 +303,13 @@ class Measurements:
         self._found: dict[str, list[Measured]] = {}
 
     def found(self, kind: str) -> list[Measured]:
-        """Those of "reverse", "forward" or "second"."""
+        """Return the measurements of "reverse", "forward" or "second"."""
         if kind not in self._found:
             self._found[kind] = getattr(self, f"_{kind}")()
         return self._found[kind]
 
     def kink(self, kind: str, number: int) -> bool:
-        """Whether there is no derivative where one was measured."""
+        """Return whether the function has a kink where the derivative was measured."""
         measured = self.found(kind)[number]
         if np.any(measured.jump):
             return True
@@ -319,7 +319,7 @@ class Measurements:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """How it was measured."""
+        """Names of the methods that were used."""
         return tuple(dict.fromkeys(m.method for found in self._found.values() for m in found))
 
     def _reverse(self) -> list[Measured]:
@@ -336,20 +336,20 @@ class Measurements:
 
 
 class Comparison:
-    """What three say of one function.
+    """Comparison of funcgrad, JAX and the referee for one function.
 
     Args:
-        jax: the module.
-        subject: the function as funcgrad and the referee see it.
-        ways: directions.
-        kinds: what is to be compared, some of ``KINDS``.
-        rng: chooses points around the one of ``subject``.
-        fun: the function as JAX sees it, where that is another one.
+        jax: the JAX module.
+        subject: the function for funcgrad and the referee.
+        ways: directions in which derivatives are taken.
+        kinds: kinds to compare, some of ``KINDS``.
+        rng: generator that chooses points around ``subject.point``.
+        fun: the function for JAX, if it is not ``subject``.
         jitted: see ``theirs``.
 
     Attributes:
-        ours: what funcgrad says, or the error it raised.
-        theirs: the same of JAX.
+        ours: funcgrad's answers, or the errors that it raised.
+        theirs: JAX's answers, or the errors that it raised.
     """
 
     def __init__(
@@ -370,10 +370,10 @@ class Comparison:
         self.ours: Answers = ours(subject, self.at, ways.cts, needed)
         self.theirs: Answers = theirs(jax, subject, fun or subject, self.at, ways.cts, needed, jitted=jitted)
         self.measured = Measurements(subject, *ways)
-        self.apart: set[str] = set()  # where JAX differs already, and has no say when that is compared once more
+        self.apart: set[str] = set()  # kinds where JAX differs; JAX is left out when these are compared again
 
     def rows(self, kind: str, judge: Judge) -> list[Row]:
-        """The rows of one kind."""
+        """Return the rows of one kind."""
         others = {"value": self._value, "vmap": self._vmap, "jit": self._jit, "float32": self._float32}
         found = others[kind](judge) if kind in others else self._derivatives(kind, judge)
         if any(not row.funcgrad_jax <= judge.rtol for row in found):
@@ -410,7 +410,7 @@ class Comparison:
         return judge.plain(what, paths, mine, yours, expected, share)
 
     def _vmap(self, judge: Judge) -> list[Row]:
-        """The referee is a loop."""
+        """Compare batches; the referee is a loop."""
         with np.errstate(all="ignore"):
             try:
                 expected = loop(self.subject, self.at, self.ways.cts)
@@ -423,21 +423,21 @@ class Comparison:
         return _joined(rows)
 
     def _jit(self, judge: Judge) -> list[Row]:
-        """The referee is what funcgrad computes without compiling."""
+        """Compare compiled results; the referee is funcgrad without compilation."""
         if "value" in self.apart:  # other values have other derivatives
             return [without_numbers("jit", "result", "not compared, the values on JAX differ", True)]
         rows = []
         for name, what in (("value", "jit value"), ("reverse", f"jit {self._name}")):
             mine = self.theirs[f"own jit {name}"]
             rows += self._plain(what, name, mine, f"jit {name}", judge, self.ours[name])
-        if judge.noted:  # on JAX arrays funcgrad's rules have JAX's values
+        if judge.noted:  # on JAX arrays funcgrad's rules use JAX's values
             known = [not row.ok and row.funcgrad_referee == row.funcgrad_referee for row in rows]
             pairs = zip(rows, known, strict=True)
             rows = [row._replace(verdict=row.verdict + KNOWN, ok=True) if k else row for row, k in pairs]
         return _joined(rows)
 
     def _float32(self, judge: Judge) -> list[Row]:
-        """The referee is double precision, at the point that single precision rounds to."""
+        """Compare single precision; the referee is double precision, at the point rounded to single precision."""
         subject, at = self.subject, self.at
         with np.errstate(all="ignore"):
             exact = [_double(x) for x in at.single]
@@ -465,7 +465,7 @@ class Comparison:
 
 
 def _answers(subject: Subject, at: Inputs, point: Leaves, cts: Leaves) -> Answers:
-    """What funcgrad says at ``point`` in double precision of what single precision is asked."""
+    """Return funcgrad's answers at ``point`` in double precision, for the single-precision directions."""
     outs, reverse = pulled(OURS, subject, cts)(*point)
     tangents = [_double(t) for t in at.single_tangents]
     return {"value": outs, "reverse": reverse, "forward": jvp(subject, tuple(point), tuple(tangents))[1]}
@@ -476,7 +476,7 @@ def _not_compared(what: str, where: str, error: Exception) -> Row:
 
 
 def _joined(rows: list[Row]) -> list[Row]:
-    """The rows; where nothing was computed, one that says so."""
+    """Return the rows, or a single row that says so if nothing was computed."""
     if all(row.funcgrad_referee != row.funcgrad_referee for row in rows):
         return [rows[0]._replace(what=rows[0].what.partition(" ")[0])]
     return rows

@@ -1,6 +1,6 @@
-"""Where JAX is known to give another derivative, and why funcgrad does not follow it.
+"""Known divergences: where JAX gives another derivative, and why funcgrad does not follow JAX.
 
-The cross-check looks here while it runs the function on JAX arrays, and says in its report what it met.
+The cross-check looks up each operation here while it runs the function on JAX arrays, and reports the matches.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Divergence(NamedTuple):
     """One known difference.
 
     Attributes:
-        primitive: the name of the primitive where it occurs.
-        applies: ``applies(values, params)``, whether it does for these NumPy values and parameters.
-        says: what JAX gives, what funcgrad gives, and why.
-        since: the first version of JAX that has it.
-        until: the first version that has it no more.
+        primitive: name of the primitive.
+        applies: ``applies(values, params)`` says whether the difference occurs for these NumPy values and parameters.
+        says: what JAX gives, what funcgrad gives, and the reason.
+        since: the first version of JAX with the difference.
+        until: the first version without it.
     """
 
     primitive: str
@@ -40,7 +40,7 @@ class Divergence(NamedTuple):
 
 
 def _where(test: Callable[..., Any]) -> Applies:
-    """Whether ``test``, a function of the values, holds anywhere."""
+    """Return the test whether ``test``, a function of the values, holds anywhere."""
     return lambda values, params: bool(np.any(test(*values)))
 
 
@@ -50,7 +50,7 @@ def _extreme(values: Sequence[Any], params: dict[str, Any]) -> bool:
 
 
 def _on_cut(of_imaginary: bool, where: Callable[[Any], Any]) -> Applies:
-    """Whether a complex value lies on a branch cut: on an axis, its place there being as ``where`` says."""
+    """Return the test whether a complex value is on a branch cut: on an axis, at a place where ``where`` holds."""
 
     def on_cut(z: Any) -> Any:
         off, along = (z.real, z.imag) if of_imaginary else (z.imag, z.real)
@@ -60,14 +60,14 @@ def _on_cut(of_imaginary: bool, where: Callable[[Any], Any]) -> Applies:
 
 
 def _coinciding(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    """Whether singular values of a matrix (of a Hermitian one: absolute eigenvalues) coincide, or are zero."""
+    """Whether singular values of a matrix (for a Hermitian matrix: absolute eigenvalues) coincide, or are zero."""
     s = np.linalg.svd(values[0], compute_uv=False)
     noise = 1e3 * np.finfo(s.dtype).eps * s.max(-1, keepdims=True, initial=0)
     return bool((s <= noise).any() or (np.abs(np.diff(s)) <= noise).any())
 
 
 def _cut_short(values: Sequence[Any], params: dict[str, Any]) -> bool:
-    """Whether singular values that are not zero count as zero."""
+    """Whether nonzero singular values count as zero."""
     s, share = np.linalg.svd(values[0], compute_uv=False), np.asarray(values[1])[..., None]
     largest = s.max(-1, keepdims=True, initial=0)
     return bool(((s <= share * largest) & (s > 1e3 * np.finfo(s.dtype).eps * largest)).any())
@@ -246,7 +246,7 @@ KNOWN = (
 
 
 def known(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[str]:
-    """What is known of JAX's derivative of ``primitive`` at these values (concrete JAX or NumPy ones).
+    """Return the known divergences of JAX's derivative of ``primitive`` at these concrete JAX or NumPy values.
 
     Example:
         >>> from funcgrad.primitives.arithmetic import power

@@ -1,4 +1,4 @@
-"""Verdicts: who of funcgrad, JAX and the referee is left alone, and by how much."""
+"""Verdicts: which of funcgrad, JAX and the referee is the outlier, and by how much."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from funcgrad.transforms.referee import Measured
 
 __all__ = ["KNOWN", "SHARE", "Judge"]
 
-SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
-UNSURE = 1e-2  # a referee that may be off by so much, relatively, has nothing to say
-SHARE = 1e-3  # a leaf is judged by the largest derivative in it, or by this share of the largest in any
-SINGLE = 1e-4  # the error allowed in single precision, whose rounding is 6e-8
+SAFETY = 10.0  # factor by which the referee's error may exceed its own estimate
+UNSURE = 1e-2  # largest relative error estimate, times ``SAFETY``, at which the referee counts
+SHARE = 1e-3  # a leaf is judged by its largest derivative, or by this share of the largest derivative in any leaf
+SINGLE = 1e-4  # error allowed in single precision, whose rounding is 6e-8
 KNOWN = ", a known divergence"
-WORSE = 10.0  # whose error is larger by so much, of two that are too large, is worse
+WORSE = 10.0  # of two errors that are too large, one that is larger by this factor is worse
 
-#: What says that a function steers by values, which has no place in a batch or, backwards, in a compiled program.
+#: Errors of functions that branch on values, which cannot be batched or compiled.
 STEERED = (ConcretizationError, StagingError, BranchError, NotDifferentiableError)
 
 
 class Judge(NamedTuple):
-    """Turns numbers into rows.
+    """Conversion of errors to rows with verdicts.
 
     Attributes:
         rtol: the relative error allowed.
-        atol: the absolute error allowed besides.
-        noted: whether a known divergence of JAX was met.
+        atol: the absolute error allowed in addition.
+        noted: whether the run had a known divergence of JAX.
     """
 
     rtol: float
@@ -41,13 +41,13 @@ class Judge(NamedTuple):
 
     @property
     def floor(self) -> float:
-        """What is so small is compared absolutely."""
+        """Size below which numbers are compared absolutely."""
         return self.atol / self.rtol
 
     def plain(
         self, what: str, paths: list[str], ours: Leaves, theirs: Any, expected: Leaves, share: float = 0.0
     ) -> list[Row]:
-        """A row per leaf, where every entry is known; ``theirs`` may be None."""
+        """Return a row per leaf if every entry is known; ``theirs`` may be None."""
         triples = list(zip(ours, theirs or [None] * len(ours), expected, strict=True))
         sizes = [max(_largest(x) for x in triple if x is not None) for triple in triples]
         rows = []
@@ -67,7 +67,7 @@ class Judge(NamedTuple):
         measured: list[Measured],
         kink: Callable[[int], bool],
     ) -> list[Row]:
-        """A row per leaf; the referee knows the sum of its entries times ``weights``."""
+        """Return a row per leaf; the referee knows the sum of the leaf's entries times ``weights``."""
         triples = list(zip(ours, theirs or [None] * len(ours), weights, strict=True))
         sizes = [max(_largest(a), _largest(b)) for a, b, _ in triples]
         spans = [max(_largest(_total(np.abs(x), np.abs(w))) for x in (a, b) if x is not None) for a, b, w in triples]
@@ -87,16 +87,16 @@ class Judge(NamedTuple):
     def singles(
         self, what: str, paths: list[str], ours: Leaves, theirs: Any, exact: Leaves, moved: Leaves, dtypes: Any
     ) -> list[Row]:
-        """A row per leaf of what was computed in single precision.
+        """Return a row per leaf of a quantity computed in single precision.
 
         Args:
             what: the quantity.
-            paths: the leaves.
-            ours: funcgrad's.
-            theirs: JAX's, or None.
-            exact: the same in double precision.
-            moved: the same, a rounding away from the point: what the rounding of the arguments must do.
-            dtypes: what funcgrad's must be; None where the function gives a Python number, as ``math.sin`` does.
+            paths: names of the leaves.
+            ours: funcgrad's leaves.
+            theirs: JAX's leaves, or None.
+            exact: the leaves in double precision.
+            moved: the leaves at a point one rounding away, which shows the effect of rounding the arguments.
+            dtypes: required dtypes of funcgrad's leaves; None if the function returns a Python number, as ``math.sin``.
         """
         rows = []
         sizes = [_largest(x) for x in exact]
@@ -114,7 +114,7 @@ class Judge(NamedTuple):
         return rows
 
     def refused(self, what: str, ours: Any, theirs: Any) -> Row:
-        """The row of a quantity that funcgrad, or both, did not compute but raised an error."""
+        """Return the row of a quantity for which funcgrad, or both libraries, raised an error."""
         name = type(ours).__name__
         both = isinstance(ours, STEERED) and isinstance(theirs, Exception)
         verdict = f"not compared, both refuse: {name}" if both else f"funcgrad raises {name}"
@@ -123,7 +123,7 @@ class Judge(NamedTuple):
     def _row(
         self, what: str, path: str, errors: tuple[float, float, float], off: float, kink: Callable[[], bool]
     ) -> Row:
-        """The verdict: who stands alone."""
+        """Return the row with the verdict, which names the outlier."""
         slack = self.rtol + SAFETY * off
         together, ours, theirs = errors[0] <= self.rtol, errors[1] <= slack, errors[2] <= slack
         measured = errors[1] == errors[1]
@@ -137,7 +137,7 @@ class Judge(NamedTuple):
         elif together:
             verdict = "agree" if ours or theirs else ALONE.format("referee") + remark
         elif ours and theirs:
-            verdict = "funcgrad and JAX differ"  # by less than the referee can tell
+            verdict = "funcgrad and JAX differ"  # by less than the referee can resolve
         else:
             verdict = (ALONE.format("JAX") if ours else ALONE.format("funcgrad") if theirs else "all differ") + remark
         good = together and bool(ours or theirs or remark or not measured)
@@ -146,7 +146,7 @@ class Judge(NamedTuple):
         return Row(what, path, *errors, off if measured else np.nan, verdict, good)
 
     def _without_jax(self, what: str, path: str, errors: tuple[float, float, float], off: float, remark: str) -> Row:
-        """The same where JAX computes nothing."""
+        """Return the row with the verdict of a quantity that JAX does not compute."""
         if errors[1] != errors[1]:
             return without_numbers(what, path, "not compared, without JAX, no referee", True)
         good = errors[1] <= self.rtol + SAFETY * off
@@ -178,9 +178,9 @@ def _largest(x: Any) -> float:
 
 
 def _error(a: Any, b: Any, scale: float) -> float:
-    """The largest difference relative to ``scale``; infinities and nans agree with their like only.
+    """Return the largest difference relative to ``scale``; an infinity or nan agrees only with an equal one.
 
-    It is nan where one of the two is None.
+    The result is nan if ``a`` or ``b`` is None.
     """
     if a is None or b is None:
         return np.nan

@@ -1,4 +1,4 @@
-"""The table of all public functions: how far funcgrad and JAX are apart in every way of using them."""
+"""Table of all public functions: the differences between funcgrad and JAX for each kind of derivative."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from funcgrad.transforms.checking import Problem
 
 __all__ = ["COLUMNS", "Cell", "Line", "Table", "check_primitives"]
 
-#: What the columns are called.
+#: Names of the columns.
 COLUMNS = dict(zip(KINDS, ("value", "VJP", "JVP", "2nd order", "vmap", "jit", "float32"), strict=True))
 _EPS = {kind: float(np.finfo(np.float32 if kind == "float32" else np.float64).eps) for kind in KINDS}
 
@@ -31,10 +31,10 @@ class Cell(NamedTuple):
     """One quantity of one function.
 
     Attributes:
-        ulps: the largest error, in units of the last place of the largest entry: of funcgrad against JAX, or where
-            JAX has no say against the referee; nan where nothing was compared.
-        ok: whether nothing speaks against funcgrad.
-        verdict: the worst of the leaves'.
+        ulps: the largest error, in units of the last place of the largest entry: of funcgrad against JAX, or
+            against the referee if there is no result of JAX; nan if nothing was compared.
+        ok: whether funcgrad passes.
+        verdict: the worst verdict of the leaves.
     """
 
     ulps: float
@@ -48,11 +48,11 @@ class Line:
 
     Attributes:
         name: its name below ``funcgrad.numpy``.
-        cells: by kind.
-        seconds: how long it took.
-        notes: known divergences of JAX that it met.
+        cells: cells by kind.
+        seconds: time that the checks took.
+        notes: known divergences of JAX that the function ran into.
         blames: where differences begin.
-        error: what was raised in place of all this.
+        error: the error that a call raised, as text.
     """
 
     name: str
@@ -64,18 +64,18 @@ class Line:
 
     @property
     def ok(self) -> bool:
-        """Whether every cell is."""
+        """Whether every cell passes."""
         return not self.error and all(cell.ok for cell in self.cells.values())
 
 
 @dataclass(frozen=True)
 class Table:
-    """All of them.
+    """All functions.
 
     Attributes:
-        kinds: the columns.
-        lines: the functions that were checked.
-        total: how many there were to check.
+        kinds: kinds of the columns.
+        lines: lines of the functions that were checked.
+        total: number of functions to check.
         about: device and versions.
     """
 
@@ -86,12 +86,12 @@ class Table:
 
     @property
     def ok(self) -> bool:
-        """Whether every line is."""
+        """Whether every line passes."""
         return all(line.ok for line in self.lines)
 
     @property
     def verdict(self) -> str:
-        """One line on all."""
+        """One line that sums up the table."""
         failed = [line.name for line in self.lines if not line.ok]
         missing = self.total - len(self.lines)
         told = f"FAILED in {len(failed)} of" if failed else "OK:"
@@ -100,7 +100,7 @@ class Table:
         return f"{told} {len(self.lines)} functions{end}.{rest}"
 
     def as_json(self) -> dict[str, Any]:
-        """What ``json`` can write."""
+        """Return the table as data that ``json`` can write."""
         return {
             "about": self.about,
             "ok": self.ok,
@@ -133,21 +133,21 @@ def check_primitives(
     """Check the public functions of ``funcgrad.numpy``, each at a point of its domain.
 
     JAX differentiates each function by its own rules, on ``device``, in one compiled program; the referee of
-    ``crosscheck`` measures. An interrupt (Ctrl-C) ends it with what there is until then.
+    measures numerically. An interrupt (Ctrl-C) ends the check; the table then holds the functions checked so far.
 
     Args:
-        only: names such as "sum" or "linalg.inv"; "linalg" stands for all below it. None stands for all.
+        only: names such as "sum" or "linalg.inv"; "linalg" includes every function below it. No names: all functions.
         kinds: some of "value", "reverse", "forward", "second", "vmap", "jit", "float32".
         device: where JAX runs.
-        rtol: the relative tolerance, as of ``crosscheck``.
-        atol: the absolute one.
-        seed: of directions and cotangents.
-        before: called before each function with its name, its place and how many there are.
-        after: called after each function with what was found.
+        rtol: the relative tolerance, as for ``crosscheck``.
+        atol: the absolute tolerance.
+        seed: seed of directions and cotangents.
+        before: called before each function with its name, its index and the number of functions.
+        after: called after each function with its line.
 
     Raises:
         MissingExtraError: JAX is not installed (an ``ImportError``).
-        InputError: there is no function of a name (a ``TypeError``).
+        InputError: no function has one of the names (a ``TypeError``).
 
     Example:
         >>> from funcgrad.interop.crosschecks.primitives_table import check_primitives
@@ -175,7 +175,7 @@ def check_primitives(
 
 
 def _chosen(only: Collection[str]) -> list[Sample]:
-    """The samples of these names."""
+    """Return the samples of these names."""
     every = samples()
     for name in only:
         if not any(_under(sample.name, name) for sample in every):
@@ -191,7 +191,7 @@ def _under(name: str, wanted: str) -> bool:
 
 
 def _about(jax: Any) -> dict[str, str]:
-    """Where it ran, with what."""
+    """Return the device and the versions."""
     device = jax.numpy.zeros(()).devices().pop()
     return {
         "device": f"{device.platform} ({device.device_kind})",
@@ -205,7 +205,7 @@ def _about(jax: Any) -> dict[str, str]:
 def _line(
     jax: Any, name: str, calls: Sequence[Sample], kinds: tuple[str, ...], rtol: float, atol: float, seed: int
 ) -> Line:
-    """Check some calls of one function."""
+    """Check the calls of one function."""
     start, error = perf_counter(), ""
     rows: dict[str, list[Row]] = {}
     notes: dict[str, None] = {}
@@ -228,7 +228,7 @@ def _line(
 def _checked(
     jax: Any, sample: Sample, kinds: tuple[str, ...], rtol: float, atol: float, seed: int
 ) -> tuple[dict[str, list[Row]], Sequence[str], Sequence[Blame]]:
-    """The rows of one call by kind; where they disagree, known divergences on the way and who is to blame."""
+    """Return the rows of one call by kind; if they disagree, also known divergences and the blames."""
     problem = Problem(sample.fun, sample.args, sample.kwargs, call="check_primitives")
     rng = np.random.default_rng(seed)
     ways = random_ways(rng, problem)
@@ -244,7 +244,7 @@ def _checked(
 
 
 def _cell(kind: str, rows: list[Row]) -> Cell:
-    """The worst of some rows."""
+    """Return the cell that sums up some rows, with the worst verdict."""
     errors = [row.funcgrad_jax if row.funcgrad_jax == row.funcgrad_jax else row.funcgrad_referee for row in rows]
     ulps = max((error / _EPS[kind] for error in errors if error == error), default=float("nan"))
     worst = min(rows, key=lambda row: (row.ok, row.verdict == "agree"))

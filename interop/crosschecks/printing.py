@@ -1,4 +1,4 @@
-"""Reports and tables as the command line writes them: text, colours where rich is installed, and pages of HTML."""
+"""Output of reports and tables by the command line: text, colours if rich is installed, and HTML pages."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from funcgrad.interop.crosschecks.report import CrossCheck, cells_of, first_to_d
 __all__ = ["Plain", "page_of_report", "page_of_table", "terminal"]
 
 _NAME, _WIDTH = 26, 11
-FINE, FAIR = 16.0, 4096.0  # ulps: what rounding does to one operation, and what it may do to many
+FINE, FAIR = 16.0, 4096.0  # ulps: the rounding of one operation, and of many operations
 
 
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "magenta", "bad": "bold red", "none": "dim"}
 
 
 def told(cell: Cell) -> str:
-    """The error of a cell in few characters."""
+    """Return the error of a cell in few characters."""
     if cell.ulps != cell.ulps:
         return "–"
     return f"{cell.ulps:.0f}" if cell.ulps < 1e4 else f"{cell.ulps:.0e}"
 
 
 def _grade(cell: Cell) -> str:
-    """How good a cell is: "good", "fair", "poor", "bad", or "none" where nothing was compared."""
+    """Return the grade of a cell: "good", "fair", "poor", "bad", or "none" if nothing was compared."""
     if not cell.ok or cell.ulps != cell.ulps:
         return "none" if cell.ok else "bad"
     return "good" if cell.ulps <= FINE else "fair" if cell.ulps <= FAIR else "poor"
 
 
 def terminal(color: str) -> Plain:
-    """What prints: with rich on a terminal or where colours are wanted, plain text else.
+    """Return the printer: with rich if colours are wanted or the output is a terminal, else plain text.
 
     Args:
         color: "auto", "always" or "never".
@@ -51,7 +51,7 @@ def terminal(color: str) -> Plain:
 
 
 class Plain:
-    """Plain text; the lines of a table appear one after the other, as they are done."""
+    """Plain text; the lines of a table are printed as soon as they are done."""
 
     kinds: tuple[str, ...] = ()
 
@@ -65,30 +65,30 @@ class Plain:
 
     @contextmanager
     def table(self, kinds: tuple[str, ...]) -> Iterator[Plain]:
-        """Print what ``before`` and ``after`` hear, as a table."""
+        """Print as a table what ``before`` and ``after`` receive."""
         self.kinds = kinds
         yield self
 
     def before(self, name: str, place: int, total: int) -> None:
-        """Here comes a function."""
+        """Announce a function that is about to be checked; print the head before the first."""
         if place == 0:
             head = "".join(COLUMNS[kind].rjust(_WIDTH) for kind in self.kinds)
             self.say(f"Largest error in ulps, {total} functions\n\n{'function'.ljust(_NAME)}{head}")
             self.say("─" * (_NAME + _WIDTH * len(self.kinds)))
 
     def after(self, line: Line) -> None:
-        """A function has been checked."""
+        """Print the line of a function that has been checked."""
         cells = "".join((("" if c.ok else "✗ ") + told(c)).rjust(_WIDTH) for c in line.cells.values())
         self.say("\n".join([line.name.ljust(_NAME) + cells, *[f"    {text}" for text in details(line)]]))
 
     def end(self, table: Table) -> None:
-        """The whole table is there."""
+        """Print the end of the complete table."""
         about = ", ".join(f"{name} {value}" for name, value in table.about.items())
         self.say(f"\n{about}\n{table.verdict}")
 
 
 def details(line: Line) -> list[str]:
-    """What is to be said of a line besides its numbers."""
+    """Return the remarks on a line, which follow its numbers."""
     odd = [f"{COLUMNS[k]}: {c.verdict}" for k, c in line.cells.items() if c.verdict != "agree"]
     notes = [f"Known divergence: {note}" for note in line.notes]
     return [*([line.error] if line.error else []), *odd, *first_to_differ(line.blames), *notes]
@@ -104,7 +104,7 @@ class Rich(Plain):
         self.progress: Any = None
 
     def say(self, text: str) -> None:
-        """Print a text; its last line says whether all is well."""
+        """Print a text; its last line is coloured if it says whether all is well."""
         *others, last = text.split("\n")
         for line in others:
             self.console.print(line, markup=False, highlight=False)
@@ -112,7 +112,7 @@ class Rich(Plain):
         self.console.print(last, markup=False, highlight=False, style=style)
 
     def report(self, report: CrossCheck) -> None:
-        """Print a report, its rows in colours."""
+        """Print a report with its rows in colours."""
         for line in str(report).split("\n"):
             style: str | None = None
             if line.startswith("✗"):
@@ -127,7 +127,7 @@ class Rich(Plain):
 
     @contextmanager
     def table(self, kinds: tuple[str, ...]) -> Iterator[Plain]:
-        """A progress bar while the functions are checked."""
+        """Show a progress bar while the functions are checked."""
         parts = self.rich["progress"]
         columns = [
             parts.TextColumn("{task.description:26}"),
@@ -144,12 +144,12 @@ class Rich(Plain):
         self.progress.update(self.task, description=name, completed=place, total=total)
 
     def after(self, line: Line) -> None:
-        """Say at once what is wrong."""
+        """Print the name of a function that fails at once."""
         if not line.ok:
             self.progress.console.print(f"✗ {line.name}", style="red", markup=False, highlight=False)
 
     def end(self, table: Table) -> None:
-        """The whole table."""
+        """Print the complete table."""
         made = self.rich["table"].Table(title="largest error in ulps", header_style="bold")
         made.add_column("function")
         for kind in table.kinds:
@@ -213,7 +213,7 @@ field.addEventListener("input", show); odd.addEventListener("input", show);
 
 
 def _page(title: str, body: str, script: str = "") -> str:
-    """A page around ``body``."""
+    """Return a page around ``body``."""
     code = f"<script>{script}</script>\n" if script else ""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -227,7 +227,7 @@ def _verdict(text: str, ok: bool) -> str:
 
 
 def page_of_table(table: Table) -> str:
-    """The table of functions as a page: a colour for each error, a field to search, a box to see what is odd."""
+    """Return the table of functions as a page: coloured errors, a search field, a box that shows only odd functions."""
     head = "".join(f"<th>{COLUMNS[kind]}</th>" for kind in table.kinds)
     rows = "\n".join(_rows(line, table.kinds) for line in table.lines)
     about = " · ".join(f"{escape(name)} {escape(value)}" for name, value in table.about.items())
@@ -253,7 +253,7 @@ def _key(style: str, says: str) -> str:
 
 
 def _rows(line: Line, kinds: tuple[str, ...]) -> str:
-    """A line of the table, and what is to be said of it below."""
+    """Return a line of the table, followed by the remarks on it."""
     said = details(line)
     mark = f' data-name="{escape(line.name)}"' + (" data-odd" if said else "")
     cells = "".join(_cell(line.cells.get(kind)) for kind in kinds)
@@ -268,7 +268,7 @@ def _cell(cell: Cell | None) -> str:
 
 
 def page_of_report(report: CrossCheck) -> str:
-    """The report on one function as a page."""
+    """Return the report on one function as a page."""
     (what, path, *numbers, verdict), *lines = cells_of(report)
     words = [f'<th class="text">{escape(text)}</th>' for text in (what, path)]
     head = "".join([*words, *[f"<th>{escape(n)}</th>" for n in numbers], f'<th class="text">{escape(verdict)}</th>'])

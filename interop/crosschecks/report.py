@@ -1,4 +1,4 @@
-"""What a cross-check found: rows of errors and verdicts, as text and as HTML."""
+"""Result of a cross-check: rows of errors and verdicts, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALONE = "{} stands alone"
 _HEAD = ("quantity", "of", "funcgrad – JAX", "funcgrad – referee", "JAX – referee", "referee ±", "verdict")
 
 
-#: Who is the referee of quantities that are not measured.
+#: Referees of the quantities that are not compared with numerical derivatives.
 _REFEREES = {"vmap": "a loop", "jit": "the run without compiling", "float32": "double precision"}
 
 
@@ -27,18 +27,18 @@ _HIDDEN = (
 
 
 class Row(NamedTuple):
-    """One quantity, compared three ways. Errors are relative; nan where there is nothing to compare.
+    """One quantity, compared three ways. Errors are relative; nan means that there is nothing to compare.
 
     Attributes:
-        what: "value", "gradient", "vjp", "jvp" or "hvp"; "vmap", "jit" or "float32" before that for the same in a
+        what: "value", "gradient", "vjp", "jvp" or "hvp"; "vmap", "jit" or "float32" in front of the name means in a
             batch, compiled, or in single precision.
-        path: which argument or result, as Python would write it.
+        path: the argument or result, as Python would write it.
         funcgrad_jax: the largest error of funcgrad against JAX.
-        funcgrad_referee: the same of funcgrad against the referee.
-        jax_referee: the same of JAX against the referee.
+        funcgrad_referee: the largest error of funcgrad against the referee.
+        jax_referee: the largest error of JAX against the referee.
         referee_error: the referee's estimate of its own error.
         verdict: "agree", "funcgrad stands alone", "JAX stands alone", "referee stands alone", "all differ",
-            "funcgrad and JAX differ" or "not compared", with what explains it after a comma.
+            "funcgrad and JAX differ" or "not compared", with an explanation after a comma.
         ok: whether the row passes.
     """
 
@@ -53,23 +53,23 @@ class Row(NamedTuple):
 
 
 def without_numbers(what: str, path: str, verdict: str, ok: bool) -> Row:
-    """The row of what was not compared."""
+    """Return the row of a quantity that was not compared."""
     nan = float("nan")
     return Row(what, path, nan, nan, nan, nan, verdict, ok)
 
 
 class Blame(NamedTuple):
-    """The operation that a difference comes from.
+    """Operation with which a difference begins.
 
     Attributes:
         what: the quantity that differs, as in a ``Row``.
-        operation: the operation's name; None where it is none of the operations in the function's graph.
-        source: the user's line that asked for it.
-        stage: the stage of the pipeline it belongs to.
+        operation: the operation's name; None if the difference begins at no operation in the function's graph.
+        source: the user's line that called the operation.
+        stage: the pipeline stage of the operation.
         row: the operation by itself, compared as the function was.
-        inside: the operation of its rule that the difference comes from, where its second derivative differs.
-        together: how many operations differ together where no single one does; this is the worst of them.
-        why: why there is no operation, where that is not because none differs.
+        inside: for a wrong second derivative, the operation inside the rule with which the difference begins.
+        together: number of operations that differ only together; ``operation`` is the worst of them.
+        why: reason why ``operation`` is None, if there is one other than that none differs.
     """
 
     what: str
@@ -97,7 +97,7 @@ class Blame(NamedTuple):
 
 
 def first_to_differ(blames: tuple[Blame, ...]) -> list[str]:
-    """Sentences that say where differences begin, one for each place."""
+    """Return sentences that say where differences begin, one for each operation."""
     begins: dict[str, list[str]] = {}
     for blame in blames:
         begins.setdefault(str(blame).removeprefix(f"{blame.what}: "), []).append(blame.what)
@@ -106,16 +106,16 @@ def first_to_differ(blames: tuple[Blame, ...]) -> list[str]:
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """The report of a cross-check. True if no result of funcgrad's is wrong; ``str`` returns a table.
+    """Report of a cross-check. It is true if no result of funcgrad is wrong; ``str`` returns a table.
 
     Attributes:
-        name: the function that was checked.
-        rows: one for each quantity and leaf.
+        name: name of the function that was checked.
+        rows: one row for each quantity and leaf.
         rtol: the relative tolerance.
         methods: how the referee measured.
-        notes: known divergences of JAX that the function met.
+        notes: known divergences of JAX that the function ran into.
         blames: for each quantity that differs, the operation with which the difference begins.
-        met_at: for each of ``notes`` the user's line.
+        met_at: the user's line for each of ``notes``.
     """
 
     name: str
@@ -128,17 +128,17 @@ class CrossCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether every row is."""
+        """Whether every row passes."""
         return all(row.ok for row in self.rows)
 
     def __bool__(self) -> bool:
         return self.ok
 
     def raise_if_failed(self) -> CrossCheck:
-        """The report itself when it is good.
+        """Return the report itself if every row passes.
 
         Raises:
-            CrossCheckError: it is not (an ``AssertionError``); the message is the report.
+            CrossCheckError: a row fails (an ``AssertionError``); the message is the report.
         """
         if not self.ok:
             raise CrossCheckError(str(self))
@@ -146,7 +146,7 @@ class CrossCheck:
 
     @property
     def verdict(self) -> str:
-        """The last line of the report."""
+        """Last line of the report."""
         failed = Counter(row.verdict for row in self.rows if not row.ok)
         count = f"{len(self.rows)} quantities"
         if failed:
@@ -168,7 +168,7 @@ class CrossCheck:
         return f"<CrossCheck of {self.name}: {self.verdict}>"
 
     def as_json(self) -> dict[str, Any]:
-        """What ``json`` can write."""
+        """Return the report as data that ``json`` can write."""
         return {
             "function": self.name,
             "ok": self.ok,
@@ -181,7 +181,7 @@ class CrossCheck:
         }
 
     def remarks(self) -> list[str]:
-        """What is to be said besides the rows."""
+        """Return the remarks that follow the rows."""
         methods = [f"The referee: {', '.join(self.methods)}."] if self.methods else []
         others = {word: says for word, says in _REFEREES.items() if any(row.what.startswith(word) for row in self.rows)}
         if others:
@@ -202,14 +202,14 @@ class CrossCheck:
 
 
 def plain_number(value: Any) -> Any:
-    """``value`` as JSON can have it: nothing for nan, a text for infinity."""
+    """Return ``value`` as JSON can represent it: None for nan, a text for infinity."""
     if type(value) is not float:
         return value
     return None if value != value else value if abs(value) != float("inf") else "inf"
 
 
 def cells_of(report: CrossCheck) -> list[tuple[str, ...]]:
-    """The texts of a table of the rows, its head first."""
+    """Return the texts of a table of the rows, with the head first."""
     return [_HEAD, *[_cells(row) for row in report.rows]]
 
 

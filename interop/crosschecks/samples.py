@@ -1,7 +1,7 @@
-"""A call of every public function of ``funcgrad.numpy``, made from the domain where the function is smooth.
+"""A call of every public function of ``funcgrad.numpy``, at points where the function is smooth.
 
-This is what the table of ``python -m funcgrad.interop --primitives`` is made from. Functions of integers and
-functions that give integers or truth values take floating numbers here and give them, so that their derivative,
+The table of ``python -m funcgrad.interop --primitives`` is made from these calls. Functions of integers, and
+functions that return integers or booleans, take and return floating numbers here, so that their derivative,
 which is zero, is checked like any other.
 """
 
@@ -19,12 +19,12 @@ __all__ = ["EXCLUDED", "Sample", "public", "samples"]
 
 
 class Sample(NamedTuple):
-    """One call.
+    """One call of a function.
 
     Attributes:
-        name: the function's, below ``funcgrad.numpy``.
-        fun: what is called: the function itself, or it with what makes its arguments or results comparable.
-        args: arrays, which are differentiated, and what is none.
+        name: the function's name below ``funcgrad.numpy``.
+        fun: the function to call: the public function, or a wrapper that makes arguments or results comparable.
+        args: arguments; arrays among them are differentiated.
         kwargs: keyword arguments.
     """
 
@@ -34,8 +34,8 @@ class Sample(NamedTuple):
     kwargs: dict[str, Any]
 
 
-#: Public names that have no derivative to speak of: settings, texts, dtypes, shapes and what is made of them; and
-#: ``spacing`` and ``nextafter``, which are functions of the rounding and taken for constants.
+#: Public names without a derivative of interest: settings, texts, dtypes, shapes, arrays that depend on these only,
+#: and ``spacing`` and ``nextafter``, which depend on the rounding and count as constants.
 _NO_DERIVATIVE = (
     "__array_namespace_info__ array2string array_repr array_str base_repr binary_repr broadcast_shapes can_cast "
     "common_type diag_indices diag_indices_from einsum_path empty empty_like eye finfo format_float_positional "
@@ -50,29 +50,29 @@ EXCLUDED = frozenset(_NO_DERIVATIVE.split())
 
 
 def numbers(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 0) -> np.ndarray:
-    """Different numbers between two bounds, spread evenly and in no order; the same on every call."""
+    """Return different numbers between two bounds, evenly spread and unordered; every call returns the same numbers."""
     count = np.arange(1, int(np.prod(shape, dtype=int)) + 1)
     share = (0.618033988749895 * count + 0.37 * seed + 0.13) % 1.0  # multiples of the golden ratio stay apart
     return (low + (high - low) * share).reshape(shape)
 
 
 def positive(*shape: int, seed: int = 0) -> np.ndarray:
-    """Numbers from 0.3 to 3."""
+    """Return numbers from 0.3 to 3."""
     return numbers(*shape, low=0.3, high=3.0, seed=seed)
 
 
 def unit(*shape: int) -> np.ndarray:
-    """Numbers between -1 and 1."""
+    """Return numbers between -0.9 and 0.9."""
     return numbers(*shape, low=-0.9, high=0.9)
 
 
 def regular(n: int) -> np.ndarray:
-    """A matrix that is far from singular, with different eigenvalues to the right of 0."""
+    """Return a matrix that is far from singular, with different eigenvalues whose real parts are positive."""
     return numbers(n, n, low=-0.5, high=0.5) + np.diag(np.arange(2.0, n + 2))
 
 
 def floats(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun`` with floating numbers where its results are none."""
+    """Return ``fun`` with its results converted to floating numbers unless they are inexact already."""
 
     def exact(x: Any) -> Any:
         return x if backend.is_inexact(x) else fnp.astype(fnp.asarray(x), float)
@@ -81,12 +81,12 @@ def floats(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def of_integers(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun`` of the integer parts of its arguments."""
+    """Return ``fun`` applied to the integer parts of its arguments."""
     return floats(lambda *args, **kwargs: fun(*[fnp.astype(x, int) for x in args], **kwargs))
 
 
 def call(name: str) -> Callable[..., Any]:
-    """The public function of this name."""
+    """Return the public function of this name."""
     found: Any = fnp
     for part in name.split("."):
         found = getattr(found, part)
@@ -95,13 +95,13 @@ def call(name: str) -> Callable[..., Any]:
 
 
 def each(names: str, *args: Any, made: Callable[..., Any] = floats, **kwargs: Any) -> Iterator[Sample]:
-    """The same call of several functions."""
+    """Yield a call of each of several functions, with the same arguments."""
     for name in names.split():
         yield Sample(name, made(call(name)), args, kwargs)
 
 
 def of(name: str, fun: Callable[..., Any], *args: Any) -> Iterator[Sample]:
-    """A call that is written out."""
+    """Yield one call of a function that is written out."""
     yield Sample(name, floats(fun), args, {})
 
 
@@ -111,7 +111,7 @@ Z = V + 1j * W
 
 
 def elementwise() -> Iterator[Sample]:
-    """Functions of single numbers."""
+    """Yield calls of elementwise functions."""
     yield from each(
         "exp exp2 expm1 sin cos tan sinh cosh tanh arctan atan arcsinh asinh square cbrt negative positive abs "
         "absolute fabs sinc deg2rad radians rad2deg degrees reciprocal sign floor ceil trunc fix rint round around i0 "
@@ -150,7 +150,7 @@ def elementwise() -> Iterator[Sample]:
 
 
 def reductions() -> Iterator[Sample]:
-    """Functions along axes."""
+    """Yield calls of functions along axes."""
     yield from each(
         "sum prod mean max min amax amin std var ptp median average nansum nanprod nanmean nanmax nanmin nanstd nanvar "
         "nanmedian logsumexp softmax log_softmax cumsum cumprod nancumsum nancumprod cumulative_sum cumulative_prod "
@@ -180,7 +180,7 @@ def reductions() -> Iterator[Sample]:
 
 
 def arrangements() -> Iterator[Sample]:
-    """Functions that move elements and join arrays."""
+    """Yield calls of functions that move elements and join arrays."""
     yield from each(
         "array asanyarray asarray ascontiguousarray asfortranarray copy ravel transpose permute_dims matrix_transpose "
         "squeeze atleast_1d atleast_2d atleast_3d fliplr flipud rot90 diag diagonal diagflat tril triu trace "
@@ -210,7 +210,7 @@ def arrangements() -> Iterator[Sample]:
 
 
 def selections() -> Iterator[Sample]:
-    """Functions that choose elements, and those that make arrays out of numbers."""
+    """Yield calls of functions that choose elements, and of functions that make arrays from numbers."""
     yield from of("delete", lambda x: fnp.delete(x, 1), V)
     yield from of("insert", lambda x, y: fnp.insert(x, 1, y), V, np.float64(0.7))
     yield from of("take", lambda x: fnp.take(x, np.array([0, 2, 2]), axis=1), M)
@@ -238,7 +238,7 @@ def selections() -> Iterator[Sample]:
 
 
 def writes() -> Iterator[Sample]:
-    """Functions that write to an array, which the calling function made."""
+    """Yield calls of functions that write to an array, which the calling function made."""
     where, mask = np.array([[2], [0]]), M > 0
     yield from of("at", lambda x, y: fnp.at(x)[0].multiply(y), M, N[0])
     yield from of("copyto", lambda x, y: _written(x, lambda z: fnp.copyto(z, y, where=mask)), M, N)
@@ -260,7 +260,7 @@ def _flat_place(x: Any, y: Any) -> Any:
 
 
 def products() -> Iterator[Sample]:
-    """Products, polynomials and Fourier transforms."""
+    """Yield calls of products, polynomials and Fourier transforms."""
     yield from each("dot matmul", M, SQUARE)
     yield from each("inner outer kron vdot vecdot", V, W)
     yield from each("matvec", M, W[:3])
@@ -281,7 +281,7 @@ def products() -> Iterator[Sample]:
 
 
 def matrices() -> Iterator[Sample]:
-    """Linear algebra; of vectors that are known up to a factor, what does not depend on it."""
+    """Yield calls of linear algebra; results do not depend on the factor up to which eigenvectors are known."""
     a, linalg = regular(3), fnp.linalg
     yield from each("linalg.inv linalg.det linalg.slogdet linalg.expm linalg.logm linalg.sqrtm linalg.cond", a)
     yield from each("linalg.trace linalg.diagonal linalg.matrix_transpose linalg.matrix_rank", a)
@@ -318,13 +318,13 @@ def _product(u: Any, s: Any, vh: Any) -> Any:
 
 
 def samples() -> list[Sample]:
-    """All calls, in the order of the table."""
+    """Return all calls, in the order of the table."""
     made = [elementwise(), reductions(), arrangements(), selections(), writes(), products(), matrices()]
     return [sample for part in made for sample in part]
 
 
 def public() -> set[str]:
-    """The names of all public functions."""
+    """Return the names of all public functions."""
     spaces = {"": fnp, "linalg.": fnp.linalg, "fft.": fnp.fft}
     return {
         prefix + name

@@ -1,8 +1,8 @@
-"""SciPy's optimisers on trees of parameters, with the derivatives they would otherwise measure by differences.
+"""SciPy's optimisers on trees of parameters, with exact derivatives in place of finite differences.
 
-What is handed over is exact: gradients, Hessian-vector products, Jacobians. SciPy holds one vector of double
-precision; the functions see trees of the structure, shapes and dtypes of the first guess, and so does who asks for
-the answer. SciPy is needed when one of these is called, not to import them; it comes with ``funcgrad[scipy]``.
+SciPy receives exact gradients, Hessian-vector products and Jacobians. SciPy works on one vector of double
+precision; the functions and the caller see trees with the structure, shapes and dtypes of the first guess.
+SciPy is needed only when one of these functions is called; it comes with ``funcgrad[scipy]``.
 
 Example:
     >>> from funcgrad.interop.scipy import minimize
@@ -43,37 +43,37 @@ def minimize(
     options: dict[str, Any] | None = None,
     has_aux: bool = False,
 ) -> Any:
-    """A minimum of ``fun`` near ``params``, by ``scipy.optimize.minimize`` with exact derivatives.
+    """Find a minimum of ``fun`` near ``params``, by ``scipy.optimize.minimize`` with exact derivatives.
 
-    Gradients go to every method that uses them, Hessian-vector products to Newton-CG, trust-ncg, trust-krylov and
-    trust-constr, Hessians to dogleg and trust-exact.
+    Every method that uses gradients receives them. Newton-CG, trust-ncg, trust-krylov and trust-constr receive
+    Hessian-vector products; dogleg and trust-exact receive Hessians.
 
     Args:
         fun: ``fun(params, *args)`` returns one real number.
         params: the first guess: an array, a number, or a tree of them, real or complex.
-        args: further arguments, which are constants; a tuple, or one argument.
-        method: one of SciPy's, by default L-BFGS-B with bounds, SLSQP with constraints, else BFGS; or a function
-            as SciPy takes it.
-        bounds: a tree like ``params`` with a pair ``(lower, upper)`` for each leaf, of numbers, arrays that
-            broadcast to the leaf, or None where it is open, or None for the whole pair; one pair of numbers for
-            all; a ``scipy.optimize.Bounds``; for a single array also SciPy's sequence of pairs.
-        constraints: SciPy's, one or several: dictionaries or ``NonlinearConstraint`` with functions of the tree,
-            whose Jacobians SciPy gets as well, and ``LinearConstraint`` with a column for each number of
+        args: further arguments, which are constants; a tuple, or a single argument.
+        method: name of a method of SciPy, by default L-BFGS-B with bounds, SLSQP with constraints, else BFGS; or a
+            function as SciPy takes it.
+        bounds: a tree like ``params`` with a pair ``(lower, upper)`` for each leaf, or None for an unbounded leaf. A
+            side is a number, an array that broadcasts to the leaf, or None for no bound. Other forms: one pair of
+            numbers for all leaves; a ``scipy.optimize.Bounds``; for a single array also SciPy's sequence of pairs.
+        constraints: one constraint of SciPy or several: dictionaries or ``NonlinearConstraint`` with functions of the
+            tree, whose Jacobians SciPy receives as well, and ``LinearConstraint`` with a column for each number of
             ``params``, in the order of the leaves.
         tol: SciPy's tolerance.
-        callback: called after each iteration with the tree; with a result that holds it where its only
-            parameter is named ``intermediate_result``. ``StopIteration`` ends the search.
-        options: SciPy's, for the method.
-        has_aux: whether ``fun`` returns a pair ``(value, aux)``; the result then has ``aux``, that of the answer.
+        callback: function called after each iteration with the tree, or, if its only parameter is named
+            ``intermediate_result``, with a result that holds the tree. ``StopIteration`` ends the search.
+        options: SciPy's options for the method.
+        has_aux: whether ``fun`` returns a pair ``(value, aux)``; the result then has ``aux`` at the minimum.
 
     Returns:
-        SciPy's ``OptimizeResult``. ``x`` is a tree like ``params``, of its dtypes, and so is the gradient, ``jac``
-        (of trust-constr, ``grad``); everything else is as SciPy has it. The answer has no derivative: for that, see
+        SciPy's ``OptimizeResult``. ``x`` and the gradient, ``jac`` (``grad`` for trust-constr), are trees like
+        ``params``, with its dtypes; everything else is SciPy's. The answer has no derivative: to differentiate it, see
         ``funcgrad.custom_root``.
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
-        InputError: a leaf or a result that is no floating number, bounds that do not fit (a ``TypeError``).
+        InputError: a leaf or a result is not a floating number, or bounds do not fit (a ``TypeError``).
         NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
 
     Example:
@@ -122,25 +122,25 @@ def root(
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A root of ``fun`` near ``params``, by ``scipy.optimize.root``; hybr and lm are given exact Jacobians.
+    """Find a root of ``fun`` near ``params``, by ``scipy.optimize.root``; hybr and lm receive exact Jacobians.
 
     Args:
-        fun: ``fun(params, *args)`` gives an array or a tree with as many numbers as ``params`` has; with lm,
-            which finds the smallest sum of squares, it may be more.
+        fun: ``fun(params, *args)`` returns an array or a tree with as many numbers as ``params`` has. With lm,
+            which finds the smallest sum of squares, the result may have more numbers.
         params: the first guess, an array, a number, or a tree of them.
-        args: further arguments, which are constants; a tuple, or one argument.
-        method: one of SciPy's.
+        args: further arguments, which are constants; a tuple, or a single argument.
+        method: name of a method of SciPy.
         tol: SciPy's tolerance.
-        callback: for the methods that take one; called with the trees of the point and of ``fun`` there.
-        options: SciPy's, for the method.
+        callback: for the methods that take one; called with the trees of the point and of ``fun`` at the point.
+        options: SciPy's options for the method.
 
     Returns:
         SciPy's ``OptimizeResult``, with ``x`` a tree like ``params`` and ``fun`` a tree like the function's result.
-        No derivative flows through it: give ``lambda f, x: root(f, x).x`` to ``funcgrad.custom_root`` for that.
+        No derivative flows through it; for that, give ``lambda f, x: root(f, x).x`` to ``funcgrad.custom_root``.
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
-        InputError: a leaf that is no floating number, another count of numbers (a ``TypeError``).
+        InputError: a leaf is not a floating number, or the counts of numbers differ (a ``TypeError``).
         NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
 
     Example:
@@ -183,27 +183,27 @@ def root_scalar(
     maxiter: int | None = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """A root of a function of one number, by ``scipy.optimize.root_scalar`` with exact derivatives.
+    """Find a root of a function of one number, by ``scipy.optimize.root_scalar`` with exact derivatives.
 
     Args:
         fun: ``fun(x, *args)`` returns one real number.
-        args: further arguments, which are constants; a tuple, or one argument.
-        method: one of SciPy's; by default brentq with a bracket, secant with two guesses, newton with one.
-            newton gets the derivative, halley the second derivative as well.
+        args: further arguments, which are constants; a tuple, or a single argument.
+        method: name of a method of SciPy; by default brentq with a bracket, secant with two guesses, newton with one.
+            newton receives the derivative, halley the second derivative as well.
         bracket: two numbers where ``fun`` has different signs.
         x0: the first guess.
-        x1: a second one.
+        x1: a second guess.
         xtol: SciPy's absolute tolerance.
         rtol: SciPy's relative tolerance.
-        maxiter: the most iterations.
-        options: SciPy's, for the method.
+        maxiter: the largest number of iterations.
+        options: SciPy's options for the method.
 
     Returns:
-        SciPy's ``RootResults``. No derivative flows through it, see ``root``.
+        SciPy's ``RootResults``. No derivative flows through the result, see ``root``.
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
-        InputError: a result that is not one real number (a ``TypeError``).
+        InputError: a result of ``fun`` is not one real number (a ``TypeError``).
         NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
 
     Example:
@@ -253,32 +253,32 @@ def least_squares(
     callback: Callable[..., Any] | None = None,
     **options: Any,
 ) -> Any:
-    """The smallest sum of squared residuals near ``params``, by ``scipy.optimize.least_squares`` with exact Jacobians.
+    """Find the smallest sum of squared residuals near ``params``, by SciPy's ``least_squares`` with exact Jacobians.
 
     Args:
-        fun: ``fun(params, *args)`` gives the residuals, an array or a tree of them. The real and the imaginary parts of
-            complex residuals count as two.
+        fun: ``fun(params, *args)`` returns the residuals, an array or a tree. The real and the imaginary part of a
+            complex residual count as two residuals.
         params: the first guess, an array, a number, or a tree of them.
-        args: further arguments, which are constants; a tuple, or one argument.
-        bounds: as of ``minimize``; for a single array, SciPy's pair of arrays.
-        method: one of SciPy's.
-        loss: the name of one of SciPy's, or a function that gives what squared residuals count for. It is
-            applied to an array of them, number by number, and differentiated; SciPy's form, which gives the
-            derivatives as well in an array of three rows, is taken too.
-        jac: ``"forward"`` or ``"reverse"`` for the mode that makes the Jacobian; ``"auto"`` takes the one with fewer
-            columns or rows to compute. ``"operator"`` makes none and gives SciPy products with it, for very many
-            residuals and parameters; the method must be trf or dogbox.
-        callback: called after each iteration as that of ``minimize``; needs SciPy 1.16.
+        args: further arguments, which are constants; a tuple, or a single argument.
+        bounds: as for ``minimize``; for a single array also SciPy's pair of arrays.
+        method: name of a method of SciPy.
+        loss: name of a loss of SciPy, or a function that maps squared residuals to their contributions. The function
+            is applied elementwise to an array and differentiated. A function in SciPy's form, which returns the
+            derivatives as well in an array of three rows, is accepted too.
+        jac: ``"forward"`` or ``"reverse"`` for the mode that computes the Jacobian; ``"auto"`` takes the mode with
+            fewer columns or rows to compute. ``"operator"`` computes no matrix: SciPy receives products with the
+            Jacobian, for very many residuals and parameters; the method must be trf or dogbox.
+        callback: function called after each iteration, as for ``minimize``; needs SciPy 1.16.
         options: SciPy's other arguments; ``x_scale`` may be a tree like ``params``.
 
     Returns:
         SciPy's ``OptimizeResult``, with ``x`` and ``grad`` trees like ``params`` and ``fun`` a tree like the
-        residuals. ``jac`` is the matrix, its rows and columns in the order of the leaves.
-        The answer has no derivative: for that, see ``funcgrad.custom_root``.
+        residuals. ``jac`` is the matrix, with rows and columns in the order of the leaves.
+        The answer has no derivative: to differentiate it, see ``funcgrad.custom_root``.
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
-        InputError: a leaf or a result that is no floating number, bounds that do not fit (a ``TypeError``).
+        InputError: a leaf or a result is not a floating number, or bounds do not fit (a ``TypeError``).
         NotDifferentiableError: a value that is being differentiated or batched is involved (a ``TypeError``).
 
     Example:
@@ -319,20 +319,20 @@ def least_squares(
 
 
 def jacobian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any:
-    """The Jacobian of ``fun`` at ``params`` as a ``scipy.sparse.linalg.LinearOperator``: products, and no matrix.
+    """Return the Jacobian of ``fun`` at ``params`` as a ``scipy.sparse.linalg.LinearOperator``, without a matrix.
 
     Args:
         fun: ``fun(params, *args)`` returns an array or a tree.
-        params: the point, an array, a number, or a tree of them.
-        args: further arguments, which stay as they are.
+        params: the point: an array, a number, or a tree of them.
+        args: further arguments, which are passed on unchanged.
 
     Returns:
         An operator with a row for each number of the result and a column for each number of ``params``, in the
-        order of the leaves. ``fun`` is run twice, products run no Python of it.
+        order of the leaves. ``fun`` runs twice; products do not run its Python code.
 
     Raises:
         MissingExtraError: SciPy is not installed (an ``ImportError``).
-        InputError: a leaf that is no floating number (a ``TypeError``).
+        InputError: a leaf is not a floating number (a ``TypeError``).
 
     Example:
         >>> import numpy as np
@@ -347,9 +347,9 @@ def jacobian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> An
 
 
 def hessian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any:
-    """The Hessian of a scalar ``fun`` at ``params`` as a ``scipy.sparse.linalg.LinearOperator``.
+    """Return the Hessian of a scalar ``fun`` at ``params`` as a ``scipy.sparse.linalg.LinearOperator``.
 
-    Takes the arguments of ``jacobian_operator``, and raises what it raises.
+    ``hessian_operator`` takes the arguments of ``jacobian_operator``, and raises the same errors.
 
     Example:
         >>> import numpy as np
@@ -371,7 +371,7 @@ def hessian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any
 
 
 def _start(call: str, what: str, fun: Any, params: PyTree, args: Any) -> tuple[Layout, tuple[Any, ...]]:
-    """The checked beginning of every call."""
+    """Check the arguments of a call; return the layout of the parameters, and ``args`` as a tuple of plain values."""
     check_callable(call, fun)
     args = args if isinstance(args, tuple) else (args,)
     args = plain(call, "args", args)
@@ -382,26 +382,26 @@ def _start(call: str, what: str, fun: Any, params: PyTree, args: Any) -> tuple[L
 
 
 def _rewrite(result: Any, layout: Layout) -> None:
-    """Put trees where SciPy has vectors like the parameters."""
+    """Replace SciPy's vectors in ``result`` by trees if they have the size of the parameters."""
     result.x = layout.tree(np.asarray(result.x))
-    for name in ("jac", "grad"):  # of trust-constr jac are the Jacobians of the constraints
+    for name in ("jac", "grad"):  # with trust-constr, jac holds the Jacobians of the constraints
         if isinstance(vector := result.get(name), np.ndarray) and vector.shape == (layout.size,):
             result[name] = layout.tree(vector, gradient=True)
 
 
 def _seeing(callback: Callable[..., Any] | None, layout: Layout) -> Callable[..., Any] | None:
-    """A callback for SciPy that gives the caller's trees. SciPy looks at the names of its parameters."""
+    """Return a callback for SciPy, which reads its parameters' names, that passes trees to the caller's callback."""
     if callback is None:
         return None
     try:
         whole = set(inspect.signature(callback).parameters) == {"intermediate_result"}
-    except (TypeError, ValueError):  # some functions written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         whole = False
     if not whole:
         return lambda x, *rest: callback(layout.tree(np.asarray(x)), *rest)
 
     def seeing(intermediate_result: Any) -> Any:
-        if isinstance(intermediate_result, np.ndarray):  # of methods that have no more
+        if isinstance(intermediate_result, np.ndarray):  # methods that report only the point
             return callback(layout.tree(intermediate_result))
         found = type(intermediate_result)(intermediate_result)
         _rewrite(found, layout)

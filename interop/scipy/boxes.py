@@ -1,4 +1,4 @@
-"""Bounds, scales and constraints of trees, as SciPy takes them: of vectors."""
+"""Conversion of bounds, scales and constraints of trees to SciPy's, which are for vectors."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from funcgrad.typing import PyTree
 
 __all__ = ["boxed", "constrained", "listed", "scaled"]
 
-#: What the two types of constraints in dictionaries mean.
+#: Lower and upper limits for the two types of constraints in dictionaries.
 _LIMITS = {"eq": (0.0, 0.0), "ineq": (0.0, np.inf)}
 
 
 def boxed(call: str, optimize: Any, layout: Layout, bounds: Any) -> Any:
-    """Bounds as SciPy's ``Bounds`` of vectors.
+    """Return bounds as SciPy's ``Bounds`` of vectors.
 
     Raises:
-        InputError: another structure than the parameters, or no pair where one is needed (a ``TypeError``).
-        ShapeError: bounds that do not broadcast to their leaf (a ``ValueError``).
+        InputError: the structure differs from the parameters', or a leaf's bounds are not a pair (a ``TypeError``).
+        ShapeError: bounds do not broadcast to their leaf (a ``ValueError``).
     """
     if bounds is None:
         return None
@@ -55,12 +55,12 @@ def _is_number(x: Any) -> bool:
 
 
 def _open(side: Any, which: int) -> Any:
-    """A lower (0) or an upper (1) bound, infinite where there is none."""
+    """Return a lower (0) or an upper (1) bound, which is infinite if ``side`` is None."""
     return (-np.inf, np.inf)[which] if side is None else side
 
 
 def _side(call: str, layout: Layout, side: Any) -> Any:
-    """One side of a ``Bounds`` of SciPy's: of all numbers, of each, or of the shape of a single array."""
+    """Return one side of SciPy's ``Bounds`` for all numbers; a single array may have a side of its shape."""
     array = np.asarray(side, float)
     if array.size == 1:
         return np.full(layout.size, array.item())
@@ -75,7 +75,7 @@ def _side(call: str, layout: Layout, side: Any) -> Any:
 
 
 def _rows(call: str, layout: Layout, bounds: Any) -> list[Any]:
-    """SciPy's sequence of pairs, one for each number of a single array."""
+    """Return the sides of SciPy's sequence of pairs, one pair for each number of a single array."""
     pairs = list(bounds) if isinstance(bounds, (Sequence, np.ndarray)) else []
     if len(pairs) != layout.size or not all(np.shape(_closed(p)) == (2,) for p in pairs):
         raise ShapeError(
@@ -91,7 +91,7 @@ def _closed(pair: Any) -> Any:
 
 
 def _pairs(call: str, layout: Layout, bounds: Any) -> list[Any]:
-    """A pair for each leaf."""
+    """Return a pair for each leaf."""
     entries: list[Any] = []
     try:
         entries += layout.spec.flatten_up_to(bounds)
@@ -111,7 +111,7 @@ def _refuse(call: str, layout: Layout, got: str) -> NoReturn:
 
 
 def _spread(call: str, layout: Layout, number: int, value: Any) -> Any:
-    """A value for each number of a leaf."""
+    """Return a value for each number of a leaf."""
     slot: Slot = layout.slots[number]
     try:
         whole = np.ravel(np.broadcast_to(np.asarray(value, float), slot.shape))
@@ -124,11 +124,11 @@ def _spread(call: str, layout: Layout, number: int, value: Any) -> Any:
 
 
 def scaled(call: str, layout: Layout, scale: PyTree) -> Any:
-    """A scale for each number; SciPy's own words and vectors as they are.
+    """Return a scale for each number; leave SciPy's keywords and vectors as they are.
 
     Raises:
-        InputError: another structure than the parameters (a ``TypeError``).
-        ShapeError: a scale that does not broadcast to its leaf (a ``ValueError``).
+        InputError: the structure differs from the parameters' (a ``TypeError``).
+        ShapeError: a scale does not broadcast to its leaf (a ``ValueError``).
     """
     if isinstance(scale, str) or _is_number(scale) or (type(scale) is np.ndarray and scale.shape == (layout.size,)):
         return scale
@@ -143,22 +143,22 @@ def scaled(call: str, layout: Layout, scale: PyTree) -> Any:
 
 
 def listed(constraints: Any) -> list[Any]:
-    """Constraints as a list, one alone included."""
+    """Return constraints as a list; a single constraint makes a list of one."""
     return list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
 
 
 def constrained(optimize: Any, constraints: Any, layout: Layout, params: PyTree, *, second: bool) -> list[Any]:
-    """SciPy's constraints with functions of vectors in place of functions of trees, and their derivatives.
+    """Return SciPy's constraints as functions of vectors in place of functions of trees, with derivatives.
 
     Args:
-        optimize: SciPy's module.
-        constraints: the caller's, one or several.
-        layout: how the tree stands in the vector.
-        params: the tree.
+        optimize: SciPy's module ``scipy.optimize``.
+        constraints: the caller's constraints, one or several.
+        layout: positions of the leaves in the vector.
+        params: the tree of parameters.
         second: whether the method uses second derivatives of constraints.
 
     Raises:
-        InputError: derivatives came along (a ``TypeError``).
+        InputError: the caller passed derivatives of constraints (a ``TypeError``).
     """
     found = []
     for one in listed(constraints):
@@ -180,7 +180,7 @@ def constrained(optimize: Any, constraints: Any, layout: Layout, params: PyTree,
 
 
 def _function(fun: Any, layout: Layout, args: tuple[Any, ...], params: PyTree, *derivatives: Any) -> Residuals:
-    """The function of a constraint."""
+    """Return the function of a constraint as ``Residuals``; refuse derivatives from the caller."""
     for derivative in derivatives:
         if derivative is not None:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Trees as vectors of real numbers, and functions of such trees with the derivatives that solvers of SciPy ask for."""
+"""Trees as vectors of real numbers, and functions of trees with the derivatives that SciPy's solvers take."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ __all__ = ["Layout", "Objective", "Residuals", "elementwise_loss", "plain"]
 
 
 class Slot(NamedTuple):
-    """Where the numbers of a leaf stand, and what the leaf is. Complex ones have their imaginary parts behind."""
+    """Position of a leaf's numbers in the vector, and the kind of the leaf. Imaginary parts follow the real parts."""
 
     start: int
     stop: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    number: bool  # no ndarray, not even one without axes
+    number: bool  # not an ndarray, not even one without axes
     home: Any  # the sharding of a JAX array, else None
 
 
 class Layout:
-    """How the leaves of a tree stand in a vector, one after the other.
+    """Positions of the leaves of a tree in a vector, one leaf after the other.
 
     Args:
-        call: the public call, for messages.
-        what: what the tree is, for messages.
-        whole: the tree; real or complex floating leaves.
+        call: name of the public function, for messages.
+        what: name of the tree, for messages.
+        whole: the tree, with real or complex floating leaves.
 
     Raises:
-        InputError: a leaf that is no floating array or number (a ``TypeError``).
+        InputError: a leaf is not a floating array or number (a ``TypeError``).
         NotDifferentiableError: a leaf is being differentiated or batched (a ``TypeError``).
 
     Example:
@@ -68,15 +68,15 @@ class Layout:
 
     @property
     def complex(self) -> bool:
-        """Whether there is a complex leaf."""
+        """Whether any leaf is complex."""
         return any(slot.dtype.kind == "c" for slot in self.slots)
 
     def vector(self, whole: PyTree, *, gradient: bool = False) -> Any:
-        """The numbers of a tree like the first; tracers give a tracer.
+        """Return the numbers of a tree with this layout as a vector; tracers give a tracer.
 
         Args:
             whole: the tree.
-            gradient: whether it is a gradient: of a complex leaf z = x + iy that is du/dx - i du/dy.
+            gradient: whether the tree is a gradient, which for a complex leaf z = x + iy is du/dx - i du/dy.
         """
         parts = []
         for leaf, slot in zip(tree.leaves(whole), self.slots, strict=True):
@@ -87,13 +87,13 @@ class Layout:
             else:
                 parts.append(flat)
         joined = parts[0] if len(parts) == 1 else fnp.concatenate(parts)
-        # A copy: solvers keep vectors, and what is here may be the caller's own array.
+        # A copy: solvers keep vectors, and ``joined`` may be the caller's array.
         return joined if isinstance(joined, Tracer) else np.array(joined, np.float64)
 
     def tree(self, vector: Any, *, gradient: bool = False) -> PyTree:
-        """The tree with these numbers, its leaves of the dtypes of before; a tracer gives tracers."""
+        """Return the tree with these numbers and the layout's dtypes; a tracer gives tracers."""
         if type(vector) is np.ndarray:
-            vector = vector.copy()  # solvers write over theirs
+            vector = vector.copy()  # solvers overwrite their vectors
         return tree.unflatten(self.spec, [_leaf(vector[slot.start : slot.stop], slot, gradient) for slot in self.slots])
 
 
@@ -123,10 +123,10 @@ def _leaf(part: Any, slot: Slot, gradient: bool) -> Any:
 
 
 def plain(call: str, what: str, value: PyTree) -> PyTree:
-    """``value`` without what is being differentiated, batched or compiled: a solver outside funcgrad sees none of that.
+    """Return ``value``, which must not be differentiated, batched or compiled: an outside solver takes plain values.
 
     Raises:
-        NotDifferentiableError: a ``TypeError``.
+        NotDifferentiableError: a leaf is traced (a ``TypeError``).
     """
     found = tree.map(shallow_copy, value)
     for leaf in tree.leaves(found):
@@ -140,14 +140,14 @@ def plain(call: str, what: str, value: PyTree) -> PyTree:
 
 
 class Objective:
-    """A scalar function of a tree, as functions of a vector.
+    """Scalar function of a tree, as functions of a vector.
 
     Args:
-        call: the public call, for messages.
+        call: name of the public function, for messages.
         fun: the function.
-        layout: how the tree stands in the vector.
+        layout: positions of the leaves in the vector.
         args: further arguments of the function.
-        has_aux: whether it returns a pair ``(value, aux)``.
+        has_aux: whether the function returns a pair ``(value, aux)``.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Objective:
         self._push: Callable[..., Any] | None = None
 
     def scalar(self, params: PyTree) -> Any:
-        """The function of the tree alone."""
+        """Compute the function of the tree alone, without aux."""
         out = self.fun(params, *self.args)
         if self.has_aux:
             out, _ = split_aux(self.call, out)
@@ -171,40 +171,40 @@ class Objective:
         return out
 
     def value(self, x: Any) -> float:
-        """The value."""
+        """Return the value."""
         return float(_plain(self, self.scalar(self.layout.tree(x))))
 
     def value_and_gradient(self, x: Any) -> tuple[float, Any]:
-        """The value and the gradient."""
+        """Return the value and the gradient."""
         value, gradient = _plain(self, value_and_grad(self.scalar)(self.layout.tree(x)))
         return float(value), self.layout.vector(gradient, gradient=True)
 
     def product(self, x: Any, direction: Any) -> Any:
-        """The Hessian at ``x`` times a direction. The derivative of the gradient is kept for the next direction."""
+        """Return the Hessian at ``x`` times a direction. The linearized gradient is cached for the next direction."""
         if self._push is None or not np.array_equal(x, self._at):
             _, self._push = linearize(grad(self.scalar), self.layout.tree(x))
             self._at = np.array(x)
         return self.layout.vector(_plain(self, self._push(self.layout.tree(direction))), gradient=True)
 
     def hessian(self, x: Any) -> Any:
-        """The Hessian."""
+        """Return the Hessian."""
         return np.asarray(_plain(self, hessian(lambda v: self.scalar(self.layout.tree(v)))(x)), np.float64)
 
     def aux(self, params: PyTree) -> Any:
-        """What the function gives besides its value."""
+        """Return the second result of the function."""
         return split_aux(self.call, self.fun(params, *self.args))[1]
 
 
 class Residuals:
-    """A function from trees to trees, as a function of a vector, with its Jacobian.
+    """Function from trees to trees, as a function of a vector, with its Jacobian.
 
     Args:
-        call: the public call, for messages.
+        call: name of the public function, for messages.
         fun: the function.
-        layout: how the tree stands in the vector.
+        layout: positions of the leaves in the vector.
         args: further arguments of the function.
-        params: a tree, at which the function tells what it gives.
-        mode: "forward" or "reverse" for the mode that makes the Jacobian, else the cheaper one.
+        params: a tree; the function is called with it to learn the layout of the result.
+        mode: "forward" or "reverse" for the mode that computes the Jacobian, else the cheaper one.
     """
 
     def __init__(
@@ -225,22 +225,22 @@ class Residuals:
         self.differentiate = jacfwd if forward else jacrev
 
     def flat(self, x: Any) -> Any:
-        """The result as a vector; of a tracer, a tracer."""
+        """Return the result as a vector; a tracer gives a tracer."""
         return self.out.vector(self.fun(self.layout.tree(x), *self.args))
 
     def __call__(self, x: Any) -> Any:
-        """The result as a vector."""
+        """Return the result as a plain vector, from the cache if ``x`` is the last point."""
         if not np.array_equal(x, self._at):
             self._value = _plain(self, self.flat(x))
             self._at = np.array(x)
         return self._value.copy()
 
     def jacobian(self, x: Any) -> Any:
-        """The Jacobian as a matrix."""
+        """Return the Jacobian as a matrix."""
         return np.asarray(_plain(self, self.differentiate(self.flat)(x)), np.float64)
 
     def operator(self, x: Any) -> Any:
-        """The Jacobian as products with it."""
+        """Return the Jacobian as an operator that computes products."""
         _, push = linearize(self.flat, x)
         out, pullback = vjp(self.flat, x)
         return import_scipy(self.call, "scipy.sparse.linalg").LinearOperator(
@@ -251,7 +251,7 @@ class Residuals:
         )
 
     def curvature(self, x: Any, weights: Any) -> Any:
-        """The Hessian of the weighted sum of the results, as products with it."""
+        """Return the Hessian of the weighted sum of the results, as an operator that computes products."""
 
         def weighted(v: Any) -> Any:
             return fnp.sum(self.flat(v) * weights)
@@ -263,22 +263,22 @@ class Residuals:
 
 
 def _doubles(direction: Any) -> Any:
-    """What SciPy multiplies an operator by, as a vector: it may be a column, or of integers."""
+    """Return SciPy's operand of an operator as a vector of doubles; it may be a column, or hold integers."""
     return np.ravel(direction).astype(np.float64)
 
 
 def _plain(problem: Objective | Residuals, result: PyTree) -> PyTree:
-    """A result that depends on nothing but the parameters."""
+    """Return a result after the check that it depends on the parameters only, not on traced values."""
     return plain(problem.call, f"the result of {name_of(problem.fun)}", result)
 
 
 def elementwise_loss(rho: Callable[..., Any]) -> Callable[[Any], Any]:
-    """A loss for least_squares in the form SciPy asks for: the value and both derivatives."""
+    """Return a loss for least_squares in SciPy's form, with the value and both derivatives."""
 
     def rows(z: Any) -> Any:
         value, one = rho(z), np.ones(z.shape)
         if np.shape(value) != z.shape:
-            return value  # in that form already
+            return value  # ``rho`` uses SciPy's form already
         first, second = jvp(lambda z: jvp(rho, (z,), (one,))[1], (z,), (one,))
         return np.stack([value, first, second])
 
