@@ -1,4 +1,4 @@
-"""What several examples use: a quick mode for tests, a progress bar, pictures."""
+"""Helpers of several examples: a quick mode for tests, a progress bar, pictures."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 import matplotlib.pyplot as plt
 from rich.progress import track
 
-#: With FUNCGRAD_QUICK=1 an example does little of everything.
+#: Whether an example does only a little of everything, set by FUNCGRAD_QUICK=1.
 QUICK = bool(os.environ.get("FUNCGRAD_QUICK"))
 T = TypeVar("T")
 
 
 def progress(items: Iterable[T], text: str) -> Iterator[T]:
-    """The items, with a bar that shows how far it is and how long it will take."""
+    """Yield the items, with a bar that shows the progress and the remaining time."""
     yield from track(list(items), description=text, transient=True)
 
 
 def save(figure: Any, name: str) -> None:
-    """Write a picture to ``out/``, and say so."""
+    """Write a picture to ``out/``, and print its path."""
     path = Path("out") / f"{name}.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=130, bbox_inches="tight")

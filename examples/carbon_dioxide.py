@@ -1,12 +1,12 @@
-"""An inverse problem through a differential equation: what the air's carbon dioxide tells of its sources and sinks.
+"""An inverse problem through a differential equation: sources and sinks of carbon dioxide from its measurements.
 
-Measured on Mauna Loa from 1959 to 2001 (statsmodels). The model of the yearly mean c(t), in parts per million:
+The data are from Mauna Loa, 1959 to 2001 (statsmodels). The model of the yearly mean c(t), in parts per million, is
 
     dc/dt = e exp(g (t - 1959)) - k (c - 280)
 
-Emissions grow by g a year; land and sea take up a share k of what exceeds the concentration before industry, about a
-fiftieth a year. Emissions, their growth and the first concentration are found by least squares; the Jacobian goes
-through all steps of the solver. From it follow error bars of a forecast. ``python examples/carbon_dioxide.py`` draws
+Emissions grow by g a year. Land and sea take up a share k, about a fiftieth a year, of the excess over the
+concentration before industry. Least squares find emissions, their growth and the first concentration; the Jacobian
+goes through all steps of the solver and gives error bars of a forecast. ``python examples/carbon_dioxide.py`` draws
 ``out/carbon_dioxide.png``.
 """
 
@@ -24,7 +24,7 @@ BEFORE_INDUSTRY, UPTAKE, START = 280.0, 0.02, 1959.0
 
 
 def load():
-    """Years, and the means of the measurements of each."""
+    """Return the years, and the mean of the measurements of each year."""
     weekly = co2.load().data["co2"].dropna()
     yearly = weekly.groupby(weekly.index.year).mean()
     complete = weekly.groupby(weekly.index.year).size() > 40
@@ -36,13 +36,13 @@ def flow(c, t, emissions, growth, uptake):
 
 
 def concentrations(params, years):
-    """The solution of the equation at ``years``, the first of which is where it begins."""
+    """Return the solution of the equation at ``years``; the first year is the initial time."""
     args = params["emissions"], params["growth"], params.get("uptake", UPTAKE)
     return odeint(flow, params["first"], years, args, rtol=1e-11, atol=1e-11)[:, 0]
 
 
 def by_hand(params, years):
-    """The same solution in closed form."""
+    """Return the solution in closed form."""
     t, g, k = years - years[0], params["growth"], params["uptake"]
     e = params["emissions"] * np.exp(g * (years[0] - START)) / (g + k)
     return BEFORE_INDUSTRY + e * np.exp(g * t) + (params["first"] - BEFORE_INDUSTRY - e) * np.exp(-k * t)
@@ -52,7 +52,7 @@ def main():
     years, measured = load()
     guess = {"emissions": 1.0, "growth": 0.02, "first": measured[0]}
 
-    # Three ways to the same derivatives: forward and backward through the steps, and by the closed form.
+    # Compute the same derivatives in three ways: forward and backward through the steps, and from the closed form.
     at = {**guess, "uptake": UPTAKE}
     forward = jacfwd(concentrations)(at, years)["uptake"]
     backward = jacrev(concentrations)(at, years)["uptake"]

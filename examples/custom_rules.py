@@ -24,7 +24,7 @@ def check_multiply():
     return "the partial derivatives of 3 * 4 are 4 and 3"
 
 
-# 2. A clamp. The convention at the kink is the rule's own: here the slope at 0 is 1. Only the mask is kept.
+# 2. A clamp. The rule sets the convention at the kink: here the slope at 0 is 1. Only the mask is saved.
 
 
 @custom_vjp
@@ -41,7 +41,7 @@ relu.defvjp(
 def check_relu():
     slopes = vmap(grad(relu))(np.array([-1.0, 0.0, 2.0]))
     np.testing.assert_array_equal(slopes, [0, 1, 1])
-    # No rule for forward mode was given: it is the transpose of the backward rule.
+    # The forward mode rule is missing: funcgrad transposes the backward rule.
     np.testing.assert_array_equal(jvp(relu, (slopes,), (slopes,))[1], [0, 1, 1])
     return f"slopes at -1, 0 and 2: {slopes}"
 
@@ -104,7 +104,7 @@ def check_power():
     return "the slope of x**5 at 2 is 80"
 
 
-# 5. A cube: the backward rule is made of ordinary operations, so it has derivatives of its own.
+# 5. A cube: the backward rule consists of ordinary operations, so it can be differentiated itself.
 
 
 @custom_vjp
@@ -123,8 +123,8 @@ def check_cube():
     return "derivatives of x**3 at 2: 12, 12, 6"
 
 
-# 6. A rule that depends on a branch: residuals are any tree, also with what is no array. The tangent rule, given
-#    besides, serves forward mode.
+# 6. A rule that depends on a branch: residuals are any tree, and need not be arrays. The tangent rule, which is
+#    declared in addition, serves forward mode.
 
 
 @custom_vjp
@@ -157,7 +157,7 @@ def check_bend():
     return "slopes on both branches, in both modes"
 
 
-# And a rule per argument, for forward mode; reverse mode is its transpose.
+# A rule per argument, for forward mode; reverse mode is its transpose.
 
 hypotenuse = custom_jvp(lambda a, b: fnp.sqrt(a * a + b * b))
 hypotenuse.defjvps(lambda t, ans, a, b: t * a / ans, lambda t, ans, a, b: t * b / ans)

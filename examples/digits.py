@@ -1,7 +1,7 @@
 """Learn to read handwritten digits with a pipeline of pure functions, then check the gradient that did it.
 
-``make demo``, or ``python examples/digits.py``. Seeded: every run gives the same numbers. The picture goes to
-``out/digits.png``. With FUNCGRAD_QUICK=1 it learns for a moment only.
+Run ``make demo``, or ``python examples/digits.py``. The seed is fixed: every run gives the same numbers. The picture
+goes to ``out/digits.png``. With FUNCGRAD_QUICK=1 the training is very short.
 """
 
 import os
@@ -34,12 +34,12 @@ def linear(layer: dict[str, Array], x: Array) -> Array:
 
 
 def predict(params: Params, x: Array) -> Array:
-    """The logarithm of the probability of each digit."""
+    """Return the logarithm of the probability of each digit."""
     return pipe(x, linear(params["hidden"]), fnp.tanh, linear(params["out"]), fnp.log_softmax)
 
 
 def loss(params: Params, x: Array, labels: Array) -> Array:
-    """Cross-entropy, and a little for large weights."""
+    """Return the cross-entropy, plus a small penalty for large weights."""
     size = sum(fnp.sum(layer["w"] ** 2) for layer in params.values())
     return -fnp.mean(fnp.sum(labels * predict(params, x), axis=-1)) + 1e-4 * size
 
@@ -52,7 +52,7 @@ def accuracy(params: Params, x: Array, digits: Array) -> float:
 
 
 class Moments(NamedTuple):
-    """What Adam remembers: the number of steps, and running means of gradients and of their squares."""
+    """State of Adam: the number of steps, and running means of gradients and of their squares."""
 
     step: int
     mean: Params
@@ -83,7 +83,7 @@ class Data(NamedTuple):
 
 
 def load() -> Data:
-    """1,347 digits to learn from and 450 to be tested on, 64 pixels from -1 to 1 each."""
+    """Return 1,347 digits for training and 450 for testing, each with 64 pixels from -1 to 1."""
     x, y = load_digits(return_X_y=True)
     return Data(*train_test_split(x / 8 - 1, y, test_size=0.25, stratify=y, random_state=0))
 
@@ -97,13 +97,13 @@ class Epoch(NamedTuple):
 
 
 def train(data: Data, rng: np.random.Generator) -> Iterator[Epoch]:
-    """Go through the digits again and again; an ``Epoch`` after each time."""
+    """Go through the digits again and again; yield an ``Epoch`` after each pass."""
     params = initial(rng)
     zeros = tree.map(np.zeros_like, params)
     state = Moments(0, zeros, zeros)
     labels = np.eye(10)[data.train_y]
     count = len(labels)
-    descend = jit(value_and_grad(loss), backend="numpy")  # recorded once, then plain NumPy code, with the same bits
+    descend = jit(value_and_grad(loss), backend="numpy")  # recorded once, then plain NumPy code, equal bit for bit
     for number in range(1, EPOCHS + 1):
         total, start = 0.0, perf_counter()
         order = rng.permutation(count)
@@ -119,7 +119,7 @@ def train(data: Data, rng: np.random.Generator) -> Iterator[Epoch]:
 
 
 def watch(epochs: Iterator[Epoch]) -> list[Epoch]:
-    """Show the epochs as they come: live on a terminal, a few plain lines elsewhere."""
+    """Show the epochs as they come: live on a terminal, as a few plain lines elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -163,7 +163,7 @@ STYLE = {
 
 
 def draw(history: list[Epoch], data: Data, target: Path) -> None:
-    """The loss and the errors, some digits with what was read, and the pixels that mattered for it."""
+    """Draw the loss and the errors, some digits with their predictions, and the pixels that mattered for them."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -197,14 +197,14 @@ def draw_curves(figure: Any, history: list[Epoch]) -> None:
 
 
 def draw_digits(figure: Any, params: Params, data: Data) -> None:
-    """Sixteen pairs: a digit, and the gradient of the certainty with which it was read."""
+    """Draw sixteen pairs: a digit, and the gradient of the certainty of its prediction."""
     probability = np.exp(predict(params, data.test_x))
     read = probability.argmax(axis=1)
     wrong = np.flatnonzero(read != data.test_y)[:6]
     shown = np.concatenate([np.flatnonzero(read == data.test_y)[: 16 - len(wrong)], wrong])
 
     def certainty(x: Any, digit: Any) -> Any:
-        """The logarithm of the probability of ``digit``, one-hot."""
+        """Return the logarithm of the probability of ``digit``, which is one-hot."""
         return fnp.sum(predict(params, x) * digit)
 
     slopes = vmap(grad(certainty))(data.test_x[shown], np.eye(10)[read[shown]])
@@ -229,7 +229,7 @@ def draw_digits(figure: Any, params: Params, data: Data) -> None:
 
 
 def gain(params: Params, x: Array, labels: Array) -> str:
-    """What it gains that the gradient was recorded and written down as NumPy code."""
+    """Return a sentence on the time of the gradient recorded as NumPy code, in parts of the eager time."""
     report = jit(value_and_grad(loss), backend="numpy").report(params, x, labels)
     recorded, eager = report.seconds
     return f"a gradient takes {1e6 * recorded:.0f} us as recorded NumPy code, {recorded / eager:.2f} of the eager time"

@@ -1,8 +1,8 @@
 """A dose schedule: when and how much to give, with a two-compartment model restarted at every dose.
 
 A drug is injected into the blood, passes to the tissue and back, and is eliminated. Each dose is a jump, so the
-equation is solved from dose to dose; amounts and times of doses are both differentiated, times as ends of
-intervals. First the rates are fitted to blood samples of one patient, then the schedule is chosen that keeps the
+equation is solved from dose to dose. Amounts and times of doses are both differentiated; the times are ends of
+intervals. The rates are fitted to blood samples of one patient; then the program chooses the schedule that keeps the
 concentration near a target. ``python examples/dose_schedule.py`` draws ``out/dose_schedule.png``.
 """
 
@@ -14,17 +14,17 @@ import funcgrad.numpy as fnp
 from funcgrad import value_and_grad
 from funcgrad.scipy import integrate, optimize
 
-TRUE = np.log([0.4, 0.6, 0.35])  # elimination, to the tissue, back
+TRUE = np.log([0.4, 0.6, 0.35])  # rates of elimination, of the way to the tissue, and of the way back
 HOURS, TARGET, DOSES = 24.0, 5.0, 3 if QUICK else 5
 
 
 def flow(t, y, rates):
-    """Amounts in blood and tissue."""
+    """Return the rates of change of the amounts in blood and tissue."""
     return [-(rates[0] + rates[1]) * y[0] + rates[2] * y[1], rates[1] * y[0] - rates[2] * y[1]]
 
 
 def concentrations(rates, amounts, times, wanted):
-    """In the blood, a vector for each interval between doses; ``wanted`` has fractions of an interval."""
+    """Return times and concentrations in the blood per dose interval, at the fractions ``wanted`` of the interval."""
     y, found = np.zeros(2), []
     ends = [*[times[i] for i in range(1, len(amounts))], HOURS]
     for i, end in enumerate(ends):

@@ -4,8 +4,8 @@ A mechanical system is a function, the Lagrangian L(q, v) = kinetic minus potent
 
     d/dt (dL/dv) = dL/dq     or     (d²L/dv²) a = dL/dq - (d²L/dq dv) v
 
-need first and second derivatives of it, which nobody has to work out by hand. ``python examples/double_pendulum.py``
-draws ``out/double_pendulum.png`` and checks that the energy is kept.
+need first and second derivatives of L, which funcgrad computes. ``python examples/double_pendulum.py``
+draws ``out/double_pendulum.png`` and checks that the energy is conserved.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +20,13 @@ STEP, STEPS = 4e-3, (60 if QUICK else 1200)
 
 
 def place(q):
-    """Where the two masses are, for the angles ``q`` of the rods: x and y of each."""
+    """Return x and y of the two masses, for the angles ``q`` of the rods."""
     x1, y1 = LENGTHS[0] * fnp.sin(q[0]), -LENGTHS[0] * fnp.cos(q[0])
     return fnp.stack([x1, y1, x1 + LENGTHS[1] * fnp.sin(q[1]), y1 - LENGTHS[1] * fnp.cos(q[1])])
 
 
 def kinetic(q, v):
-    """Velocities are the derivative of the places along ``v``: forward mode, and it can be differentiated again."""
+    """Return the kinetic energy; velocities are derivatives of the positions along ``v``, by forward mode."""
     _, speed = jvp(place, (q,), (v,))
     return 0.5 * (MASSES[0] * fnp.sum(speed[:2] ** 2) + MASSES[1] * fnp.sum(speed[2:] ** 2))
 
@@ -45,14 +45,14 @@ def energy(q, v):
 
 
 def acceleration(q, v):
-    """The equations of motion: three derivatives of the Lagrangian and a small linear system."""
+    """Solve the equations of motion: three derivatives of the Lagrangian and a small linear system."""
     mass = hessian(lagrangian, argnums=1)(q, v)
     mixed = jacfwd(grad(lagrangian, argnums=1), argnums=0)(q, v)
     return np.linalg.solve(mass, grad(lagrangian)(q, v) - mixed @ v)
 
 
 def motion(q, v):
-    """Angles and velocities at all times, by the classical Runge-Kutta method."""
+    """Return angles and velocities at all times, by the classical Runge-Kutta method."""
 
     def slope(state):
         return np.concatenate([state[2:], acceleration(state[:2], state[2:])])
@@ -69,7 +69,7 @@ def motion(q, v):
 
 
 def by_hand(q, v):
-    """The same acceleration as textbooks have it, for this one system."""
+    """Return the acceleration by the textbook formula for this system."""
     (m1, m2), (l1, l2), g = MASSES, LENGTHS, GRAVITY
     difference = q[0] - q[1]
     c, s = np.cos(difference), np.sin(difference)

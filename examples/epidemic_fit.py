@@ -1,8 +1,8 @@
-"""An epidemic fitted: rates of an SIR model from weekly counts of infected, with their uncertainty.
+"""An epidemic fitted: rates of an SIR model from weekly counts of infected people, with their uncertainty.
 
-The model is solved by ``solve_ivp``. Least squares get their Jacobian by forward mode through the solver, and the
+``solve_ivp`` solves the model. Least squares get their Jacobian by forward mode through the solver. The
 curvature at the fit gives the uncertainty of the rates, of the number of first cases and of the day of the peak. The
-peak is an event, whose time is a function of the parameters: its derivative is that of the implicit function.
+peak is an event, whose time is an implicit function of the parameters and is differentiated as such.
 ``python examples/epidemic_fit.py`` draws ``out/epidemic_fit.png``.
 """
 
@@ -15,22 +15,22 @@ from funcgrad import jacfwd, jacrev
 from funcgrad.scipy import integrate, optimize
 
 PEOPLE, DAYS = 1000.0, np.arange(3.0, 60.0, 3.0)
-TRUE = np.log([0.5, 0.15, 5.0])  # of the rates of infection and recovery, and of the first cases
+TRUE = np.log([0.5, 0.15, 5.0])  # logarithms of the rates of infection and recovery, and of the number of first cases
 
 
 def model(t, y, rates):
-    """Susceptible and infected people."""
+    """Return the rates of change of susceptible and infected people."""
     infections = rates[0] * y[0] * y[1] / PEOPLE
     return [-infections, infections - rates[1] * y[1]]
 
 
 def peak(t, y, rates):
-    """Zero where the number of infected neither grows nor falls."""
+    """Return a value that is zero when the number of infected people neither grows nor falls."""
     return rates[0] * y[0] / PEOPLE - rates[1]
 
 
 def solve(logarithms, **options):
-    """The epidemic for such parameters."""
+    """Return the epidemic for the given logarithms of the parameters."""
     rates = fnp.exp(logarithms)
     start = fnp.stack([PEOPLE - rates[2], rates[2]])
     return integrate.solve_ivp(model, (0.0, 90.0), start, args=(rates,), rtol=1e-8, atol=1e-8, **options)

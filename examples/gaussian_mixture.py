@@ -1,9 +1,9 @@
-"""A Gaussian mixture fitted by its likelihood alone: SciPy's L-BFGS with exact gradients of a tree of parameters.
+"""A Gaussian mixture fitted by its likelihood: SciPy's L-BFGS with exact gradients of a tree of parameters.
 
-Three kinds of iris, four measurements of each flower (scikit-learn); the fit does not see the kinds. Covariances are
-products of triangular factors, weights a softmax, so every vector of parameters is a mixture and no constraint is
-needed. The likelihood is compared with scikit-learn's expectation maximisation. ``python examples/gaussian_mixture.py``
-draws ``out/gaussian_mixture.png``.
+The data are three kinds of iris, with four measurements of each flower (scikit-learn); the fit does not see the kinds.
+Covariances are products of triangular factors, weights a softmax. Every vector of parameters is therefore a mixture,
+without constraints. The likelihood is compared with scikit-learn's expectation maximisation.
+``python examples/gaussian_mixture.py`` draws ``out/gaussian_mixture.png``.
 """
 
 import matplotlib.pyplot as plt
@@ -22,30 +22,30 @@ DIAGONAL = np.arange(4)
 
 
 def factor(free):
-    """A lower triangle with a positive diagonal, from a free matrix: the factor of a precision."""
+    """Return the factor of a precision matrix: a lower triangle with a positive diagonal, from a free matrix."""
     return fnp.tril(free, -1) + fnp.diag(fnp.exp(free[DIAGONAL, DIAGONAL]))
 
 
 def log_normal(x, mean, free):
-    """The logarithm of a normal density with precision ``F F'``, at the rows of ``x``."""
+    """Return the logarithm of a normal density with precision ``F F'``, at the rows of ``x``."""
     whitened = (x - mean) @ factor(free)
     log_det = fnp.sum(free[DIAGONAL, DIAGONAL])
     return log_det - 0.5 * fnp.sum(whitened**2, axis=1) - 2 * np.log(2 * np.pi)
 
 
 def joint(params, x):
-    """The logarithm of each component's weight and density at each flower."""
+    """Return the logarithm of each component's weighted density at each flower."""
     densities = vmap(log_normal, in_axes=(None, 0, 0), out_axes=1)(x, params["means"], params["factors"])
     return fnp.log_softmax(params["weights"]) + densities
 
 
 def loss(params, x):
-    """Minus the mean log-likelihood; a breath of a prior keeps a component from collapsing on one flower."""
+    """Return minus the mean log-likelihood; a weak prior keeps a component from collapsing on one flower."""
     return -fnp.mean(fnp.logsumexp(joint(params, x), axis=1)) + 1e-4 * fnp.mean(params["factors"] ** 2)
 
 
 def ellipse(mean, free, turns):
-    """The points at two standard deviations, in the plane of the last two measurements."""
+    """Return the points at two standard deviations, in the plane of the last two measurements."""
     precision = factor(free) @ factor(free).T
     covariance = np.linalg.inv(precision)[2:, 2:]
     circle = np.stack([np.cos(turns), np.sin(turns)])

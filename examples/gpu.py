@@ -1,9 +1,9 @@
-"""Is funcgrad right and fast on this machine's GPU? Every function against JAX there, and programs timed.
+"""Check of funcgrad on this machine's GPU: every function compared with JAX, and programs timed.
 
-JAX differentiates each function by its own rules on the accelerator; funcgrad's derivatives, run there too and in
-NumPy, must be the same. Then the programs of the benchmarks are compiled, from funcgrad and from JAX by hand, and both
-are timed. ``make gpu-check``, or ``python examples/gpu.py [NAME ...]`` for some functions only. Without a GPU it says
-so and runs on the processor. The status is 0 when all is well.
+JAX differentiates each function by its own rules on the accelerator. funcgrad's derivatives must agree, both on the
+accelerator and in NumPy. Then the benchmark programs are compiled, as funcgrad functions and as JAX functions written
+by hand, and both are timed. Run ``make gpu-check``, or ``python examples/gpu.py [NAME ...]`` for some functions only.
+Without a GPU the program says so and runs on the processor. The exit status is 0 when all is well.
 """
 
 import argparse
@@ -31,17 +31,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 from compiled import PROGRAMS, cast
 
-jax.config.update("jax_enable_x64", True)  # for float64 written by hand; funcgrad sees to it itself
+jax.config.update("jax_enable_x64", True)  # for handwritten float64 programs; funcgrad switches by itself
 
 QUICK = bool(os.environ.get("FUNCGRAD_QUICK"))
 FEW = ("tanh", "sum", "matmul", "getitem")
-#: Examples and widths of a network so large that on a GPU the arithmetic counts.
+#: Number of examples, and widths of a network whose arithmetic dominates the time on a GPU.
 LARGE = (8192, (784, 2048, 2048, 10))
 BAR = 1.05
 
 
 def choose():
-    """The first GPU, or the processor."""
+    """Return the first GPU, or the processor."""
     try:
         return find_device(jax, "gpu-check", "gpu")
     except DeviceError as error:
@@ -65,8 +65,8 @@ def show(name, place, count):
 
 
 def check_functions(names, device):
-    """Every function in every way; returns how many are wrong."""
-    # Tensor cores round float32 factors to ten bits unless they are told not to.
+    """Compare every kind of derivative of every function; return the number of wrong functions."""
+    # Tensor cores round float32 factors to ten bits by default.
     with jax.default_matmul_precision("float32"):
         table = check_primitives(names, device=device, before=show)
     if sys.stderr.isatty():
@@ -90,7 +90,7 @@ def check_functions(names, device):
 
 
 def network(xp, softmax):
-    """The loss of a network of any depth, for one of the two libraries."""
+    """Return the loss of a network of any depth, for one of the two libraries."""
 
     def loss(layers, x, labels):
         *inner, last = layers
@@ -102,7 +102,7 @@ def network(xp, softmax):
 
 
 def problem(examples, widths, dtype):
-    """Layers, inputs and labels one-hot."""
+    """Return layers, inputs and one-hot labels."""
     rng = np.random.default_rng(0)
     layers = [
         {"w": (rng.standard_normal((n, m)) / n**0.5).astype(dtype), "b": np.zeros(m, dtype)}
@@ -113,19 +113,19 @@ def problem(examples, widths, dtype):
 
 
 def measure(ours, theirs, args, rounds):
-    """Seconds of each, in turns: a slow spell of the machine hits both."""
+    """Return the seconds of both calls, timed in turn, so that a slow spell of the machine affects both."""
     times = {ours: [], theirs: []}
     for number in range(rounds + 2):
         for call in (ours, theirs) if number % 2 else (theirs, ours):
             start = perf_counter()
             jax.block_until_ready(call(*args))
-            if number > 1:  # the first ones compile and warm up
+            if number > 1:  # the first two rounds compile and warm up
                 times[call].append(perf_counter() - start)
     return times[ours], times[theirs]
 
 
 def compared(name, ours, theirs, args, device, dtype):
-    """The line of one program; returns whether the two agree and the time is within the bar."""
+    """Print the line of one program; return whether both agree and the time is within the bar."""
     pairs = list(zip(tree.leaves(ours(*args)), tree.leaves(theirs(*args)), strict=True))
     assert all(a.devices() == {device} and a.dtype == dtype for a, _ in pairs)
     apart = max(float(jnp.max(jnp.abs(a - b)) / jnp.max(jnp.abs(b))) for a, b in pairs)
@@ -139,7 +139,7 @@ def compared(name, ours, theirs, args, device, dtype):
 
 
 def programs(device, dtype):
-    """The lines of one precision: the programs of the benchmarks, and a network for a GPU to be busy with."""
+    """Print the lines of one precision: the benchmark programs, and a network large enough for a GPU."""
     for made in PROGRAMS[:1] if QUICK else PROGRAMS:
         one = made()
         args = device_put(cast(one.args, dtype), device)

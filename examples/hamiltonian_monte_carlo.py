@@ -1,8 +1,8 @@
 """Bayesian regression by Hamiltonian Monte Carlo: several chains at once, by ``vmap``.
 
-How a disease goes on after a year, from ten measurements of 442 patients (scikit-learn). The noise is unknown and
-has heavy tails, so there is no closed form. The sampler needs the gradient of the log-density; ``vmap`` runs all
-chains in one go. ``python examples/hamiltonian_monte_carlo.py`` draws ``out/hamiltonian_monte_carlo.png``.
+The data are ten measurements of 442 patients and the progression of a disease after a year (scikit-learn). The noise
+is unknown and has heavy tails, so there is no closed form. The sampler needs the gradient of the log-density; ``vmap``
+runs all chains at once. ``python examples/hamiltonian_monte_carlo.py`` draws ``out/hamiltonian_monte_carlo.png``.
 """
 
 import matplotlib.pyplot as plt
@@ -18,14 +18,14 @@ NAMES = ["intercept", *load_diabetes().feature_names]
 
 
 def load():
-    """Measurements and answers, both of mean 0 and variance 1; a first column of ones."""
+    """Return measurements and answers, with mean 0 and variance 1; the first column of the measurements is ones."""
     x, y = load_diabetes(return_X_y=True)
     x, y = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
     return np.column_stack([np.ones(len(x)), x]), y
 
 
 def log_density(position, x, y):
-    """Weights are normal, residuals are Student's with 4 degrees of freedom, their scale is log-normal."""
+    """Return the log-density: normal weights, Student residuals with 4 degrees of freedom, a log-normal scale."""
     weights, log_scale = position[:-1], position[-1]
     residuals = (y - x @ weights) * fnp.exp(-log_scale)
     likelihood = -2.5 * fnp.sum(fnp.log1p(residuals**2 / 4)) - len(y) * log_scale
@@ -33,7 +33,7 @@ def log_density(position, x, y):
 
 
 def leapfrog(slopes, positions, momenta, gradients, step):
-    """A path on which the energy is nearly kept: positions and momenta after ``LEAPS`` steps."""
+    """Return positions and momenta after ``LEAPS`` steps of a path that nearly conserves the energy."""
     for _ in range(LEAPS):
         momenta = momenta + 0.5 * step * gradients
         positions = positions + step * momenta
@@ -43,7 +43,7 @@ def leapfrog(slopes, positions, momenta, gradients, step):
 
 
 def sample(x, y, rng):
-    """Draws of all chains, and the share of proposals that were accepted after the warm-up."""
+    """Return the draws of all chains, and the share of proposals that were accepted after the warm-up."""
     slopes = vmap(value_and_grad(lambda position: log_density(position, x, y)))
     positions = rng.normal(size=(CHAINS, x.shape[1] + 1)) * 0.1
     values, gradients = slopes(positions)
@@ -66,7 +66,7 @@ def sample(x, y, rng):
 
 
 def between_chains(draws):
-    """Gelman and Rubin's ratio (1992, section 2.2) of each parameter: 1 where chains agree with each other."""
+    """Return Gelman and Rubin's ratio (1992, section 2.2) of each parameter: 1 if the chains agree."""
     n = draws.shape[1]
     within = draws.var(axis=1, ddof=1).mean(axis=0)
     between = n * draws.mean(axis=1).var(axis=0, ddof=1)

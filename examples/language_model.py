@@ -1,8 +1,8 @@
 """A recurrent language model over sequences of any length: the loop is a Python loop.
 
-It learns to spell the words of scikit-learn's descriptions of its data sets, letter by letter. Words have different
-lengths, so every example is a graph of its own; nothing is padded and nothing is compiled. Afterwards the model invents
-words. ``python examples/language_model.py`` draws ``out/language_model.png``.
+The model learns to spell the words of scikit-learn's descriptions of its data sets, letter by letter. Words have
+different lengths, so every example has its own graph; nothing is padded and nothing is compiled. Afterwards the model
+invents words. ``python examples/language_model.py`` draws ``out/language_model.png``.
 """
 
 import re
@@ -21,7 +21,7 @@ HIDDEN, RATE, STEPS, BATCH = 64, 4e-3, (60 if QUICK else 1500), 16
 
 
 def words():
-    """The words of at least three letters in the descriptions."""
+    """Return the words of at least three letters in the descriptions."""
     loaders = (datasets.load_iris, datasets.load_wine, datasets.load_diabetes, datasets.load_breast_cancer)
     text = " ".join(load().DESCR for load in (*loaders, datasets.load_digits, datasets.load_linnerud))
     return sorted({word for word in re.findall(r"[a-z]+", text.lower()) if len(word) > 2})
@@ -41,7 +41,7 @@ def init(rng):
 
 
 def cell(params, state, letter):
-    """A gated recurrent unit (Cho and others 2014): the next state."""
+    """Return the next state of a gated recurrent unit (Cho and others 2014)."""
     seen, known = params["letters"][letter] + params["bias"], state @ params["state"]
     update = 1 / (1 + fnp.exp(-(seen[:HIDDEN] + known[:HIDDEN])))
     reset = 1 / (1 + fnp.exp(-(seen[HIDDEN:-HIDDEN] + known[HIDDEN:-HIDDEN])))
@@ -51,7 +51,7 @@ def cell(params, state, letter):
 
 @curry
 def surprise(word, params):
-    """Minus the logarithm of the probability of a word."""
+    """Return minus the logarithm of the probability of a word."""
     state, total = np.zeros(HIDDEN), 0.0
     numbers = [LETTERS.index(letter) for letter in f".{word}."]
     for letter, following in pairwise(numbers):
@@ -61,7 +61,7 @@ def surprise(word, params):
 
 
 def invent(params, rng):
-    """A word that the model makes up."""
+    """Return a word that the model makes up."""
     state, letter, word = np.zeros(HIDDEN), LETTERS.index("."), ""
     while len(word) < 20:
         state = cell(params, state, letter)
@@ -73,7 +73,7 @@ def invent(params, rng):
 
 
 def adam(params, moments, gradient, t):
-    """One step of Adam (Kingma and Ba 2015, algorithm 1)."""
+    """Do one step of Adam (Kingma and Ba 2015, algorithm 1)."""
     mean = tree.map(lambda m, g: 0.9 * m + 0.1 * g, moments[0], gradient)
     square = tree.map(lambda s, g: 0.99 * s + 0.01 * g * g, moments[1], gradient)
     rate = RATE * np.sqrt(1 - 0.99**t) / (1 - 0.9**t)
@@ -93,7 +93,7 @@ def main():
         params, moments = adam(params, moments, gradient, t)
         bits.append(value / np.log(2))
 
-    # In the gradient of a word only the letters that occur in it have one.
+    # The gradient of a word is nonzero only for the letters of the word.
     touched = np.flatnonzero(np.abs(grad(surprise("wine"))(params)["letters"]).sum(axis=1))
     print(f"the gradient of 'wine' touches the letters {''.join(LETTERS[i] for i in touched)}")
     start, end = np.mean(bits[:5]), np.mean(bits[-50:])

@@ -1,8 +1,8 @@
 """Fit a saturating response to the records of 442 patients by SciPy's solvers, with exact Jacobians.
 
-Ten measurements of diabetes patients and how far the illness went in a year, from scikit-learn. A straight line
-through them can predict less than nothing; the model here stays between two levels, which it finds. Its parameters
-are a dictionary throughout: guess, bounds, answer. Run it with ``python examples/least_squares.py``.
+The data are ten measurements of diabetes patients and the progression of the illness in a year, from scikit-learn. A
+straight line through the data can predict a negative progression; the model here stays between two levels, which the
+fit finds. Guess, bounds and answer are dictionaries. Run it with ``python examples/least_squares.py``.
 """
 
 import numpy as np
@@ -14,14 +14,14 @@ from funcgrad.interop.scipy import least_squares, minimize
 
 
 def load():
-    """Measurements scaled to mean 0 and variance 1; the progression of the illness, in hundreds."""
+    """Return measurements scaled to mean 0 and variance 1, and the progression of the illness, in hundreds."""
     data = load_diabetes(scaled=False)
     x = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
     return x, data.target / 100.0, list(data.feature_names)
 
 
 def predict(params, x):
-    """From the lower level to the upper one along a sigmoid of a weighted sum."""
+    """Return a value between the lower and the upper level, along a sigmoid of a weighted sum."""
     score = x @ params["weights"] + params["offset"]
     return params["low"] + (params["high"] - params["low"]) * 0.5 * (1.0 + fnp.tanh(0.5 * score))
 
@@ -31,7 +31,7 @@ def residuals(params, x, y):
 
 
 def energy(params, x, y):
-    """Half the sum of the squared residuals, for solvers that take one number."""
+    """Return half the sum of the squared residuals, for solvers that minimise one number."""
     return 0.5 * sum(fnp.sum(r**2) for r in residuals(params, x, y).values())
 
 
@@ -40,7 +40,7 @@ def explained(y, predicted):
 
 
 def vector_residuals(v, x, y):
-    """The same for SciPy alone, which knows vectors only and measures derivatives by differences."""
+    """Return the residuals for SciPy alone, which takes vectors and measures derivatives by differences."""
     params = {"high": v[0], "low": v[1], "offset": v[2], "weights": v[3:]}
     return np.concatenate([np.ravel(r) for r in residuals(params, x, y).values()])
 
@@ -59,13 +59,13 @@ def main():
     straight = x @ line[:-1] + line[-1]
     print(f"a straight line explains {explained(y, straight):.1%}")
 
-    # How sure are the weights? The Jacobian is a matrix, its columns in the order of the leaves: sorted keys.
+    # Compute the errors of the weights. The columns of the Jacobian are in the order of the leaves: sorted keys.
     inside = np.linalg.inv(fit.jac.T @ fit.jac) * 2.0 * fit.cost / (len(y) - fit.jac.shape[1])
     spread = np.sqrt(np.diag(inside))[3:]
     for place in np.argsort(-np.abs(params["weights"] / spread))[:4]:
         print(f"  {names[place]:4} {params['weights'][place]:+.2f} ± {spread[place]:.2f}")
 
-    # The same minimum by other ways: a gradient and bounds, Hessian-vector products, and differences.
+    # Find the same minimum in other ways: with a gradient and bounds, Hessian-vector products, and differences.
     for method, limits in (("L-BFGS-B", bounds), ("trust-constr", bounds), ("trust-krylov", None)):
         found = minimize(energy, guess, (x, y), method, bounds=limits, tol=1e-9)
         apart = abs(float(found.fun) - fit.cost) / fit.cost

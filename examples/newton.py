@@ -1,7 +1,7 @@
 """Logistic regression by Newton's method: the gradient and the Hessian come from the loss alone.
 
-Thirty measurements of 569 tumours, from scikit-learn. Newton's method doubles the number of right digits with
-every step; the answer is compared with scikit-learn's own solver. Run it with ``python examples/newton.py``.
+The data are thirty measurements of 569 tumours, from scikit-learn. Newton's method doubles the number of correct digits
+with every step; the answer is compared with scikit-learn's solver. Run it with ``python examples/newton.py``.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ from funcgrad import grad, hessian, juxt
 
 
 def load():
-    """Measurements scaled to mean 0 and variance 1, with a last column of ones; labels 1 and -1."""
+    """Return measurements scaled to mean 0 and variance 1, with a last column of ones, and labels 1 and -1."""
     x, y = load_breast_cancer(return_X_y=True)
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     return np.column_stack([x, np.ones(len(x))]), 2.0 * y - 1.0
 
 
 def loss(weights, x, y):
-    """Negative log-likelihood, and half the squared length of all weights but the intercept."""
+    """Return the negative log-likelihood, plus half the squared length of all weights but the intercept."""
     return fnp.sum(fnp.logaddexp(0.0, -y * (x @ weights))) + 0.5 * fnp.sum(weights[:-1] ** 2)
 
 

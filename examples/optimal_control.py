@@ -1,8 +1,8 @@
 """Optimal control by Newton's method with a sparse Hessian: a block moved as gently as possible.
 
 A block slides from rest at 0 to rest at 1 within a second, against friction that grows with the square of its speed.
-Wanted is the force over time that does it with the least effort. Time is cut into steps; unknown are position, speed
-and force at all of them, and the equations of motion are kept by multipliers. The Hessian of the Lagrangian is sparse:
+The program finds the force over time that does so with the least effort. Time is cut into steps; position, speed and
+force at all steps are unknown; multipliers enforce the equations of motion. The Hessian of the Lagrangian is sparse:
 ``hessian(..., sparsity="auto")`` finds its pattern and pays for a few colours instead of thousands of columns.
 ``python examples/optimal_control.py`` draws ``out/optimal_control.png``.
 """
@@ -22,13 +22,13 @@ STEP, FRICTION = 1.0 / STEPS, 3.0
 
 
 def split(z):
-    """Positions and speeds at all times, forces in between, and the multipliers of all equations."""
+    """Return positions and speeds at all times, forces in between, and the multipliers of all equations."""
     n = STEPS
     return z[: n + 1], z[n + 1 : 2 * n + 2], z[2 * n + 2 : 3 * n + 2], z[3 * n + 2 :]
 
 
 def equations(x, v, force):
-    """What must be zero: the two equations of motion, by the trapezoidal rule, and rest at both ends."""
+    """Return the residuals of the equations of motion, by the trapezoidal rule, and of rest at both ends."""
     drag = FRICTION * v * fnp.sqrt(v**2 + 1e-6)
     middle = 0.5 * (v[1:] + v[:-1])
     motion = x[1:] - x[:-1] - STEP * middle
@@ -37,7 +37,7 @@ def equations(x, v, force):
 
 
 def lagrangian(z):
-    """Effort, and the equations times their multipliers: at the solution its gradient is zero."""
+    """Return the effort plus the equations times their multipliers; its gradient is zero at the solution."""
     x, v, force, multipliers = split(z)
     return 0.5 * STEP * fnp.sum(force**2) + multipliers @ equations(x, v, force)
 

@@ -1,8 +1,8 @@
-"""Gradients of single examples: learning that no one example can sway much.
+"""Gradients of single examples: training on which no single example has much influence.
 
-``vmap(grad(loss))`` is the gradient of every example of a batch at once. Each is cut to a length, the mean gets noise:
-differentially private stochastic gradient descent (Abadi and others 2016, algorithm 1), on scikit-learn's handwritten
-digits. ``python examples/per_example_gradients.py`` draws ``out/per_example_gradients.png``.
+``vmap(grad(loss))`` computes the gradient of every example of a batch at once. Each is clipped in length, and the mean gets
+noise: differentially private stochastic gradient descent (Abadi and others 2016, algorithm 1), on scikit-learn's
+handwritten digits. ``python examples/per_example_gradients.py`` draws ``out/per_example_gradients.png``.
 """
 
 import matplotlib.pyplot as plt
@@ -27,12 +27,12 @@ def logits(params, x):
 
 
 def loss(params, x, label):
-    """Of one example: minus the logarithm of the probability of its label."""
+    """Return minus the logarithm of the probability of the label of one example."""
     return -fnp.log_softmax(logits(params, x))[label]
 
 
 def clipped(gradient):
-    """The gradient of one example, with a length of at most ``CLIP``."""
+    """Return the gradient of one example, scaled down to a length of at most ``CLIP``."""
     length = fnp.sqrt(sum(fnp.sum(g**2) for g in tree.leaves(gradient)))
     factor = fnp.minimum(1.0, CLIP / (length + 1e-12))
     return tree.map(lambda g: g * factor, gradient), length
@@ -46,7 +46,7 @@ def init(rng):
 
 
 def learn(x, digits, private, rng):
-    """Parameters after some epochs, and the lengths of the gradients of the last one."""
+    """Return the parameters after some epochs, and the lengths of the gradients of the last epoch."""
     params, lengths = init(np.random.default_rng(1)), []
     each = vmap(compose_left(grad(loss), clipped), in_axes=(None, 0, 0))
     for _ in progress(range(EPOCHS), "private" if private else "plain"):

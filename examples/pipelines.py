@@ -27,14 +27,14 @@ points = np.linspace(-1.0, 1.0, 5)
 show("third derivative of sin on five points", third(fnp.sin)(points))
 assert np.allclose(third(fnp.sin)(points), -np.cos(points))
 
-# 3. juxt asks several things of one argument: the value, the slope and the curvature.
+# 3. juxt applies several functions to one argument: the value, the slope and the curvature.
 tell = juxt(fnp.tanh, grad(fnp.tanh), grad(grad(fnp.tanh)))
 show("tanh, its slope and its curvature at 0.5", tell(x))
 t = np.tanh(x)
 assert np.allclose(tell(x), (t, 1 - t**2, -2 * t * (1 - t**2)))
 
 
-# 4. Layers are curried functions: given their parameters they are stages.
+# 4. Layers are curried functions: with their parameters applied they are stages.
 @curry
 def linear(layer, x):
     return x @ layer["w"] + layer["b"]
@@ -57,13 +57,13 @@ value, gradient = value_and_grad(loss)(params, inputs, targets)
 show("loss of a network of four stages", value)
 show("its gradient in the last bias", gradient["out"]["b"])
 
-# 5. The gradient of every example by itself: map over the data, not over the parameters.
+# 5. The gradient of every single example: map over the data, not over the parameters.
 each = vmap(grad(loss), in_axes=(None, 0, 0))(params, inputs, targets)
 show("shape of all gradients of the first matrix", each["hidden"]["w"].shape)
 assert np.allclose(each["hidden"]["w"].mean(axis=0), gradient["hidden"]["w"])
 
 
-# 6. So private training is a pipeline: clip every example's gradient to length 1, then average.
+# 6. Private training is a pipeline: clip every example's gradient to length 1, then average.
 def clipped(gradient):
     return gradient / fnp.maximum(1.0, fnp.sqrt(fnp.sum(gradient**2)))
 
@@ -77,7 +77,7 @@ lengths = vmap(compose_left(private, fnp.square, fnp.sum, fnp.sqrt), in_axes=(No
 show("lengths of the clipped gradients", lengths(params, inputs, targets))
 assert np.all(lengths(params, inputs, targets) <= 1 + 1e-12)
 
-# 7. A step of descent is a stage; twenty steps are a pipeline, and that has a gradient again.
+# 7. A step of descent is a stage; twenty steps are a pipeline, which has a gradient too.
 bowl = compose_left(fnp.square, curry(fnp.add)(1.0), fnp.log)
 step = lambda x: x - 0.2 * grad(bowl)(x)
 descend = compose(*[step] * 20)

@@ -1,7 +1,7 @@
-"""The programs of PyTorch's autograd tutorials, said as pure functions.
+"""The programs of PyTorch's autograd tutorials, written as pure functions.
 
-Each is shown beside the PyTorch program that does the same, and where PyTorch is installed both are run and compared.
-Nothing carries ``requires_grad``, nothing is accumulated in ``.grad``, nothing has to be set to zero: a gradient is a
+Each function stands next to the PyTorch program that does the same; if PyTorch is installed, both run and are compared.
+No ``requires_grad`` is needed, nothing accumulates in ``.grad``, nothing has to be reset: a gradient is a
 function of its arguments.
 """
 
@@ -125,7 +125,7 @@ PROGRAMS = (multiply, clamp_relu, rnn_cell, conditional, checkpointed, exploring
 
 
 def theirs(program):
-    """What PyTorch gives."""
+    """Return PyTorch's results."""
     exec(dedent(program.__doc__), names := {"torch": importlib.import_module("torch"), "X": X, "W": W})
     return [np.asarray(found) for found in names["found"]]
 

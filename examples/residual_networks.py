@@ -1,7 +1,7 @@
 """A ResNet and a DenseNet for handwritten digits, written as compositions.
 
-A block is a pipeline, and a skip connection is ``juxt``: it hands its argument to the block and past it. A residual
-network adds the two (He and others 2016), a dense one joins them (Huang and others 2017); that is the whole difference.
+A block is a pipeline; a skip connection is ``juxt``, which applies the block and the identity to its argument. A
+residual network adds the two results (He and others 2016), a dense network joins them (Huang and others 2017).
 There are no layers and no models: parameters are nested lists and dictionaries. Data: scikit-learn's digits.
 ``python examples/residual_networks.py`` draws ``out/residual_networks.png``.
 """
@@ -25,7 +25,7 @@ def conv(layer, x):
 
 @curry
 def normalised(layer, x):
-    """Over the channels and places of each picture."""
+    """Normalise over the channels and pixels of each picture."""
     x = nn.standardize(x, axis=(1, 2, 3))
     return x * layer["scale"][:, None, None] + layer["shift"][:, None, None]
 
@@ -36,7 +36,7 @@ def linear(layer, x):
 
 
 def block(params):
-    """Normalise, bend, convolve, twice (He and others 2016, Identity mappings)."""
+    """Return a block that normalises, applies ReLU and convolves, twice (He and others 2016, Identity mappings)."""
     halves = [(normalised(half["norm"]), nn.relu, conv(half["conv"])) for half in params]
     return compose_left(*[stage for half in halves for stage in half])
 
@@ -51,13 +51,13 @@ def join(pair):
 
 @curry
 def network(merge, params):
-    """Pictures to logits: ``merge`` says what becomes of a block's input and its output."""
+    """Return the function from pictures to logits; ``merge`` combines a block's input with its output."""
     skips = [compose_left(juxt(identity, block(p)), merge) for p in params["blocks"]]
     return compose_left(conv(params["stem"]), *skips, nn.relu, curry(fnp.mean, axis=(2, 3)), linear(params["out"]))
 
 
 def init(rng, growing):
-    """Parameters: in a dense network every block sees the channels of all before it."""
+    """Return parameters; in a dense network every block takes the channels of all blocks before it."""
 
     def kernel(into, out):
         return {"w": rng.normal(size=(out, into, 3, 3)) * np.sqrt(2 / (9 * into)), "b": np.zeros(out)}
@@ -75,7 +75,7 @@ def init(rng, growing):
 
 
 def learn(model, params, x, digits, rng):
-    """Parameters after some epochs of Adam (Kingma and Ba 2015), and the loss of every step."""
+    """Return the parameters after some epochs of Adam (Kingma and Ba 2015), and the loss of every step."""
 
     def loss(params, x, digits):
         return fnp.mean(nn.softmax_cross_entropy_with_integer_labels(model(params)(x), digits))

@@ -1,7 +1,7 @@
 """One function, two libraries: eager on NumPy arrays, compiled on JAX arrays, without a changed line.
 
-The arrays decide: give the same ``grad(energy)`` a NumPy array and NumPy computes; give it a JAX array, or let
-``jax.jit`` trace it, and JAX computes. Run it with ``python examples/same_function_on_jax.py``.
+The arrays decide: with a NumPy array NumPy computes ``grad(energy)``; with a JAX array, or under ``jax.jit``, JAX
+computes it. Run the example with ``python examples/same_function_on_jax.py``.
 """
 
 from time import perf_counter
@@ -16,9 +16,9 @@ jax.config.update("jax_enable_x64", True)
 
 
 def energy(positions):
-    """The energy of particles that attract each other from afar and repel each other when close."""
+    """Return the energy of particles that attract each other from afar and repel each other when close."""
     apart = positions[:, None, :] - positions[None, :, :]
-    squared = fnp.sum(apart**2, axis=-1) + fnp.eye(len(positions))  # no particle meets itself
+    squared = fnp.sum(apart**2, axis=-1) + fnp.eye(len(positions))  # excludes the interaction of a particle with itself
     inverse = 1.0 / squared**3
     return 0.5 * fnp.sum(inverse**2 - inverse)
 
@@ -47,7 +47,7 @@ def main():
     assert type(eager) is np.ndarray
     assert difference < 1e-12
 
-    # JAX's transforms take it like any other function, and funcgrad's own take JAX arrays.
+    # JAX's transforms take ``energy`` like any other function, and funcgrad's transforms take JAX arrays.
     batch = positions + 0.01 * rng.standard_normal((5, 64, 3))
     mapped = jax.vmap(force)(batch)
     assert np.allclose(mapped, np.stack([force(p) for p in batch]))
@@ -58,7 +58,7 @@ def main():
     assert np.allclose(bent, bent_on_jax)
     print("the Hessian-vector product agrees too")
 
-    # Falling down the energy, compiled as a whole.
+    # Descend the energy, compiled as a whole.
     @jax.jit
     def settle(positions):
         def step(positions, _):

@@ -1,8 +1,8 @@
-"""An orbit of three bodies found: start and period corrected by Newton's method until the figure closes.
+"""A periodic orbit of three bodies: Newton's method corrects start and period until the orbit closes.
 
-Three equal masses can chase each other along one figure of eight. From rough numbers, Newton's method looks for a start
-and a period after which each body stands where the next one stood a third of a period before. The Jacobian comes
-from ``solve_ivp`` by forward mode, the period being an end of the interval; second derivatives would do as well.
+Three equal masses can chase each other along one figure of eight. From rough numbers, Newton's method finds a start
+and a period after a third of which each body is where the next body was. ``solve_ivp`` gives the Jacobian
+by forward mode; the period is an end of the interval. Second derivatives would work as well.
 ``python examples/three_bodies.py`` draws ``out/three_bodies.png``.
 """
 
@@ -16,7 +16,7 @@ from funcgrad.scipy import integrate
 
 
 def flow(t, z):
-    """Three bodies of mass 1: places, then speeds, two numbers each."""
+    """Return the rates of change of three bodies of mass 1: positions, then velocities, two numbers each."""
     places = fnp.reshape(z[:6], (3, 2))
     apart = places[None] - places[:, None]
     distance = fnp.sum(apart**2, axis=-1) + np.eye(3)
@@ -25,14 +25,14 @@ def flow(t, z):
 
 
 def start(x):
-    """One body in the middle, the others opposite to each other."""
+    """Return the state with one body in the middle and the others opposite to each other."""
     px, py, vx, vy = (x[i] for i in range(4))
     zero = 0.0 * px
     return fnp.stack([px, py, -px, -py, zero, zero, vx, vy, vx, vy, -2 * vx, -2 * vy])
 
 
 def missed(x):
-    """How far the bodies are from having changed places after a third of the period."""
+    """Return how far the bodies are from having changed places after a third of the period."""
     end = integrate.solve_ivp(flow, (0.0, x[4] / 3), start(x), "DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
     places, speeds = fnp.reshape(end[:6], (3, 2)), fnp.reshape(end[6:], (3, 2))
     first = start(x)
@@ -55,7 +55,7 @@ def main():
         print(f"{step:4d} {np.abs(rest).max():12.2e}")
         if np.abs(rest).max() < 1e-9:
             break
-        # turned and scaled figures close as well: of all steps the shortest
+        # turned and scaled figures close as well: take the shortest of all steps
         x = x - np.linalg.lstsq(jacfwd(missed)(x), rest, rcond=1e-6)[0]
     print("start", x[:4].round(8), "period", x[4].round(8))
     figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharex=True, sharey=True)

@@ -1,8 +1,8 @@
 """Differentiating through an optimiser: penalties and a learning rate that are themselves learned.
 
-Ridge regression with a penalty of its own for each measurement, solved by a hundred steps of gradient descent with
+Ridge regression has a separate penalty for each measurement, and is solved by a hundred steps of gradient descent with
 momentum. The error on held-out patients is a function of the penalties and of the learning rate, and its gradient
-goes through all the steps. ``checkpoint_chain`` keeps a few states of the descent instead of all. Data: scikit-learn's
+goes through all the steps. ``checkpoint_chain`` keeps only a few states of the descent. Data: scikit-learn's
 diabetes study. ``python examples/through_an_optimiser.py`` draws ``out/through_an_optimiser.png``.
 """
 
@@ -19,7 +19,7 @@ STEPS, OUTER = (20 if QUICK else 100), (8 if QUICK else 60)
 
 
 def load():
-    """Training and held-out patients, scaled; forty columns of noise make penalties worth their while."""
+    """Return training and held-out patients, scaled; forty columns of noise make penalties worthwhile."""
     x, y = load_diabetes(return_X_y=True)
     x = np.column_stack([x, np.random.default_rng(0).normal(size=(len(x), 40)) * x.std()])
     x, y = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
@@ -31,7 +31,7 @@ def error(weights, x, y):
 
 
 def fitted(hyper, x, y, steps=STEPS):
-    """Weights after the descent, as a function of logarithms of penalties and of the learning rate."""
+    """Return weights after the descent, as a function of logarithms of the penalties and of the learning rate."""
     rate, penalties = fnp.exp(hyper["rate"]), fnp.exp(hyper["penalties"])
     slope = grad(lambda w: error(w, x, y) + fnp.sum(penalties * w**2))
 
@@ -49,7 +49,7 @@ def main():
     hyper = {"rate": np.log(0.03), "penalties": np.full(x.shape[1], np.log(0.01))}
     outer = value_and_grad(lambda hyper: error(fitted(hyper, x, y), held_x, held_y))
 
-    # A gradient through a whole descent is checked as any other: against a difference.
+    # Check the gradient through the whole descent as any other gradient: against a difference.
     direction = np.random.default_rng(1).normal(size=x.shape[1])
     _, slopes = outer(hyper)
     ahead, behind = ({**hyper, "penalties": hyper["penalties"] + e * direction} for e in (1e-5, -1e-5))
