@@ -1,4 +1,4 @@
-"""Elementwise operations on large arrays: here passes over the memory are the cost."""
+"""Elementwise operations on large arrays, where passes over the memory are the cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from funcgrad import grad
 
 __all__ = ["programs"]
 
-#: Each is followed by two products and a sum, so all together are twenty operations.
+#: Names of functions. Two products and a sum follow each, so the program has twenty operations.
 CURVES = ("tanh", "sin", "exp", "sqrt", "tanh")
 SCALE = 0.5
 
@@ -23,14 +23,14 @@ def programs(quick: bool) -> list[Program]:
 
 
 def problem(size: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where the derivative is taken, and a constant; all that comes of them is positive and not large."""
+    """Return the point of the derivative, and a constant; all values computed from them are positive and moderate."""
     rng = np.random.default_rng(0)
     x, a = rng.uniform(0.1, 1.0, (2, size)).astype(dtype)
     return x, a
 
 
 def written_with(xp: Any) -> Any:
-    """The sum of a chain of four operations for each curve."""
+    """Return the sum of a chain of four operations for each curve."""
     curves = [getattr(xp, name) for name in CURVES]
 
     def total(x: Any, a: Any) -> Any:
@@ -89,13 +89,13 @@ def in_jax(x: Any, a: Any) -> Any:
 
 
 def by_hand(x: np.ndarray, a: np.ndarray) -> Any:
-    """All arrays are made once; the slope of each curve is written over what it was computed from, or its result."""
+    """Return the gradient by hand: allocate all arrays once; a curve's slope overwrites its argument or its result."""
     inner = np.empty((len(CURVES), *x.shape), x.dtype)
     outer, ct, found, spare = np.empty_like(inner), *np.empty((3, *x.shape), x.dtype)
     scale = x.dtype.type(SCALE)
 
     def slope(name: str, below: np.ndarray, above: np.ndarray) -> np.ndarray:
-        """The derivative of a curve, its argument ``below`` and its value ``above`` being no longer needed."""
+        """Return the derivative of a curve, overwriting its argument ``below`` or its value ``above``."""
         if name == "exp":
             return above
         if name == "sin":
@@ -112,7 +112,7 @@ def by_hand(x: np.ndarray, a: np.ndarray) -> Any:
             inner[place] += a
             getattr(np, name)(inner[place], out=outer[place])
             y = np.multiply(outer[place], x, out=spare)
-        y.sum()  # the value, which every library computes on the way
+        y.sum()  # the value, which every library computes too
         for place in range(len(CURVES) - 1, -1, -1):
             if place == len(CURVES) - 1:  # the cotangent is 1
                 found[...] = outer[place]

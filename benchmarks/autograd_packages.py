@@ -1,4 +1,4 @@
-"""Programs of packages that use HIPS autograd, for ``packages.py``: with the real one, and with funcgrad in its place.
+"""Programs of packages that use HIPS autograd, for ``packages.py``: run with autograd or with funcgrad.
 
 python benchmarks/autograd_packages.py autograd|funcgrad
 """
@@ -146,7 +146,7 @@ PROGRAMS: dict[str, list[Callable[[], Any]]] = {
 
 
 def main(which: str) -> None:
-    """Print what each program gives, and how long it took, as JSON."""
+    """Print the result of each program, and its time, as JSON."""
     warnings.simplefilter("ignore")
     if which == "funcgrad":
         from funcgrad.interop.autograd import install

@@ -1,4 +1,4 @@
-"""Many small operations: here the library itself is the cost, not the arithmetic."""
+"""Many small operations, where the library is the cost, not the arithmetic."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from funcgrad import grad, jvp
 
 __all__ = ["growth", "left_behind", "programs"]
 
-# So small that the gradient neither vanishes nor grows, however long the chain.
+# Factor so small that the gradient neither vanishes nor explodes, however long the chain.
 FACTOR = 1e-6
-OPERATIONS = 3  # in one step of the chain: a product, a sine, a sum
-#: Numbers in a chain: one, or ten.
+OPERATIONS = 3  # per step of the chain: a product, a sine, a sum
+#: Initial values of a chain: one number, or ten.
 STARTS = {"scalar": 0.7, "10 elements": np.linspace(0.1, 1.0, 10)}
 ORDERS = {1: "gradient", 2: "second derivative", 3: "third derivative"}
 BARS = {**LESS, "JAX, not compiled": 1.0}
-#: Steps for each order; those above the first go as far as time and memory allow.
+#: Numbers of steps for each order; the higher orders go as far as time and memory allow.
 LENGTHS = {1: (333, 3_333, 33_333, 333_333), 2: (333, 33_333), 3: (333, 3_333)}
 QUICK = {1: (100, 300), 2: (50,), 3: (20,)}
 Function = Callable[[Any], Any]
 
 
 def chain(sin: Function, steps: int) -> Function:
-    """``x * a + sin(x)``, ``steps`` times."""
+    """Return the function that computes ``x * a + sin(x)`` repeatedly, ``steps`` times."""
 
     def run(x: Any) -> Any:
         for _ in range(steps):
@@ -44,7 +44,7 @@ def chain(sin: Function, steps: int) -> Function:
 
 
 def derivative(transform: Callable[[Function], Function], total: Function, run: Function, order: int) -> Function:
-    """The ``order``-th derivative: each time the gradient of the sum."""
+    """Return the ``order``-th derivative; each order is the gradient of the sum."""
     return reduce(lambda f, _: transform(lambda x: total(f(x))), range(order), run)
 
 
@@ -79,7 +79,7 @@ def in_torch(order: int) -> Callable[..., Any]:
 
 
 def torch_derivative(run: Function, x: Any, order: int) -> Any:
-    """What ``derivative`` is, by graphs of graphs."""
+    """Return the ``order``-th derivative in torch, by graphs of graphs."""
     import torch
 
     leaf = torch.tensor(x, dtype=torch.float64, requires_grad=True)
@@ -109,7 +109,7 @@ def in_mygrad(x: Any, steps: int) -> Any:
 
 
 def by_hand(x: Any, steps: int) -> Any:
-    """A loop there and a loop back: what NumPy's own calls take."""
+    """Return the gradient by a forward loop and a backward loop: the time of the NumPy calls alone."""
     sin, cos = (math.sin, math.cos) if isinstance(x, float) else (np.sin, np.cos)
 
     def call() -> Any:
@@ -145,7 +145,7 @@ def in_jax_eagerly(x: Any, steps: int) -> Any:
 
 
 def scanned(steps: int) -> Function:
-    """The chain as a loop of JAX's: one that long cannot be compiled when it is written out."""
+    """Return the chain as a loop of JAX: an unrolled chain of this length cannot be compiled."""
     import jax
     import jax.numpy as jnp
 
@@ -171,7 +171,7 @@ def forward_autograd(x: Any, steps: int) -> Any:
 
 
 def forward_torch(x: Any, steps: int) -> Any:
-    """By dual numbers, which cost less than ``torch.func.jvp``."""
+    """Return the derivative by dual numbers, which cost less than ``torch.func.jvp``."""
     import torch
     from torch.autograd import forward_ad
 
@@ -193,7 +193,7 @@ def forward_jax(x: Any, steps: int) -> Any:
 
 
 def programs(quick: bool) -> list[Program]:
-    """Chains of one number and of ten, to the third order and forwards."""
+    """Return chains of one number and of ten, up to the third order, and in forward mode."""
     lengths = QUICK if quick else LENGTHS
     found = []
     for kind, x in STARTS.items():
@@ -205,7 +205,7 @@ def programs(quick: bool) -> list[Program]:
             found += [of_length(what, x, steps, dict(ways), in_jax(order)) for steps in steps_of]
             if order == 1:  # JAX without its compiler takes so long that one length is enough
                 found[-len(steps_of)].libraries["JAX, not compiled"] = in_jax_eagerly
-            held = found[-1 if order > 1 else -2]  # long enough to show what is held
+            held = found[-1 if order > 1 else -2]  # long enough to show the memory held
             found[found.index(held)] = replace(held, small=lambda _, x=x: (x, 10))
         ways = {"funcgrad": forward, "torch": forward_torch, "autograd": forward_autograd}
         found += [of_length(f"forward mode, {kind}", x, steps, ways, forward_jax) for steps in lengths[1][:3:2]]
@@ -226,7 +226,7 @@ def of_length(what: str, x: Any, steps: int, ways: dict[str, Any], reference: An
 
 
 def growth(quick: bool) -> list[Claim]:
-    """An operation of a long chain costs what one of a short chain costs: nothing recursive, nothing collected."""
+    """Check that an operation costs as much in a long chain as in a short one: no recursion, no collection."""
     short, long = (100, 1_000) if quick else (333, 333_333)
     claims = []
     for kind, x in STARTS.items():
@@ -250,12 +250,12 @@ def repeated(call: Callable[[], Any], times: int) -> Callable[[], None]:
 
 
 def left_behind(quick: bool) -> list[Claim]:
-    """Objects that only the collector frees after a call, and memory blocks that are held while it is off."""
+    """Count objects that only the collector frees after a call, and memory blocks that are held without it."""
     call = in_funcgrad(1)(STARTS["10 elements"], 2_000 if quick else 200_000)
     gc.collect()
     gc.disable()
     try:
-        call()  # fills the interpreter's stores of free tuples
+        call()  # fills the interpreter's free lists of tuples
         before = sys.getallocatedblocks()
         call()
         blocks = max(sys.getallocatedblocks() - before, 0)

@@ -1,4 +1,4 @@
-"""What checkpointing holds and what it runs again."""
+"""Memory that checkpointing holds, and steps that it runs again."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ MB = 1e6
 
 
 class Step:
-    """One step of a chain, element by element, that counts how often it is run."""
+    """One elementwise step of a chain that counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
 
     def __call__(self, h: Any, *_: Any) -> Any:
         self.calls += 1
-        return h + h * (1e-4 - 1e-4 * h)  # the derivative of many neither vanishes nor explodes
+        return h + h * (1e-4 - 1e-4 * h)  # the derivative of many steps neither vanishes nor explodes
 
 
 def held(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What ``call`` returns and the most memory that it held at a time, in megabytes."""
+    """Return the result of ``call`` and the largest memory that it held at once, in megabytes."""
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     result = call()
@@ -43,7 +43,7 @@ def held(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def chain_claims(what: str, steps: int, budget: int, bars: tuple[float, float], xs: Callable[[], Any]) -> list[Claim]:
-    """Memory and repeated steps of the gradient of a chain; its elements are those of the plain loop."""
+    """Measure memory and repeated steps of the gradient of a chain, and compare its entries with the plain loop's."""
     step, state = Step(), np.linspace(0.1, 0.9, STATE)
     gradient, most = held(lambda: grad(lambda h: fnp.sum(checkpoint_chain(step, h, xs(), budget=budget)))(state))
     calls = step.calls
@@ -56,7 +56,7 @@ def chain_claims(what: str, steps: int, budget: int, bars: tuple[float, float], 
     some = np.ascontiguousarray(state[:: STATE // 8])
     assert np.array_equal(gradient[:: STATE // 8], grad(loop)(some)), "another gradient than the loop's"
     assert gradient.any()
-    plain = steps * state.nbytes / MB  # what the loop keeps at the least: a state for each step
+    plain = steps * state.nbytes / MB  # the least that the loop keeps: a state for each step
     title = f"{what} of {steps:,} steps of {state.nbytes / MB:.1f} MB, budget {budget}"
     return [
         Claim(f"{title}: held", f"{most:.1f} MB", f"the loop {plain:,.0f} MB", most, bars[0], "MB"),
@@ -65,13 +65,13 @@ def chain_claims(what: str, steps: int, budget: int, bars: tuple[float, float], 
 
 
 def long_chain(quick: bool) -> list[Claim]:
-    """A chain of known length: the places of the kept states are the best there are."""
+    """Measure a chain of known length, for which the places of the kept states are optimal."""
     steps, budget = (300, 10) if quick else (10_000, 37)
     return chain_claims("chain", steps, budget, (60.0, 3.0), lambda: range(steps))
 
 
 def online_chain(quick: bool) -> list[Claim]:
-    """A chain whose length nobody knows while it runs."""
+    """Measure a chain whose length is unknown while it runs."""
     steps, budget = (300, 10) if quick else (5_000, 37)
 
     def items() -> Iterator[int]:
@@ -81,7 +81,7 @@ def online_chain(quick: bool) -> list[Claim]:
 
 
 def layers(quick: bool) -> list[Claim]:
-    """A network of wide layers of several operations each: plain, checkpointed, and with the products kept."""
+    """Measure a network of wide layers of several operations: plain, checkpointed, and with the products kept."""
     rows, width, depth = (256, 64, 8) if quick else (2_048, 256, 16)
     rng = np.random.default_rng(0)
     x, weights = rng.normal(size=(rows, width)), list(rng.normal(size=(depth, width, width)) / np.sqrt(width))

@@ -1,8 +1,8 @@
-"""Compiled gradients against the same written by hand for JAX: ``jit(grad(f))`` and ``jax.jit(jax.grad(f))``.
+"""Compiled gradients against handwritten JAX: ``jit(grad(f))`` against ``jax.jit(jax.grad(f))``.
 
-Every program is written twice, with funcgrad.numpy and with jax.numpy, as one would write it for either, by the
-same algorithm. XLA compiles both, for one thread, so a difference is what the libraries gave it to compile, or
-what it costs them to call what it made.
+Every program is written twice by the same algorithm, idiomatically for funcgrad.numpy and for jax.numpy.
+XLA compiles both, for one thread. A difference is therefore due to the program that XLA received, or
+to the cost of calling the compiled program.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Program:
-    """What is measured.
+    """A measured program.
 
     Args:
-        name: what the table calls it.
-        ours: gives a function of funcgrad to compile, at every call a new one.
-        theirs: gives the one written by hand for JAX.
-        value: the function of funcgrad whose gradient ``ours`` is; None where it is none.
+        name: name in the table.
+        ours: returns a function of funcgrad to compile, a new one at every call.
+        theirs: returns the handwritten function for JAX.
+        value: function of funcgrad whose gradient ``ours`` is; None if ``ours`` is not a gradient.
         args: arguments, in float64.
-        large: arguments of a megabyte and more, in float32 too: for what is measured with conversions.
+        large: arguments of a megabyte and more, also in float32, for measurements that include conversions.
     """
 
     name: str
@@ -51,23 +51,23 @@ class Program:
 
 
 def of_gradient(name: str, loss: Function, by_hand: Function, args: Any, large: Any) -> Program:
-    """The program of the gradient of ``loss`` in its first argument."""
+    """Return the program of the gradient of ``loss`` with respect to its first argument."""
     import jax
 
     return Program(name, lambda: grad(renewed(loss)), lambda: jax.grad(renewed(by_hand)), loss, args, large)
 
 
 def renewed(fun: Function) -> Function:
-    """A function of which nobody can have remembered anything."""
+    """Return a new function that computes ``fun``, for which no cache has an entry."""
     return lambda *args: fun(*args)
 
 
 def measured(program: Program, quick: bool) -> list[Claim]:
-    """The lines of a program."""
+    """Return the lines of a program."""
     claims = []
     for dtype in (np.float64, np.float32):
         args, large = (cast(of, dtype) for of in (program.args, program.large))
-        # Sums in another order: float32 keeps seven digits of the largest term, the results are smaller.
+        # Sums differ in order: float32 keeps seven digits of the largest term, and the results are smaller.
         check(program, args, 1e-10 if dtype is np.float64 else 1e-3)
         claims += [
             running(program, args, dtype, quick),
@@ -79,7 +79,7 @@ def measured(program: Program, quick: bool) -> list[Claim]:
 
 
 def check(program: Program, args: Any, tolerance: float) -> None:
-    """Stop where the two compute different things."""
+    """Raise an error if the two programs compute different things."""
     import jax
 
     found = jit(program.ours())(*args)
@@ -90,7 +90,7 @@ def check(program: Program, args: Any, tolerance: float) -> None:
 
 
 def running(program: Program, args: Any, dtype: Any, quick: bool) -> Claim:
-    """One call on arrays of JAX."""
+    """Measure one call on JAX arrays."""
     import jax
 
     def made() -> tuple[Function, Function]:
@@ -101,14 +101,14 @@ def running(program: Program, args: Any, dtype: Any, quick: bool) -> Claim:
 
 
 def in_time(fun: Function, args: Any) -> Function:
-    """A call of ``fun``, which does not wait for its result, that does."""
+    """Return a call of ``fun`` that waits for its result."""
     import jax
 
     return lambda: jax.block_until_ready(fun(*args))
 
 
 def converting(program: Program, args: Any, quick: bool) -> Claim:
-    """One call on arrays of NumPy, for arrays of NumPy."""
+    """Measure one call on NumPy arrays that returns NumPy arrays."""
     import jax
 
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(args))
@@ -122,7 +122,7 @@ def converting(program: Program, args: Any, quick: bool) -> Claim:
 
 
 def compiling(program: Program, args: Any, quick: bool) -> Claim:
-    """The first call of a new function, less what a later one takes."""
+    """Measure the first call of a new function, minus the time of a later call."""
     import jax
 
     times: Times = {"funcgrad": [], "JAX": []}
@@ -133,14 +133,14 @@ def compiling(program: Program, args: Any, quick: bool) -> Claim:
             gc.collect()
             call = in_time(make(), args)
             spent = [seconds(call) for _ in range(3)]
-            if number:  # the first also loads what is loaded once
+            if number:  # the first round also loads modules that are loaded once
                 times[name].append(spent[0] - min(spent[1:]))
         makers.reverse()
     return compared("  to trace and compile it", times, COMPILE)
 
 
 def outside(program: Program, args: Any, quick: bool) -> list[Claim]:
-    """``grad(jit(f))``: two programs, and between them what the second needs."""
+    """Measure ``grad(jit(f))``: two programs, and between them the values that the second needs."""
     value = program.value
     if value is None:
         return []
@@ -154,9 +154,9 @@ def outside(program: Program, args: Any, quick: bool) -> list[Claim]:
 
 
 def timed(made: Callable[[], tuple[Function, Function]], quick: bool) -> Times:
-    """The two in turn, for as long as it takes to tell one per cent.
+    """Time both in turn, for as long as it takes to resolve one per cent.
 
-    They are made several times: how fast a program runs depends a little on where its memory happens to lie.
+    Both are made several times, since the speed of a program depends slightly on the addresses of its memory.
     """
     times: Times = {"funcgrad": [], "JAX": []}
     for _ in range(1 if quick else 4):
@@ -176,13 +176,13 @@ def seconds(call: Function) -> float:
 
 
 def compared(what: str, times: Times, bar: float | None) -> Claim:
-    """The claim about the two in ``times``."""
+    """Return the claim about the two calls in ``times``."""
     ours, theirs = (microseconds(times, name) for name in ("funcgrad", "JAX"))
     return Claim(what, f"{ours:.4g} us", f"JAX by hand {theirs:.4g} us", paired_ratio(times, "funcgrad", "JAX"), bar)
 
 
 def cast(args: Any, dtype: Any) -> Any:
-    """Floating arrays in ``dtype``, the others as they are."""
+    """Return floating arrays in ``dtype``, other arrays unchanged."""
     import jax
 
     return jax.tree.map(lambda x: x.astype(dtype) if x.dtype.kind == "f" else x, args)
@@ -196,7 +196,7 @@ def labels_of(rng: np.random.Generator, count: int, classes: int = 10) -> np.nda
     return np.eye(classes)[rng.integers(0, classes, count)]
 
 
-# A network of two layers, and the product of its Hessian and a vector.
+# Network of two layers, and the product of its Hessian and a vector.
 
 
 def network_loss(params: Params, x: Any, labels: Any) -> Any:
@@ -224,13 +224,13 @@ def network_problem() -> tuple[Any, ...]:
 
 
 def network_program() -> Program:
-    """The gradient of a loss of a 784-512-10 network on 128 examples."""
+    """Return the program of the gradient of a loss of a 784-512-10 network on 128 examples."""
     problem = network_problem()
     return of_gradient("MLP 784-512-10", network_loss, network_by_hand, problem, problem)
 
 
 def hessian_program() -> Program:
-    """A tangent through that gradient."""
+    """Return the program of a tangent through the network's gradient."""
     import jax
 
     params, x, labels = network_problem()
@@ -247,7 +247,7 @@ def hessian_program() -> Program:
     return Program("MLP, Hessian times vector", ours, theirs, None, problem, problem)
 
 
-# Two layers of convolution, and between them the largest of each four values.
+# Two layers of convolution, with the largest of each four values between them.
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
@@ -275,7 +275,7 @@ def convolution_by_hand(params: Params, images: Any, labels: Any) -> Any:
 
 
 def convolution_program() -> Program:
-    """The gradient in the filters and weights, on images of 30 x 30 points."""
+    """Return the program of the gradient with respect to filters and weights, on images of 30 x 30 points."""
     rng = np.random.default_rng(0)
     params = {
         "first": normal(rng, 3, 3, 1, 8, scale=1 / 3),
@@ -290,7 +290,7 @@ def convolution_program() -> Program:
     return of_gradient(name, convolution_loss, convolution_by_hand, problem(16), problem(320))
 
 
-# A recurrent network, by ``funcgrad.scan`` and by ``jax.lax.scan``.
+# Recurrent network, by ``funcgrad.scan`` and by ``jax.lax.scan``.
 
 
 def recurrent_loss(params: Params, xs: Any, targets: Any) -> Any:
@@ -315,7 +315,7 @@ def recurrent_by_hand(params: Params, xs: Any, targets: Any) -> Any:
 
 
 def recurrent_program() -> Program:
-    """The gradient through 100 steps of a network with 32 hidden values."""
+    """Return the program of the gradient through 100 steps of a network with 32 hidden values."""
     rng = np.random.default_rng(0)
     params = {
         "wx": normal(rng, 32, 32, scale=32**-0.5),
@@ -331,7 +331,7 @@ def recurrent_program() -> Program:
     return of_gradient(name, recurrent_loss, recurrent_by_hand, problem(16), problem(128))
 
 
-# A mixture of Gaussians: each precision is given by a triangular factor.
+# Mixture of Gaussians: a triangular factor gives each precision.
 
 
 def mixture_loss(params: Params, x: Any) -> Any:
@@ -355,7 +355,7 @@ def mixture_by_hand(params: Params, x: Any) -> Any:
 
 
 def mixture_program() -> Program:
-    """The gradient of the log-likelihood of 1,000 points in 8 dimensions under 10 components."""
+    """Return the program of the gradient of the log-likelihood of 1,000 points in 8 dimensions under 10 components."""
     rng = np.random.default_rng(0)
     params = {
         "logits": normal(rng, 10),

@@ -1,4 +1,4 @@
-"""A network of two convolutions with 3 x 3 kernels and 8 features on images of 28 x 28 points."""
+"""Network of two convolutions with 3 x 3 kernels and 8 features on images of 28 x 28 points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def programs(quick: bool) -> list[Program]:
 
 
 def problem(batch: int, side: int, dtype: Any) -> tuple[Params, np.ndarray, np.ndarray]:
-    """Kernels (output, input, row, column), weights; images (batch, input, row, column); numbers of the classes."""
+    """Return kernels (output, input, row, column) and weights; images (batch, input, row, column); class numbers."""
     rng = np.random.default_rng(0)
     params = {
         "first": rng.standard_normal((FEATURES, 1, KERNEL, KERNEL)) / KERNEL,
@@ -34,7 +34,7 @@ def problem(batch: int, side: int, dtype: Any) -> tuple[Params, np.ndarray, np.n
 
 
 def loss(params: Params, images: Any, labels: Any) -> Any:
-    """As one would write it for funcgrad."""
+    """Return the loss, written idiomatically for funcgrad."""
     x = images
     for name in ("first", "second"):
         x = fnn.relu(fnn.conv(x, params[name], padding="SAME"))
@@ -53,7 +53,7 @@ def in_torch(params: Params, images: Any, labels: Any) -> Any:
 
 
 def in_autograd(params: Params, images: Any, labels: Any) -> Any:
-    """autograd has a convolution as SciPy has it, so the kernel is turned round."""
+    """Return the gradient by autograd, whose convolution is SciPy's, so the kernel is flipped."""
     import autograd.numpy as anp
     from autograd.scipy.signal import convolve
     from autograd.scipy.special import logsumexp
@@ -88,7 +88,7 @@ def in_jax(params: Params, images: Any, labels: Any) -> Any:
 
 
 def windows(padded: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """For each image the points of each window in a column: (images, features x 9, points)."""
+    """Return the points of each window as a column, for each image: (images, features x 9, points)."""
     rows, columns = out.shape[-2:]
     for i in range(KERNEL):
         for j in range(KERNEL):
@@ -97,7 +97,7 @@ def windows(padded: np.ndarray, out: np.ndarray) -> np.ndarray:
 
 
 def add_windows(ct: np.ndarray, padded: np.ndarray) -> None:
-    """The transpose of ``windows``."""
+    """Compute the transpose of ``windows``."""
     (rows, columns), padded[...] = ct.shape[-2:], 0
     for i in range(KERNEL):
         for j in range(KERNEL):
@@ -105,7 +105,7 @@ def add_windows(ct: np.ndarray, padded: np.ndarray) -> None:
 
 
 def by_hand(params: Params, images: np.ndarray, labels: np.ndarray) -> Any:
-    """Products with the windows of two images at a time, which stay in the cache; windows are made again backwards."""
+    """Return the gradient by hand, for two images at a time, which fit the cache; windows are recomputed backwards."""
     count, size, (rows, columns), dtype = len(images), 2, images.shape[2:], images.dtype
     chosen, share = np.arange(count), dtype.type(1 / count)
     first, second = (params[name].reshape(FEATURES, -1) for name in ("first", "second"))
@@ -142,7 +142,7 @@ def by_hand(params: Params, images: np.ndarray, labels: np.ndarray) -> Any:
         of_labels = scores[chosen, labels]
         ct = np.exp(scores, out=scores)
         total = ct.sum(axis=1, keepdims=True)
-        np.mean(np.log(total[:, 0]) - of_labels)  # the value, which every library computes on the way
+        np.mean(np.log(total[:, 0]) - of_labels)  # the value, which every library computes too
         ct /= total
         ct[chosen, labels] -= 1
         ct *= share

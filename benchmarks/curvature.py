@@ -1,7 +1,7 @@
-"""Gradients with products of Hessians and vectors, of costs that choose, gather and sum by segments: Newton's method.
+"""Gradients with Hessian-vector products of costs that choose, gather and sum by segments: Newton's method.
 
-Points are clustered, each by the nearest centre. For dense points the Hessian is diagonal, so its product with ones is
-its diagonal. Sparse points are rows of a matrix of which only the numbers that are not zero are there.
+Each point belongs to the cluster of the nearest centre. For dense points the Hessian is diagonal, so its product with
+ones is its diagonal. Sparse points are the rows of a matrix of which only the nonzero numbers are stored.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Function = Callable[..., Any]
 
 
 def programs(quick: bool) -> list[Program]:
-    """By how many distances, or products of numbers and centres, there are."""
+    """Return the programs, by the number of distances, or of products of numbers and centres."""
     sizes = (200,) if quick else (10_000, 100_000, 1_000_000)
     return [program for size in sizes for program in (dense(size), sparse(size))]
 
 
-# What each library takes for a cost, its first argument, a direction and the other arguments.
+# How each library differentiates a cost; the arguments are the first argument, a direction, and the data.
 
 
 def by_funcgrad(cost: Function) -> Function:
-    """Forward mode over reverse mode."""
+    """Compute by forward mode over reverse mode."""
     return lambda c, v, *data: lambda: jvp(grad(lambda c: cost(c, *data)), (c,), (v,))
 
 
 def by_torch(cost: Function) -> Function:
-    """The gradient of the gradient's product with the direction, which costs less than ``torch.func.jvp``."""
+    """Compute the gradient of the gradient's product with the direction, which costs less than ``torch.func.jvp``."""
 
     def build(c: Any, *rest: Any) -> Any:
         import torch
@@ -66,7 +66,7 @@ def by_torch_func(cost: Function) -> Function:
 
 
 def by_autograd(cost: Function) -> Function:
-    """The gradient's pullback, for the Hessian is symmetric."""
+    """Compute the pullback of the gradient, since the Hessian is symmetric."""
 
     def build(c: Any, v: Any, *data: Any) -> Any:
         import autograd
@@ -93,7 +93,7 @@ def by_jax(cost: Function) -> Function:
 
 
 def of(name: str, cost: Callable[[Any], Function], problem: Function, size: int) -> Program:
-    """A program of a cost that all libraries write with the same names."""
+    """Return a program of a cost that all libraries write with the same names."""
     written = cost(fnp)
     return Program(
         name=name,
@@ -111,11 +111,11 @@ def of(name: str, cost: Callable[[Any], Function], problem: Function, size: int)
     )
 
 
-# The costs.
+# Cost functions.
 
 
 def dense_problem(size: int, dtype: Any) -> tuple[Any, ...]:
-    """Centres, ones, points."""
+    """Return centres, ones, points."""
     points = np.random.default_rng(0).normal(size=(size // CENTRES, DIMENSIONS)).astype(dtype)
     return points[:CENTRES] + dtype(0.1), np.ones((CENTRES, DIMENSIONS), dtype), points
 
@@ -134,7 +134,7 @@ def dense(size: int) -> Program:
 
 
 def sparse_problem(size: int, dtype: Any) -> tuple[Any, ...]:
-    """Centres and a direction, a column for each centre; numbers with their rows and columns, squared norms of rows."""
+    """Return centres and a direction, a column per centre; numbers, their rows and columns; squared norms of rows."""
     rng, count = np.random.default_rng(0), size // CENTRES
     c, v = rng.normal(size=(2, COLUMNS, CENTRES)).astype(dtype)
     numbers, columns = rng.normal(size=count).astype(dtype), rng.integers(0, COLUMNS, count)
@@ -161,7 +161,7 @@ def segment_sum_torch() -> Function:
 
 
 def segment_sum_autograd() -> Function:
-    """As users of autograd write what it lacks."""
+    """Return the operation that autograd lacks, as its users write it."""
     from autograd.extend import defvjp, primitive
 
     @primitive

@@ -1,6 +1,6 @@
-"""Reading and writing one element after the other: the cost must grow as the number of elements, not as its square.
+"""Reads and writes of one element at a time: the cost must grow with the number of elements, not its square.
 
-No other library is loaded here: the objects of one that is make the collector's rounds long, and the figures jump.
+This module loads no other library: its objects would make garbage collection slow and the figures unsteady.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def squares(x: Any) -> Any:
 
 
 def recurrence(x: Any) -> Any:
-    """Every element needs the one before."""
+    """Compute a recurrence in which every element needs the previous one."""
     state = fnp.zeros(x.shape[0])
     state[0] = x[0]
     for i in range(1, x.shape[0]):
@@ -47,13 +47,13 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarra
 
 
 def one_by_one(quick: bool) -> list[Claim]:
-    """``n`` reads of one array or writes into it, and their gradient."""
+    """Measure the gradient of ``n`` reads of one array or writes into it."""
     sizes = [200 * 2**k for k in range(4 if quick else 7)]
     return [claim(name, *PROGRAMS[name], sizes, rounds=3 if quick else 9) for name in PROGRAMS]
 
 
 def claim(name: str, program: Callable[..., Any], slope: Callable[..., Any], sizes: list[int], rounds: int) -> Claim:
-    """The exponent with which the time grows."""
+    """Return the claim about the exponent with which the time grows."""
     gradient = grad(program)
     points = {n: np.linspace(-1, 1, n) for n in sizes}
     for point in points.values():

@@ -1,4 +1,4 @@
-"""Differential equations and integrals: gradients beside SciPy's plain call, torchdiffeq and diffrax."""
+"""Differential equations and integrals: gradients compared with SciPy's plain call, torchdiffeq and diffrax."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from funcgrad.scipy import integrate
 __all__ = ["integrals", "peers", "solutions"]
 
 Function = Callable[..., Any]
-#: How much longer than SciPy's plain solve ours may take, and a gradient, by the number of states; what integrals take
-#: is told only.
+#: Largest ratio to SciPy's plain solve: of our plain solve, and of a gradient with few and with many states. Integrals
+#: have no bar.
 PLAIN, FEW, MANY = 1.1, 6.0, 4.0
-#: Of the time of other libraries that run eagerly. Diffrax compiles its loop also without ``jax.jit``: where SciPy's
-#: plain solve, which is told beside it, takes more than that, no gradient through SciPy's steps can take less.
+#: Largest ratio to libraries that run eagerly. Diffrax compiles its loop even without ``jax.jit``. If SciPy's plain
+#: solve, which is shown next to it, takes more than this share, no gradient through SciPy's steps can take less.
 EAGER = 0.2
 COMPILED = "diffrax in jax.jit"
 POINTS = 100
@@ -28,7 +28,7 @@ METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 
 class System(NamedTuple):
-    """``dy/dt = fun(t, y, p)`` from 0 to ``end``; ``fun`` is made with a library's own functions."""
+    """``dy/dt = fun(t, y, p)`` from 0 to ``end``; ``fun`` calls functions of one library."""
 
     name: str
     fun: Function
@@ -70,7 +70,7 @@ def network(tanh: Function, weights: Any, decay: Any = 1.0) -> Function:
 
 
 def systems() -> list[System]:
-    """Three states and two hundred, stiff and not."""
+    """Return systems of three and of two hundred states, stiff and not stiff."""
     places = np.arange(1, POINTS + 1) / (POINTS + 1)
     rates = np.array([0.04, 1e4, 3e7])
     start = np.concatenate([1 + np.sin(2 * np.pi * places), 3 + 0 * places])
@@ -99,7 +99,7 @@ def systems() -> list[System]:
 
 
 def last_of(solve: Function, system: System, method: str) -> Function:
-    """A weighted sum of the last state as a function of the parameters."""
+    """Return a weighted sum of the last state as a function of the parameters."""
     span, options, weights = (0.0, system.end), system.options, weights_of(system)
     return lambda p: fnp.sum(weights * solve(system.fun, span, system.start, method, args=(p,), **options).y[:, -1])
 
@@ -109,14 +109,14 @@ def weights_of(system: System) -> Any:
 
 
 def compared(what: str, plain: Function, ours: Function, bar: float | None, quick: bool) -> Claim:
-    """The line of a gradient, or of a plain call, beside SciPy's plain call."""
+    """Return the line of a gradient, or of a plain call, against SciPy's plain call."""
     times = interleave({"ours": ours, "plain": plain}, 2 if quick else 15)
     mine, theirs = (min(times[name]) for name in ("ours", "plain"))
     return Claim(what, f"{1e3 * mine:.3g} ms", f"SciPy, no gradient {1e3 * theirs:.3g} ms", mine / theirs, bar)
 
 
 def solutions(quick: bool) -> list[Claim]:
-    """A plain solve, and the gradient in all parameters by reverse mode, in units of SciPy's plain solve."""
+    """Measure a plain solve, and the reverse-mode gradient in all parameters, relative to SciPy's plain solve."""
     import scipy.integrate
 
     claims = []
@@ -162,7 +162,7 @@ def by_torchdiffeq(system: System, stacked: Function, adjoint: bool) -> Function
 
 
 def by_diffrax(system: System, stacked: Function, solver: str) -> Function:
-    """Of parameters; what steps it compiles by itself and keeps."""
+    """Return the gradient with respect to parameters; diffrax compiles and caches its steps by itself."""
     import diffrax
     import jax
     import jax.numpy as jnp
@@ -181,7 +181,7 @@ def by_diffrax(system: System, stacked: Function, solver: str) -> Function:
 
 
 def peers(quick: bool) -> list[Claim]:
-    """One gradient by libraries that are installed, eagerly; what compiled diffrax takes is told."""
+    """Measure one gradient by installed libraries, run eagerly; the time of compiled diffrax is shown."""
     few, stiff, _, _, units, _ = systems()
     stiff = stiff._replace(end=40.0)
     claims: list[Claim] = []
@@ -209,14 +209,14 @@ def peers(quick: bool) -> list[Claim]:
                 COMPILED: lambda compiled=compiled, p=p: np.asarray(compiled(p)),
             }
             claims += beside(system, method, ways, quick)
-        short = few._replace(name="Lorenz, a few steps", end=0.2)  # each takes a second and more
+        short = few._replace(name="Lorenz, a few steps", end=0.2)  # each call takes a second and more
         stacked = lambda t, y, p: jnp.stack(lorenz(t, y, p))
         claims += beside(short, "RK45", {"diffrax in jax.disable_jit": interpreted(short, stacked)}, True)
     return claims
 
 
 def interpreted(system: System, stacked: Function) -> Function:
-    """Diffrax where JAX compiles nothing."""
+    """Return the gradient by diffrax with JAX's compilation disabled."""
     import jax
 
     gradient = by_diffrax(system, stacked, "Dopri5")
@@ -229,7 +229,7 @@ def interpreted(system: System, stacked: Function) -> Function:
 
 
 def beside(system: System, method: str, ways: dict[str, Function], quick: bool) -> list[Claim]:
-    """The lines of a system."""
+    """Return the lines of a system."""
     import scipy.integrate
 
     slope = grad(last_of(integrate.solve_ivp, system, method))
@@ -251,7 +251,7 @@ def beside(system: System, method: str, ways: dict[str, Function], quick: bool) 
 
 
 def integrals(quick: bool) -> list[Claim]:
-    """The gradient in limits and arguments, in units of SciPy's plain call."""
+    """Measure the gradient with respect to limits and arguments, relative to SciPy's plain call."""
     import scipy.integrate
 
     rates = np.array([0.7, 1.3])

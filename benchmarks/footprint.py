@@ -1,4 +1,4 @@
-"""What the library costs beside time on the operations: memory, composition, start."""
+"""Costs of the library other than time per operation: memory, composition, import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["composition", "dropped_results", "start"]
 
 
 def dropped_results(quick: bool) -> list[Claim]:
-    """What a function computes and drops is freed at once, though it was computed under ``grad``."""
+    """Check that results that a function drops are freed at once, even under ``grad``."""
     x, count = np.linspace(0.0, 1.0, 100_000), 100
 
     def program(x: Any) -> Any:
@@ -51,7 +51,7 @@ def dropped_results(quick: bool) -> list[Claim]:
 
 
 def composition(quick: bool) -> list[Claim]:
-    """A pipeline of ten stages against the nested call, inside ``grad``."""
+    """Compare a pipeline of ten stages with the nested call, inside ``grad``."""
     x = np.linspace(0.1, 1.0, 1_000)
     a, b, c, d = fnp.sin, fnp.tanh, fnp.exp, fnp.cos
     composed = compose_left(a, b, c, d, a, b, c, d, b, fnp.sum)
@@ -78,10 +78,10 @@ def composition(quick: bool) -> list[Claim]:
 
 
 def start(quick: bool) -> list[Claim]:
-    """How much longer ``import funcgrad`` takes than ``import numpy``, each in a new interpreter, at the least."""
+    """Measure the additional time of ``import funcgrad`` over ``import numpy``: the least of many new interpreters."""
     times: dict[str, list[float]] = {"numpy": [], "funcgrad": []}
     with tempfile.TemporaryDirectory() as folder:
-        # Compiled files are kept, as they are where nobody says otherwise: the first import writes them.
+        # Keep compiled files, as is the default: the first import writes them.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = folder
         for number in range(-1, 3 if quick else 31):

@@ -1,4 +1,4 @@
-"""Jacobians of many inputs by forward mode: pushes of all unit vectors at once."""
+"""Jacobians of many inputs by forward mode: JVPs with all unit vectors at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def programs(quick: bool) -> list[Program]:
 
 
 def of(name: str, write: Callable[[Any], Function], args: Function, small: Function | None = None) -> Program:
-    """A program of a function that all libraries write with the same names."""
+    """Return a program of a function that all libraries write with the same names."""
     return Program(
         name=name,
         args=args,
@@ -60,7 +60,7 @@ def by_torch(fun: Function) -> Function:
 
 
 def by_autograd(fun: Function) -> Function:
-    """One unit vector after the other: there is no ``vmap``."""
+    """Compute with one unit vector at a time: autograd has no ``vmap``."""
 
     def build(x: Any, *rest: Any) -> Any:
         import autograd
@@ -107,7 +107,7 @@ def flow_problem(points: int, dtype: Any) -> tuple[Any, ...]:
 
 
 def flow(xp: Any) -> Function:
-    """The change of a flow on a circle, by central differences."""
+    """Return the rate of change of a flow on a circle, by central differences."""
 
     def change(u: Any) -> Any:
         left, right = xp.roll(u, 1), xp.roll(u, -1)

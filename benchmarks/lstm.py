@@ -1,4 +1,4 @@
-"""The LSTM language model of ADBench: two layers of 14 features, whose gates are elementwise."""
+"""LSTM language model of ADBench: two layers of 14 features, with elementwise gates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def programs(quick: bool) -> list[Program]:
 
 
 def problem(length: int, dtype: Any) -> tuple[Params, np.ndarray, np.ndarray]:
-    """Weights and biases of four gates in each layer, scales of input and output, the first state, the sequence."""
+    """Return weights and biases of four gates per layer, scales of input and output, the first state, the sequence."""
     rng = np.random.default_rng(0)
     params = {"main": rng.normal(size=(2 * LAYERS, 4 * WIDTH)), "extra": rng.normal(size=(3, WIDTH))}
     state, sequence = rng.normal(size=(2 * LAYERS, WIDTH)), rng.integers(0, 2, (length, WIDTH))
@@ -31,7 +31,7 @@ def problem(length: int, dtype: Any) -> tuple[Params, np.ndarray, np.ndarray]:
 
 
 def written_with(xp: Any, sigmoid: Any) -> Any:
-    """The model with NumPy's names; what the library has for the logistic function is given."""
+    """Return the model, written with NumPy's names and the library's logistic function ``sigmoid``."""
 
     def layer(weight: Any, bias: Any, hidden: Any, cell: Any, x: Any) -> Any:
         gates = xp.concatenate([x, hidden, x, hidden]) * weight + bias
@@ -117,7 +117,7 @@ def in_jax(params: Params, state: Any, sequence: Any) -> Any:
 
 
 def by_hand(params: Params, state: np.ndarray, sequence: np.ndarray) -> Any:
-    """Step by step forwards and backwards, by the formulas of one step."""
+    """Return the gradient by hand, step by step forwards and backwards, by the formulas of one step."""
     ends, count = 3 * WIDTH, (len(sequence) - 1) * WIDTH
 
     def forward(weight: Any, bias: Any, x: Any, hidden: Any, cell: Any) -> Any:
@@ -136,7 +136,7 @@ def by_hand(params: Params, state: np.ndarray, sequence: np.ndarray) -> Any:
         return leave * saturated, following, (joined, gates, cell, saturated)
 
     def backward(weight: Any, kept: Any, ct_hidden: Any, ct_cell: Any, in_weight: Any, in_bias: Any) -> Any:
-        """Adds to the gradients of weight and bias; returns the cotangents of x, hidden and cell."""
+        """Add to the gradients of weight and bias; return the cotangents of x, hidden and cell."""
         joined, gates, cell, saturated = kept
         forget, enter, leave, change = gates.reshape(4, WIDTH)
         ct_cell = ct_cell + ct_hidden * leave * (1 - saturated * saturated)
@@ -173,20 +173,20 @@ def by_hand(params: Params, state: np.ndarray, sequence: np.ndarray) -> Any:
             ct_x, ct_h2, ct_c2 = backward(w2, second, ct_h2 + ct * out, ct_c2, main[2], main[3])
             ct_x, ct_h1, ct_c1 = backward(w1, first, ct_h1 + ct_x, ct_c1, main[0], main[1])
             extra[0] += ct_x * now
-        -total / count  # the value, which every library computes on the way
+        -total / count  # the value, which every library computes too
         return {"main": main, "extra": extra}
 
     return call
 
 
 def all_steps_by_hand(params: Params, state: np.ndarray, sequence: np.ndarray) -> Any:
-    """For whole sequences: what depends on no other step is computed for all steps at once, in one array."""
+    """Return the gradient by hand for whole sequences: values that need no other step are computed at once."""
     (w1, b1, w2, b2), (into, out, shift) = params["main"], params["extra"]
     steps, count, ends = len(sequence) - 1, (len(sequence) - 1) * WIDTH, 3 * WIDTH
     halves, now, following = np.repeat([0.5, 1.0], [ends, WIDTH]), sequence[:-1], sequence[1:]
 
     def layer(weight: Any, bias: Any, hidden: Any, cell: Any, inputs: Any) -> Any:
-        """Gates, cells and outputs of a layer at all steps; sigmoid(x) is (1 + tanh(x / 2)) / 2."""
+        """Return gates, cells and outputs of a layer at all steps; sigmoid(x) is (1 + tanh(x / 2)) / 2."""
         h, c = np.empty((2, steps + 1, WIDTH))
         h[0], c[0] = hidden, cell
         gates = np.zeros((steps, 4, WIDTH))
@@ -210,7 +210,7 @@ def all_steps_by_hand(params: Params, state: np.ndarray, sequence: np.ndarray) -
         return parts, h, c, saturated
 
     def pull(weight: Any, inputs: Any, kept: Any, ct: Any) -> Any:
-        """Cotangents of weight, bias and inputs from those of the outputs at all steps."""
+        """Return cotangents of weight, bias and inputs, from those of the outputs at all steps."""
         parts, h, c, saturated = kept
         slopes = parts * (1 - parts)
         slopes[:, 3] = 1 - parts[:, 3] ** 2
@@ -242,7 +242,7 @@ def all_steps_by_hand(params: Params, state: np.ndarray, sequence: np.ndarray) -
         scores = x2 * out + shift
         powers = np.exp(scores)
         totals = powers.sum(axis=1, keepdims=True) + 2
-        -np.vdot(following, scores - np.log(totals)) / count  # the value, which every library computes on the way
+        -np.vdot(following, scores - np.log(totals)) / count  # the value, which every library computes too
         ct = following - powers / totals * following.sum(axis=1, keepdims=True)
         ct *= -1 / count
         in_extra = [None, np.einsum("ti,ti->i", ct, x2), ct.sum(axis=0)]

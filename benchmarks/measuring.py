@@ -1,4 +1,4 @@
-"""What is done in the fresh interpreters: the reference gradient, times when they are asked for, the peak of memory."""
+"""Tasks of the fresh interpreters: the reference gradient, times on request, the peak of memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from timing import check_equal
 
 __all__ = ["MODULES", "LONG", "find", "memory", "reference", "serve"]
 
-#: The families of programs, in the order of the table.
+#: Names of the modules with programs, in the order of the table.
 MODULES = (
     "chains",
     "orders",
@@ -37,19 +37,19 @@ MODULES = (
     "arrays",
 )
 MODULES += ("convolution",)
-#: Seconds of a call that is not repeated without need.
+#: Seconds from which a call is repeated only if needed.
 LONG = 3.0
 TOLERANCE = {"float64": 1e-8, "float32": 2e-3}
 
 
 def find(quick: bool) -> dict[str, Program]:
-    """Every program by its name."""
+    """Return every program by its name."""
     found = [program for module in MODULES for program in importlib.import_module(module).programs(quick)]
     return {program.name: program for program in found}
 
 
 def one_thread(label: str) -> None:
-    """What the environment does not settle."""
+    """Set torch to one thread, which the environment does not settle."""
     if label.startswith("torch"):
         import torch
 
@@ -57,13 +57,13 @@ def one_thread(label: str) -> None:
 
 
 def one_core() -> None:
-    """Stay on the core where the other process of the pair is too: those of a shared machine differ from each other."""
+    """Stay on the core of the pair's other process: the cores of a shared machine differ in speed."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def reference(program: Program, target: Path) -> None:
-    """The gradient that JAX computes in float64, written to ``target``."""
+    """Write the gradient that JAX computes in float64 to ``target``."""
     import jax
 
     gradient = jax.tree.map(np.asarray, program.reference(*program.args(np.float64))())
@@ -71,10 +71,10 @@ def reference(program: Program, target: Path) -> None:
 
 
 def serve(program: Program, label: str, known: Path) -> None:
-    """Time a library whenever the other process asks for it, after its gradient has been found to be right.
+    """Time a library whenever the other process requests it, after a check of its gradient.
 
-    The library ``value`` is the function itself, on arrays of NumPy. Says first what a first call takes, and then, for
-    each line with a number, what so many calls take: seconds of one.
+    The library ``value`` is the function itself, on NumPy arrays. The process first prints the time of a first call.
+    Then it reads lines with a number of calls, and prints the seconds per call for each.
     """
     one_thread(label)
     one_core()
@@ -93,13 +93,13 @@ def serve(program: Program, label: str, known: Path) -> None:
 
 
 def value_call(program: Program) -> Callable[[], Any]:
-    """The function itself."""
+    """Return the call of the function itself."""
     assert program.value is not None
     return program.value(*program.args(program.dtype))
 
 
 def checked(call: Callable[[], Any], right: Any, label: str, tolerance: float) -> float:
-    """Seconds of a first call, whose result must be the right one."""
+    """Return the seconds of a first call, after a check of its result."""
     found = []
     taken = seconds(lambda: found.append(call()))
     check_equal(right, {label: found[0]}, tolerance)
@@ -107,7 +107,7 @@ def checked(call: Callable[[], Any], right: Any, label: str, tolerance: float) -
 
 
 def count(program: Program) -> int:
-    """How many operations one run of the function has."""
+    """Return the number of operations in one run of the function."""
     from funcgrad import trace
 
     if program.value is None:
@@ -123,10 +123,10 @@ def seconds(call: Callable[[], Any], repeat: int = 1) -> float:
 
 
 def memory(program: Program, label: str) -> dict[str, float]:
-    """Megabytes by which the process grows at the most, over what it holds after a first tiny call.
+    """Return the largest growth of the process in megabytes, relative to its size after a first tiny call.
 
-    A few calls, as a program that trains makes them: what a library keeps from one for the next is counted. Of calls
-    that take long, one.
+    A few calls run, as in training, so memory that a library keeps between calls counts. A call that takes long
+    runs once.
     """
     one_thread(label)
     build = program.libraries[label]
@@ -142,15 +142,15 @@ def memory(program: Program, label: str) -> dict[str, float]:
 
 
 def release() -> None:
-    """Give what is free back to the system, so that nobody starts with a store of it."""
+    """Return free memory to the system, so that no call starts with a store of it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident(reset: bool) -> float:
-    """Bytes in memory: the most since the last reset, which is now if it is asked for."""
+    """Return the peak of resident bytes since the last reset; with ``reset``, reset it and return the present size."""
     status = Path("/proc/self/status")
-    if not status.exists():  # here the peak cannot be reset, and the peak of the imports hides what is below it
+    if not status.exists():  # here the peak cannot be reset, and the peak of the imports hides smaller peaks
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     if reset:
         Path("/proc/self/clear_refs").write_text("5")

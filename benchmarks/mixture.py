@@ -1,4 +1,4 @@
-"""The log-likelihood of a Gaussian mixture with a Wishart prior: the problem of ADBench."""
+"""Log-likelihood of a Gaussian mixture with a Wishart prior: the problem of ADBench."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import funcgrad.numpy as fnp
 __all__ = ["programs"]
 
 Params = dict[str, Any]
-GAMMA, EXTRA = 1.0, 0  # of the prior
+GAMMA, EXTRA = 1.0, 0  # parameters of the prior
 
 
 def programs(quick: bool) -> list[Program]:
-    """Mixtures from few components in two dimensions to many in 64."""
+    """Return mixtures from few components in two dimensions to many in 64."""
     sizes = [(2, 5, 50)] if quick else [(2, 5, 1_000), (10, 10, 1_000), (32, 25, 1_000), (64, 25, 1_000)]
     return [mixture(*size) for size in sizes]
 
 
 def problem(d: int, k: int, n: int, dtype: Any) -> tuple[Params, np.ndarray]:
-    """Logarithms of weights, means, factors of the precisions (diagonal in logarithms, then what is below), points."""
+    """Return log weights, means, factors of the precisions (log diagonals, then the rest), points."""
     rng = np.random.default_rng(0)
     params = {
         "alphas": rng.standard_normal(k),
@@ -36,14 +36,14 @@ def problem(d: int, k: int, n: int, dtype: Any) -> tuple[Params, np.ndarray]:
 
 @lru_cache
 def below(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns below the diagonal, one column after the other."""
+    """Return rows and columns below the diagonal, one column after the other."""
     columns, rows = np.triu_indices(d, 1)
     return rows, columns
 
 
 @lru_cache
 def places(d: int) -> np.ndarray:
-    """Where in ``icf`` each element of the matrix is; what is above the diagonal is behind its end."""
+    """Return the index in ``icf`` of each entry of the matrix; above the diagonal it is the index past the end."""
     found = np.full((d, d), d * (d + 1) // 2)
     found[below(d)] = np.arange(d, d * (d + 1) // 2)
     found[np.diag_indices(d)] = np.arange(d)
@@ -51,7 +51,7 @@ def places(d: int) -> np.ndarray:
 
 
 def log_prior_constant(d: int, k: int) -> float:
-    """What of the prior depends on no parameter."""
+    """Return the part of the prior that depends on no parameter."""
     n = d + EXTRA + 1
     log_gamma = 0.25 * d * (d - 1) * math.log(math.pi) + sum(math.lgamma(0.5 * (n - j)) for j in range(d))
     return -k * (n * d * math.log(GAMMA / math.sqrt(2)) - log_gamma)
@@ -62,7 +62,7 @@ def constants(n: int, d: int, k: int) -> float:
 
 
 def with_array_of(xp: Any, logsumexp: Any, factors: Any) -> Any:
-    """The function as one writes it with NumPy: matrices of all components, products of all of them at once."""
+    """Return the function as NumPy users write it: matrices and products of all components at once."""
 
     def log_posterior(params: Params, x: Any) -> Any:
         (n, d), alphas, icf = x.shape, params["alphas"], params["icf"]
@@ -91,7 +91,7 @@ LOSS = with_array_of(fnp, fnp.logsumexp, factors_funcgrad)
 
 
 def gathered(xp: Any) -> Any:
-    """The matrices where arrays cannot be written to: each element is read from its place, the upper ones from a 0."""
+    """Return the matrices without writing to arrays: gather each entry, those above the diagonal from a 0."""
 
     def factors(scales: Any, icf: Any) -> Any:
         k, d = scales.shape
@@ -140,7 +140,7 @@ def in_torch(params: Params, x: Any) -> Any:
 
 
 def by_hand(params: Params, x: np.ndarray) -> Any:
-    """Who knows the formulas needs no gradient of the centred points: all those of a component have one factor."""
+    """Return the gradient by hand, without cotangents of centred points: those of a component share one factor."""
     (n, d), (alphas, means, icf) = x.shape, (params[name] for name in ("alphas", "means", "icf"))
     (rows, columns), diagonal = below(d), np.arange(d)
 
@@ -167,10 +167,10 @@ def by_hand(params: Params, x: np.ndarray) -> Any:
             - n * (np.log(all_shares) + alphas.max())
             + constants(n, d, len(alphas))
             + (0.5 * GAMMA**2 * (np.vdot(scales, scales) + np.vdot(icf[:, d:], icf[:, d:])) - EXTRA * sums.sum())
-        )  # the value, which every library computes on the way
+        )  # the value, which every library computes too
         members = weights.sum(axis=1)
         z *= weights[:, :, None]
-        slopes = np.negative(z.swapaxes(1, 2) @ centred)  # in the factors
+        slopes = np.negative(z.swapaxes(1, 2) @ centred)  # with respect to the factors
         gradient = np.empty_like(icf)
         gradient[:, d:] = slopes[:, rows, columns] + GAMMA**2 * icf[:, d:]
         gradient[:, :d] = slopes[:, diagonal, diagonal] * scales + members[:, None] + GAMMA**2 * scales**2 - EXTRA

@@ -1,4 +1,4 @@
-"""Networks with real matrices: here the library should cost next to nothing beside the arithmetic."""
+"""Networks with large matrices, where the library should cost next to nothing compared with the arithmetic."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Params = dict[str, Any]
 
 
 def programs(quick: bool) -> list[Program]:
-    """A network trained on a batch, and the gradients of single examples by ``vmap``."""
+    """Return a network trained on a batch, and the gradients of single examples by ``vmap``."""
     if quick:
         return [network(32, (20, 16, 16, 10)), per_example(16)]
     return [network(128, (784, 512, 512, 10)), per_example(256)]
 
 
 def problem(batch: int, widths: tuple[int, ...], dtype: Any) -> tuple[Params, np.ndarray, np.ndarray]:
-    """Parameters, inputs and the numbers of the classes."""
+    """Return parameters, inputs and class numbers."""
     rng = np.random.default_rng(0)
     params = {}
     for place, (above, below) in enumerate(pairwise(widths), 1):
@@ -36,7 +36,7 @@ def problem(batch: int, widths: tuple[int, ...], dtype: Any) -> tuple[Params, np
 
 
 def loss(params: Params, x: Any, labels: Any) -> Any:
-    """Softmax cross-entropy of three layers, as one would write it for funcgrad."""
+    """Return the softmax cross-entropy of three layers, written idiomatically for funcgrad."""
     hidden = fnn.relu(fnn.linear(x, params["w1"], params["b1"]))
     hidden = fnn.relu(fnn.linear(hidden, params["w2"], params["b2"]))
     scores = fnn.linear(hidden, params["w3"], params["b3"])
@@ -80,7 +80,7 @@ def in_jax(params: Params, x: Any, labels: Any) -> Any:
 
 
 def by_hand(params: Params, x: np.ndarray, labels: np.ndarray) -> Any:
-    """The same gradient by somebody who knows the formulas and works in place where that is possible."""
+    """Return the gradient by hand, by formulas and in place where possible."""
     rows, share = np.arange(len(x)), x.dtype.type(1 / len(x))
 
     def call() -> Params:
@@ -95,7 +95,7 @@ def by_hand(params: Params, x: np.ndarray, labels: np.ndarray) -> Any:
         chosen = scores[rows, labels]
         ct = np.exp(scores, out=scores)
         total = ct.sum(axis=1, keepdims=True)
-        np.mean(np.log(total[:, 0]) - chosen)  # the value, which every library computes on the way
+        np.mean(np.log(total[:, 0]) - chosen)  # the value, which every library computes too
         ct /= total
         ct[rows, labels] -= 1
         ct *= share

@@ -1,4 +1,4 @@
-"""The fifth derivative of a small network of one number: gradients of gradients, five deep."""
+"""Fifth derivative of a small network of one number: gradients of gradients, five deep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def programs(quick: bool) -> list[Program]:
 
 
 def problem(hidden: int) -> tuple[Any, ...]:
-    """Where the derivative is taken, and the weights of two hidden layers."""
+    """Return the point of the derivative, and the weights of two hidden layers."""
     rng = np.random.default_rng(0)
     inner = rng.standard_normal((hidden, hidden)) * hidden**-0.5
     return 0.3, rng.standard_normal(hidden), rng.standard_normal(hidden), inner, rng.standard_normal(hidden)
@@ -34,7 +34,7 @@ def network(tanh: Function, *weights: Any) -> Function:
 
 
 def by_gradients(transform: Callable[[Function], Function]) -> Callable[[Function], Any]:
-    """The derivative by a function that takes the gradient of a function."""
+    """Return the derivative by a transform that takes the gradient of a function."""
 
     def of(tanh: Function) -> Any:
         def build(x: Any, *weights: Any) -> Any:

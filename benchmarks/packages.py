@@ -1,10 +1,10 @@
-"""Packages that never heard of funcgrad, their functions under ``grad`` as they stand: a table of what works.
+"""Packages that were written without funcgrad, their unchanged functions under ``grad``: a table of results.
 
 python benchmarks/packages.py
 
-The packages are fetched by pip into an environment of its own, ``build/packages``, which can be thrown away. Each
-program is a function of an array; its gradient is compared with differences. Packages that use HIPS autograd follow,
-with the real one and with funcgrad in its place: what they fit must be the same.
+Pip fetches the packages into a separate environment, ``build/packages``, which can be thrown away. Each program
+is a function of an array; its gradient is compared with differences. Packages that use HIPS autograd follow,
+with autograd and with funcgrad in its place: the fitted values must agree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "build" / "packages"
-#: The versions that the table was made with.
+#: Versions with which the table was made.
 PINNED = {
     "numpy": "2.4.6",
     "scipy": "1.17.1",
@@ -49,7 +49,7 @@ PROGRAMS: list[tuple[str, Callable[[Any], Any], list[float]]] = []
 
 
 def program(package: str, *at: float) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Add a function to the table, with the point at which to differentiate it."""
+    """Return a decorator that adds a function to the table, with the point at which to differentiate it."""
 
     def add(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
         PROGRAMS.append((package, fun, list(at)))
@@ -305,7 +305,7 @@ def difference(x: Any) -> Any:
 
 
 def differences(f: Callable[[Any], Any], x: Any) -> Any:
-    """The gradient by central differences of fourth order."""
+    """Return the gradient by central differences of fourth order."""
     import numpy as np
 
     found = np.zeros(x.size)
@@ -318,7 +318,7 @@ def differences(f: Callable[[Any], Any], x: Any) -> Any:
 
 
 def verdict(f: Callable[[Any], Any], at: list[float]) -> str:
-    """What ``grad`` says of a function, in a word or two."""
+    """Return in a word or two whether the gradient of a function is right."""
     import numpy as np
 
     from funcgrad import grad
@@ -338,7 +338,7 @@ def verdict(f: Callable[[Any], Any], at: list[float]) -> str:
 
 
 def report() -> None:
-    """Print the table; in the environment of the packages."""
+    """Print the table; run in the environment of the packages."""
     good = 0
     for package, f, at in PROGRAMS:
         found = verdict(f, at)
@@ -348,7 +348,7 @@ def report() -> None:
 
 
 def compared(theirs: Any, ours: Any) -> str:
-    """Whether a package gives the same with funcgrad in autograd's place."""
+    """Return whether a package gives the same results with funcgrad in autograd's place, in words."""
     if isinstance(theirs, str):
         return f"the package itself: {theirs}"
     if isinstance(ours, str):
@@ -360,7 +360,7 @@ def compared(theirs: Any, ours: Any) -> str:
 
 
 def main() -> None:
-    """Make the environment, and the table in it."""
+    """Make the environment, and print the table in it."""
     python = HOME / "bin" / "python"
     if not python.exists():
         venv.create(HOME, with_pip=True, clear=True)

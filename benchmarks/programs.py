@@ -1,4 +1,4 @@
-"""What a measured program is, and how each library takes the gradient of one."""
+"""Measured programs, and builders that take the gradient of a program by each library."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ __all__ = [
 ]
 
 Call = Callable[[], Any]
-#: Makes, of the arguments, a call without arguments that gives the gradient.
+#: Type of functions that make a call without arguments, which returns the gradient, from the program's arguments.
 Builder = Callable[..., Call]
 Loss = Callable[..., Any]
 
 BY_HAND = "NumPy by hand"
-#: In every program funcgrad is to take less than the others.
+#: Largest ratios of times: funcgrad must take less time than each library in every program.
 LESS = {"torch": 1.0, "autograd": 1.0, "mygrad": 1.0}
 
 
 @dataclass(frozen=True)
 class Program:
-    """One program, written for each library as a good user of it would.
+    """One program, written idiomatically for each library.
 
     Args:
-        name: what the table calls it.
-        args: the arguments that the builders get, for a dtype; their size is the program's.
-        libraries: a builder for each library, and for each other way worth a line; ``funcgrad`` is one of them.
-        reference: the builder whose gradient in float64 all the others must have.
-        value: a builder of the plain value, by funcgrad's functions on arrays of NumPy.
-        bars: the most that funcgrad may take, in what the peer takes.
-        dtype: in which it is measured.
-        operations: in one run of the function; counted where it is 0.
-        small: arguments of the same form and next to no size; without them no memory is measured.
-        memory_bars: the same as ``bars``, for the peak of memory.
+        name: name in the table.
+        args: returns the builders' arguments for a dtype; their size is the program's.
+        libraries: a builder for each library, and for each other way worth a line; ``funcgrad`` is one of the keys.
+        reference: the builder whose float64 gradient all others must match.
+        value: a builder of the plain value, by funcgrad's functions on NumPy arrays.
+        bars: largest ratio of funcgrad's time to that of each peer.
+        dtype: dtype of the measurement.
+        operations: number of operations in one run of the function; 0 means that they are counted.
+        small: returns arguments of the same form and tiny size; without them no memory is measured.
+        memory_bars: largest ratio of funcgrad's peak of memory to that of each peer.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Program:
 
 
 def by_funcgrad(loss: Loss) -> Builder:
-    """The gradient of ``loss`` in its first argument."""
+    """Return the builder of the gradient of ``loss`` with respect to its first argument."""
 
     def build(*args: Any) -> Call:
         gradient = grad(loss)
@@ -91,7 +91,7 @@ def by_autograd(loss: Loss) -> Builder:
 
 
 def by_torch(loss: Loss) -> Builder:
-    """Leaves that share the memory of NumPy's arrays; the gradients are returned, not accumulated."""
+    """Return the builder for torch: leaves share memory with NumPy arrays; gradients are returned, not accumulated."""
 
     def build(params: Any, *rest: Any) -> Call:
         import torch
@@ -109,7 +109,7 @@ def by_torch(loss: Loss) -> Builder:
 
 
 def by_mygrad(loss: Loss) -> Builder:
-    """A tensor forgets its gradient when it takes part in something new. Guarding of memory is off: it costs time."""
+    """Return the builder for mygrad: a tensor in a new graph forgets its gradient; costly memory guarding is off."""
 
     def build(params: Any, *rest: Any) -> Call:
         import mygrad
@@ -127,7 +127,7 @@ def by_mygrad(loss: Loss) -> Builder:
 
 
 def by_jax(loss: Loss, compiled: bool = True) -> Builder:
-    """Compiled where that can be done and pays: only the numbers count here."""
+    """Return the builder for JAX, compiled where possible and worthwhile: only its numbers count."""
 
     def build(*args: Any) -> Call:
         import jax
@@ -141,7 +141,7 @@ def by_jax(loss: Loss, compiled: bool = True) -> Builder:
 def of_losses(
     loss: Loss, torch: Loss, autograd: Loss, mygrad: Loss, jax: Loss, others: dict[str, Builder]
 ) -> dict[str, Any]:
-    """What a ``Program`` is told of a loss that is written for each library; ``others`` are builders by name."""
+    """Return arguments of ``Program`` for a loss that is written for each library; ``others`` are builders by name."""
     libraries = {
         "funcgrad": by_funcgrad(loss),
         "torch": by_torch(torch),
@@ -152,12 +152,12 @@ def of_losses(
 
 
 def of_module(module: str, write: Callable[[Any], Any], build: Callable[[Any], Builder]) -> Builder:
-    """Builds with what is written by the functions of a module, which is loaded only where the program runs by it."""
+    """Return the builder of a program written with a module's functions; it loads the module at its first call."""
     return lambda *args: build(write(importlib.import_module(module)))(*args)
 
 
 def everywhere(write: Callable[[Any], Loss]) -> dict[str, Builder]:
-    """The gradient of a loss that all libraries write with the same names, in the arrays of a dictionary."""
+    """Return builders of a loss that all libraries write with the same names, for the arrays of a dictionary."""
     return {
         "funcgrad": by_funcgrad(write(fnp)),
         "torch": of_module("torch", write, by_torch),

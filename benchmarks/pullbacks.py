@@ -1,4 +1,4 @@
-"""Value and pullback of functions with many results: what Gauss-Newton steps and solvers ask for, again and again."""
+"""Value and pullback of functions with many results, which Gauss-Newton steps and solvers compute repeatedly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def programs(quick: bool) -> list[Program]:
 
 
 def problem(dtype: Any) -> tuple[Any, ...]:
-    """Parameters, points, and the cotangent of the residuals."""
+    """Return parameters, points, and the cotangent of the residuals."""
     rng = np.random.default_rng(0)
     shapes = {"first": (3, HIDDEN), "bias": (HIDDEN,), "inner": (HIDDEN, HIDDEN), "last": (HIDDEN,)}
     params = {name: rng.normal(size=shape).astype(dtype) / 3 for name, shape in shapes.items()}

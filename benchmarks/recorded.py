@@ -1,6 +1,6 @@
-"""Gradients recorded and written down as NumPy code, in shares of the eager run and of the same by hand.
+"""Gradients recorded as NumPy code, relative to the eager run and to handwritten NumPy.
 
-Each way is timed in a process of its own, the processes in turn. Of many turns the least is taken.
+Each way is timed in its own process, the processes in turn. The least time of many turns counts.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from funcgrad import grad, hessian, jit
 __all__ = ["against_xla", "chains", "derivatives", "first_calls", "memory", "networks", "solvers"]
 
 Function = Callable[..., Any]
-#: In shares of the eager time and of what NumPy takes by hand: chains of numbers, of ten elements, networks.
+#: Bars relative to the eager time and to NumPy by hand: chains of numbers, of ten elements, networks.
 NUMBERS, NOT_EXACT, TEN, NETWORKS = (0.18, 1.3), (0.06, 0.8), (0.35, 1.0), (0.35, 1.6)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program that is measured.
+    """A measured program.
 
     Args:
-        what: what the table calls it.
-        fun: the function as it stands.
+        what: name in the table.
+        fun: the original function.
         args: its arguments.
-        bars: the most that the recorded one may take, in shares of the eager time and of that by hand.
+        bars: largest ratios of the recorded time to the eager time and to the time by hand.
         hand: a call that computes the same by hand, if there is one.
-        options: of ``jit``.
-        outside: whether transforms are around what is recorded, given as such a function.
+        options: options of ``jit``.
+        outside: function to time instead if transforms surround the recorded function, else None.
     """
 
     what: str
@@ -63,7 +63,7 @@ class Case:
     outside: Function | None = None
 
     def call(self, way: str) -> Function:
-        """What is timed: "eager", "recorded", or "by hand"."""
+        """Return the call to time: "eager", "recorded", or "by hand"."""
         if way == "by hand":
             assert self.hand is not None
             return self.hand
@@ -72,7 +72,7 @@ class Case:
 
 
 def of_chains(quick: bool) -> Iterator[Case]:
-    """Chains of numbers and of ten elements."""
+    """Yield chains of numbers and of ten elements."""
     for steps in (100,) if quick else (333, 3_333, 33_333):
         run, x, ten = chain(fnp.sin, steps), np.float64(0.7), np.linspace(0.1, 1.0, 10)
         number = derivative(grad, lambda y: y, run, 1)
@@ -83,7 +83,7 @@ def of_chains(quick: bool) -> Iterator[Case]:
 
 
 def of_derivatives(quick: bool) -> Iterator[Case]:
-    """One call at a number, and derivatives of higher order."""
+    """Yield one call at a number, and derivatives of higher order."""
     x = np.float64(0.7)
     yield Case("sin(cos(exp(x*x))) at a number", grad(small.composed(fnp)), (x,), (0.35, None))
     for order in (2,) if quick else (2, 3, 4, 5):
@@ -95,7 +95,7 @@ def of_derivatives(quick: bool) -> Iterator[Case]:
 
 
 def of_networks(quick: bool) -> Iterator[Case]:
-    """The networks and mixtures of the other tables."""
+    """Yield the networks and mixtures of the other tables."""
     bars: dict[str, tuple[float, float | None]] = {"network 3-3-1": (0.35, 1.2), "RNN": NETWORKS, "LSTM": (0.35, 1.2)}
     bars |= {"d = 2,": (0.6, 1.6), "d = 10": (0.9, 1.6), "d = 32": (0.95, 1.6), "d = 64": (1.0, 1.6)}
     bars |= {"MLP": (1.0, 1.05), "conv": (1.0, 1.05), "elementwise": (1.0, None)}
@@ -111,7 +111,7 @@ def of_networks(quick: bool) -> Iterator[Case]:
 
 
 def of_program(program: Program, bars: tuple[float, float | None]) -> Case:
-    """The case of a program that another table has too."""
+    """Return the case of a program that another table has too."""
     args = program.args(program.dtype)
     call: Any = program.libraries["funcgrad"](*args)
     held = dict(zip(call.__code__.co_freevars, [cell.cell_contents for cell in call.__closure__], strict=True))
@@ -121,7 +121,7 @@ def of_program(program: Program, bars: tuple[float, float | None]) -> Case:
 
 
 def of_solvers(quick: bool) -> Iterator[Case]:
-    """A differential equation, a determinant by recursion, a loop that stops on a tolerance around a gradient."""
+    """Yield a differential equation, a recursive determinant, a loop to a tolerance that takes gradients."""
     a = np.random.default_rng(0).normal(size=(20, 20)) / 20
     fun = grad(lambda a, y: fnp.sum(runge_kutta(lambda y: fnp.tanh(a @ y), y, 20 if quick else 100)))
     by_hand = partial(runge_kutta_by_hand, a, np.ones(20), 20 if quick else 100)
@@ -136,7 +136,7 @@ def of_solvers(quick: bool) -> Iterator[Case]:
 
 
 def runge_kutta_by_hand(a: np.ndarray, y: np.ndarray, steps: int) -> np.ndarray:
-    """There and back; the outer products of all stages are one product."""
+    """Compute forward and back; one product computes the outer products of all stages."""
     passed, places, slopes = [], [], []
     for _ in range(steps):
         k1 = np.tanh(a @ y)
@@ -149,7 +149,7 @@ def runge_kutta_by_hand(a: np.ndarray, y: np.ndarray, steps: int) -> np.ndarray:
         passed.append((k1, k2, k3, k4))
         places += [y, y2, y3, y4]
         y = y + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    y.sum()  # the value, which every library computes on the way
+    y.sum()  # the value, which every library computes too
     ct, back = np.ones_like(y), a.T
     for k1, k2, k3, k4 in reversed(passed):
         share = STEP / 6 * ct
@@ -166,7 +166,7 @@ def runge_kutta_by_hand(a: np.ndarray, y: np.ndarray, steps: int) -> np.ndarray:
 
 
 def descended_by_hand(x: float) -> float:
-    """The same of the descent, on numbers of Python's."""
+    """Compute the gradient of the descent by hand, on Python numbers."""
     passed, y = [], 1.0 * x
     while abs(slope := 4 * y * (y * y - x)) > TOLERANCE:
         passed.append(y)
@@ -182,7 +182,7 @@ CASES = {"chains": of_chains, "derivatives": of_derivatives, "networks": of_netw
 
 
 def compared(group: str, case: Case, quick: bool) -> list[Claim]:
-    """The lines of a program: of the eager time, and of the time by hand if there is one."""
+    """Return the lines of a program: relative to the eager time, and to the time by hand if there is one."""
     ways = ["recorded", "eager", *["by hand"] * (case.hand is not None)]
     commands = {way: [sys.executable, __file__, *["--quick"] * quick, group, case.what, way] for way in ways}
     with turns.started(commands, ENVIRONMENT) as servants:
@@ -197,11 +197,11 @@ def compared(group: str, case: Case, quick: bool) -> list[Claim]:
 
 
 def serve(group: str, what: str, way: str, quick: bool) -> None:
-    """Time a way whenever the other process asks for it, by a line with a number: so many calls."""
+    """Time a way whenever the other process requests it by a line with the number of calls."""
     measuring.one_core()
     case = next(case for case in CASES[group](quick) if case.what == what)
     call = case.call(way)
-    for _ in range(3):  # transforms around what is recorded know the third time what is best
+    for _ in range(3):  # transforms around a recorded function choose the best way at the third call
         found = call()
     check_equal(case.fun(*case.args), {way: found}, measuring.TOLERANCE["float32" if "float32" in what else "float64"])
     print(json.dumps({"first": seconds(call, 1)}), flush=True)
@@ -217,27 +217,27 @@ def seconds(call: Function, repeat: int) -> float:
 
 
 def chains(quick: bool) -> list[Claim]:
-    """Chains of numbers and of ten elements."""
+    """Measure chains of numbers and of ten elements."""
     return [claim for case in of_chains(quick) for claim in compared("chains", case, quick)]
 
 
 def derivatives(quick: bool) -> list[Claim]:
-    """One call at a number, and derivatives of higher order."""
+    """Measure one call at a number, and derivatives of higher order."""
     return [claim for case in of_derivatives(quick) for claim in compared("derivatives", case, quick)]
 
 
 def networks(quick: bool) -> list[Claim]:
-    """The networks and mixtures of the other tables."""
+    """Measure the networks and mixtures of the other tables."""
     return [claim for case in of_networks(quick) for claim in compared("networks", case, quick)]
 
 
 def solvers(quick: bool) -> list[Claim]:
-    """A differential equation, a determinant by recursion, a loop that stops on a tolerance around a gradient."""
+    """Measure a differential equation, a recursive determinant, a loop to a tolerance that takes gradients."""
     return [claim for case in of_solvers(quick) for claim in compared("solvers", case, quick)]
 
 
 def first_calls(quick: bool) -> list[Claim]:
-    """To record, write and compile, in eager gradients and by operation; of many operations in seconds and memory."""
+    """Measure first calls, relative to eager gradients and per operation; for long programs also time and memory."""
     claims = []
     for steps in (100,) if quick else (333, 3_333, 14_286):
         fun = derivative(grad, lambda y: y, chain(fnp.sin, steps), 1)
@@ -267,7 +267,7 @@ def first_call(name: str, fun: Function, args: tuple[Any, ...], operations: int)
 
 
 def against_xla(quick: bool) -> list[Claim]:
-    """First calls of the same unrolled programs: XLA compiles them."""
+    """Measure first calls of the same unrolled programs, which XLA compiles."""
     import jax
     import jax.numpy as jnp
 
@@ -306,7 +306,7 @@ def beside_xla(name: str, ours: Function, theirs: Function, args: tuple[Any, ...
 
 
 def memory(quick: bool) -> list[Claim]:
-    """The most that a call has in memory, with what is kept between calls, beside an eager call."""
+    """Measure the peak memory of a call, with the memory kept between calls, relative to an eager call."""
     claims = []
     ten = np.linspace(0.1, 1.0, 10)
     found = [Case("chain on ten elements", derivative(grad, fnp.sum, chain(fnp.sin, 333), 1), (ten,), (1.0, None))]
@@ -322,7 +322,7 @@ def memory(quick: bool) -> list[Claim]:
 
 
 def peak(call: Function) -> int:
-    """Bytes that a call has at the most."""
+    """Return the largest number of bytes that a call holds."""
     call()
     gc.collect()
     tracemalloc.start()

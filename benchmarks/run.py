@@ -1,9 +1,9 @@
 """Measure funcgrad against other libraries and against its own bars: ``python benchmarks/run.py [--quick]``.
 
 Programs are measured pair by pair: funcgrad and one other library, each in a fresh interpreter on one thread, take
-turns, after the gradients of both have been compared with what JAX computes in float64. Memory is measured in a fresh
-interpreter too. Then come the groups, which measure funcgrad alone or against compiled JAX, each in an
-interpreter of its own too. The tables go to the terminal, all figures to ``out/benchmarks.json``.
+turns, after the gradients of both have been compared with JAX's in float64. Memory is measured in a fresh
+interpreter too. The groups follow; they measure funcgrad alone or against compiled JAX, each in its own
+interpreter. The tables go to the terminal, all figures to ``out/benchmarks.json``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ ONE_THREAD = {
     "JAX_ENABLE_X64": "1",
 }
 ENVIRONMENT = {**os.environ, **ONE_THREAD}
-#: Libraries whose memory is measured beside funcgrad's.
+#: Libraries whose memory is measured in addition to funcgrad's.
 MEMORY_OF = ("torch", "autograd", "mygrad")
 PACKAGES = ("numpy", "torch", "autograd", "mygrad", "jax")
 
@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def task(kind: str, name: str, *rest: str, quick: bool) -> Any:
-    """What a fresh interpreter does."""
+    """Run a task of a fresh interpreter."""
     if kind == "group":
         module, function = name.split(".")
         claims = getattr(importlib.import_module(module), function)(quick)
@@ -131,7 +131,7 @@ def command(quick: bool, *words: str) -> list[str]:
 
 
 def fresh(quick: bool, *words: str, before: Sequence[str] = ()) -> tuple[Any, str]:
-    """The answer of a task in an interpreter of its own, which words ``before`` it may start, and what went wrong."""
+    """Run a task in its own interpreter, started by the words ``before``; return its answer, and the error as text."""
     done = subprocess.run([*before, *command(quick, *words)], env=ENVIRONMENT, capture_output=True, text=True)
     if done.returncode:
         sys.stderr.write(done.stderr)
@@ -140,9 +140,9 @@ def fresh(quick: bool, *words: str, before: Sequence[str] = ()) -> tuple[Any, st
 
 
 def time_pair(program: Program, label: str, known: str, quick: bool) -> tuple[Any, str]:
-    """Medians of funcgrad and another library in turn, in microseconds, and what went wrong.
+    """Return median times of funcgrad and another library, taken in turn, in microseconds, and the error as text.
 
-    Each has an interpreter of its own, as its users have: what a library makes of the process is its own.
+    Each runs in its own interpreter, as for its users, so changes that a library makes to its process stay there.
     """
     served = {name: command(quick, "serve", program.name, name, known) for name in ("funcgrad", label)}
     try:
@@ -157,7 +157,7 @@ def time_pair(program: Program, label: str, known: str, quick: bool) -> tuple[An
 
 
 def peers_of(program: Program, against: str) -> list[str]:
-    """The installed libraries to measure against, and ``value``, the function itself."""
+    """Return the installed libraries to measure against, and ``value``, the function itself."""
     wanted = re.compile(against, re.IGNORECASE)
     labels = [label for label in program.libraries if label != "funcgrad" and not missing(label)]
     labels += ["value"] * (program.value is not None)
@@ -165,13 +165,13 @@ def peers_of(program: Program, against: str) -> list[str]:
 
 
 def missing(label: str) -> bool:
-    """Whether the library of a column is not there."""
+    """Return whether the library of a column is not installed."""
     library = label.lower().partition(".")[0].partition(",")[0]
     return library in PACKAGES and importlib.util.find_spec(library) is None
 
 
 def measure_program(program: Program, labels: list[str], quick: bool) -> dict[str, Any]:
-    """All that the table says of a program."""
+    """Return all results of a program for the table."""
     peers, errors, own = {}, [], []
     with tempfile.TemporaryDirectory() as folder:
         known = str(Path(folder) / "gradient")
@@ -199,7 +199,7 @@ def measure_program(program: Program, labels: list[str], quick: bool) -> dict[st
 
 
 def measure_memory(program: Program, labels: list[str], quick: bool) -> tuple[dict[str, Any], list[str]]:
-    """Megabytes for each library, and funcgrad's in those of the others."""
+    """Return megabytes for each library, and funcgrad's relative to those of the others."""
     if program.small is None or not set(MEMORY_OF) & set(labels):
         return {}, []
     found, errors = {}, []
@@ -220,7 +220,7 @@ def np_name(dtype: Any) -> str:
 
 
 def run_group(name: str, quick: bool) -> list[dict[str, Any]]:
-    """The claims of one group, measured in an interpreter of its own and printed."""
+    """Return the claims of one group, measured in their own interpreter and printed."""
     claims, error = fresh(quick, "group", name)
     if error:
         claims = [{"what": f"{name} failed", "ours": "", "against": "", "figure": None, "bar": None, "met": False}]
@@ -230,7 +230,7 @@ def run_group(name: str, quick: bool) -> list[dict[str, Any]]:
 
 
 def describe_machine() -> dict[str, str]:
-    """What a reader needs to weigh the figures."""
+    """Return the facts that a reader needs to judge the figures."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "processor": f"{processor()}, {os.cpu_count()} cores, one thread used",
@@ -242,7 +242,7 @@ def describe_machine() -> dict[str, str]:
 
 
 def tree_measured() -> str:
-    """The version of this tree, not of an installation, and its commit."""
+    """Return the version of this tree, not of an installation, and its commit."""
     found = re.search(r'^__version__ = "(.+)"', (ROOT / "funcgrad" / "__init__.py").read_text(encoding="utf-8"), re.M)
     if found is None:
         raise LookupError("funcgrad/__init__.py has no line __version__ = ...")
@@ -252,7 +252,7 @@ def tree_measured() -> str:
 
 
 def numpy_build() -> str:
-    """What NumPy multiplies matrices with, and what of the processor it uses."""
+    """Return the library with which NumPy multiplies matrices, and the processor features that NumPy uses."""
     import numpy as np
 
     found: Any = np.show_config(mode="dicts")

@@ -1,14 +1,14 @@
-"""SciPy's own tests of array libraries, run with funcgrad's arrays: how many pass, beside others.
+"""SciPy's tests of array libraries, run with funcgrad's arrays: how many pass, compared with other libraries.
 
 python benchmarks/scipy_tests.py [special fft ...]
 
-These tests take the library as an argument, ``xp``. They are those that an installed SciPy brings along, under
-``SCIPY_ARRAY_API=1``. With funcgrad each test runs inside of a transform, as it is written; every array of floating
-numbers that it makes is one of funcgrad's, a constant or, the second time, traced. Of the latter tests that compute
-what they expect by NumPy ask the numbers, which is refused. A library that is not installed is left out.
+These tests take the library as an argument, ``xp``, and come with an installed SciPy, under ``SCIPY_ARRAY_API=1``. With
+funcgrad each test runs unchanged inside a transform; every floating array that the test makes is an array of funcgrad:
+a constant or, in a second run, traced. Traced tests that compute expected values with NumPy need the numbers, which
+funcgrad refuses. Libraries that are not installed are left out.
 
-For a process of its own this file is a plugin of pytest, too: it puts funcgrad's namespace where SciPy's tests look
-for array-api-strict, so that the same tests are left out for both.
+In a process of its own this file is also a plugin of pytest: it puts funcgrad's namespace where SciPy's tests look
+for array-api-strict, so both libraries skip the same tests.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
     plain, current = fnp.asarray, []
 
     def asarray(a: Any, *args: Any, **kwargs: Any) -> Any:
-        """The array, traced if a test of SciPy's makes it of floating numbers."""
+        """Return the array; trace it if a test of SciPy makes it from floating numbers."""
         made = plain(a, *args, **kwargs)
         if not current:
             return made
@@ -59,7 +59,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
 
     @cache
     def strictly(check: Any) -> Any:
-        """SciPy's comparison of kinds, shapes and libraries, and then the values for its comparison of numbers."""
+        """Return SciPy's check of kinds, shapes and libraries, which then returns plain values to compare."""
 
         def checked(*args: Any, **kwargs: Any) -> Any:
             actual, desired, xp = check(*args, **kwargs)
@@ -69,14 +69,14 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
 
     @cache
     def as_they_stand() -> None:
-        """Let the tests of ``special`` call SciPy's functions as a program's calls of them run under a transform."""
+        """Make the tests of ``special`` call SciPy's functions as a program's calls run under a transform."""
         from scipy.special._support_alternative_backends import _FuncInfo
 
         of_scipy = _FuncInfo.wrapper.fget
         _FuncInfo.wrapper = property(lambda info: in_arrays(from_numpy(of_scipy(info))))
 
     def in_arrays(fun: Any) -> Any:
-        """``fun``, whose results of constants are arrays of funcgrad's, too."""
+        """Return ``fun`` with results of constants as funcgrad's arrays too."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             found = fun(*args, **kwargs)
@@ -90,7 +90,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(pyfuncitem: Any) -> Any:
-        """Run a test that takes a library inside of a transform."""
+        """Run a test that takes a library inside a transform."""
         if "xp" not in pyfuncitem.funcargs:
             return (yield)
         from scipy._lib import _array_api as checks
@@ -101,7 +101,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
         if TRACED:
             as_they_stand()
         test = pyfuncitem.obj
-        pyfuncitem.funcargs["xp"] = fnp  # for the fixture asked an array that was made outside of the transform
+        pyfuncitem.funcargs["xp"] = fnp  # the fixture's value was made outside the transform
 
         def inside(*args: Any, **kwargs: Any) -> None:
             def traced(zero: Any) -> Any:
@@ -124,14 +124,14 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Count what became of a test."""
+    """Record the outcome of a test."""
     if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
         with open(os.environ["SCIPY_TESTS_TO"], "a") as file:
             file.write(json.dumps([report.nodeid.replace("-array_api_strict", ""), report.outcome]) + "\n")
 
 
 def outcomes(package: str, library: str, folder: Path) -> dict[str, str]:
-    """What became of each test of a package of SciPy, by its name."""
+    """Return the outcome of each test of a package of SciPy, by the test's name."""
     to = folder / f"{package}-{library}"
     to.write_text("")
     environment = {
@@ -143,7 +143,7 @@ def outcomes(package: str, library: str, folder: Path) -> dict[str, str]:
         "JAX_PLATFORMS": "cpu",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "scipy_tests", "-p", "no:cacheprovider", "--no-header"]
-    (folder / "pytest.ini").write_text("[pytest]\n")  # not those of this project
+    (folder / "pytest.ini").write_text("[pytest]\n")  # ignores this project's settings
     options = [
         "-c",
         "pytest.ini",

@@ -1,4 +1,4 @@
-"""The full Hessian of a function of 50 parameters: products with all unit vectors at once."""
+"""Full Hessian of a function of 50 parameters: products with all unit vectors at once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def programs(quick: bool) -> list[Program]:
 
 
 def problem(points: int, dtype: Any) -> tuple[Any, ...]:
-    """All parameters in one array, points, targets."""
+    """Return all parameters in one array, points, targets."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((points, 3))
     return tuple(a.astype(dtype) for a in (rng.standard_normal(PARAMETERS), x, np.sin(x.sum(axis=1))))
 
 
 def network(tanh: Any, mean: Any) -> Any:
-    """The squared error of a network with one hidden layer of ten."""
+    """Return the squared error of a network with one hidden layer of ten."""
 
     def loss(p: Any, x: Any, y: Any) -> Any:
         inputs, bias, out = p[:30].reshape(3, HIDDEN), p[30:40], p[40:]
@@ -57,7 +57,7 @@ def in_torch(p: Any, x: Any, y: Any) -> Any:
 
 
 def in_torch_vectorized(p: Any, x: Any, y: Any) -> Any:
-    """Reverse over reverse, the second one batched: torch's other way."""
+    """Compute the Hessian by batched reverse mode over reverse mode, torch's alternative."""
     import torch
 
     inputs, targets, leaf = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(p)

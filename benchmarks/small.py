@@ -1,4 +1,4 @@
-"""Small programs of tutorials: one call on a number, a network 3-3-1, a recurrent network one step at a time."""
+"""Small programs of tutorials: one call on a number, a 3-3-1 network, a recurrent network one step at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIDDEN, INPUTS = 10, 20
 
 
 def programs(quick: bool) -> list[Program]:
-    """The call on a number, the network, and recurrent networks of several lengths."""
+    """Return the call on a number, the network, and recurrent networks of several lengths."""
     lengths = (5, 20) if quick else (5, 100, 1_000)
     return [scalar_call(), tutorial_network(), *[recurrent_network(length) for length in lengths]]
 
@@ -86,7 +86,7 @@ def scalar_jax(x: float) -> Any:
 
 
 def scalar_call() -> Program:
-    """Tensors are made outside of the call."""
+    """Return the program of a call on a number, with tensors made outside the call."""
     return Program(
         name="sin(cos(exp(x*x))) at a number, whole call",
         args=lambda _: (0.7,),
@@ -105,7 +105,7 @@ def scalar_call() -> Program:
     )
 
 
-# A network 3-3-1 that learns whether its inputs differ.
+# A 3-3-1 network that learns whether its inputs differ.
 
 
 def tutorial_args(dtype: Any) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ def product_and_sum(x: Any, kernel: Any, bias: Any) -> Any:
 
 
 def tutorial_loss(sigmoid: Any, mean: Any, linear: Any = product_and_sum) -> Any:
-    """``linear`` is what the library has for a product with a matrix plus a bias."""
+    """Return the loss; ``linear`` is the library's product with a matrix plus a bias."""
 
     def loss(params: Any, x: Any, y: Any) -> Any:
         hidden = sigmoid(linear(x, params["w1"], params["b1"]))
@@ -169,7 +169,7 @@ def tutorial_by_hand(params: Any, x: Any, y: Any) -> Any:
         hidden = 1 / (1 + np.exp(-(x @ params["w1"] + params["b1"])))
         out = 1 / (1 + np.exp(-(hidden @ params["w2"] + params["b2"])))
         error = out - y
-        (error * error).mean()  # the value, which every library computes on the way
+        (error * error).mean()  # the value, which every library computes too
         ct = error * out * (1 - out) * (2 / error.size)
         gradient = {"w2": hidden.T @ ct, "b2": ct.sum(axis=0)}
         ct = ct @ params["w2"].T * hidden * (1 - hidden)
@@ -190,7 +190,7 @@ def tutorial_network() -> Program:
     )
 
 
-# A recurrent network, one step of Python after the other.
+# Recurrent network, one Python step at a time.
 
 
 def recurrent_args(length: int, dtype: Any) -> tuple[Any, ...]:
@@ -206,7 +206,7 @@ def recurrent_args(length: int, dtype: Any) -> tuple[Any, ...]:
 
 
 def recurrent_loss(tanh: Any, mean: Any, linear: Any = product_and_sum) -> Any:
-    """``linear`` is what the library has for a product with a matrix plus a bias."""
+    """Return the loss; ``linear`` is the library's product with a matrix plus a bias."""
 
     def loss(params: Any, xs: Any, target: Any) -> Any:
         hidden = np.zeros((1, HIDDEN), xs.dtype)
@@ -227,7 +227,7 @@ def recurrent_torch(params: Any, xs: Any, target: Any) -> Any:
 
 
 def recurrent_layer(params: Any, xs: Any, target: Any) -> Any:
-    """By the layer that torch has for it, whose loop is written in C++."""
+    """Compute by torch's recurrent layer, whose loop is written in C++."""
     import torch
 
     parts = {name: torch.from_numpy(p) for name, p in params.items()}
@@ -261,7 +261,7 @@ def recurrent_mygrad(*args: Any) -> Any:
 
 
 def recurrent_by_hand(params: Any, xs: Any, target: Any) -> Any:
-    """What needs no step before is computed for all steps at once."""
+    """Return the gradient by hand: compute values that need no earlier step for all steps at once."""
     wh, out, inputs = params["wh"], params["out"], xs[:, 0]
 
     def call() -> Any:
@@ -273,7 +273,7 @@ def recurrent_by_hand(params: Any, xs: Any, target: Any) -> Any:
             state += before @ wh
             np.tanh(state, out=state)
         error = states[-1:] @ out - target
-        np.mean(error**2)  # the value, which every library computes on the way
+        np.mean(error**2)  # the value, which every library computes too
         slopes = 1 - states[1:] ** 2
         ct = (2 / error.size * error @ out.T)[0]
         for slope in slopes[::-1]:
@@ -321,7 +321,7 @@ def recurrent_network(length: int) -> Program:
 
 
 def linear(quick: bool) -> list[Claim]:
-    """A step of a long recurrent network costs what one of a short network costs."""
+    """Check that a step of a long recurrent network costs as much as a step of a short one."""
     short, long = (5, 20) if quick else (100, 1_000)
     build = by_funcgrad(recurrent_loss(fnp.tanh, fnp.mean, fnn.linear))
     calls = {str(length): build(*recurrent_args(length, np.float64)) for length in (short, long)}

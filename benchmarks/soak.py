@@ -1,7 +1,7 @@
-"""Derivatives of all kinds, 100,000 of them, in one process: ``python benchmarks/soak.py [COUNT]``.
+"""Soak test: 100,000 derivatives of all kinds in one process, ``python benchmarks/soak.py [COUNT]``.
 
-What is measured is whether memory stays flat: blocks of the interpreter and resident memory, after a tenth of the
-calls and at the end. Garbage collection is switched off between: reference counts alone must free everything.
+The test checks that memory stays flat: blocks of the interpreter and resident memory, after a tenth of the
+calls and at the end. Garbage collection is off in between: reference counts alone must free everything.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ X = np.linspace(0.1, 1.0, 8)
 BATCH = np.linspace(0.1, 2.0, 24).reshape(3, 8)
 MATRIX = np.linspace(0.1, 2.0, 9).reshape(3, 3) + 3.0 * np.eye(3)
 Kind = Callable[[], Any]
-#: What is done, in turn.
+#: Calls among which the test chooses.
 KINDS: list[Kind] = []
 
 
@@ -176,7 +176,7 @@ without_pullback.defvjp(lambda x: (fnp.sin(x), x), refuse)
 
 
 class Model:
-    """An object that code of NumPy looks at."""
+    """Object that NumPy code uses."""
 
     def __init__(self) -> None:
         self.data = np.ones(8)
@@ -187,14 +187,14 @@ class Model:
 
 @kind
 def numpy_code() -> Any:
-    """Functions of NumPy as they stand, made anew every time."""
+    """Differentiate plain NumPy functions, which are new in every call."""
     constant, model = np.ones(8), Model()
     return grad(lambda x: math.sin(x[0]) * constant.dot(np.asarray(x)) + model.energy(x))(X), grad(model.energy)(X)
 
 
 @kind
 def errors() -> Any:
-    """In the function, in the pullback, in an argument, and of the library's own."""
+    """Raise errors in the function, in the pullback, in an argument, and in the library."""
     met = 0
     calls: tuple[Kind, ...] = (
         lambda: grad(lambda x: fnp.sum(fnp.zeros(8) + refuse(fnp.sin(x))))(X),
@@ -216,7 +216,7 @@ def errors() -> Any:
 
 
 def resident() -> float:
-    """Megabytes of this process in memory; where only the peak is known, that."""
+    """Return the resident memory of this process in megabytes, or its peak if only that is known."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * resource.getpagesize() / 1e6
@@ -226,13 +226,13 @@ def resident() -> float:
 
 
 def blocks() -> tuple[int, int]:
-    """How many objects only the collector can free, and how many blocks are in use without them and free lists."""
+    """Return the number of objects that only the collector can free, and of other blocks in use."""
     unreachable = gc.collect()
     return unreachable, sys.getallocatedblocks()
 
 
 def flat_memory(quick: bool, count: int = 100_000) -> list[Claim]:
-    """Memory after a tenth of the calls, with which all caches are filled, and at the end."""
+    """Compare memory after a tenth of the calls, which fill all caches, with memory at the end."""
     count = 2_000 if quick else count
     order = random.Random(0)
     gc.collect()

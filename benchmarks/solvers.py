@@ -1,4 +1,4 @@
-"""Loops of Python around small arrays: a differential equation, a determinant by recursion, descents to a tolerance."""
+"""Python loops with small arrays: a differential equation, a recursive determinant, descents to a tolerance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLERANCE, RATE = 1e-6, 0.1
 
 
 def programs(quick: bool) -> list[Program]:
-    """Those of few numbers, then those of many."""
+    """Return the programs, those with few numbers first."""
     states = (5,) if quick else (20, 1_000)
     found = [equation(count, 10 if quick else STEPS) for count in states]
     return [
@@ -30,7 +30,7 @@ def programs(quick: bool) -> list[Program]:
     ]
 
 
-# An explicit method of the fourth order.
+# Explicit method of the fourth order.
 
 
 def runge_kutta(slope: Function, y: Any, steps: int) -> Any:
@@ -44,7 +44,7 @@ def runge_kutta(slope: Function, y: Any, steps: int) -> Any:
 
 
 def weather(xp: Any) -> Function:
-    """The equation of Lorenz (1996): states on a circle, each pushed by its neighbours."""
+    """Return the equation of Lorenz (1996): states on a circle, each driven by its neighbours."""
 
     def slope(y: Any) -> Any:
         return (xp.roll(y, -1) - xp.roll(y, 2)) * xp.roll(y, 1) - y + 8.0
@@ -68,7 +68,7 @@ def equation(states: int, steps: int) -> Program:
     )
 
 
-# A determinant, by the first row.
+# Determinant, by expansion along the first row.
 
 
 def determinant(m: Any, concatenate: Function = fnp.concatenate) -> Any:
@@ -95,11 +95,11 @@ def by_recursion(size: int) -> Program:
     )
 
 
-# The derivative of where a descent ends, which takes gradients itself.
+# Derivative of the end of a descent, which takes gradients itself.
 
 
 def descended(slope: Function, x: Any, largest: Function = abs) -> Any:
-    """Down from ``x`` along ``slope(y, x)``, until that is next to nothing."""
+    """Descend from ``x`` along ``slope(y, x)``, until the slope is within ``TOLERANCE``."""
     y = 1.0 * x
     while largest(g := slope(y, x)) > TOLERANCE:
         y = y - RATE * g
@@ -111,7 +111,7 @@ def energy(total: Function) -> Function:
 
 
 def ended(gradient: Callable[[Function], Function]) -> Callable[[Any], Function]:
-    """Writes the loss, a sum over where the descent ends, by what takes the gradient of a function."""
+    """Return a writer of the loss, a sum over the end of the descent, for a transform that takes gradients."""
 
     def write(xp: Any) -> Function:
         slope = gradient(energy(xp.sum))
@@ -121,7 +121,7 @@ def ended(gradient: Callable[[Function], Function]) -> Callable[[Any], Function]
 
 
 def torch_gradient(fun: Function) -> Function:
-    """Through the graph, which the outer gradient goes through again."""
+    """Return the gradient with a graph, through which the outer gradient runs again."""
 
     def slope(y: Any, x: Any) -> Any:
         import torch

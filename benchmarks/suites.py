@@ -1,16 +1,16 @@
-"""The own test suites of packages that use HIPS autograd, on the real one and with funcgrad in its place: a table.
+"""Test suites of packages that use HIPS autograd, run on autograd and with funcgrad in its place: a table.
 
 python benchmarks/suites.py [package ...]
 
-Packages and their sources are fetched by pip into ``build/suites``, an environment for each, which can be thrown away.
-A suite is what the source distribution brings along. Each is run on both in turn, in processes of their own, and the
-fastest of three runs counts. The table has how many tests pass, the seconds of the processor within the tests that pass
-on autograd, and those of the whole process, which is importing for many; below them the tests that pass on autograd
-alone. What fails on both is left out of the first seconds: it is pytest that takes them, to read the sources that it
-shows.
+Pip fetches packages and their sources into ``build/suites``, an environment for each, which can be thrown away. A
+suite consists of the tests of the source distribution. Each suite runs on both in turn, in separate processes, and the
+fastest of three runs counts. The table has the number of tests that pass, the processor seconds within the tests that
+pass on autograd, and the seconds of the whole process, which are mostly imports for many packages. Tests that pass only
+on autograd follow. Tests that fail on both do not count in the first seconds: pytest spends them on reading the sources
+that it shows.
 
-For these processes this file is a plugin of pytest, too: it installs funcgrad where the suite looks for autograd, and
-notes what became of each test.
+In these processes this file is also a plugin of pytest: it installs funcgrad where the suite looks for autograd, and
+records the outcome of each test.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ HOME = ROOT / "build" / "suites"
 BASE = ("numpy==2.4.6", "scipy==1.17.1", "pytest==9.2.0", "toolz", "optree", "opt_einsum")
 
 
-#: How often a suite is run on each; once if it takes more seconds than LONG.
+#: Number of runs of a suite on each library; one run if it takes more seconds than LONG.
 TURNS = 3
 LONG = 15
 
-#: What became of the test that runs.
+#: Outcome of the running test.
 outcome: list[str] = []
 
 
 class Suite(NamedTuple):
-    """A package and where its tests are.
+    """Package and the location of its tests.
 
     Attributes:
-        version: the version that the table was made with.
+        version: version with which the table was made.
         tests: files and folders of the source distribution.
-        chosen: pytest's expression of the tests that have to do with derivatives; all of them where it is empty.
-        needs: what else has to be installed.
-        autograd: the version of HIPS autograd that it allows.
-        source: the version whose source brings tests along, where that is another one.
-        options: of pytest.
+        chosen: pytest's expression for the tests that involve derivatives; empty for all.
+        needs: other packages to install.
+        autograd: version of HIPS autograd that the package allows.
+        source: version whose source has tests, if that is another version.
+        options: options of pytest.
     """
 
     version: str
@@ -74,7 +74,7 @@ SUITES = {
     ),
     "mici": Suite("0.4.1", ("tests/test_autodiff.py",)),
     "nannos": Suite("2.6.5", ("test/basic", "test/common")),
-    "pennylane": Suite(  # with the last source that has tests: what the newer version has no more fails on both
+    "pennylane": Suite(  # the last source with tests; tests of features that the newer version lacks fail on both
         "0.45.1",
         tuple(
             f"tests/test_{name}.py" for name in ("grad", "classical_gradients", "vqe", "qnode", "return_types_qnode")
@@ -85,7 +85,7 @@ SUITES = {
         source="0.30.0",
     ),
     "pot": Suite("0.9.7.post1", ("test/test_dr.py",), "", ("pymanopt", "scikit-learn")),
-    "pymanopt": Suite(  # whose conftest asks for other libraries
+    "pymanopt": Suite(  # its conftest needs other libraries
         "2.2.1",
         ("tests/manifolds", "tests/optimizers", "tests/backends/test_autograd.py", "tests/test_multi_tools.py"),
         options=("--noconftest",),
@@ -95,21 +95,21 @@ SUITES = {
 }
 
 
-if os.environ.get("SUITE_ON") == "funcgrad":  # before anything imports autograd, other plugins among it
+if os.environ.get("SUITE_ON") == "funcgrad":  # before anything imports autograd, including other plugins
     from funcgrad.interop.autograd import install
 
     install()
 
 
 def pytest_runtest_setup() -> None:
-    """Let random numbers be the same on both."""
+    """Seed the random numbers, so that both libraries get the same."""
     random.seed(0)
     np.random.seed(0)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: Any, nextitem: Any) -> Generator[None, Any, Any]:
-    """Note what became of a test, and how long the processor took over it."""
+    """Record the outcome of a test, and the processor time that it took."""
     outcome.clear()
     start = time.process_time()
     found = yield
@@ -119,13 +119,13 @@ def pytest_runtest_protocol(item: Any, nextitem: Any) -> Generator[None, Any, An
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """What became of the test that runs."""
+    """Record the outcome of the running test."""
     if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
         outcome.append(report.outcome)
 
 
 def fetched(name: str, suite: Suite) -> tuple[Path, Path] | None:
-    """The folder of the source of a package, and a Python that has it installed; None where it cannot be had."""
+    """Return the source folder of a package, and a Python that has it installed; None if it cannot be fetched."""
     home = HOME / name
     source, python = home / "source", home / "bin" / "python"
     if source.exists():
@@ -143,7 +143,7 @@ def fetched(name: str, suite: Suite) -> tuple[Path, Path] | None:
 
 
 class Run(NamedTuple):
-    """One run of a suite: what became of each test, its seconds, and those of the whole process."""
+    """One run of a suite: the outcome and the seconds of each test, and the seconds of the whole process."""
 
     outcomes: dict[str, str]
     seconds: dict[str, float]
@@ -155,13 +155,13 @@ class Run(NamedTuple):
 
 
 def run(suite: Suite, source: Path, python: Path, on: str) -> Run:
-    """The suite in a process of its own."""
+    """Run the suite in its own process."""
     to = source.parent / on
     to.write_text("")
     environment = {**os.environ, "SUITE_ON": on, "SUITE_TO": str(to), "MPLBACKEND": "agg", "JAX_PLATFORMS": "cpu"}
     environment.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # threads that wait for each other count as work
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    environment["PYTHONSAFEPATH"] = "1"  # else the source, in which nothing is compiled, is found before the package
+    environment["PYTHONSAFEPATH"] = "1"  # else the source, which is not compiled, is found before the package
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
     tests = [str(source / path) for path in suite.tests]
     options = ["-q", "-p", "suites", "-p", "no:cacheprovider", "-W", "ignore", "--tb=short", "-o", "addopts="]
@@ -181,7 +181,7 @@ def run(suite: Suite, source: Path, python: Path, on: str) -> Run:
 
 
 def _spent() -> float:
-    """The seconds that processes started from here, and ended, had a processor: others may be at work beside them."""
+    """Return the processor seconds of finished child processes, which other processes do not affect."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

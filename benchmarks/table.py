@@ -1,4 +1,4 @@
-"""How the figures look on the terminal, and which of them miss their bars."""
+"""Tables on the terminal, and the list of figures that miss their bars."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 __all__ = ["judged", "memory_ratio", "missed", "print_claim", "print_claims_head", "print_head", "print_program"]
 
-#: Libraries with a column of their own; the others come in lines below.
+#: Libraries with their own columns; other libraries have lines below.
 COLUMNS = ("torch", "autograd", "mygrad", "NumPy by hand")
 WIDTHS = (58, 10, 8, 9, *(14,) * len(COLUMNS), 10, 14, 14)
 CLAIM_WIDTHS = (72, 15, 24, 17, 9)
-#: Megabytes below which two peaks are too small to be told apart.
+#: Megabytes below which two peaks are too small to be distinguished.
 SMALL = 1.0
 
 
@@ -19,7 +19,7 @@ def print_line(widths: tuple[int, ...], *cells: str) -> None:
 
 
 def print_head() -> None:
-    """The columns of ratios are funcgrad's time, or memory, in the other's; behind a ratio is the most it may be."""
+    """Print the head. Ratios are funcgrad's time, or memory, relative to the other's; a bar may follow a ratio."""
     of = [f"of {name}" for name in COLUMNS]
     print_line(WIDTHS, "", "funcgrad", "us/", "gradient", "gradient", *of, "peak", "of torch's", "of autograd's")
     print_line(WIDTHS, "", "median", "operat.", "/ value", *[""] * len(COLUMNS), "memory", "memory", "memory")
@@ -27,7 +27,7 @@ def print_head() -> None:
 
 
 def print_program(found: dict[str, Any]) -> None:
-    """A line, and one for each other way of a library."""
+    """Print a line, and a line for each other way of a library."""
     memory, peers = found["memory"], found["peers"]
     own = memory.get("funcgrad")
     print_line(
@@ -48,7 +48,7 @@ def print_program(found: dict[str, Any]) -> None:
 
 
 def memory_ratio(memory: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """funcgrad's peak in that of another; nothing where both are next to nothing."""
+    """Return funcgrad's peak relative to another library's; None if both are tiny."""
     if not {"funcgrad", name} <= memory.keys():
         return None
     ours, theirs = (memory[key]["megabytes"] for key in ("funcgrad", name))
@@ -68,7 +68,7 @@ def number(value: float | None) -> str:
 
 
 def against(peer: dict[str, Any] | None) -> str:
-    """A ratio, with a mark and its bar where it is above."""
+    """Return a ratio as text, with a mark and its bar if it is above the bar."""
     if peer is None:
         return ""
     over = peer["bar"] is not None and peer["ratio"] > peer["bar"]
@@ -76,7 +76,7 @@ def against(peer: dict[str, Any] | None) -> str:
 
 
 def bars(report: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Every figure that has a bar: what it is, the figure, the bar."""
+    """Return every figure that has a bar: its name, the figure, the bar."""
     found = []
     for program in report["programs"]:
         for name, peer in program["peers"].items():
@@ -88,14 +88,14 @@ def bars(report: dict[str, Any]) -> list[tuple[str, float, float]]:
 
 
 def missed(report: dict[str, Any]) -> list[str]:
-    """What is above its bar, or could not be measured."""
+    """Return the names of figures that are above their bars, or could not be measured."""
     over = [what for what, figure, bar in bars(report) if figure > bar]
     failed = [f"{program['name']}: {error}" for program in report["programs"] for error in program["errors"]]
     return over + failed + [claim["what"] for claim in report["claims"] if not claim["met"]]
 
 
 def judged(report: dict[str, Any]) -> int:
-    """How many bars there are, with what could not be measured."""
+    """Return the number of bars, including failed measurements."""
     errors = sum(len(program["errors"]) for program in report["programs"])
     return len(bars(report)) + errors + sum(claim["bar"] is not None or not claim["met"] for claim in report["claims"])
 

@@ -1,4 +1,4 @@
-"""What a second thread brings: NumPy lets go of the interpreter's lock in large operations, the library holds it."""
+"""Gain by a second thread: NumPy releases the interpreter's lock in large operations, the library holds it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from funcgrad import grad
 
 __all__ = ["scaling"]
 
-JOBS = 4  # in each measurement, by one thread or by two
+JOBS = 4  # per measurement, by one thread or by two
 Work = Callable[[], Any]
 
 
 def matrices(size: int) -> tuple[Work, Work]:
-    """The gradient of ``sum((a @ tanh(a @ b))**2)`` in ``a``: four products of matrices; and the same by hand."""
+    """Return the gradient of ``sum((a @ tanh(a @ b))**2)`` in ``a``, four matrix products, and the same by hand."""
     a, b = np.random.default_rng(0).standard_normal((2, size, size)) / size**0.5
     gradient = grad(lambda a: fnp.sum((a @ fnp.tanh(a @ b)) ** 2))
 
@@ -34,7 +34,7 @@ def matrices(size: int) -> tuple[Work, Work]:
 
 
 def elements(size: int) -> tuple[Work, Work]:
-    """The gradient of ``sum(exp(-x) * sin(x))``, and the same by hand."""
+    """Return the gradient of ``sum(exp(-x) * sin(x))``, and the same by hand."""
     x = np.linspace(0.0, 3.0, size)
     gradient = grad(lambda x: fnp.sum(fnp.exp(-x) * fnp.sin(x)))
 
@@ -46,7 +46,7 @@ def elements(size: int) -> tuple[Work, Work]:
 
 
 def many_small(steps: int) -> tuple[Work, Work]:
-    """The gradient of a chain of small operations, and the chain alone by hand: here nobody lets go of the lock."""
+    """Return the gradient of a chain of small operations, which hold the lock, and the chain alone by hand."""
     x = np.linspace(0.1, 1.0, 10)
 
     def chain(sin: Callable[[Any], Any], x: Any) -> Any:
@@ -59,7 +59,7 @@ def many_small(steps: int) -> tuple[Work, Work]:
 
 
 def seconds(work: Work, pool: ThreadPoolExecutor | None) -> float:
-    """What ``JOBS`` times the work take by the clock: processor time says nothing of two threads."""
+    """Return the elapsed time of ``JOBS`` runs of the work: processor time says nothing about two threads."""
     begin = perf_counter()
     if pool is None:
         for _ in range(JOBS):
@@ -71,7 +71,7 @@ def seconds(work: Work, pool: ThreadPoolExecutor | None) -> float:
 
 
 def gained(works: dict[str, Work], rounds: int) -> dict[str, float]:
-    """How many times quicker two threads are than one, each of the works in turn: medians."""
+    """Return the median speedup of two threads over one for each of the works, measured in turn."""
     found: dict[str, list[float]] = {name: [] for name in works}
     with ThreadPoolExecutor(2) as two:
         for work in works.values():
@@ -85,9 +85,9 @@ def gained(works: dict[str, Work], rounds: int) -> dict[str, float]:
 
 
 def scaling(quick: bool) -> list[Claim]:
-    """How many times quicker gradients are in two threads than one after the other, and NumPy by hand likewise.
+    """Measure the speedup of gradients in two threads over one after the other, and of NumPy by hand.
 
-    The figure is NumPy's gain over the gradient's: what two threads bring at all is the machine's affair.
+    The figure is NumPy's speedup divided by the gradient's: the gain that two threads can bring depends on the machine.
     """
     size, numbers, steps = (100, 20_000, 100) if quick else (500, 500_000, 1_000)
     programs = (

@@ -1,4 +1,4 @@
-"""How everything here is timed, and what a claim is."""
+"""Timing of all benchmarks, and the claims about it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Claim:
 
     Args:
         what: the program that was measured.
-        ours: what funcgrad took, in words.
-        against: what it is measured against, in words.
+        ours: funcgrad's result, in words.
+        against: the result to compare with, in words.
         figure: the measured figure.
-        bar: the most it may be; None when the line is for information.
-        unit: of ``figure`` and ``bar``; empty for a ratio.
+        bar: largest value allowed; None if the line is for information.
+        unit: unit of ``figure`` and ``bar``; empty for a ratio.
     """
 
     what: str
@@ -43,10 +43,10 @@ class Claim:
 
 
 def interleave(candidates: dict[str, Callable[[], Any]], rounds: int, repeat: int = 1, warm: bool = True) -> Times:
-    """Seconds per call of every candidate, taken in turn (A B C, B C A, ...) so that a slow spell hits them all.
+    """Return seconds per call of every candidate, called in turn (A B C, B C A, ...) so that a slow spell hits all.
 
-    Processor time, so that what else the machine does counts as little as possible. Each candidate runs first
-    once and for nothing, where ``warm`` is true. Garbage collection stays as it is in any program.
+    Times are processor times, so that other work of the machine counts as little as possible. With ``warm``, each
+    candidate runs once untimed before. Garbage collection stays on, as in ordinary programs.
     """
     times: Times = {name: [] for name in candidates}
     order = list(candidates.items())
@@ -58,27 +58,27 @@ def interleave(candidates: dict[str, Callable[[], Any]], rounds: int, repeat: in
             for _ in range(repeat):
                 call()
             times[name].append((process_time() - start) / repeat)
-        order.append(order.pop(0))  # nobody is always the first after somebody else
+        order.append(order.pop(0))  # no candidate always runs first after the same other one
     return times
 
 
 def microseconds(times: Times, name: str, operations: int = 1) -> float:
-    """The median of ``name`` in microseconds per operation."""
+    """Return the median time of ``name`` in microseconds per operation."""
     return statistics.median(times[name]) / operations * 1e6
 
 
 def paired_ratio(times: Times, ours: str, theirs: str) -> float:
-    """The median over the rounds of ``ours / theirs``: for differences of a few per cent."""
+    """Return the median over the rounds of ``ours / theirs``, which resolves differences of a few per cent."""
     return statistics.median(a / b for a, b in zip(times[ours], times[theirs], strict=True))
 
 
 def slower(what: str, per: str, ours: float, peer: str, theirs: float, bar: float | None) -> Claim:
-    """The claim that ``ours`` is at most ``bar`` times ``theirs``, both in microseconds ``per`` something."""
+    """Return the claim that ``ours`` is at most ``bar`` times ``theirs``, both in microseconds ``per`` something."""
     return Claim(what, f"{ours:.3g} us{per}", f"{peer} {theirs:.3g} us{per}", ours / theirs, bar)
 
 
 def check_equal(reference: Any, others: dict[str, Any], tolerance: float = 1e-8) -> None:
-    """Stop where a peer computes something else: then comparing times would mean nothing."""
+    """Raise an error if a peer computes something else: a comparison of times would then mean nothing."""
     for name, other in others.items():
         pairs: Sequence[tuple[Any, Any]] = list(zip(_leaves(reference), _leaves(other), strict=True))
         for ours, theirs in pairs:

@@ -1,8 +1,8 @@
 """Compare this tree with another, such as that of an earlier commit: ``python benchmarks/trees.py OTHER``.
 
-For each program funcgrad of this tree and of the other, each in a fresh interpreter, take turns on one core, as two
-libraries do in ``run.py``; the peaks of memory are measured in fresh interpreters too. On a machine that does other
-things beside, the shortest of many calls says most, so minima are compared here, not medians.
+For each program, funcgrad of this tree and of the other tree take turns on one core, each in a fresh interpreter, as
+two libraries do in ``run.py``; fresh interpreters measure the peaks of memory too. On a machine with other work,
+the shortest of many calls is the best measure, so minima are compared here, not medians.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import run
 import turns
 from programs import Program
 
-import funcgrad  # noqa: F401  (says at once where there is none)
+import funcgrad  # noqa: F401  (fails at once if there is no funcgrad)
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def compared(program: Program, other: Path, quick: bool) -> dict[str, Any]:
-    """Times and peaks of both trees, and this tree's in those of the other."""
+    """Return times and peaks of both trees, and the ratios of this tree's to the other's."""
     trees = {"this": run.ROOT, "other": other}
     with tempfile.TemporaryDirectory() as folder:
         known = str(Path(folder) / "gradient")
@@ -63,12 +63,12 @@ def compared(program: Program, other: Path, quick: bool) -> dict[str, Any]:
 
 
 def of_tree(tree: Path, words: list[str]) -> list[str]:
-    """A command that finds funcgrad in that tree."""
+    """Return a command that imports funcgrad from ``tree``."""
     return ["env", f"PYTHONPATH={tree}", *words]
 
 
 def print_line(found: dict[str, Any]) -> None:
-    """A program, and the other tree's part of it."""
+    """Print a program's ratios of this tree to the other tree."""
     cells = [
         f"{values['this'] / max(values['other'], floor):8.2f}" if values and max(values.values()) > floor else " " * 8
         for values, floor in ((found["us"], 1e-3), (found["megabytes"], 1.0))

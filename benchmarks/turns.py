@@ -14,15 +14,15 @@ from timing import Times
 
 __all__ = ["EndedError", "Servant", "in_turn", "started"]
 
-#: Seconds of processor time for a pair, in rounds, and what a turn takes at the least.
+#: Processor seconds for all rounds of a pair, and the least seconds of a turn.
 BUDGET, TURN = 2.0, 1e-2
 
 
 class EndedError(RuntimeError):
-    """A process ended by itself.
+    """A process ended unexpectedly.
 
     Args:
-        stderr: what it said about that.
+        stderr: its error output.
     """
 
     def __init__(self, stderr: str) -> None:
@@ -31,10 +31,10 @@ class EndedError(RuntimeError):
 
 
 class Servant:
-    """A process that runs ``measuring.serve``.
+    """Process that runs ``measuring.serve``.
 
     Attributes:
-        said: what it said first of all.
+        said: its first message.
     """
 
     def __init__(self, process: subprocess.Popen[str], errors: IO[str]) -> None:
@@ -43,7 +43,7 @@ class Servant:
         self.said: dict[str, Any] = {}
 
     def listen(self) -> Any:
-        """What it says next."""
+        """Return the next message of the process."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -53,19 +53,19 @@ class Servant:
         return json.loads(line)
 
     def seconds(self, repeat: int) -> float:
-        """Seconds of a call, of so many in a row."""
+        """Return the seconds per call, from ``repeat`` calls in a row."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{repeat}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended, and what it says next says so
+            pass  # the process has ended, and ``listen`` reports it
         return float(self.listen())
 
 
 @contextmanager
 def started(commands: Mapping[str, list[str]], environment: Mapping[str, str]) -> Iterator[dict[str, Servant]]:
-    """The processes of some commands, once all are ready; they end with the block."""
+    """Start processes by commands, and yield them once all are ready; they end with the block."""
     with ExitStack() as stack:
         servants = {}
         for label, words in commands.items():
@@ -81,7 +81,7 @@ def started(commands: Mapping[str, list[str]], environment: Mapping[str, str]) -
 
 
 def in_turn(servants: Mapping[str, Servant], quick: bool) -> Times:
-    """Seconds per call, in as many rounds as the time allows; of calls that take long, a few, the first among them."""
+    """Return seconds per call, in as many rounds as time allows; long calls run a few times, the first included."""
     first = {label: servant.said["first"] for label, servant in servants.items()}
     if (taken := sum(first.values())) > LONG:
         times = rounds_of(servants, int(taken < 5 * LONG), 1)
@@ -92,7 +92,7 @@ def in_turn(servants: Mapping[str, Servant], quick: bool) -> Times:
 
 
 def rounds_of(servants: Mapping[str, Servant], rounds: int, repeat: int) -> Times:
-    """A round after the other: A B, B A, ..."""
+    """Time in rounds, A B, B A, ..., and return the seconds per call."""
     times: Times = {label: [] for label in servants}
     order = list(servants)
     for _ in range(rounds):

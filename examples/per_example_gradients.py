@@ -1,6 +1,6 @@
 """Gradients of single examples: training on which no single example has much influence.
 
-``vmap(grad(loss))`` computes the gradient of every example of a batch at once. Each is clipped in length, and the mean gets
+``vmap(grad(loss))`` computes the gradient of every example of a batch at once. Each is clipped in length; the mean gets
 noise: differentially private stochastic gradient descent (Abadi and others 2016, algorithm 1), on scikit-learn's
 handwritten digits. ``python examples/per_example_gradients.py`` draws ``out/per_example_gradients.png``.
 """
