@@ -65,8 +65,8 @@ def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def pullback(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
     """Compute ``make_vjp`` for a function of one argument."""
-    out, pull = fg.vjp(noticed(fun), differentiable(x))
-    return lambda g: pull(vspace(out).conformed(g))[0], out
+    out, pullback = fg.vjp(noticed(fun), differentiable(x))
+    return lambda g: pullback(vspace(out).conformed(g))[0], out
 
 
 def pushforward(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
@@ -237,8 +237,8 @@ def make_jvp_reversemode(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], A
 @unary_to_nary
 def grad_and_aux(fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
     """Return gradient and aux of a function that returns ``(result, aux)``: ``grad_and_aux(fun, argnum=0)``."""
-    out, pull, aux = fg.vjp(fun, differentiable(x), has_aux=True)
-    return pull(vspace(out).ones())[0], aux
+    out, pullback, aux = fg.vjp(fun, differentiable(x), has_aux=True)
+    return pullback(vspace(out).ones())[0], aux
 
 
 def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:

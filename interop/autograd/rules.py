@@ -46,7 +46,7 @@ class _Rules:
     """Rules declared for a primitive.
 
     Attributes:
-        vjp: ``vjp(argnums, ans, args, kwargs) -> pull``, and ``pull(g)`` returns a cotangent per argnum.
+        vjp: ``vjp(argnums, ans, args, kwargs) -> pullback``, and ``pullback(g)`` returns a cotangent per argnum.
         jvp: ``jvp(argnums, gs, ans, args, kwargs) -> tangent``.
         linear: whether ``jvp`` calls the primitive itself, so that it cannot be transposed.
     """
@@ -179,9 +179,9 @@ class _Call:
         made: Callable[[Any], Any] = self.rules.vjp(self.argnums, ans, args, self.kwargs)  # type: ignore[misc]
         return made
 
-    def pulled(self, pull: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
+    def pulled(self, pullback: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the traced leaves."""
-        parts = pull(tree.unflatten(self.out_spec, cts))
+        parts = pullback(tree.unflatten(self.out_spec, cts))
         places = tree.unflatten(self.spec, range(len(self.traced)))
         found: dict[int, Any] = {}
         for argnum, ct in zip(self.argnums, parts, strict=True):
@@ -218,8 +218,8 @@ class _Call:
         found = example_by_example(one, [*leaves, *tangents])
         return found[: len(found) // 2], found[len(found) // 2 :]
 
-    def transposed(self, pull: Callable[[Any], Any], outs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        """Compute the tangents of the results by transposing the linear ``pull``: record it and run it backwards."""
+    def transposed(self, pullback: Callable[[Any], Any], outs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the results, by transposing the linear ``pullback``: record and run it backwards."""
 
         def run(*cts: Any) -> list[Any]:
             token = transposing.set(cts[0]._trace)
