@@ -3,6 +3,7 @@
 That the examples run is for doctest, which this file's neighbours run with the modules.
 """
 
+import ast
 import importlib
 import inspect
 import re
@@ -54,6 +55,8 @@ WORDS = {
     r"\bleft alone\b": "not changed",
     r"\bnobody has looked\b": "until first use",
 }
+#: Openings of a first line in which no subject or verb stands first.
+OPENINGS = re.compile(r"(What|Of|That of|Those|Who|Where|The same|Such|As|By|So)\b")
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
@@ -155,3 +158,14 @@ def test_modules_of_names_are_documented():
     for module in (funcgrad, fnp, *(value for value in vars(fnp).values() if isinstance(value, ModuleType))):
         if module.__name__.startswith("funcgrad"):
             assert re.match(r"[A-Z`].*[.:]", module.__doc__ or ""), module.__name__
+
+
+@pytest.mark.parametrize("top", ["funcgrad", "transforms", "interop", "benchmarks", "examples"])
+def test_first_lines_begin_with_a_subject_or_a_verb(top):
+    kinds, found = (ast.Module, ast.ClassDef, ast.FunctionDef), 0
+    for path in sorted((ROOT / top).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kinds) and (text := ast.get_docstring(node)):
+                found += 1
+                assert not OPENINGS.match(text), f"{path}: {text.splitlines()[0]}"
+    assert found

@@ -50,7 +50,7 @@ class Known(ref[Any]):
 
 
 class ByIdentity:
-    """What is known of objects as long as they live, keyed by identity, not by equality."""
+    """Facts about objects, kept as long as the objects live, and keyed by identity, not by equality."""
 
     def __init__(self) -> None:
         known: dict[int, Known] = {}

@@ -80,7 +80,7 @@ def _content(cell: CellType) -> Any:
 
 @dataclass(slots=True)
 class _Plan:
-    """What all rebuilt functions with the same code share: a loop makes such functions again and again.
+    """Facts that all rebuilt functions with the same code share: a loop makes such functions again and again.
 
     Attributes:
         code: the code of the rebuilt functions, not the original: a replaced original is freed, and sets ``doubtful``.

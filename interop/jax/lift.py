@@ -187,7 +187,7 @@ def _enter(jax: Any, trace: LiftedTrace, leaf: Any) -> Any:
 
 
 _STATIC = "If the value is known before, make it a static argument (static_argnums of jit)"
-#: What the code needed, and what to write instead, by the name of JAX's error.
+#: Pairs of what the code needed and what to write instead, by the name of JAX's error.
 _ASKED = {
     "TracerBoolConversionError": (
         "the truth value of an array (if, while, and, or, not, min, max)",
