@@ -377,7 +377,9 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
         >>> fnp.round([0.125, 12.5], 2), fnp.round(12.5, -1)
         (array([ 0.12, 12.5 ]), np.float64(10.0))
     """
-    return comparison.round(a, decimals=decimals) if out is None else into(round, out, a, decimals)
+    if out is not None:
+        return into(round, out, a, decimals)
+    return comparison.round(arithmetic.as_numpy(a), decimals=decimals)
 
 
 around = round

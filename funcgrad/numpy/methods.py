@@ -217,10 +217,11 @@ def _contains(x: Array, y: Any) -> bool:
 
 def _round_number(x: Array, digits: int | None = None) -> Array:
     """Round as Python's ``round``: without ``digits`` the result is an integer."""
-    rounded = elementwise.round(x, digits or 0)
+    rounded = comparison.round(x, decimals=digits or 0)
     if digits is not None:
         return rounded
-    return int(rounded) if type(rounded) is float else rounded.astype(int)
+    known = type(rounded) is not Tracer and isinstance(rounded, (float, np.floating))
+    return int(rounded) if known else rounded.astype(int)
 
 
 def _is_integer(x: Tracer) -> bool:

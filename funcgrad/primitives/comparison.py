@@ -67,6 +67,12 @@ __all__ = [
     "where",
 ]
 
+
+def _rounded(xp: Any, x: Any, decimals: int = 0) -> Any:
+    """A float of Python's as Python rounds it, by its exact decimals: 2.675 is below the middle of 2.67 and 2.68."""
+    return x.__round__(decimals) if type(x) is float else xp.round(x, decimals=decimals)
+
+
 equal: Operation = nondifferentiable("equal", operator=operator.eq, arithmetic=True)
 not_equal: Operation = nondifferentiable("not_equal", operator=operator.ne, arithmetic=True)
 less: Operation = nondifferentiable("less", operator=operator.lt, arithmetic=True)
@@ -93,7 +99,7 @@ ceil: Operation = nondifferentiable("ceil")
 trunc: Operation = nondifferentiable("trunc")
 rint: Operation = nondifferentiable("rint")
 fix: Operation = nondifferentiable("fix", lambda xp, x: xp.trunc(x))
-round: Operation = nondifferentiable("round", arithmetic=True)  # decimals is static
+round: Operation = nondifferentiable("round", _rounded, arithmetic=True)  # decimals is static
 floor_divide: Operation = nondifferentiable("floor_divide", operator=operator.floordiv, arithmetic=True)
 spacing: Operation = nondifferentiable("spacing")
 nextafter: Operation = nondifferentiable("nextafter")

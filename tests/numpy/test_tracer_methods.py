@@ -14,7 +14,7 @@ from operations import batched, checks
 from operations.cases import Row
 from operations.spec import Sample, array, op, positive, spread
 
-from funcgrad import grad, jacfwd, jvp, vjp, vmap
+from funcgrad import grad, jacfwd, jvp, value_and_grad, vjp, vmap
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.primitives import arithmetic
@@ -360,6 +360,26 @@ def test_operators_are_the_primitives_themselves():
     assert Tracer.__neg__ is arithmetic.negative
     assert Tracer.__matmul__ is matmul
     assert Tracer.__getitem__ is getitem
+
+
+# ---- rounding by Python ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("digits", [None, 0, 1, 2, -1])
+@pytest.mark.parametrize("number", [2.675, 0.15, 12.5, 1e22, np.float64(2.675), np.float64(1e22), np.float32(2.5)])
+def test_round_gives_what_it_gives_for_the_number(number, digits):
+    """A float of Python's is rounded by its exact decimals; without digits, a number becomes an integer of Python's."""
+    seen = []
+
+    def f(x):
+        rounded = round(x, digits)
+        seen.append((rounded, type(rounded) is int, isinstance(rounded, np.generic)))
+        return rounded * x
+
+    plain, (value, slope) = f(number), value_and_grad(f)(number)
+    assert seen[0] == seen[1]
+    assert value == plain
+    assert slope == seen[0][0]
 
 
 # ---- JAX arrays --------------------------------------------------------------------------------------------
