@@ -192,6 +192,8 @@ class Tracer:
             kind = np.ndarray if self.shape else self.dtype.type
         elif kind is np.ndarray and value.shape and not self.shape:  # a batch with one number for each example
             kind = value.dtype.type
+        if not issubclass(kind, np.ndarray) and getattr(self, "alias", READ_ONLY) not in (None, READ_ONLY):
+            kind = np.ndarray  # without axes: a number has no memory, see ``writable.as_array``
         return kind
 
     __class__ = property(_class)

@@ -14,7 +14,7 @@ from funcgrad.kinds.linear import broadcast_to as stretch
 from funcgrad.kinds.linear import broadcast_view, permute
 from funcgrad.kinds.linear import reshape as refill
 from funcgrad.numpy.axes import as_shape, completed, one_axis, some_axes
-from funcgrad.numpy.creation import as_value, new
+from funcgrad.numpy.creation import as_value, asarray, new
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import axes_in_memory, layout, locked, share, shares
@@ -293,13 +293,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]
     if all(namespace_of(a) is np for a in values):
         return np.broadcast_arrays(*values, subok=subok)
     to = broadcast_shapes(*[backend.shape_of(a) for a in values])
-    return tuple([_array_of(a) if backend.shape_of(a) == to else _repeated(a, to) for a in values])
-
-
-def _array_of(a: Any) -> Any:
-    """Return a number as an array without axes, as NumPy does."""
-    plain = type(a) in (bool, int, float, complex) or issubclass(type(a), np.generic)  # no traced numbers
-    return np.asarray(a) if plain else a
+    return tuple([asarray(a) if backend.shape_of(a) == to else _repeated(a, to) for a in values])
 
 
 def broadcast_shapes(*args: Shape | int) -> Shape:

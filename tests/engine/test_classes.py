@@ -52,6 +52,54 @@ def test_class_of_arguments(mode, x):
     assert seen[0] == answers(example)
 
 
+@pytest.mark.parametrize("number", [1.5, np.float64(1.5)])
+@pytest.mark.parametrize("mode", MODES)
+def test_arrays_without_axes_are_arrays(mode, number):
+    made = (
+        np.asarray,
+        np.array,
+        np.copy,
+        np.i0,
+        np.require,
+        lambda x: np.asarray(x)[...],
+        lambda x: np.broadcast_arrays(x)[0],
+        lambda x: np.broadcast_arrays(x, 2.0)[0],
+        lambda x: np.add(x, 1.0, out=np.empty(())),
+        lambda x: np.where(x > 0, x, 0.0),
+    )
+    seen = []
+
+    def f(x):
+        seen.append([answers(of(x)) for of in made])
+        return x * 1.0
+
+    MODES[mode](f, number)
+    assert seen[-1] == [answers(of(number)) for of in made]
+
+
+@pytest.mark.parametrize("number", [1.5, np.float64(1.5)])
+@pytest.mark.parametrize("mode", MODES)
+def test_results_of_functions_are_numbers_of_numpy(mode, number):
+    made = (
+        lambda x: np.asarray(x) * 2.0,
+        lambda x: np.round(x, 2),
+        lambda x: np.dot(x, 2.0),
+        lambda x: np.inner(2.0, x),
+        lambda x: np.kron(x, 2.0),
+        lambda x: np.einsum("->", x),
+        lambda x: np.einsum(",->", x, 2.0),
+        lambda x: np.clip(x, None, None),
+    )
+    seen = []
+
+    def f(x):
+        seen.append([answers(of(x)) for of in made])
+        return x * 1.0
+
+    MODES[mode](f, number)
+    assert seen[-1] == [answers(of(number)) for of in made]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_class_of_results(mode):
     results = (

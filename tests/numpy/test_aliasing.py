@@ -265,6 +265,7 @@ WITHOUT_AXES = {
     "astype": lambda np_, v, n: v.astype(float),
     "astype of a number": lambda np_, v, n: n.astype(float),
     "asarray": lambda np_, v, n: np_.asarray(n),
+    "broadcast_arrays": lambda np_, v, n: np_.broadcast_arrays(n, n)[0],
     "copy": lambda np_, v, n: np_.copy(n),
     "clip": lambda np_, v, n: np_.clip(v, 0.0, 9.0),
     "full": lambda np_, v, n: np_.full((), n),
