@@ -737,3 +737,33 @@ def test_further_arguments_in_a_list_are_several_where_scipy_unpacks_it(name):
         return np.sum(WITH_LISTS[name](lambda x, a, b: s * a * x**2 - b - 1.0))
 
     np.testing.assert_allclose(grad(found)(1.1), differences(found, 1.1, 1e-4), rtol=2e-3)
+
+
+def _decay(t, a, b):
+    return a * np.exp(-b * t)
+
+
+def _valley(s):
+    return lambda p: (p[0] - s) ** 2 + (p[1] - s * p[0]) ** 2
+
+
+AT = np.linspace(0.0, 1.0, 6)
+MEASURED = np.exp(-1.3 * AT) + 0.01 * np.cos(9 * AT)
+STARTS_IN_LISTS = {
+    "curve_fit": lambda s: so.curve_fit(_decay, AT, s * MEASURED, [s, 1.0])[0],
+    "least_squares": lambda s: so.least_squares(lambda p: _decay(AT, *p) - s * MEASURED, (s, 1.0)).x,
+    "leastsq": lambda s: so.leastsq(lambda p: _decay(AT, *p) - s * MEASURED, [s, 1.0])[0],
+    "minimize": lambda s: so.minimize(_valley(s), [s, 1.0], tol=1e-9).x,
+    "minimize, bounds": lambda s: so.minimize(_valley(s), [s, 1.0], bounds=[(0.0, s + 2.0), (None, 9.0)], tol=1e-12).x,
+    "fmin_bfgs": lambda s: so.fmin_bfgs(_valley(s), [s, 1.0], gtol=1e-8, disp=0),
+    "newton": lambda s: so.newton(lambda x: x**2 - s, [s, 2.0 * s]),
+}
+
+
+@pytest.mark.parametrize("name", STARTS_IN_LISTS)
+def test_starts_may_be_lists_of_traced_numbers(name):
+    def found(s):
+        return np.dot(STARTS_IN_LISTS[name](s), [1.0, 2.0])
+
+    np.testing.assert_allclose(grad(found)(1.37), differences(found, 1.37, 1e-4), rtol=2e-3)
+    np.testing.assert_allclose(vmap(grad(found))(np.array([1.37, 1.4]))[0], grad(found)(1.37))

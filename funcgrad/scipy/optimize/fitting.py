@@ -133,7 +133,7 @@ def _squares(
     """Compute ``least_squares``; ``options`` holds the arguments that only SciPy needs."""
     call = "optimize.least_squares"
     check_callable(call, fun)
-    size = int(np.size(x0))
+    size = int(fnp.size(x0))
     within = limits(bounds, size)
     fixed = are_fixed(bounds, within)
     exact = isinstance(jac, str) and jac == "2-point" and options["diff_step"] is options["jac_sparsity"] is None
@@ -388,7 +388,7 @@ class _Curve:
         self.xdata = (
             np.asarray(xdata, float) if isinstance(xdata, (list, tuple, np.ndarray)) and is_plain(xdata) else xdata
         )
-        self.size = _count(f) if p0 is None else int(np.size(p0))
+        self.size = _count(f) if p0 is None else int(fnp.size(p0))
         self.within: Any = limits(bounds, self.size)
         self.fixed = are_fixed(bounds, self.within)
 

@@ -86,7 +86,7 @@ def minimize(
     """
     call, args = "optimize.minimize", as_args(args)
     check_callable(call, fun)
-    size = int(np.size(x0))
+    size = int(fnp.size(x0))
     together = jac is not None and not callable(jac) and not isinstance(jac, str) and bool(jac)
 
     def value(x: Any) -> Any:

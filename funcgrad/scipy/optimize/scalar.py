@@ -13,6 +13,7 @@ import numpy as np
 
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.faces import rows
+from funcgrad.numpy.shaping import size
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import (
     Found,
@@ -184,7 +185,7 @@ def newton(
     call, args = "optimize.newton", as_args(args, unpacks=True)
     check_callable(call, func)
     optimize = import_scipy(call)
-    several = np.size(x0) > 1
+    several = size(x0) > 1
 
     def solve(problem: Problem, x0: Any, x1: Any) -> Any:
         orders = _orders(problem.fun)
