@@ -12,7 +12,7 @@ from funcgrad.backend import is_listed, namespace_of
 from funcgrad.core import Tracer
 from funcgrad.graph import steer
 from funcgrad.running import running
-from funcgrad.writable import is_buffer
+from funcgrad.writable import Proxy, is_buffer
 
 _NUMBERS = frozenset((bool, int, float, complex))
 
@@ -34,7 +34,7 @@ def is_plain(*values: Any) -> bool:
         elif kind is slice:
             if not is_plain(value.start, value.stop, value.step):
                 return False
-        elif isinstance(value, Tracer) or namespace_of(value) not in (None, np):
+        elif isinstance(value, (Tracer, Proxy)) or namespace_of(value) not in (None, np):
             return _not_here(values)
     return True
 

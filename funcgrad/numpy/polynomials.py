@@ -8,13 +8,13 @@ coefficients that are zero. If the numbers are unknown, or the examples of a ``v
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
 from funcgrad.numpy import signals
@@ -37,12 +37,14 @@ from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import equal, less_equal, not_equal, where
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, ArrayLike
+from funcgrad.writable import Proxy
 
 __all__ = [
     "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots", "poly1d",
 ]  # fmt: skip
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 numpy: Any = np  # its annotations do not accept traced values
 
 
@@ -205,7 +207,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
         p: the coefficients along the first axis; further axes broadcast against ``x``.
-        x: the points; a ``poly1d`` gives the composition, for plain values only.
+        x: the points; a ``poly1d`` gives the composition.
 
     Example:
         >>> fnp.polyval([1.0, 0.0, 2.0], [1.0, 3.0])
@@ -214,11 +216,8 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     if is_plain(p, x):
         return np.polyval(p, x)
     if isinstance(x, np.poly1d):
-        raise InputError(
-            f"polyval: a polynomial of traced coefficients is evaluated at arrays, got poly1d and {describe(p)}. "
-            "Compose with funcgrad.numpy.poly1d(p)(x)."
-        )
-    p, x = as_value(getattr(p, "coeffs", p)), as_value(x)
+        return _Traced(p)(x)
+    p, x = as_value(_inside(p)), as_value(x)
     if not backend.shape_of(x):
         x = reshape(x, to=())  # a Python number would take the dtype of p
     if backend.shape_of(p)[:1] == (0,):
@@ -232,6 +231,24 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
 
 
 _NEGLIGIBLE = 1e-8  # NumPy's bound below which coefficients of a remainder count as zero
+
+
+def _of_polynomials(fun: _F) -> _F:
+    """``fun`` of coefficients as one that takes polynomials too, and gives such where it was given one, as NumPy's."""
+
+    @wraps(fun)
+    def taken(*args: Any, **kwargs: Any) -> Any:
+        if not any(isinstance(x, np.poly1d) for x in (*args, *kwargs.values())):
+            return fun(*args, **kwargs)
+        found = fun(*map(_inside, args), **{name: _inside(x) for name, x in kwargs.items()})
+        return tuple(map(poly1d, found)) if type(found) is tuple else poly1d(found)
+
+    return taken  # type: ignore[return-value]
+
+
+def _inside(x: Any) -> Any:
+    return x.coeffs if isinstance(x, np.poly1d) else x
+
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------
 
@@ -256,6 +273,7 @@ def _leading(a: Array, small: float = 0.0) -> int:
     return n
 
 
+@_of_polynomials
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
@@ -269,6 +287,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return first + second
 
 
+@_of_polynomials
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
@@ -282,6 +301,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return first - second
 
 
+@_of_polynomials
 def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the product of two polynomials, without leading zeros of either.
 
@@ -298,6 +318,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     return getitem(product, slice(leading, None)) if leading else product
 
 
+@_of_polynomials
 def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Return the quotient and the remainder of two polynomials.
 
@@ -332,6 +353,7 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 # ---- derivatives, integrals, fits -------------------------------------------------------------------------------
 
 
+@_of_polynomials
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the polynomial that is the derivative of order ``m``.
 
@@ -353,6 +375,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return p
 
 
+@_of_polynomials
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Return the polynomial whose derivative of order ``m`` is ``p``.
 
@@ -474,7 +497,7 @@ def poly1d(c_or_r: ArrayLike, r: bool = False, variable: str | None = None) -> n
     return np.poly1d(c_or_r, r, variable) if plain else _Traced(c_or_r, r, variable)
 
 
-class _Traced(np.poly1d):
+class _Traced(np.poly1d, Proxy):
     """Polynomial with traced coefficients; NumPy's class would cut off leading coefficients that are 0."""
 
     coeffs: Any
@@ -488,6 +511,10 @@ class _Traced(np.poly1d):
             raise ValueError("Polynomial must be 1d only.")
         self.__dict__["coeffs"] = coefficients
         self._variable = variable or "x"
+
+    def whole(self) -> Any:
+        """What NumPy's functions take it for."""
+        return self.coeffs
 
     def _with(self, coefficients: Any) -> _Traced:
         return _Traced(coefficients, False, self._variable)
@@ -562,7 +589,7 @@ class _Traced(np.poly1d):
         equal = self.__eq__(other)
         return equal if equal is NotImplemented else not equal
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, val: Any) -> Any:
         """Return the coefficient of the power ``val``."""

@@ -382,9 +382,46 @@ def test_numpys_class_is_for_plain_coefficients():
     assert fnp.polyadd(np.poly1d([1, 2]), [1]) == np.poly1d([1, 3])
     assert isinstance(fnp.poly1d([1, 2]), np.poly1d)
     assert type(fnp.poly1d([1, 2])) is np.poly1d
-    with pytest.raises(InputError, match=r"Compose with funcgrad\.numpy\.poly1d"):
-        grad(lambda c: fnp.polyval(c, np.poly1d([1, 2])))(np.ones(2))
     close(grad(lambda x: fnp.polyval(np.poly1d([1.0, 2.0, 3.0]), x))(0.5), 3.0)
+
+
+OF_POLYNOMIALS = {
+    "polyder": lambda p: np.polyder(p),
+    "polyder twice": lambda p: np.polyder(p, m=2),
+    "polyint": lambda p: np.polyint(p, 1, 2.0),
+    "polyadd": lambda p: np.polyadd([1.0, 0.5], p),
+    "polysub": lambda p: np.polysub(p, np.poly1d([1.0, 0.5])),
+    "polymul": lambda p: np.polymul(np.poly1d([1.0, 0.5]), p),
+    "polydiv": lambda p: sum(np.polydiv(p, [1.0, 0.5])),
+    "polyval": lambda p: np.polyval(p, np.poly1d([1.0, 0.5])),
+    "polyval of coefficients": lambda p: np.polyval(p.coeffs, np.poly1d([1.0, 0.5])),
+    "inside": lambda p: np.polyval([1.0, 0.5], p),
+}
+
+
+@pytest.mark.parametrize("name", OF_POLYNOMIALS)
+def test_functions_of_polynomials_give_polynomials(name):
+    fun, c = OF_POLYNOMIALS[name], np.array([2.0, 3.0, -1.0, 0.5])
+
+    def f(c):
+        found = fun(np.poly1d(c))
+        assert isinstance(found, np.poly1d)
+        return found(0.7)
+
+    steps = 1e-6 * np.eye(4)
+    close(grad(f)(c), [(f(c + h) - f(c - h)) / 2e-6 for h in steps], rtol=1e-6)
+    close(vmap(grad(f))(np.stack([c, c + 1.0])), np.stack([grad(f)(c), grad(f)(c + 1.0)]))
+
+
+def test_polynomials_are_arrays_for_functions_of_numpy():
+    c = np.array([2.0, 3.0, -1.0, 0.5])
+
+    def f(c):
+        p = np.poly1d(c)
+        return np.sum(np.sin(p)) + np.dot(np.asarray(p), p) + np.abs(np.roots(p)).sum() + np.poly(p)[1]
+
+    steps = 1e-6 * np.eye(4)
+    close(grad(f)(c), [(f(c + h) - f(c - h)) / 2e-6 for h in steps], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
