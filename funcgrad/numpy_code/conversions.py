@@ -61,7 +61,17 @@ def as_float(*args: Any) -> Any:
         return float(*args)
     if x.dtype.kind == "c":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
+    check_axes(float, x)
     return as_python(as_number(x.astype(np.float64) if x.dtype != np.float64 else x))
+
+
+def check_axes(convert: type, x: Tracer) -> None:
+    """Raise what NumPy raises where ``float``, ``int`` or ``complex`` is asked of an array with axes.
+
+    Programs find out by that error that they were given an array, and not a number.
+    """
+    if x.shape:
+        convert(np.broadcast_to(np.ones((), x.dtype), x.shape))
 
 
 def told_by(x: Any, name: str) -> Any:
@@ -84,6 +94,8 @@ def as_complex(*args: Any) -> Any:
     if not any(map(is_traced, args)):
         check_text(args)
         return complex(*args)
+    for x in filter(is_traced, args):
+        check_axes(complex, x)
     return as_python(as_number(fnp.astype(args[0], np.complex128))) if len(args) == 1 else args[0] + 1j * args[1]
 
 
@@ -101,7 +113,10 @@ def whole(x: Any) -> Any:
 
 def as_int(*args: Any) -> Any:
     """Return ``int(x)``."""
-    return whole(args[0]) if len(args) == 1 and is_traced(args[0]) else int(*args)
+    if len(args) != 1 or not is_traced(args[0]):
+        return int(*args)
+    check_axes(int, args[0])
+    return whole(args[0])
 
 
 def type_of(*args: Any) -> Any:

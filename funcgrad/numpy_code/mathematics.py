@@ -14,7 +14,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_names
 from funcgrad.numpy.concretization import as_python
-from funcgrad.numpy_code.conversions import holds_traced, is_traced, told_by, whole
+from funcgrad.numpy_code.conversions import check_axes, holds_traced, is_traced, told_by, whole
 from funcgrad.writable import bottom
 
 
@@ -75,6 +75,8 @@ _UNARY = frozenset(_SHARED.split()) - {"atan2", "copysign", "fmod", "nextafter",
     "gamma",
     "lgamma",
 }
+#: Functions of ``math`` of sequences: all others are of numbers.
+_OF_SEQUENCES = frozenset({"dist", "fsum", "prod", "sumprod"})
 _MATH: dict[str, Callable[..., Any]] = {
     **{name: getattr(fnp, name) for name in _SHARED.split()},
     "ceil": _whole(fnp.ceil),
@@ -221,6 +223,8 @@ _STATISTICS: dict[str, Callable[..., Any]] = {
 MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 
 
+#: What asks for the numbers that they take; ``statistics`` takes sequences.
+_ASKED: dict[str, Any] = {"math": float, "cmath": complex, "statistics": None}
 _NUMBERS = frozenset((float, int, np.float64))
 _KNOWN = _NUMBERS | {Tracer}
 
@@ -237,6 +241,7 @@ def of_python(module: str, name: str) -> Any:
     plain, ours = getattr(import_module(module), name), MODULES[module].get(name)
     if ours is None:
         return plain
+    convert = None if name in _OF_SEQUENCES else _ASKED[module]
 
     if name in _UNARY:
         operation = getattr(ours, "compute", ours)
@@ -258,6 +263,7 @@ def of_python(module: str, name: str) -> Any:
                 plain(number)
                 return _of_python(ours(x))
             x = told_by(x, "__float__")
+            _check_axes(convert, (x,))
             return _of_python(_checked(plain, ours, x)) if is_traced(x) else plain(x)
 
         return one
@@ -266,11 +272,19 @@ def of_python(module: str, name: str) -> Any:
     def either(*args: Any, **kwargs: Any) -> Any:
         args = tuple([x if type(x) in _KNOWN else told_by(_kept(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
+            _check_axes(convert, args)
             return _of_python(_checked(plain, partial(ours, **kwargs) if kwargs else ours, *args))
-        traced = holds_traced(args) or holds_traced(kwargs.values())
+        traced = (convert is None and holds_traced(args)) or holds_traced(kwargs.values())
         return _of_python(ours(*args, **kwargs)) if traced else plain(*args, **kwargs)
 
     return either
+
+
+def _check_axes(convert: Any, args: tuple[Any, ...]) -> None:
+    """Raise what a function of numbers, which it asks for by ``convert``, raises of an array with axes."""
+    for x in args if convert is not None else ():
+        if is_traced(x):
+            check_axes(convert, x)
 
 
 def _of_python(found: Any) -> Any:
