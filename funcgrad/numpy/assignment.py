@@ -18,7 +18,7 @@ from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
 from funcgrad.numpy.concretization import check_text, constant, note_constant, user_line
-from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.creation import as_value, numbers_told
 from funcgrad.numpy.layout import as_before
 from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left, written_by_mask
 from funcgrad.ownership import is_alone_in
@@ -97,13 +97,15 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
 
 
 def _as_array(x: Tracer, y: Any) -> Any:
-    """Convert ``y`` for a write to ``x``: lists and tables to arrays, and dates or texts if ``x`` has such a dtype.
+    """Convert ``y`` for a write to ``x``: lists, tables and objects that define ``__array__`` or a number to arrays.
 
-    None becomes NaN for a floating or complex ``x``, as in NumPy.
+    Dates and texts are converted if ``x`` has such a dtype. None becomes NaN for a floating or complex ``x``, as in NumPy.
     """
-    if y is None and x.dtype.kind in "fc":
-        return np.asarray(None, x.dtype)[()]
-    if backend.is_listed(y) or backend.is_table(y):
+    if x.dtype.kind in "fc":
+        if y is None:
+            return np.asarray(None, x.dtype)[()]
+        y = numbers_told(y)
+    if backend.is_listed(y) or backend.is_table(y) or backend.tells_array(y):
         return as_value(y)
     is_one = isinstance(y, (str, bytes)) or backend.is_date_or_text(y)
     return np.asarray(y) if is_one and x.dtype.kind in "MmSUT" else y

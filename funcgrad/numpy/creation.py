@@ -82,6 +82,26 @@ def _told(x: Any) -> Any:
     return x.__array__() if hasattr(type(x), "__array__") and not isinstance(x, (np.ndarray, Tracer)) else x
 
 
+def numbers_told(x: Any) -> Any:
+    """``x`` with the numbers that objects in it say by ``__float__`` they are, such as fractions and traced ones.
+
+    So NumPy takes them where they become elements of an array of floating-point numbers.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> numbers_told([Fraction(1, 4), 2, "text"])
+        [0.25, 2, 'text']
+    """
+    kind = type(x)
+    if is_listed(x):
+        return x if set(map(type, x)) <= _NUMBERS else [numbers_told(item) for item in x]
+    if kind is np.ndarray and x.dtype == object:
+        return numbers_told(x.tolist())
+    method: Any = getattr(kind, "__float__", None) or getattr(kind, "__index__", None)
+    is_known = method is None or kind is Tracer or hasattr(kind, "__array__") or namespace_of(x) is not None
+    return x if is_known else method(x)
+
+
 def _without_labels(x: Any) -> Any:
     """Return the values of a table; return anything else unchanged."""
     if type(x) in _COMMON or type(x) is list:
@@ -159,6 +179,8 @@ def asarray(
                [3., 4.]])
     """
     a = _without_labels(a)
+    if dtype is not None and is_listed(a) and np.dtype(dtype).kind in "fc":
+        a = numbers_told(a)
     if _is_foreign(a):
         if type(a) is Tracer:
             a = as_numpy(a)
@@ -385,8 +407,13 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
         >>> grad(lambda c: fnp.sum(fnp.full((2, 3), c)))(1.5)
         np.float64(6.0)
     """
+    if backend.tells_array(fill_value):
+        fill_value = as_value(fill_value)
+    floating = dtype is not None and np.dtype(dtype).kind in "fc"
+    if floating:
+        fill_value = numbers_told(fill_value)
     if not _is_foreign(fill_value):
-        if dtype is not None and np.dtype(dtype).kind in "fc":
+        if floating:
             check_text(fill_value)
         return new(np.full(shape, fill_value, dtype, order, device=device))
     made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))

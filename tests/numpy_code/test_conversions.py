@@ -1,0 +1,140 @@
+"""What ``float``, ``int``, ``complex`` and ``math`` say of arrays, and what arrays take of objects that are numbers."""
+
+import cmath
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from funcgrad import grad, hessian, value_and_grad, vmap
+
+ASKED = {
+    "float": float,
+    "int": int,
+    "complex": complex,
+    "math.sin": math.sin,
+    "math.floor": math.floor,
+    "math.log": lambda x: math.log(x, 2.0),
+    "math.atan2": lambda x: math.atan2(1.0, x),
+    "cmath.exp": lambda x: abs(cmath.exp(x)),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_arrays_with_axes_are_no_numbers(name):
+    """Programs find out by this error that they were given an array."""
+
+    def f(x):
+        math.sin(x[0])  # so that it is rebuilt
+        try:
+            found = ASKED[name](x)
+        except TypeError:
+            found = 3.0 * x.sum()
+        return found
+
+    x = np.array([1.5, 2.0])
+    assert value_and_grad(f)(x)[0] == f(x) == 10.5
+    assert grad(f)(x).tolist() == [3.0, 3.0]
+    assert vmap(grad(f))(np.stack([x, x])).tolist() == [[3.0, 3.0]] * 2
+
+
+class Shared:
+    """A quaternion, say: of a number, of four, or of another one."""
+
+    def __init__(self, given):
+        try:
+            self.parts = np.array([float(given), 0.0])
+        except TypeError:
+            self.parts = np.array([float(part) for part in given])
+
+
+def test_classes_that_try_whether_they_were_given_a_number():
+    def f(x):
+        return (Shared(x).parts * Shared(x[0]).parts).sum() + math.fsum(x)
+
+    np.testing.assert_allclose(grad(f)(np.array([2.0, 3.0])), [5.0, 1.0])
+
+
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return float(self.value)
+
+
+class Cell:
+    """It is like an array, and none."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.rows)
+
+
+GIVEN = {
+    "fraction": (lambda x: Fraction(1, 4), 0.25),
+    "decimal": (lambda x: Decimal("0.25"), 0.25),
+    "own": (lambda x: Number(0.25), 0.25),
+    "own traced": (lambda x: Number(x * x), None),
+    "array": (lambda x: Cell(0.25), 0.25),
+    "array traced": (lambda x: Cell(x * x), None),
+}
+
+
+def written(x, value):
+    made = np.zeros(3)
+    made[1] = x
+    made[0] = value
+    return made
+
+
+def written_all(x, value):
+    made = np.zeros(3)
+    made[2] = x
+    made[:] = value
+    return made
+
+
+def written_list(x, value):
+    made = np.zeros(3)
+    made[1] = x
+    made[[0, 2]] = [value, value]
+    return made
+
+
+WAYS = {
+    "element": written,
+    "all": written_all,
+    "list": written_list,
+    "array": lambda x, value: np.array([x, value], dtype=float),
+    "full": lambda x, value: np.full(3, value, dtype=float) * x,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [(name, way) for name in GIVEN for way in WAYS if "array" not in name or way in ("all", "full")],
+)
+def test_arrays_of_floats_take_objects_that_are_numbers(name, way):
+    given, number = GIVEN[name]
+
+    def f(x):
+        return WAYS[way](x, given(x)).dot(np.arange(2.0, 5.0)[: len(WAYS[way](x, given(x)))]) * x
+
+    def plain(x):
+        return WAYS[way](x, x * x if number is None else number).dot(np.arange(2.0, 5.0)[: len(WAYS[way](x, 0.0))]) * x
+
+    assert value_and_grad(f)(1.5) == value_and_grad(plain)(1.5)
+    assert f(1.5) == plain(1.5)
+    np.testing.assert_allclose(hessian(f)(1.5), hessian(plain)(1.5))
+    np.testing.assert_allclose(vmap(grad(f))(np.array([1.5, 2.0])), vmap(grad(plain))(np.array([1.5, 2.0])))
+
+
+def test_what_is_no_number_is_refused():
+    for given, error in ((object(), "only numbers can be written"), ("0.5", "only numbers can be written")):
+        with pytest.raises(TypeError, match=error):
+            grad(lambda x, given=given: written(x, given).sum())(1.0)
