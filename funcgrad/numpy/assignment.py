@@ -99,7 +99,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
 def _as_array(x: Tracer, y: Any) -> Any:
     """Convert ``y`` for a write to ``x``: lists, tables and objects that define ``__array__`` or a number to arrays.
 
-    Dates and texts are converted if ``x`` has such a dtype. None becomes NaN for a floating or complex ``x``, as in NumPy.
+    Dates and texts are converted if ``x`` has such a dtype. As in NumPy, None becomes NaN for an inexact ``x``.
     """
     if x.dtype.kind in "fc":
         if y is None:

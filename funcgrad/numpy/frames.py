@@ -16,6 +16,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
+from funcgrad.writable import is_buffer
 
 pd: Any = import_module("pandas")
 
@@ -40,6 +41,11 @@ class _Table:
             ends.append(right.columns if isinstance(right, pd.DataFrame) else None)
         is_array = not isinstance(self, pd.DataFrame) and not is_labelled(other)
         return found if is_array else labelled(found, *ends)
+
+    def apply(self, *args: Any, **kwargs: Any) -> Any:
+        """What a function gives of each number, column or row."""
+        found = super().apply(*args, **kwargs)  # type: ignore[misc]
+        return with_columns(found) if is_labelled(found) else found
 
     def __matmul__(self, other: Any) -> Any:
         return self.dot(other)
@@ -99,9 +105,68 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     _constructor_sliced = property(lambda self: TracedSeries)
     values = property(lambda self: values(self))
 
+    def apply(self, func: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        """What a function gives of each column or row; pandas makes plain arrays of rows."""
+        if axis not in (1, "columns") or not _holds_traced(self):
+            return super().apply(func, axis, *args, **kwargs)
+        found = self.T.apply(func, 0, *args, **kwargs)
+        return found if found.ndim == 1 else found.T
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, _as_columns(value, self, key))
+
+    def insert(self, loc: Any, column: Any, value: Any, *args: Any, **kwargs: Any) -> None:
+        """A column more."""
+        super().insert(loc, column, _as_columns(value, self, column), *args, **kwargs)
+
+    def cov(self, min_periods: Any = None, ddof: int = 1, numeric_only: bool = False) -> Any:
+        """The covariances of the columns; as in pandas ``ddof`` counts where no number is missing."""
+        if not _holds_traced(self):
+            return super().cov(min_periods, ddof, numeric_only)
+        less = 1 if self.isna().to_numpy().any() else ddof
+        return self._of_pairs(lambda x, y: _shared_moment(x, y) / (len(x) - less), min_periods, numeric_only)
+
+    def corr(self, method: Any = "pearson", min_periods: Any = 1, numeric_only: bool = False) -> Any:
+        """The correlations of the columns."""
+        if not _holds_traced(self):
+            return super().corr(method, min_periods, numeric_only)
+        if method != "pearson":
+            raise ConversionError(
+                f"frame.corr: of traced values there is the correlation of Pearson, got {method!r}{user_line()}. Take "
+                "scipy.stats.spearmanr or kendalltau of frame.to_numpy()."
+            )
+        scaled = lambda x, y: _shared_moment(x, y) / fnp.sqrt(_shared_moment(x, x) * _shared_moment(y, y))
+        return self._of_pairs(scaled, min_periods, numeric_only)
+
+    def _of_pairs(self, measure: Callable[..., Any], min_periods: Any, numeric_only: bool) -> Any:
+        """A number for each two columns, of the rows in which none is missing."""
+        table = self.select_dtypes("number") if numeric_only else self
+        columns = [values(table.iloc[:, i]) for i in range(table.shape[1])]
+        there = [~_shared_truth(fnp.isnan(x)) for x in columns]
+        found: list[list[Any]] = [[None] * len(columns) for _ in columns]
+        for i, x in enumerate(columns):
+            for j, y in enumerate(columns[: i + 1]):
+                both = there[i] & there[j]
+                enough = both.sum() >= max(min_periods or 1, 1)
+                found[i][j] = found[j][i] = measure(x[both], y[both]) if enough else np.nan
+        return labelled(fnp.asarray(found), table.columns, table.columns)
+
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Return the values as one array, which is traced if a column is."""
         return values(self) if _holds_traced(self) else super().to_numpy(*args, **kwargs)
+
+
+def _as_columns(value: Any, frame: Any, key: Any) -> Any:
+    """What is written to columns of a frame, where it is traced, with its labels."""
+    if not isinstance(value, Tracer) or is_buffer(value):
+        return value
+    if fnp.ndim(value) == 2:
+        return labelled(value, frame.index, key) if type(key) is list else value
+    return TracedColumn(value if fnp.ndim(value) else fnp.full(len(frame), value))
+
+
+def _shared_moment(x: Any, y: Any) -> Any:
+    return fnp.sum((x - fnp.mean(x)) * (y - fnp.mean(y)))
 
 
 class _Windows:
@@ -251,6 +316,43 @@ def of_traced(x: Any) -> Any:
     return TracedColumn(x) if x.ndim == 1 else TracedFrame({i: TracedColumn(x[:, i]) for i in range(x.shape[1])})
 
 
+def of_array(
+    cls: Any, data: Any, index: Any = None, columns: Any = None, dtype: Any = None, name: Any = None, copy: Any = None
+) -> Any:
+    """Return the series or frame that pandas makes of a traced number or matrix, with the given labels.
+
+    Raises:
+        ValueError: the number of labels differs from the number of rows or columns.
+    """
+    data = data if dtype is None else fnp.astype(data, dtype)
+    if issubclass(cls, pd.DataFrame):
+        return labelled(data if data.ndim else fnp.full((len(index), len(columns)), data), index, columns)
+    if data.ndim:
+        raise ValueError(f"Data must be 1-dimensional, got ndarray of shape {data.shape} instead")
+    return _series(fnp.full(1 if index is None else len(index), data), index, name)
+
+
+def with_columns(table: Any) -> Any:
+    """Replace the object columns that pandas made of lists of traced numbers by traced columns."""
+    if table.ndim == 1:
+        found = _of_objects(table)
+        return table if found is None else TracedSeries(found, table.index, name=table.name)
+    for i in range(table.shape[1]):
+        if (found := _of_objects(table.iloc[:, i])) is not None:
+            table.isetitem(i, found)
+    return table
+
+
+def _of_objects(series: Any) -> Any:
+    """Return a traced column for an object column of numbers, some of them traced; else None."""
+    if series.dtype != object:
+        return None
+    rows = series.tolist()
+    traced = [isinstance(x, Tracer) and not x.shape for x in rows]
+    are_numbers = all(t or isinstance(x, (float, int, np.number)) for t, x in zip(traced, rows, strict=True))
+    return TracedColumn(fnp.stack(rows)) if any(traced) and are_numbers else None
+
+
 #: Reductions of pandas by name: functions of an array of numbers and of pandas' options.
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
     **{name: lambda x, name=name, **kwargs: getattr(fnp, name)(x) for name in ("sum", "mean", "prod", "min", "max")},
@@ -374,6 +476,12 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
             fnp.stack([TracedColumn(self.held._val[ids == i])._reduce(how, **kwargs) for i in range(ngroups)])
         )
 
+    def map(self, mapper: Any, na_action: Any = None) -> Any:
+        """What a function gives of each number."""
+        found = _as_objects([mapper(x) for x in self.held._val])
+        made = _of_objects(pd.Series(found))
+        return found if made is None else made
+
     def _quantile(self, qs: Any, interpolation: str) -> Any:
         there = self.held._val[~self.isna()]
         return TracedColumn(fnp.quantile(there, np.asarray(qs), method=interpolation))
@@ -390,9 +498,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         if isinstance(dtype, TracedDtype):
             return self.copy() if copy else self
         if np.dtype(dtype) == object:
-            found = np.empty(len(self), object)
-            found[:] = list(self.held._val)
-            return found
+            return _as_objects(list(self.held._val))
         return TracedColumn(self.held._val.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -402,6 +508,14 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         if any(map(is_labelled, inputs)):
             return NotImplemented
         return _column(_without_missing(getattr(ufunc, method), [_values(x) for x in inputs], kwargs))
+
+
+def _as_objects(rows: list[Any]) -> Any:
+    """An array of these objects: given them together, NumPy would ask traced numbers for their values."""
+    found = np.empty(len(rows), object)
+    for place, row in enumerate(rows):
+        found[place] = row
+    return found
 
 
 def _shared_truth(x: Any) -> Any:

@@ -198,7 +198,7 @@ def table_of(cls: Any) -> Callable[..., Any]:
             return {name: inside(part) for name, part in x.items()}
         if type(x) is tuple:  # names of axes together with the values
             return tuple(map(inside, x))
-        if not issubclass(type(x), Tracer) or is_buffer(x):
+        if not issubclass(type(x), Tracer) or is_buffer(x) or (of_pandas and not x.ndim):
             return x
         if not of_pandas:
             return Held(x)
@@ -206,8 +206,14 @@ def table_of(cls: Any) -> Callable[..., Any]:
 
     def made(*args: Any, **kwargs: Any) -> Any:
         join_loaded()
+        if not of_pandas:
+            return opened(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
+        frames = import_module("funcgrad.numpy.frames")
+        data: Any = args[0] if args else kwargs.get("data")
+        if issubclass(type(data), Tracer) and not is_buffer(data) and data.ndim != 1:
+            return frames.of_array(cls, *args, **kwargs)
         found = cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
-        return import_module("funcgrad.numpy.frames").open_to_traced(found) if of_pandas else opened(found)
+        return frames.open_to_traced(frames.with_columns(found))
 
     return made
 

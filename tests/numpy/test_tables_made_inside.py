@@ -1,0 +1,92 @@
+"""Tables of pandas that a function makes of traced arrays, with labels of its own."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import differences
+
+from funcgrad import grad, value_and_grad, vmap
+
+X = np.array([[1.3, 0.7, 2.1], [1.4, 0.9, 1.7], [1.1, 1.2, 1.9], [1.6, 0.8, 2.4]])
+DAYS = pd.date_range("2020-01-01", periods=4)
+CONSTANT = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [4.0, 5.0, 7.0, 6.0]})
+
+
+def named(x):
+    return pd.DataFrame(x, columns=list("abc"))
+
+
+def with_missing(x):
+    return named(x).pct_change()
+
+
+def written(x):
+    frame = CONSTANT.copy()
+    frame["c"] = x[:, 0]
+    frame["d"] = x[1, 1]
+    frame.insert(0, "e", x[:, 2] ** 2)
+    frame[["a", "b"]] = x[:, :2] * 2.0
+    return frame.prod(axis=1).sum()
+
+
+def rows(x):
+    made = []
+    for i in range(4):
+        made.append({"v": x[i, 0] ** 2, "k": i})
+    table = pd.DataFrame(made)
+    return (np.log(table["v"]) * table["k"]).sum()
+
+
+MADE = {
+    "columns": lambda x: named(x)["b"].prod(),
+    "keywords": lambda x: pd.DataFrame(data=x, columns=["u", "v", "w"], index=DAYS).loc["2020-01-02", "v"] ** 2,
+    "positions": lambda x: pd.DataFrame(x, DAYS, list("abc")).loc["2020-01-02":].mean().prod(),
+    "more levels": lambda x: pd.DataFrame(x, columns=pd.MultiIndex.from_product([["a"], [1, 2, 3]]))["a"][2].prod(),
+    "dropna": lambda x: with_missing(x).dropna(how="all").prod().sum(),
+    "count": lambda x: with_missing(x).count().sum() * x[0, 0],
+    "cov": lambda x: named(x).cov().to_numpy()[0] @ np.arange(3.0),
+    "corr": lambda x: named(x).corr().loc["a", "c"],
+    "cov where numbers are missing": lambda x: with_missing(x).cov(ddof=0).to_numpy()[1] @ np.arange(3.0),
+    "cov of few": lambda x: with_missing(x).cov(min_periods=4).isna().sum().sum() * x[0, 0],
+    "semicovariance": lambda x: (with_missing(x).dropna() * (with_missing(x).dropna() < 0)).cov().iloc[0, 1],
+    "apply": lambda x: named(x).apply(lambda column: column.mean() ** 2).std(),
+    "apply to rows": lambda x: named(x).apply(lambda row: row["a"] * row["c"], axis=1).prod(),
+    "rows from columns": lambda x: named(x).apply(lambda row: row / row.sum(), axis="columns")["a"].prod(),
+    "apply to numbers": lambda x: pd.Series(x[0]).apply(lambda v: v**2).sum(),
+    "one number": lambda x: (pd.Series(x[0, 0], index=[0, 1]) * np.array([2.0, 3.0])).sum(),
+    "one number for a frame": lambda x: pd.DataFrame(x[0, 0], index=[0, 1], columns=list("ab")).prod().sum(),
+    "a list": lambda x: np.log(pd.Series([x[0, 0], x[0, 1], 2.0])).std(),
+    "lists": lambda x: np.exp(pd.DataFrame({"a": [x[0, 0], x[0, 1]], "b": [1.0, x[0, 2]]})).mean().prod(),
+    "rows": rows,
+    "a dictionary": lambda x: pd.Series({"a": x[0, 0], "b": x[0, 1]}).std(),
+    "a number beside columns": lambda x: pd.DataFrame({"a": x[:, 0], "b": x[0, 1]}).prod(axis=1).sum(),
+    "written": written,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_frames_of_traced_matrices_have_their_labels(name):
+    def f(x):
+        return MADE[name](x) * 1.0
+
+    value, gradient = value_and_grad(f)(X)
+    np.testing.assert_allclose(value, f(X))
+    np.testing.assert_allclose(gradient, differences(f, X, 1e-5), rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([X, X + 0.01]))[1], grad(f)(X + 0.01))
+
+
+def test_wrong_labels_are_refused():
+    for made in (
+        lambda x: pd.DataFrame(x, columns=list("ab")),
+        lambda x: pd.DataFrame(x, index=list("ab")),
+        lambda x: pd.Series(x),
+    ):
+        with pytest.raises(ValueError, match=r"match|imply|1-dim"):
+            made(X)
+        with pytest.raises(ValueError, match=r"match|1-dim"):
+            grad(lambda x, made=made: made(x).sum().sum())(X)
+
+
+def test_ranks_have_no_derivative():
+    with pytest.raises(TypeError, match=r"frame\.corr: of traced values there is the correlation of Pearson"):
+        grad(lambda x: named(x).corr(method="spearman").iloc[0, 1])(X)
