@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, abc, deque
 from functools import cache, wraps
 from types import FunctionType
@@ -162,9 +163,15 @@ def _of_examples(text: str, values: Any) -> str:
     return " | ".join(texts + ["..."] * (count > len(texts)))
 
 
+#: Texts that Python fills; those of ``strftime``, such as "%Y-%m-%d", are not among them.
+_FILLED = re.compile(
+    r"(?:[^%]|%(?:\([^)]*\))?[#0 +-]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?[hlL]?[diouxXeEfFgGcrsa%])*", re.DOTALL
+)
+
+
 def filled(value: Any) -> Any:
     """Return a text that contains ``%`` as a ``Text``, which takes traced numbers; any other value unchanged."""
-    return Text(value) if type(value) is str and "%" in value else value
+    return Text(value) if type(value) is str and "%" in value and _FILLED.fullmatch(value) else value
 
 
 def _shown(x: Any) -> Any:

@@ -2,8 +2,8 @@
 
 The code shows which names are called, but not whether a local variable or an entry of a table holds a class. So
 the function is compiled again from its source, with ``⟨called⟩(dtype)(x)`` for ``dtype(x)`` and
-``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``. If there is no source, or the source has changed, the code
-stays unchanged.
+``⟨called⟩(kinds["rate"])(x)`` for ``kinds["rate"](x)``, and likewise for ``pd.Series(x)`` if the function, or one
+around it, imports ``pd``. If there is no source, or the source has changed, the code stays unchanged.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ import textwrap
 from types import CodeType
 from typing import Any
 
+import numpy as np
+
 from funcgrad.numpy_code.calls import ByIdentity, called
+from funcgrad.numpy_code.reading import TABLES
 
 _KNOWN = ByIdentity()
+#: Classes that are called as those of modules, which a function may import itself.
+_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLES.values())
 _FUTURE = 0
 for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag
@@ -51,7 +56,7 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         """Change a call, and the calls inside it."""
         self.generic_visit(node)
-        if isinstance(node.func, ast.Subscript) or (isinstance(node.func, ast.Name) and node.func.id in self.names):
+        if isinstance(node.func, ast.Subscript) or self._is_local(node.func) or self._is_of_module(node.func):
             asked = ast.Call(ast.Name(called("called"), ast.Load()), [node.func], [])
             node.func = ast.copy_location(asked, node.func)
             self.changed = True
@@ -60,6 +65,12 @@ class _Calls(ast.NodeTransformer):
             node.func = ast.copy_location(ast.Name(called("__array__"), ast.Load()), node.func)
             self.changed = True
         return node
+
+    def _is_local(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.names
+
+    def _is_of_module(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr in _CLASSES and self._is_local(node.value)
 
 
 def _variables(code: CodeType) -> frozenset[str]:

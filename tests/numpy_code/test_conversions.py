@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from funcgrad import grad, hessian, value_and_grad, vmap
@@ -138,3 +139,41 @@ def test_what_is_no_number_is_refused():
     for given, error in ((object(), "only numbers can be written"), ("0.5", "only numbers can be written")):
         with pytest.raises(TypeError, match=error):
             grad(lambda x, given=given: written(x, given).sum())(1.0)
+
+
+def test_forms_of_dates_are_texts():
+    """Compiled code of pandas takes them only as such."""
+    days = pd.date_range("2020-06-01", periods=3)
+
+    def f(x):
+        numbers = days.strftime("%j").astype(float).to_numpy()
+        month = pd.to_datetime("2020-03", format="%Y-%m").month
+        said = "%.1f %%" % x  # noqa: UP031
+        return math.sin(x) * numbers.sum() * month * len(said)
+
+    np.testing.assert_allclose(grad(f)(0.5), f(0.5) / np.tan(0.5))
+
+
+def imported_here(x):
+    import numpy as np
+    import pandas as pd
+    import xarray as xr
+
+    rows = np.array([x, np.float64(math.sin(x)), 2.0])
+    table = pd.DataFrame({"a": rows, "b": rows**2})
+    return float((pd.Series(rows) * 2.0).sum() + table.prod().sum() + (xr.DataArray(rows, dims="t") ** 2).sum())
+
+
+def with_modules():
+    import pandas as pd
+
+    def series(rows):
+        return pd.Series(rows, index=list("abc"))
+
+    return lambda x: (0.5 * series(np.array([x, x * x, 1.0]))).prod()
+
+
+@pytest.mark.parametrize("fun", [imported_here, with_modules()])
+def test_classes_of_modules_that_a_function_imports(fun):
+    np.testing.assert_allclose(grad(fun)(0.7), (fun(0.7 + 1e-6) - fun(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
+    np.testing.assert_allclose(hessian(fun)(0.7), (grad(fun)(0.7 + 1e-6) - grad(fun)(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
