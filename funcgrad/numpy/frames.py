@@ -42,6 +42,26 @@ class _Table:
         is_array = not isinstance(self, pd.DataFrame) and not is_labelled(other)
         return found if is_array else labelled(found, *ends)
 
+    def where(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
+        """The numbers where a condition holds, ``other`` elsewhere; each example of a ``vmap`` chooses its own."""
+        cond = cond(self) if callable(cond) else cond
+        if not _holds_traced(cond) or any(kwargs.values()):
+            return super().where(cond, other, **kwargs)  # type: ignore[misc]
+        return self._chosen(cond, self, other)
+
+    def mask(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
+        """``other`` where a condition holds, the numbers elsewhere."""
+        cond = cond(self) if callable(cond) else cond
+        if not _holds_traced(cond) or any(kwargs.values()):
+            return super().mask(cond, other, **kwargs)  # type: ignore[misc]
+        return self._chosen(cond, other, self)
+
+    def _chosen(self, cond: Any, there: Any, elsewhere: Any) -> Any:
+        """A table of these labels, of numbers that a traced condition chooses."""
+        args = [values(x.reindex_like(self)) if is_labelled(x) else x for x in (cond, there, elsewhere)]
+        made = labelled(fnp.where(*args), *self.axes)  # type: ignore[attr-defined]
+        return made if made.ndim == 2 else made.rename(self.name)  # type: ignore[attr-defined]
+
     def apply(self, *args: Any, **kwargs: Any) -> Any:
         """What a function gives of each number, column or row."""
         found = super().apply(*args, **kwargs)  # type: ignore[misc]

@@ -90,3 +90,34 @@ def test_wrong_labels_are_refused():
 def test_ranks_have_no_derivative():
     with pytest.raises(TypeError, match=r"frame\.corr: of traced values there is the correlation of Pearson"):
         grad(lambda x: named(x).corr(method="spearman").iloc[0, 1])(X)
+
+
+CHOSEN = {
+    "where": lambda x: pd.Series(x, name="q").where(pd.Series(x) > 1.0, 5.0).rename("r").prod(),
+    "where, a function": lambda x: pd.Series(x).where(lambda s: s < 1.0, pd.Series(x) * 2.0).prod(),
+    "mask": lambda x: pd.Series(x, index=list("abc")).mask(lambda s: s > 1.0, 0.5).prod(),
+    "clip": lambda x: pd.Series(x).clip(0.8, 2.0).prod(),
+    "frames": lambda x: named(np.outer(x, x)).where(lambda d: d > 1.0, 0.0).clip(upper=3.0).sum().sum(),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_examples_of_a_batch_choose_differently(name):
+    rows = np.array([[1.3, 0.7, 2.1], [0.4, 1.9, -0.3]])
+
+    def f(x):
+        return CHOSEN[name](x) * 1.0
+
+    found = vmap(grad(f))(rows)
+    np.testing.assert_allclose(found, [grad(f)(x) for x in rows])
+    np.testing.assert_allclose(found[0], differences(f, rows[0], 1e-5), rtol=1e-5, atol=1e-8)
+
+
+def test_a_choice_keeps_names():
+    def f(x):
+        kept = pd.Series(x, index=list("abc"), name="q").where(lambda s: s > 1.0, 0.0)
+        assert kept.name == "q"
+        assert list(kept.index) == list("abc")
+        return kept.sum()
+
+    assert vmap(grad(f))(np.array([[1.3, 0.7, 2.1], [0.4, 1.9, -0.3]])).tolist() == [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
