@@ -18,6 +18,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.numpy_code.conversions import filled
 from funcgrad.numpy_code.names import module_behind
+from funcgrad.numpy_code.objects import DECORATED, decorated
 from funcgrad.numpy_code.runs import Latest
 
 #: Attribute under which a view keeps the object that it replaces.
@@ -352,6 +353,8 @@ def _member(member: Any, translate: Any) -> Any:
         return partialmethod(translate(member.func)[0], *member.args, **member.keywords)
     if type(member) is singledispatchmethod:
         return _dispatching(member, translate)
+    if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
+        return decorated(member, translate)
     return filled(member)
 
 
