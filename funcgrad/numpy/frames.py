@@ -102,6 +102,13 @@ for _method in ["multiply", "subtract", "divide", "lt", "le", "gt", "ge", "eq", 
 class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
     """Series that holds traced values or is combined with them."""
 
+    def __init__(self, data: Any = None, index: Any = None, *args: Any, **kwargs: Any) -> None:
+        named = type(data) is dict and index is None
+        found = of_rows(list(data.values()) if named else data) if named or type(data) is list else None
+        if found is not None:
+            data, index = found, list(data) if named else index
+        super().__init__(data, index, *args, **kwargs)
+
     def rolling(self, window: Any, min_periods: Any = None, **kwargs: Any) -> Any:
         """Return the windows of ``window`` numbers."""
         if not _holds_traced(self):
@@ -365,9 +372,11 @@ def with_columns(table: Any) -> Any:
 
 def _of_objects(series: Any) -> Any:
     """Return a traced column for an object column of numbers, some of them traced; else None."""
-    if series.dtype != object:
-        return None
-    rows = series.tolist()
+    return of_rows(series.tolist()) if series.dtype == object else None
+
+
+def of_rows(rows: Any) -> Any:
+    """Return a traced column for a list of numbers, some of them traced; else None."""
     traced = [isinstance(x, Tracer) and not x.shape for x in rows]
     are_numbers = all(t or isinstance(x, (float, int, np.number)) for t, x in zip(traced, rows, strict=True))
     return TracedColumn(fnp.stack(rows)) if any(traced) and are_numbers else None

@@ -196,6 +196,9 @@ def table_of(cls: Any) -> Callable[..., Any]:
     def inside(x: Any) -> Any:
         if type(x) is dict:
             return {name: inside(part) for name, part in x.items()}
+        if of_pandas and type(x) is list:
+            column = import_module("funcgrad.numpy.frames").of_rows(x)
+            return x if column is None else column
         if type(x) is tuple:  # names of axes together with the values
             return tuple(map(inside, x))
         if not issubclass(type(x), Tracer) or is_buffer(x) or (of_pandas and not x.ndim):
@@ -212,7 +215,8 @@ def table_of(cls: Any) -> Callable[..., Any]:
         data: Any = args[0] if args else kwargs.get("data")
         if issubclass(type(data), Tracer) and not is_buffer(data) and data.ndim != 1:
             return frames.of_array(cls, *args, **kwargs)
-        found = cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
+        kind = frames.TracedSeries if cls.__name__ == "Series" else cls
+        found = kind(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
         return frames.open_to_traced(frames.with_columns(found))
 
     return made
