@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError
-from funcgrad.numpy_code import Standing
+from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.transforms.arguments import check_argnums, filled, positions, split_aux, told
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import SURE, Estimate, Measured, Referee
@@ -197,7 +197,7 @@ def check_grads(
         raise InputError(f"check_grads: modes must be some of 'fwd' and 'rev', got {modes!r}. Pass a tuple of them.")
     if order < 1:
         raise InputError(f"check_grads: order must be at least 1, got {order!r}. 1 checks first derivatives.")
-    problem = Problem(Standing(fun), tuple(args), {}, call="check_grads")
+    problem = Problem(SelfRebuilding(fun), tuple(args), {}, call="check_grads")
     tolerance = _TOLERANCES[max(2, min(8, _precision([*problem.leaves, *problem.value])))] if rtol is None else rtol
     _check_repeatable(problem)
     rng = np.random.default_rng(seed)

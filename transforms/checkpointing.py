@@ -17,7 +17,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import linear
-from funcgrad.numpy_code.functions import variables_set
+from funcgrad.numpy_code.functions import assigned_variables
 from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.replay.chain import states_for
@@ -108,7 +108,7 @@ def _collect(x: Any, found: dict[int, FunctionType]) -> None:
 
 def _written(fun: FunctionType) -> list[CellType]:
     """Return the variables that ``fun`` itself sets; a copy of ``fun`` shares them with all other functions."""
-    stores = variables_set(fun.__code__)
+    stores = assigned_variables(fun.__code__)
     return [cell for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True) if name in stores]
 
 

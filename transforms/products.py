@@ -15,7 +15,7 @@ from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import Unchanged, kept_apart, recording_apart
-from funcgrad.numpy_code import attempt
+from funcgrad.numpy_code import run_or_rebuild
 from funcgrad.ownership import own
 from funcgrad.reverse import Node, backward, each_saved, reachable, record
 from funcgrad.transforms.arguments import (
@@ -178,7 +178,7 @@ def vjp(
         with strictly():
             return vjp(fun, *primals, has_aux=has_aux, **kwargs)
     check_callable("vjp", fun)
-    found: tuple[Any, ...] = attempt(fun, lambda fun: recorded(fun, primals, has_aux, kwargs, lasting=True))
+    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: recorded(fun, primals, has_aux, kwargs, lasting=True))
     return found
 
 
@@ -265,7 +265,9 @@ def jvp(
     check_callable("jvp", fun)
     leaves, spec, flat = _pairs("jvp", primals, tangents)
     given = primals, tangents
-    value, tangent, *aux = attempt(fun, lambda fun: push_through(fun, leaves, spec, flat, has_aux, kwargs, given))
+    value, tangent, *aux = run_or_rebuild(
+        fun, lambda fun: push_through(fun, leaves, spec, flat, has_aux, kwargs, given)
+    )
     return (value, tangent, *aux)
 
 
@@ -394,7 +396,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         (np.float64(4.0), np.float64(3.0))
     """
     check_callable("linearize", fun)
-    found: tuple[Any, ...] = attempt(fun, lambda fun: _linearized(fun, primals, has_aux, kwargs))
+    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: _linearized(fun, primals, has_aux, kwargs))
     return found
 
 

@@ -19,14 +19,14 @@ from funcgrad.numpy.hints import explain
 from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
 from funcgrad.numpy_code import (
     Rebuilt,
-    again,
     built_before,
     check_refused,
     is_as_written,
     is_conversion,
-    put_back,
-    ready,
-    set_aside,
+    rebuilt_if_known,
+    restore_refusal,
+    retry_rebuilt,
+    take_refusal,
 )
 from funcgrad.running import refused
 
@@ -102,7 +102,7 @@ class Transformed(Generic[P, R]):
         run, options, given = self.run, self.options, self.fun
         if built_before:
             given = self._ready() if self._rebuilt is None or is_as_written() else self._rebuilt
-        around = set_aside() if refused else None
+        around = take_refusal() if refused else None
         try:
             found = run(given, options, args, kwargs)
             if refused:
@@ -118,10 +118,10 @@ class Transformed(Generic[P, R]):
             raise
         finally:
             if refused or around is not None:
-                put_back(around)
+                restore_refusal(around)
 
     def _ready(self) -> Any:
-        given = ready(self.fun)
+        given = rebuilt_if_known(self.fun)
         if type(given) is Rebuilt:
             self._rebuilt = given
         return given
@@ -130,7 +130,7 @@ class Transformed(Generic[P, R]):
         """Run the call again with the function rebuilt; the function as written would lose the derivative."""
         run, options, self._rebuilt = self.run, self.options, None
         try:
-            found: R = again(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
+            found: R = retry_rebuilt(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
             return found
         except Exception as other:
             raise_own(other)

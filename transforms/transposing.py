@@ -11,7 +11,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, Note
-from funcgrad.numpy_code import attempt
+from funcgrad.numpy_code import run_or_rebuild
 from funcgrad.transforms.debugging import things_in
 from funcgrad.transforms.products import Pullback, vjp
 from funcgrad.transforms.transformed import check_callable, name_of
@@ -46,7 +46,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
     """
     check_callable("linear_transpose", fun)
     zeros = tree.map(_zeros, primals)
-    attempt(fun, lambda fun: _check_linear(fun, zeros))
+    run_or_rebuild(fun, lambda fun: _check_linear(fun, zeros))
     pullback: Pullback = vjp(fun, *zeros)[1]
     return pullback
 

@@ -246,7 +246,7 @@ def _remembered(x: Tracer, text: str, spec: str) -> str:
     if is_buffer(x) or not _is_followed(x if x._trace.repeats else constant(x)):
         return text
     if (run := run_here()) is not None:
-        run.shows(x, text)  # the program may read the number from the text
+        run.note_text(x, text)  # the program may read the number from the text
     else:
         refused.setdefault(_thread_of(x), "")
     return Shown.of(text, x, has_all_digits(spec))

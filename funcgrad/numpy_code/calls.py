@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 from weakref import ref
 
-from funcgrad.numpy_code.conversions import filled
+from funcgrad.numpy_code.conversions import as_format_string
 
 _GLOBAL, _NAME, _ATTRIBUTE = [dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR")]
 #: Opcode that loads a method, before Python 3.12; -1 in later versions.
@@ -25,7 +25,7 @@ _METHOD = dis.opmap["LOAD_METHOD"] if sys.version_info < (3, 12) else -1
 _ATTRIBUTES = (_ATTRIBUTE, _METHOD)
 _NAMING = (_GLOBAL, _NAME, *_ATTRIBUTES)
 #: Opcode that pushes the flag of a name in code compiled from a text, and its offset from the name.
-_PUSHED, _FLAG_BESIDE = dis.opmap["PUSH_NULL"], -1 if sys.version_info < (3, 13) else 1
+_PUSHED, _FLAG_OFFSET = dis.opmap["PUSH_NULL"], -1 if sys.version_info < (3, 13) else 1
 #: Opcode, since Python 3.12, that calls ``super`` and loads an attribute of the result at once.
 _SUPER = dis.opmap.get("LOAD_SUPER_ATTR", -1)
 #: Opcodes with which a call without arguments begins.
@@ -33,55 +33,55 @@ _CALLS = (dis.opmap.get("PRECALL", -1), dis.opmap["CALL"])
 #: Number of bits by which the index of a name is shifted in an instruction that also has a flag.
 _SHIFTS = {_GLOBAL: 1, _ATTRIBUTE: int(sys.version_info >= (3, 12))}
 #: Opcodes that are not instructions of their own.
-_BETWEEN = (dis.opmap["CACHE"], dis.EXTENDED_ARG)
+_NO_INSTRUCTIONS = (dis.opmap["CACHE"], dis.EXTENDED_ARG)
 
 
 #: An instruction: its offset, opcode and argument, and the name that it loads.
 _Step = tuple[int, int, int, str]
 
 
-class Known(ref[Any]):
+class WeakEntry(ref[Any]):
     """Weak reference that also holds what is known of its object: fewer objects for the garbage collector to visit."""
 
-    __slots__ = ("found", "number")
+    __slots__ = ("number", "stored")
 
     number: int
-    found: Any
+    stored: Any
 
 
-class ByIdentity:
+class IdentityCache:
     """Facts about objects, kept as long as the objects live, and keyed by identity, not by equality."""
 
     def __init__(self) -> None:
-        known: dict[int, Known] = {}
-        self.known = known
-        self.forget: Callable[[Known], Any] = lambda dead: known.pop(dead.number, None)
+        known: dict[int, WeakEntry] = {}
+        self.entries = known
+        self.forget: Callable[[WeakEntry], Any] = lambda dead: known.pop(dead.number, None)
 
     def get(self, value: Any) -> Any:
         """Return what was stored for ``value``, or None."""
-        known = self.known.get(id(value))
+        known = self.entries.get(id(value))
         if known is None or known() is not value:
             return None
-        return value if known.found is _ITSELF else known.found
+        return value if known.stored is _ITSELF else known.stored
 
-    def put(self, value: Any, found: Any) -> None:
-        """Store ``found`` for ``value``; ``found`` may be ``value`` itself."""
-        known = Known(value, self.forget)
-        known.number, known.found = id(value), _ITSELF if found is value else found
-        self.known[known.number] = known
+    def put(self, value: Any, stored: Any) -> None:
+        """Store ``stored`` for ``value``; ``stored`` may be ``value`` itself."""
+        known = WeakEntry(value, self.forget)
+        known.number, known.stored = id(value), _ITSELF if stored is value else stored
+        self.entries[known.number] = known
 
 
 _ITSELF: Any = object()
-_KNOWN = ByIdentity()
+_CHANGED_CODES = IdentityCache()
 
 
-def called(name: str) -> str:
+def call_name(name: str) -> str:
     """Return the name that replaces ``name`` in calls."""
     return f"⟨{name}⟩"
 
 
-def written(name: str) -> str:
-    """Return the name in the source for a name made by ``called``; "" for another name."""
+def source_name(name: str) -> str:
+    """Return the name in the source for a name made by ``call_name``; "" for another name."""
     return name[1:-1] if name[0] == "⟨" else ""
 
 
@@ -93,10 +93,10 @@ def with_calls(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeTyp
         is_called: ``is_called("", name)`` tells whether calls of a global name are replaced, ``is_called(owner, name)``
             those of an attribute of the global name ``owner``, ``is_called(owner, "")`` those of any of its attributes.
     """
-    made: CodeType | None = _KNOWN.get(code)
+    made: CodeType | None = _CHANGED_CODES.get(code)
     if made is None:
         made = _changed(code, is_called)
-        _KNOWN.put(code, made)
+        _CHANGED_CODES.put(code, made)
     return made
 
 
@@ -105,7 +105,7 @@ def _changed(code: CodeType, is_called: Callable[[str, str], bool]) -> CodeType:
     steps = _steps(raw, names) if _may_change(code, is_called) else []
     for at, (offset, op, _, name) in enumerate(steps):
         if name and _is_call(steps, at, is_called):
-            _rename(raw, names, offset, called(name), _SHIFTS.get(op, 0))
+            _rename(raw, names, offset, call_name(name), _SHIFTS.get(op, 0))
     consts = tuple([_constant(c, is_called) for c in code.co_consts])
     if len(names) == len(code.co_names) and all(a is b for a, b in zip(consts, code.co_consts, strict=True)):
         return code
@@ -118,7 +118,7 @@ def _steps(raw: bytearray, names: list[str]) -> list[_Step]:
     for offset in range(0, len(raw), 2):
         op, arg = raw[offset], raw[offset + 1] | high
         high = arg << 8 if op == dis.EXTENDED_ARG else 0
-        if op not in _BETWEEN:
+        if op not in _NO_INSTRUCTIONS:
             steps.append((offset, op, arg, names[arg >> _SHIFTS.get(op, 0)] if op in _NAMING else ""))
     return steps
 
@@ -135,7 +135,7 @@ def _constant(value: Any, is_called: Callable[[str, str], bool]) -> Any:
     if isinstance(value, CodeType):
         return _changed(value, is_called)
     if type(value) is not tuple:
-        return filled(value)
+        return as_format_string(value)
     members = tuple([_constant(member, is_called) for member in value])
     return value if all(map(operator.is_, members, value)) else members
 
@@ -148,14 +148,14 @@ def _is_call(steps: list[_Step], at: int, is_called: Callable[[str, str], bool])
     if op == _GLOBAL:
         return bool(arg & 1) and is_called("", name)
     if op == _NAME:  # in code compiled from a text, where the flag is an instruction of its own
-        beside = at + _FLAG_BESIDE
-        return 0 <= beside < len(steps) and steps[beside][1] == _PUSHED and is_called("", name)
+        flag_index = at + _FLAG_OFFSET
+        return 0 <= flag_index < len(steps) and steps[flag_index][1] == _PUSHED and is_called("", name)
     _, before, flagged, owner = steps[at - 1]
     if at == 0 or before != _GLOBAL:
         return False
     is_method = op == _METHOD or (_SHIFTS[_ATTRIBUTE] == 1 and bool(arg & 1))
     following = steps[at + 1][1] if at + 1 < len(steps) else None
-    is_pushed = following == _PUSHED and _FLAG_BESIDE == 1  # of a module, since Python 3.13
+    is_pushed = following == _PUSHED and _FLAG_OFFSET == 1  # of a module, since Python 3.13
     is_last = bool(flagged & 1) and following not in _ATTRIBUTES
     return (is_method or is_pushed or is_last) and is_called(owner, name)
 
@@ -170,8 +170,8 @@ def _has_class(steps: list[_Step], at: int) -> bool:
 
 def _rename(raw: bytearray, names: list[str], offset: int, name: str, shift: int) -> None:
     """Let the instruction at ``offset`` load ``name``, if its index in the table of names fits there."""
-    place = names.index(name) if name in names else len(names)
-    arg = place << shift | (raw[offset + 1] & 1 if shift else 0)
+    index = names.index(name) if name in names else len(names)
+    arg = index << shift | (raw[offset + 1] & 1 if shift else 0)
     wide = offset >= 2 and raw[offset - 2] == dis.EXTENDED_ARG
     if arg > (0xFFFF if wide else 0xFF):
         return  # more than a hundred global names: the call stays unchanged, and may be refused

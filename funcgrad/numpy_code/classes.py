@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import tree
-from funcgrad.numpy_code.conversions import filled
-from funcgrad.numpy_code.names import module_behind
+from funcgrad.numpy_code.conversions import as_format_string
+from funcgrad.numpy_code.names import original_module
 from funcgrad.numpy_code.objects import DECORATED, decorated
-from funcgrad.numpy_code.runs import Latest
+from funcgrad.numpy_code.runs import LatestCache
 
 #: Attribute under which a view keeps the object that it replaces.
 _SOURCE = "⟨source⟩"
@@ -30,36 +30,36 @@ _STAMPS = "⟨stamps⟩"
 _HEAP_TYPE = 1 << 9  # Python's flag of a class that Python code made
 
 
-def class_of(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
+def class_of(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
     """Return a class derived from ``cls`` with rebuilt methods; ``cls`` itself if that is not possible.
 
     Args:
         cls: a user's class.
         translate: see ``translation.Translator``.
-        is_known: whether a class is used unchanged.
+        is_kept: whether a class is used unchanged.
     """
     found: type | None = translate.classes.get(cls)
     if found is not None:
-        if fits(found):
+        if is_up_to_date(found):
             return found
         forget(cls, translate)
     if "__original__" in vars(cls) or not _may_differ(cls):
         return cls
-    with _MAKING:  # other threads wait until the class is there
-        found = translate.classes.get(cls) or translate.begun.get(cls)
+    with _REBUILD_LOCK:  # other threads wait until the class is there
+        found = translate.classes.get(cls) or translate.in_progress.get(cls)
         if found is None:
-            translate.begun[cls] = cls  # its methods may refer to it; they get the rebuilt class at their calls
+            translate.in_progress[cls] = cls  # its methods may refer to it; they get the rebuilt class at their calls
             try:
-                found = translate.classes[cls] = _made(cls, translate, is_known)
-                if is_named(cls) and found is not cls:
-                    _NAMED.add(found)
+                found = translate.classes[cls] = _rebuilt_class(cls, translate, is_kept)
+                if is_namedtuple_class(cls) and found is not cls:
+                    _REBUILT_NAMEDTUPLES.add(found)
             finally:
-                del translate.begun[cls]
+                del translate.in_progress[cls]
     return found
 
 
 #: Lock that is held while a class is rebuilt.
-_MAKING = RLock()
+_REBUILD_LOCK = RLock()
 
 #: Attributes of a class, a getter for those that were rebuilt, and the values that the getter returned then.
 _Stamp = tuple[Any, Callable[[Any], Any], Any]
@@ -71,12 +71,12 @@ def _stamp(cls: type, members: dict[str, Any]) -> list[_Stamp]:
     return [] if get is None else [(vars(cls), get, get(vars(cls)))]
 
 
-def may_change(made: Any) -> bool:
+def can_become_stale(made: Any) -> bool:
     """Whether ``made`` is a class that was rebuilt from one with methods or properties."""
     return isinstance(made, type) and bool(vars(made).get(_STAMPS))
 
 
-def fits(made: type) -> bool:
+def is_up_to_date(made: type) -> bool:
     """Whether the class that ``made`` was built from, and its bases, still have the same methods and properties."""
     try:
         for members, get, found in vars(made).get(_STAMPS, ()):
@@ -91,42 +91,53 @@ def forget(cls: type, translate: Any) -> None:
     """Drop the rebuilt ``cls`` and its bases, so that the next request rebuilds them."""
     for kind in cls.__mro__:
         translate.classes.pop(kind, None)
-        translate.objects.pop(kind, None)
+        translate.viewers.pop(kind, None)
 
 
-def _made(cls: type, translate: Any, is_known: Callable[[type], bool]) -> type:
-    bases = [b if is_known(b) else class_of(b, translate, is_known) for b in cls.__bases__]
+def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -> type:
+    bases = [b if is_kept(b) else class_of(b, translate, is_kept) for b in cls.__bases__]
     is_lenient = _is_lenient(type(cls))
-    member = _later if is_lenient else _member
-    theirs = _OF_NAMED if tuple in cls.__bases__ else ()
+    member = _lazy_member if is_lenient else _rebuilt_member
+    theirs = _NAMEDTUPLE_MEMBERS if tuple in cls.__bases__ else ()
     members = {name: member(value, translate) for name, value in vars(cls).items() if name not in theirs}
     members = {name: member for name, member in members.items() if member is not vars(cls)[name]}
-    if is_named(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
+    if is_namedtuple_class(cls) and not members and all(map(operator.is_, bases, cls.__bases__)):
         return cls  # no methods of the program
     if is_lenient:
-        members |= {name: _Constant(cls, name, translate) for name in _constants(cls, members, translate)}
+        members |= {
+            name: _TranslatedAttribute(cls, name, translate)
+            for name in _attributes_to_translate(cls, members, translate)
+        }
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__hash__" in vars(cls):  # otherwise a class that defines ``__eq__`` would have no hash
         names["__hash__"] = vars(cls)["__hash__"]
     try:
-        kind = _kind(type(cls))
+        kind = _rebuilt_metaclass(type(cls))
         others = [b for b in bases if b not in cls.__mro__]
-        has_place = cls.__dictoffset__ or (is_named(cls) and others)  # only one of several tuple bases may add it
+        has_place = cls.__dictoffset__ or (
+            is_namedtuple_class(cls) and others
+        )  # only one of several tuple bases may add it
         first = cls if has_place else kind(cls.__name__, (cls,), {"__module__": cls.__module__, "__original__": cls})
         made = _derived(
             kind,
             cls,
             (first, *others),
-            {**names, **members, **_hooks(cls, members, translate), "__original__": cls, _TRANSLATE: translate},
+            {
+                **names,
+                **members,
+                **_attribute_hooks(cls, members, translate),
+                "__original__": cls,
+                _TRANSLATE: translate,
+            },
         )
     except Exception:  # the class does not allow subclasses
         return cls
-    above = [stamp for base in bases if not is_known(base) for stamp in vars(base).get(_STAMPS, ())]
+    above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(_STAMPS, ())]
     type.__setattr__(made, _STAMPS, (*_stamp(cls, members), *above))
     return made
 
 
-class _Nobody:
+class _TemporaryBase:
     """First base of a rebuilt class, so that no ``__init_subclass__`` of the program's classes is called."""
 
 
@@ -134,7 +145,7 @@ def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]
     """Return the class with these bases, if possible without calling ``__init_subclass__``, which may register it."""
     if hasattr(cls.__init_subclass__, "__func__"):
         with suppress(TypeError):  # raised if the objects have another memory layout
-            made: type = kind(cls.__name__, (_Nobody,), names)
+            made: type = kind(cls.__name__, (_TemporaryBase,), names)
             made.__bases__ = bases
             return made
     found: type = kind(cls.__name__, bases, names)
@@ -143,7 +154,7 @@ def _derived(kind: Any, cls: Any, bases: tuple[type, ...], names: dict[str, Any]
 
 def _may_differ(cls: type) -> bool:
     """Whether a class may be replaced: not if others compare the class itself, or its objects hold data of C code."""
-    if is_named(cls):
+    if is_namedtuple_class(cls):
         return True
     if isinstance(cls, EnumMeta) or issubclass(cls, BaseException) or tree.is_container(cls):
         return False
@@ -151,17 +162,17 @@ def _may_differ(cls: type) -> bool:
 
 
 #: Classes of Python whose objects hold nothing except what a program puts into them.
-_HOLDING = (OrderedDict, defaultdict, dict, deque, list, tuple)
-_OPEN = (object, *_HOLDING)
+_CONTAINER_BASES = (OrderedDict, defaultdict, dict, deque, list, tuple)
+_OPEN = (object, *_CONTAINER_BASES)
 
 
-def is_named(cls: type) -> bool:
+def is_namedtuple_class(cls: type) -> bool:
     """Whether a class is a named tuple class."""
     return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")
 
 
 #: Members that Python itself adds to a named tuple class.
-_OF_NAMED = frozenset(
+_NAMEDTUPLE_MEMBERS = frozenset(
     (
         "__new__",
         "_fields",
@@ -177,28 +188,28 @@ _OF_NAMED = frozenset(
 
 
 #: Named tuple classes that were rebuilt.
-_NAMED: set[type] = set()
+_REBUILT_NAMEDTUPLES: set[type] = set()
 
 
-def named(value: Any, translate: Any, is_known: Callable[[type], bool]) -> Any:
+def rebuilt_namedtuple(value: Any, translate: Any, is_kept: Callable[[type], bool]) -> Any:
     """Return a named tuple of the rebuilt class with translated members; ``value`` itself if nothing changes."""
-    cls, members = class_of(type(value), translate, is_known), list(value)
+    cls, members = class_of(type(value), translate, is_kept), list(value)
     found = [translate(x)[0] for x in members]
     return value if cls is type(value) and all(map(operator.is_, found, members)) else tuple.__new__(cls, found)
 
 
-def originals(out: Any) -> Any:
+def with_original_namedtuples(out: Any) -> Any:
     """Return ``out`` with named tuples of their original classes, also inside lists and dictionaries."""
     kind = type(out)
-    if not _NAMED:
+    if not _REBUILT_NAMEDTUPLES:
         return out
     if kind is dict:
-        parts = {name: originals(x) for name, x in out.items()}
+        parts = {name: with_original_namedtuples(x) for name, x in out.items()}
         return parts if any(parts[name] is not x for name, x in out.items()) else out
     if not issubclass(kind, (tuple, list)):
         return out
-    found = [originals(x) for x in out]
-    if issubclass(kind, tuple) and is_seen(out):
+    found = [with_original_namedtuples(x) for x in out]
+    if issubclass(kind, tuple) and has_rebuilt_class(out):
         return tuple.__new__(vars(kind)["__original__"], found)
     is_same = kind not in (tuple, list) or all(map(operator.is_, found, out))
     return out if is_same else kind(found)
@@ -207,7 +218,7 @@ def originals(out: Any) -> Any:
 _KINDS: dict[type, type] = {}
 
 
-def _kind(kind: Any) -> Any:
+def _rebuilt_metaclass(kind: Any) -> Any:
     """Return the rebuilt metaclass, for which instances of the original class are instances of the rebuilt class."""
     found = _KINDS.get(kind)
     if found is None:
@@ -224,7 +235,9 @@ def _kind(kind: Any) -> Any:
             ),
             "__subclasses__": lambda cls: _subclasses(cls, kind),
         }
-        above = [_kind(base) for base in kind.__bases__ if base is not object]  # metaclasses that the bases may have
+        above = [
+            _rebuilt_metaclass(base) for base in kind.__bases__ if base is not object
+        ]  # metaclasses that the bases may have
         found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
 
@@ -236,7 +249,7 @@ def _subclasses(cls: Any, kind: Any) -> list[type]:
     return found if translate is None else [translate(c)[0] for c in found if "__original__" not in vars(c)]
 
 
-class _Later:
+class _LazyMember:
     """Method that is rebuilt at its first lookup: programs use few of the methods of their classes."""
 
     __slots__ = ("member", "name", "owner", "translate")
@@ -249,22 +262,22 @@ class _Later:
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
 
-    def built(self) -> Any:
+    def rebuild(self) -> Any:
         """Rebuild the member, put it into the class in place of this object, and return it."""
-        built = _member(self.member, self.translate)
+        built = _rebuilt_member(self.member, self.translate)
         if self.owner is not None and vars(self.owner).get(self.name) is self:
             type.__setattr__(self.owner, self.name, built)
         return built
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
-        return self.built().__get__(obj, cls)
+        return self.rebuild().__get__(obj, cls)
 
     @property
     def __isabstractmethod__(self) -> bool:
         return bool(getattr(self.member, "__isabstractmethod__", False))
 
 
-def _constants(cls: type, members: dict[str, Any], translate: Any) -> list[str]:
+def _attributes_to_translate(cls: type, members: dict[str, Any], translate: Any) -> list[str]:
     """Return the names of a class's attributes that are not methods and may need a replacement: arrays, tables."""
     return [
         name
@@ -272,7 +285,7 @@ def _constants(cls: type, members: dict[str, Any], translate: Any) -> list[str]:
         if name not in members
         and not (name.startswith("__") and name.endswith("__"))
         and name not in _NOT_CONSTANT
-        and type(value) not in translate.kept
+        and type(value) not in translate.unreplaced_types
         and not hasattr(type(value), "__get__")
     ]
 
@@ -280,7 +293,7 @@ def _constants(cls: type, members: dict[str, Any], translate: Any) -> list[str]:
 _NOT_CONSTANT = frozenset(("_abc_impl", "_fields", "_field_defaults"))
 
 
-class _Constant:
+class _TranslatedAttribute:
     """Class attribute that is not a method, translated at each lookup: an array, a table of functions, an object."""
 
     __slots__ = ("name", "owner", "translate")
@@ -301,30 +314,30 @@ class _Constant:
 _GONE: Any = object()
 
 
-class _LaterMethod(_Later):
+class _LazyMethod(_LazyMember):
     """Function, static or plain, that is rebuilt at its first lookup."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the rebuilt function, for code that takes it from the dictionary of the class."""
-        return self.built()(*args, **kwargs)
+        return self.rebuild()(*args, **kwargs)
 
 
-class _LaterProperty(_Later):
+class _LazyProperty(_LazyMember):
     """Property, which takes precedence over an attribute of the object with the same name."""
 
     __slots__ = ()
 
     def __set__(self, obj: Any, value: Any) -> None:
-        self.built().__set__(obj, value)
+        self.rebuild().__set__(obj, value)
 
     def __delete__(self, obj: Any) -> None:
-        self.built().__delete__(obj)
+        self.rebuild().__delete__(obj)
 
 
 #: Placeholders for members of a class until their first lookup, by the type of the member.
-_LATER = {FunctionType: _LaterMethod, staticmethod: _LaterMethod, classmethod: _Later, property: _LaterProperty}
+_LAZY_KINDS = {FunctionType: _LazyMethod, staticmethod: _LazyMethod, classmethod: _LazyMember, property: _LazyProperty}
 
 
 def _is_lenient(kind: Any) -> bool:
@@ -332,12 +345,12 @@ def _is_lenient(kind: Any) -> bool:
     return kind.__new__ in (type.__new__, ABCMeta.__new__) and kind.__init__ is type.__init__
 
 
-def _later(member: Any, translate: Any) -> Any:
-    kind = _LATER.get(type(member))
-    return _member(member, translate) if kind is None else kind(member, translate)
+def _lazy_member(member: Any, translate: Any) -> Any:
+    kind = _LAZY_KINDS.get(type(member))
+    return _rebuilt_member(member, translate) if kind is None else kind(member, translate)
 
 
-def _member(member: Any, translate: Any) -> Any:
+def _rebuilt_member(member: Any, translate: Any) -> Any:
     """Return a member of a class, rebuilt if it is a method of any kind."""
     if type(member) is FunctionType:
         return translate(member)[0]
@@ -355,13 +368,13 @@ def _member(member: Any, translate: Any) -> Any:
         return _dispatching(member, translate)
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
         return decorated(member, translate)
-    return filled(member)
+    return as_format_string(member)
 
 
 def _dispatching(member: singledispatchmethod[Any], translate: Any) -> Any:
-    built = singledispatchmethod(_member(member.func, translate))
+    built = singledispatchmethod(_rebuilt_member(member.func, translate))
     for cls, method in member.dispatcher.registry.items():
-        built.register(cls, _member(method, translate))
+        built.register(cls, _rebuilt_member(method, translate))
     return built
 
 
@@ -380,7 +393,7 @@ def _dict(obj: Any) -> Any:
     return known(obj)
 
 
-_DICTS = Latest()
+_DICTS = LatestCache()
 
 
 def _dict_of(kind: type) -> tuple[Any, Any]:
@@ -406,33 +419,35 @@ def _raw(source: Any, name: str) -> tuple[bool, Any]:
     return False, None
 
 
-def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]:
+def _attribute_hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]:
     """Return the methods that let a class view objects: attributes are fetched when they are looked up."""
-    theirs = getattr(cls, "__getattr__", None)
+    original_getattr = getattr(cls, "__getattr__", None)
     delattr_of: Any = cls.__delattr__
-    if theirs is not None:
-        theirs = translate(theirs)[0]
+    if original_getattr is not None:
+        original_getattr = translate(original_getattr)[0]
 
-    def fetched(self: Any, name: str) -> Any:
+    def fetch_attribute(self: Any, name: str) -> Any:
         own = _dict(self)
         source = own.get(_SOURCE) if own is not None else None
         if source is not None:
             given = _dict(source)
             if given is not None and name in given:
-                if type(given[name]) is np.ndarray and translate.lasts:
-                    translate.read.add(name)  # from now on, the view has the attribute from the beginning of a run
+                if type(given[name]) is np.ndarray and translate.shares_buffers:
+                    translate.array_attributes.add(
+                        name
+                    )  # from now on, the view has the attribute from the beginning of a run
                 own[name] = value = translate(given[name])[0]
                 return value
             has, value = _raw(source, name)
             if has:
                 value = translate(value)[0]
-                _put(self, name, value)
+                _set_attribute(self, name, value)
                 return value
-        if theirs is not None:
-            return theirs(self, name)
+        if original_getattr is not None:
+            return original_getattr(self, name)
         raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
-    def everything(self: Any) -> Any:
+    def all_attributes(self: Any) -> Any:
         _fetch_all(self, translate)
         return _dict(self)
 
@@ -440,13 +455,13 @@ def _hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]
         _fetch_all(self, translate)
         delattr_of(self, name)
 
-    def let_have(self: Any, value: Any) -> None:
+    def set_dict(self: Any, value: Any) -> None:
         _dict_of(cls)[1](self, value)
 
-    return {"__getattr__": fetched, "__delattr__": delete, "__dict__": property(everything, let_have)}
+    return {"__getattr__": fetch_attribute, "__delattr__": delete, "__dict__": property(all_attributes, set_dict)}
 
 
-def _put(obj: Any, name: str, value: Any) -> None:
+def _set_attribute(obj: Any, name: str, value: Any) -> None:
     slot = getattr(type(obj), name, None)
     if type(slot) is MemberDescriptorType:
         slot.__set__(obj, value)
@@ -466,84 +481,90 @@ def _fetch_all(obj: Any, translate: Any) -> None:
     for name in _slots(type(source)):
         has, value = _raw(source, name)
         if has and not _raw(obj, name)[0]:
-            _put(obj, name, translate(value)[0])
+            _set_attribute(obj, name, translate(value)[0])
 
 
 def _slots(cls: type) -> list[str]:
     return [name for base in cls.__mro__ for name, member in vars(base).items() if type(member) is MemberDescriptorType]
 
 
-def viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
+def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     """Return a function that views objects of ``kind`` through ``cls``, the class that was rebuilt from ``kind``.
 
     Writes to a view do not change the object.
     """
-    made, of, let_have = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
-    held = next((base for base in _HOLDING if issubclass(kind, base)), None)
-    if held is not None:
-        return partial(_filled, cls, held, of, let_have, translate)
-    kept, read, readable = translate.kept, translate.read, translate.readable
+    made, dict_of, set_dict = partial(object.__new__, cls), _dict_of(kind)[0], _dict_of(cls)[1]
+    container_base = next((base for base in _CONTAINER_BASES if issubclass(kind, base)), None)
+    if container_base is not None:
+        return partial(_container_view, cls, container_base, dict_of, set_dict, translate)
+    unreplaced, read, read_only_buffer = (
+        translate.unreplaced_types,
+        translate.array_attributes,
+        translate.read_only_buffer,
+    )
     stamps = vars(cls).get(_STAMPS, ())
 
-    def renewed(obj: Any) -> Any:
+    def rebuild_and_view(obj: Any) -> Any:
         forget(kind, translate)
         return translate(obj)[0]
 
-    def seen(obj: Any) -> Any:
+    def make_view(obj: Any) -> Any:
         try:
-            for members, get, found in stamps:  # same check as ``fits``, without a call
+            for members, get, found in stamps:  # same check as ``is_up_to_date``, without a call
                 if get(members) != found:
-                    return renewed(obj)
+                    return rebuild_and_view(obj)
         except KeyError:
-            return renewed(obj)
+            return rebuild_and_view(obj)
         view: Any = made()
-        given = of(obj) or {}
+        given = dict_of(obj) or {}
         own = dict.copy(given)  # whatever subclass of dict the program uses
         for name, value in given.items():
             sort = type(value)
-            if sort in kept:
+            if sort in unreplaced:
                 continue
             if sort is np.ndarray and name in read and value.dtype.kind in "fciu":
-                own[name] = readable(value)
+                own[name] = read_only_buffer(value)
             elif hasattr(cls, name):  # else lookups would find the class attribute, not call ``__getattr__``
                 translate.memo().setdefault(id(obj), (obj, view))  # ``obj`` may refer to itself, as by methods
                 own[name] = translate(value)[0]
             elif sort is not np.ndarray or value.dtype.kind != "b":
                 del own[name]
         own[_SOURCE] = obj
-        let_have(view, own)
+        set_dict(view, own)
         return view
 
-    return seen
+    return make_view
 
 
-def _filled(cls: type, held: Any, of: Any, let_have: Any, translate: Any, obj: Any) -> Any:
+def _container_view(cls: type, container_base: Any, dict_of: Any, set_dict: Any, translate: Any, obj: Any) -> Any:
     """Return a list, tuple or dictionary of a user's class with the members and attributes of ``obj``, translated."""
     view: Any
-    if held is tuple:
+    if container_base is tuple:
         view = tuple.__new__(cls, [translate(x)[0] for x in tuple.__iter__(obj)])
     else:
-        view = held.__new__(cls)
-        if issubclass(held, dict):
+        view = container_base.__new__(cls)
+        if issubclass(container_base, dict):
             members = translate(dict(obj))[0]
-            held.__init__(view, *((translate(obj.default_factory)[0],) if held is defaultdict else ()), members)
+            container_base.__init__(
+                view, *((translate(obj.default_factory)[0],) if container_base is defaultdict else ()), members
+            )
         else:
-            members = [translate(x)[0] for x in held.__iter__(obj)]
-            held.__init__(view, members, *((obj.maxlen,) if held is deque else ()))
-    given = of(obj) or {}
+            members = [translate(x)[0] for x in container_base.__iter__(obj)]
+            container_base.__init__(view, members, *((obj.maxlen,) if container_base is deque else ()))
+    given = dict_of(obj) or {}
     if given is obj:  # its items are its attributes
-        let_have(view, view)
+        set_dict(view, view)
     elif given:
-        let_have(view, {name: translate(value)[0] for name, value in dict.items(given)})
+        set_dict(view, {name: translate(value)[0] for name, value in dict.items(given)})
     return view
 
 
-def is_seen(obj: Any) -> bool:
+def has_rebuilt_class(obj: Any) -> bool:
     """Whether the class of ``obj`` was rebuilt."""
     return "__original__" in vars(type(obj)) and isinstance(vars(type(obj))["__original__"], type)
 
 
-def source_of(obj: Any) -> Any:
+def viewed_object(obj: Any) -> Any:
     """Return the object that ``obj`` is a view of; ``obj`` itself if it is not a view."""
     return (_dict(obj) or {}).get(_SOURCE, obj)
 
@@ -552,21 +573,21 @@ def original(obj: Any) -> Any:
     """Return ``obj`` as an object of its original class: the viewed object if nothing was written to the view."""
     own = _dict(obj)
     source = own.get(_SOURCE)
-    if source is not None and all(name == _SOURCE or _is_same(own[name], _raw(source, name)[1]) for name in own):
+    if source is not None and all(name == _SOURCE or _is_unchanged(own[name], _raw(source, name)[1]) for name in own):
         return source
     _fetch_all(obj, lambda value: (value, True))
     for name, value in own.items():
-        if is_seen(value):
+        if has_rebuilt_class(value):
             own[name] = original(value)
         elif isinstance(value, ModuleType):  # such as an array namespace, which SciPy compares
-            own[name] = module_behind(value) or value
+            own[name] = original_module(value) or value
     with suppress(TypeError):  # a class with slots only has no room for the ``__dict__`` of its view
         obj.__class__ = vars(type(obj))["__original__"]
     return obj
 
 
-def _is_same(value: Any, given: Any) -> bool:
+def _is_unchanged(value: Any, given: Any) -> bool:
     """Whether ``value`` is ``given`` or its replacement. True for every callable ``given``."""
-    if value is given or (isinstance(value, ModuleType) and module_behind(value) is given):
+    if value is given or (isinstance(value, ModuleType) and original_module(value) is given):
         return True
-    return callable(given) or (is_seen(value) and _dict(value).get(_SOURCE) is given)
+    return callable(given) or (has_rebuilt_class(value) and _dict(value).get(_SOURCE) is given)

@@ -21,7 +21,7 @@ _MOVED = {_VQ: "scipy.cluster.vq._vq", _HIERARCHY: "scipy.cluster.hierarchy._hie
 _PYTHON, _ONCE = "scipy.cluster.hierarchy", "_check_hierarchy_uses_cluster_more_than_once"
 
 
-def _theirs(module: str, name: str, *args: Any) -> Any:
+def _call_scipy(module: str, name: str, *args: Any) -> Any:
     """Call SciPy's function with the plain values."""
     given = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
     return getattr(_home(module), name)(*given)
@@ -38,7 +38,7 @@ def _home(module: str) -> Any:
 
 def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
     """Return the nearest code for each observation, and the distance to it."""
-    codes, _ = _theirs(_VQ, "vq", obs, code_book)
+    codes, _ = _call_scipy(_VQ, "vq", obs, code_book)
     nearest = code_book[codes]
     if obs.ndim == 1:
         return codes, fnp.abs(obs - nearest)
@@ -70,7 +70,7 @@ _JOINED: tuple[Callable[..., Any], ...] = (
 
 def _linkage(name: str, dists: Any, n: int, method: int = 0) -> Any:
     """Return the joins, in SciPy's order, with the distances at which they happen."""
-    found = _theirs(_HIERARCHY, name, dists, n, *([] if name == "mst_single_linkage" else [method]))
+    found = _call_scipy(_HIERARCHY, name, dists, n, *([] if name == "mst_single_linkage" else [method]))
     table = fnp.zeros((n, n), dists.dtype)
     table[np.triu_indices(n, 1)] = dists
     table = table + table.T
@@ -172,7 +172,7 @@ _COMPILED: dict[tuple[str, str], Callable[..., Any]] = {
 
 CLUSTERS: dict[tuple[str, str], Callable[..., Any]] = {
     # SciPy 1.15 checks in Python whether cluster numbers are members of a set
-    (_PYTHON, _ONCE): partial(_theirs, _PYTHON, _ONCE),
+    (_PYTHON, _ONCE): partial(_call_scipy, _PYTHON, _ONCE),
     **_COMPILED,
     **{(_MOVED[module], name): ours for (module, name), ours in _COMPILED.items()},
 }

@@ -16,10 +16,10 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
-from funcgrad.numpy_code.examples import each_in_turn, is_public
+from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.kernels import kernel
-from funcgrad.numpy_code.names import homes_of
-from funcgrad.numpy_code.sparse.objects import holds_values, plain_matrix, standing_for
+from funcgrad.numpy_code.names import public_modules_of
+from funcgrad.numpy_code.sparse.objects import as_traceable, has_traced_values, plain_matrix
 from funcgrad.running import refused
 from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 
@@ -27,14 +27,14 @@ from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
 _TYPES = frozenset(("cython_function_or_method", "fortran", "fused_cython_function", "CPUDispatcher"))
 
 
-def is_compiled(value: Any, is_known: Callable[[Any], bool]) -> bool:
-    """Whether ``value`` is a compiled function; for builtins, neither a tracer's method nor known to ``is_known``."""
+def is_compiled(value: Any, is_kept: Callable[[Any], bool]) -> bool:
+    """Whether ``value`` is a compiled function; for builtins, neither a tracer's method nor known to ``is_kept``."""
     if type(value) is BuiltinFunctionType:
-        return not isinstance(value.__self__, Tracer) and not is_known(value)
+        return not isinstance(value.__self__, Tracer) and not is_kept(value)
     return type(value).__name__ in _TYPES
 
 
-def in_python(fun: Any) -> Any:
+def python_counterpart(fun: Any) -> Any:
     """Return the function of the same name from the module with the suffix ``_python``; else None.
 
     Packages with compiled loops have such modules for users who cannot compile, and for their tests.
@@ -46,7 +46,7 @@ def in_python(fun: Any) -> Any:
     return getattr(import_module(name), getattr(fun, "__name__", ""), None)
 
 
-def compiled(fun: Any, traced_form: Any = None) -> Any:
+def wrap_compiled(fun: Any, traced_form: Any = None) -> Any:
     """Return ``fun`` such that it is called with plain values: it unwraps constants and refuses traced values.
 
     Args:
@@ -54,17 +54,19 @@ def compiled(fun: Any, traced_form: Any = None) -> Any:
         traced_form: a replacement that takes traced values.
     """
     ours = kernel(fun) or traced_form
-    if ours is not None and is_public(fun, homes_of(fun)):
-        ours = each_in_turn(ours, f"{fun.__module__}.{fun.__name__}")
+    if ours is not None and is_public(fun, public_modules_of(fun)):
+        ours = with_example_loop(ours, f"{fun.__module__}.{fun.__name__}")
 
     @functools.wraps(fun, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [*args, *kwargs.values()]
-        if holds_traced(given) or any(map(holds_values, given)):
+        if holds_traced(given) or any(map(has_traced_values, given)):
             if ours is not None:
                 return ours(*args, **kwargs)
             refuse(fun, given)
-        return _given(fun(*[_plain(x) for x in args], **{name: _plain(x) for name, x in kwargs.items()}))
+        return _wrapped_result(
+            fun(*[_unwrapped(x) for x in args], **{name: _unwrapped(x) for name, x in kwargs.items()})
+        )
 
     return call
 
@@ -77,14 +79,14 @@ class _Object:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.made, name)
-        return compiled(found) if callable(found) else standing_for(found)
+        return wrap_compiled(found) if callable(found) else as_traceable(found)
 
 
-def _given(x: Any) -> Any:
-    return _Object(x) if type(x).__name__ == "SuperLU" else standing_for(x)
+def _wrapped_result(x: Any) -> Any:
+    return _Object(x) if type(x).__name__ == "SuperLU" else as_traceable(x)
 
 
-def _plain(x: Any) -> Any:
+def _unwrapped(x: Any) -> Any:
     """Return the array of a buffer, which may be written to, also inside lists and tuples.
 
     A list without buffers is passed itself: compiled code may reorder its members.
@@ -95,7 +97,7 @@ def _plain(x: Any) -> Any:
         return x._val
     if type(x) not in (list, tuple):
         return plain_matrix(x)
-    members = list(map(_plain, x))
+    members = list(map(_unwrapped, x))
     return x if all(map(operator.is_, members, x)) else type(x)(members)
 
 

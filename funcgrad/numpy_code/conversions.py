@@ -20,7 +20,7 @@ from funcgrad.numpy.concretization import as_number, as_python, check_text, conc
 from funcgrad.numpy.creation import new
 from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
-from funcgrad.numpy_code.runs import current
+from funcgrad.numpy_code.runs import current_run
 from funcgrad.writable import CONSTANTS, Proxy, bottom
 
 
@@ -55,7 +55,7 @@ def as_float(*args: Any) -> Any:
         return as_python(x)
     if type(x) is Shown:
         x = x.number()
-    x = told_by(number_of(x), "__float__")
+    x = number_from_method(number_of(x), "__float__")
     if not is_traced(x):
         if isinstance(x, (str, bytes)):
             check_text(x)
@@ -75,7 +75,7 @@ def check_axes(convert: type, x: Tracer) -> None:
         convert(np.broadcast_to(np.ones((), x.dtype), x.shape))
 
 
-def told_by(x: Any, name: str) -> Any:
+def number_from_method(x: Any, name: str) -> Any:
     """Return the traced number that a user's object returns for ``float`` or ``complex``; else the object."""
     if issubclass(type(x), Proxy):
         return x.whole()
@@ -89,7 +89,7 @@ def told_by(x: Any, name: str) -> Any:
 def as_complex(*args: Any) -> Any:
     """Return ``complex(x)`` or ``complex(re, im)``, with traced numbers too."""
     if len(args) == 1:
-        args = (told_by(args[0], "__complex__"),)
+        args = (number_from_method(args[0], "__complex__"),)
     if len(args) == 1 and type(args[0]) is Shown:
         args = (args[0].number(),)
     if not any(map(is_traced, args)):
@@ -100,7 +100,7 @@ def as_complex(*args: Any) -> Any:
     return as_python(as_number(fnp.astype(args[0], np.complex128))) if len(args) == 1 else args[0] + 1j * args[1]
 
 
-def whole(x: Any) -> Any:
+def as_python_int(x: Any) -> Any:
     """Return a traced number without a fraction as a Python integer; a batch of them stays traced.
 
     The integer is constant wherever it has a derivative, so Python may use it as an index or a number of steps.
@@ -117,7 +117,7 @@ def as_int(*args: Any) -> Any:
     if len(args) != 1 or not is_traced(args[0]):
         return int(*args)
     check_axes(int, args[0])
-    return whole(args[0])
+    return as_python_int(args[0])
 
 
 def type_of(*args: Any) -> Any:
@@ -131,7 +131,7 @@ def type_of(*args: Any) -> Any:
     return x.__class__
 
 
-class Text(str):
+class FormatString(str):
     """Format string such as ``"%.3f"`` that may be filled with traced numbers: the result shows their values."""
 
     __slots__ = ()
@@ -143,18 +143,18 @@ class Text(str):
         try:
             text = str.__mod__(self, _shown(values))
         except ConcretizationError:
-            text = _of_examples(self, values)
+            text = _text_of_examples(self, values)
         traced = [x for x in (values if type(values) is tuple else [values]) if is_traced(x)]
         if not traced or text == self:
             return text
         for x in traced:
-            current().shows(x, text)
+            current_run().note_text(x, text)
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
         whole = alone and (has_all_digits(self) or self.strip() == "%s")
         return Shown.of(text, traced[0], whole)
 
 
-def _of_examples(text: str, values: Any) -> str:
+def _text_of_examples(text: str, values: Any) -> str:
     """Return ``text % values`` for the first examples of a ``vmap`` whose values differ."""
     parts = values if type(values) is tuple else (values,)
     rows = [np.ravel(bottom(x)).tolist() if is_traced(x) and not is_stand_in(bottom(x)) else [x] for x in parts]
@@ -169,9 +169,9 @@ _FILLED = re.compile(
 )
 
 
-def filled(value: Any) -> Any:
-    """Return a text that contains ``%`` as a ``Text``, which takes traced numbers; any other value unchanged."""
-    return Text(value) if type(value) is str and "%" in value and _FILLED.fullmatch(value) else value
+def as_format_string(value: Any) -> Any:
+    """Return a text with ``%`` as a ``FormatString``, which takes traced numbers; any other value unchanged."""
+    return FormatString(value) if type(value) is str and "%" in value and _FILLED.fullmatch(value) else value
 
 
 def _shown(x: Any) -> Any:
@@ -182,16 +182,16 @@ def _shown(x: Any) -> Any:
     return concrete(x, "'%' % x", steers=False) if is_traced(x) else x
 
 
-def values_behind(x: Any) -> Any:
+def plain_values(x: Any) -> Any:
     """Return plain values for traced ones, also in lists, tuples and dictionaries, where no derivative is needed."""
     if issubclass(type(x), Tracer):
         return concrete(x, "numpy.testing", steers=False)
     if type(x) is dict:
-        return {name: values_behind(part) for name, part in x.items()}
-    return type(x)(map(values_behind, x)) if type(x) in (list, tuple) else x
+        return {name: plain_values(part) for name, part in x.items()}
+    return type(x)(map(plain_values, x)) if type(x) in (list, tuple) else x
 
 
-def scalar(kind: type) -> Any:
+def scalar_conversion(kind: type) -> Any:
     """Return a function for a scalar class such as ``np.float64``."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
@@ -202,28 +202,30 @@ def scalar(kind: type) -> Any:
             return kind(*args, **kwargs)
         found = fnp.asarray(args[0])
         if issubclass(kind, np.integer) and not found.shape:
-            found = whole(found)  # Python may use it as an index
+            found = as_python_int(found)  # Python may use it as an index
             return found if is_traced(found) else kind(found)
         return fnp.astype(found, kind) if found.shape else as_number(fnp.astype(found, kind))
 
     return made
 
 
-def writable(made: Any, *given: Any) -> Any:
+def as_writable(made: Any, *given: Any) -> Any:
     """Return arrays of numbers that NumPy has just made as arrays that traced values can be written to.
 
     An array that shares memory with a ``given`` one is returned unchanged: the given one would not see the write.
     """
     if type(made) is np.ndarray:
-        shared = made.dtype.kind not in "fcbiu" or (made.base is not None and any(_in_memory(made, x) for x in given))
+        shared = made.dtype.kind not in "fcbiu" or (
+            made.base is not None and any(_shares_memory(made, x) for x in given)
+        )
         return made if shared else new(made)
-    return type(made)([writable(part, *given) for part in made]) if type(made) in (tuple, list) else made
+    return type(made)([as_writable(part, *given) for part in made]) if type(made) in (tuple, list) else made
 
 
-def _in_memory(made: Any, x: Any) -> bool:
+def _shares_memory(made: Any, x: Any) -> bool:
     """Whether an array shares memory with another one, or with one in a list or tuple."""
     if type(x) in (tuple, list):
-        return any(_in_memory(made, part) for part in x)
+        return any(_shares_memory(made, part) for part in x)
     return isinstance(x, np.ndarray) and np.may_share_memory(made, x)
 
 
@@ -232,15 +234,15 @@ _METHODS = {"accumulate", "outer", "reduce", "reduceat"}
 
 
 @cache
-def making(fun: Any) -> Any:
+def with_writable_results(fun: Any) -> Any:
     """Return ``fun`` such that traced values can be written to the arrays in its results."""
 
     @wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
-        return writable(fun(*args, **kwargs), *args, *kwargs.values())
+        return as_writable(fun(*args, **kwargs), *args, *kwargs.values())
 
     for name in vars(fun).keys() & _METHODS if hasattr(fun, "__dict__") else ():
-        setattr(made, name, making(getattr(fun, name)))
+        setattr(made, name, with_writable_results(getattr(fun, name)))
     return made
 
 

@@ -19,7 +19,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import BranchError, ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy_code.classes import source_of
+from funcgrad.numpy_code.classes import viewed_object
 
 
 def _special() -> Any:
@@ -44,12 +44,12 @@ def _quantile(name: str) -> Callable[..., Any]:
     return quantile
 
 
-def _whole_quantile(self: Any, q: Any, *shapes: Any) -> Any:
+def _constant_quantile(self: Any, q: Any, *shapes: Any) -> Any:
     """Compute ``rv_generic._ppf``, a search: for discrete distributions it finds integers, which are constants."""
     if not hasattr(self, "_logpmf"):
         return self._ppfvec(q, *shapes)
     given = [concrete(x, "ppf") if isinstance(x, Tracer) else x for x in (q, *shapes)]
-    return source_of(self)._ppfvec(*given)
+    return viewed_object(self)._ppfvec(*given)
 
 
 def _harmonic(first: Any, last: Any, a: Any) -> Any:
@@ -95,13 +95,13 @@ def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
     return fnp.where(fnp.isnan(a), np.nan, a - mean)
 
 
-def _own(module: str, name: str, **settings: Any) -> Callable[..., Any]:
+def _from_funcgrad(module: str, name: str, **settings: Any) -> Callable[..., Any]:
     """Return a function of ``funcgrad.scipy`` with these settings."""
     return lambda *args: getattr(import_module(f"funcgrad.scipy.{module}"), name)(*args, **settings)
 
 
 def _distributed(name: str, **settings: Any) -> Callable[..., Any]:
-    return _own("special.operations.distributions", name, **settings)
+    return _from_funcgrad("special.operations.distributions", name, **settings)
 
 
 def _landau(name: str, **settings: Any) -> Callable[..., Any]:
@@ -111,7 +111,7 @@ def _landau(name: str, **settings: Any) -> Callable[..., Any]:
 
 
 def _noncentral(name: str) -> Callable[..., Any]:
-    return _own("special.operations.noncentral", name)
+    return _from_funcgrad("special.operations.noncentral", name)
 
 
 def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
@@ -182,7 +182,7 @@ def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def entropy(self: Any, *shapes: Any) -> Any:
-        if type(source_of(self)).__name__ == "kappa4_gen":
+        if type(viewed_object(self)).__name__ == "kappa4_gen":
             return _kappa4_entropy(*shapes)
         try:
             return built(self, *shapes)
@@ -323,12 +323,12 @@ def _skellam_cdf(self: Any, x: Any, mu1: Any, mu2: Any) -> Any:
     return fnp.where(below, low, _noncentral("ncx2_sf")(2 * mu1, fnp.where(below, 2, 2 * (x + 1)), 2 * mu2))
 
 
-def _counted(name: str, function: str) -> Callable[..., Any]:
+def _discrete_function(name: str, function: str) -> Callable[..., Any]:
     """Return a function of a discrete distribution of ``funcgrad.scipy.stats``."""
     return lambda *args: getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(*args)
 
 
-def _below_both(low: Any, high: Any, means: Any, covar: Any, *options: Any) -> tuple[Any, int]:
+def _mvnun(low: Any, high: Any, means: Any, covar: Any, *options: Any) -> tuple[Any, int]:
     """Compute ``_mvn.mvnun`` of SciPy 1.15: the probability between bounds of one or two normal variables.
 
     Raises:
@@ -340,10 +340,10 @@ def _below_both(low: Any, high: Any, means: Any, covar: Any, *options: Any) -> t
             f"and the derivative ends there, got {len(low)}{user_line()}. Take two, or give the function a derivative "
             "of its own with funcgrad.custom_vjp or custom_jvp."
         )
-    return _between(fnp.subtract(low, means), fnp.subtract(high, means), covar), 0
+    return _box_probability(fnp.subtract(low, means), fnp.subtract(high, means), covar), 0
 
 
-def _between(low: Any, high: Any, covar: Any) -> Any:
+def _box_probability(low: Any, high: Any, covar: Any) -> Any:
     """Return the probability between bounds of one or two normal variables of mean zero.
 
     Infinite bounds are not divided by a deviation: the derivative would be zero times an infinity.
@@ -354,17 +354,17 @@ def _between(low: Any, high: Any, covar: Any) -> Any:
     if len(covar) == 1:
         return _special().ndtr(last[0]) - _special().ndtr(first[0])
     r = covar[0, 1] / (deviations[0] * deviations[1])
-    above = _own("special.operations.distributions", "bivariate_upper")
+    above = _from_funcgrad("special.operations.distributions", "bivariate_upper")
     corners = [above(h[0], k[1], r) for h, k in product((first, last), repeat=2)]
     return corners[0] - corners[1] - corners[2] + corners[3]
 
 
 def integral_of_normals(built: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``_qauto``: the probabilities of one or two variables come from ``_between``."""
+    """Wrap ``_qauto``: the probabilities of one or two variables come from ``_box_probability``."""
 
     def integral(func: Any, covar: Any, low: Any, high: Any, *args: Any, **kwds: Any) -> Any:
         if len(covar) <= 2:
-            return _between(low, high, covar), 1e-15, 0
+            return _box_probability(low, high, covar), 1e-15, 0
         return built(func, covar, low, high, *args, **kwds)
 
     return integral
@@ -372,7 +372,7 @@ def integral_of_normals(built: Callable[..., Any]) -> Callable[..., Any]:
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "_log1mexp": _log1mexp,
-    "_beta_pdf": lambda x, a, b: _own("special.operations.incomplete", "beta_density")(a, b, x),
+    "_beta_pdf": lambda x, a, b: _from_funcgrad("special.operations.incomplete", "beta_density")(a, b, x),
     "_beta_ppf": lambda q, a, b: _special().betaincinv(a, b, q),
     "_cosine_cdf": _cosine_cdf,
     "_cosine_invcdf": _distributed("cosine_ppf"),
@@ -389,7 +389,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_landau_pdf": _landau("density", order=0),
     **{f"_landau_{name}": _landau(name) for name in ("cdf", "sf", "ppf", "isf")},
     **{
-        f"_{name}_{function}": _counted(name, function)
+        f"_{name}_{function}": _discrete_function(name, function)
         for name in ("binom", "nbinom")
         for function in ("pmf", "cdf", "sf")
     },
@@ -406,7 +406,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.stats._distn_infrastructure", "rv_continuous.ppf"): _quantile("ppf"),
     ("scipy.stats._distn_infrastructure", "rv_continuous.isf"): _quantile("isf"),
     ("scipy.stats._stats_py", "_demean"): _demean,
-    ("scipy.stats._distn_infrastructure", "rv_generic._ppf"): _whole_quantile,
+    ("scipy.stats._distn_infrastructure", "rv_generic._ppf"): _constant_quantile,
     (_DISTRIBUTIONS, "dgamma_gen._cdf"): _two_sided(
         lambda x, a: 0.5 * _special().gammaincc(a, x), lambda x, a: 0.5 + 0.5 * _special().gammainc(a, x)
     ),
@@ -418,7 +418,7 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "geninvgauss_gen._cdf"): _integrated(lambda p, b: (p - 1 + fnp.hypot(p - 1, b)) / b, 0.0, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._cdf"): _integrated(_genhyperbolic_mean, -np.inf, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._sf"): _integrated(_genhyperbolic_mean, -np.inf, True),
-    ("scipy.stats._mvn", "mvnun"): _below_both,
+    ("scipy.stats._mvn", "mvnun"): _mvnun,
     ("scipy.stats._stats", "geninvgauss_logpdf"): _geninvgauss_logpdf,
     ("scipy.stats._stats", "genhyperbolic_logpdf"): _genhyperbolic_logpdf,
     ("scipy.stats._stats", "genhyperbolic_pdf"): lambda *args: fnp.exp(_genhyperbolic_logpdf(*args)),

@@ -23,7 +23,7 @@ from funcgrad.graph import GraphTrace
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy_code.runs import leave, of_thread
+from funcgrad.numpy_code.runs import end_run, run_of_thread
 from funcgrad.reverse import backward, record, vjp_for_all
 
 #: Function of arrays of one shape that returns arrays of that shape.
@@ -49,10 +49,13 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
         batched = any(map(in_batch, given))
         if not batched:
             found = fun(*args, **kwargs)
-            if _fixed(is_fixed, found, args, kwargs) is None:
+            if _constant_elements(is_fixed, found, args, kwargs) is None:
                 return found
         places = [i for i, x in enumerate(given) if isinstance(x, Tracer) or backend.is_value(x)]
-        arrays, of_arrays = fnp.broadcast_arrays(*[given[i] for i in places]), _of(fun, is_fixed, given, spec, places)
+        arrays, of_arrays = (
+            fnp.broadcast_arrays(*[given[i] for i in places]),
+            _function_of_arrays(fun, is_fixed, given, spec, places),
+        )
         if not batched:
             return of_arrays(*arrays)[0]
         try:
@@ -66,7 +69,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
     return call
 
 
-def _fixed(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
+def _constant_elements(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: Any) -> Any:
     """Return which elements of a traced result are constants; None if none are."""
     if is_fixed is None or type(found) is not Tracer or any(isinstance(t, GraphTrace) for t in traces_of([found])):
         return None  # a recording runs for other values, with other constants
@@ -74,7 +77,7 @@ def _fixed(is_fixed: Callable[..., Any] | None, found: Any, args: Any, kwargs: A
     return fixed if bool(fnp.any(fixed)) else None
 
 
-def _of(fun: Callable[..., Any], is_fixed: Any, given: list[Any], spec: Any, places: list[int]) -> Fun:
+def _function_of_arrays(fun: Callable[..., Any], is_fixed: Any, given: list[Any], spec: Any, places: list[int]) -> Fun:
     """Return ``fun`` as a function of the arrays at the indices ``places`` of ``given``."""
 
     def of_arrays(*arrays: Any) -> Sequence[Any]:
@@ -83,15 +86,15 @@ def _of(fun: Callable[..., Any], is_fixed: Any, given: list[Any], spec: Any, pla
             whole[i] = x
         args, kwargs = tree.unflatten(spec, whole)
         found = fun(*args, **kwargs)
-        fixed = _fixed(is_fixed, found, args, kwargs)
+        fixed = _constant_elements(is_fixed, found, args, kwargs)
         if fixed is not None:
-            found = _without(fixed, found, of_arrays, arrays)
+            found = _with_constants(fixed, found, of_arrays, arrays)
         return found if isinstance(found, tuple) else (found,)
 
     return of_arrays
 
 
-def _without(fixed: Any, found: Any, of_arrays: Fun, arrays: Sequence[Any]) -> Any:
+def _with_constants(fixed: Any, found: Any, of_arrays: Fun, arrays: Sequence[Any]) -> Any:
     """Return ``found``, the result for ``arrays``, with ``fixed`` elements as constants and the others recomputed."""
     live, value = fnp.logical_not(fixed), concrete(found, "a probability")
     made = fnp.array(value)
@@ -111,14 +114,14 @@ def _in_run(fun: Fun) -> Fun:
 
 @contextmanager
 def _open_run() -> Iterator[None]:
-    run = of_thread()
+    run = run_of_thread()
     begins = not run.open
     run.open = True
     try:
         yield
     finally:
         if begins:
-            leave(run)
+            end_run(run)
 
 
 def _impl(xp: Any, *args: Any, fun: Fun) -> tuple[Any, ...]:
@@ -139,18 +142,18 @@ def _reverse(args: Sequence[Any], traced: tuple[int, ...], params: dict[str, Any
 def _vjp(ct: Any, fun: Fun, args: Any, traced: Any, live: Any, likes: Any) -> Sequence[Any]:
     whole = ct if isinstance(ct, (tuple, list)) else [ct]
     cts = [backend.zeros_like(like) if whole[i] is None else whole[i] for i, like in zip(live, likes, strict=True)]
-    found: Sequence[Any] = _call(*args, *cts, fun=partial(_pulled, fun, traced, live))
-    return [None if _is_nothing(ct) else ct for ct in found]
+    found: Sequence[Any] = _call(*args, *cts, fun=partial(_compute_vjp, fun, traced, live))
+    return [None if _is_zero(ct) else ct for ct in found]
 
 
-def _is_nothing(ct: Any) -> bool:
+def _is_zero(ct: Any) -> bool:
     """Whether a cotangent is 0 in all examples and not traced further: it may have been computed from infinities."""
     while isinstance(ct, Tracer) and isinstance(ct._trace, BatchTrace):
         ct = ct._val
     return type(ct) is not Tracer and not np.any(ct)
 
 
-def _pulled(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: Any) -> Sequence[Any]:
+def _compute_vjp(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: Any) -> Sequence[Any]:
     """Return cotangents of the arguments at ``traced``, from the arguments and the cotangents of ``live`` results."""
     args, cts = list(given[: len(given) - len(live)]), given[len(given) - len(live) :]
 
@@ -168,12 +171,12 @@ def _pulled(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: Any) -
 
 def _forward(args: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> Any:
     moving = [i for i, t in enumerate(tangents) if t is not None]
-    both = _call(*args, *[tangents[i] for i in moving], fun=partial(_pushed, params["fun"], moving))
+    both = _call(*args, *[tangents[i] for i in moving], fun=partial(_compute_jvp, params["fun"], moving))
     half = len(both) // 2
     return tuple(both[:half]), tuple(both[half:])
 
 
-def _pushed(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
+def _compute_jvp(fun: Fun, moving: Sequence[int], *given: Any) -> Sequence[Any]:
     """Return the results and their tangents, from the arguments and the tangents of the ``moving`` arguments."""
     args, tangents = list(given[: len(given) - len(moving)]), given[len(given) - len(moving) :]
     trace = ForwardTrace()

@@ -18,7 +18,7 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forgive
 from funcgrad.running import refused
 
-__all__ = ["each_in_turn", "is_public"]
+__all__ = ["with_example_loop", "is_public"]
 
 _Flat = Callable[..., list[Any]]
 
@@ -32,7 +32,7 @@ def is_public(fun: Any, homes: Sequence[str]) -> bool:
     return any(module is not None and vars(module).get(name) is fun for module in shown)
 
 
-def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
+def with_example_loop(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return ``fun`` such that, if it refuses the batch of a ``vmap``, it is called for each example in turn.
 
     The results must have one shape, and everything that differs between the examples must be an argument of ``fun``.
@@ -50,19 +50,19 @@ def each_in_turn(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
             if getattr(error, "compiled", False) or not any(map(in_batch, leaves)):
                 raise
             forgive()
-            results = _Results(fun, leaves, spec, traced)
+            results = _FlatCall(fun, leaves, spec, traced)
             try:
-                outs = _in_turn(name, results.flat, *[leaves[i] for i in traced])
+                outs = _run_or_loop(name, results.flat, *[leaves[i] for i in traced])
             except (FuncgradError, ValueError):
                 refused[get_ident()] = str(error)
                 raise error from None
-            return results.whole(outs)
+            return results.unflatten(outs)
 
     call.__module__ = __name__  # else it would be rebuilt
     return call
 
 
-class _Results:
+class _FlatCall:
     """Call as a function of its traced leaves that returns the arrays in its result."""
 
     def __init__(self, fun: Callable[..., Any], leaves: list[Any], spec: Any, traced: list[int]) -> None:
@@ -80,7 +80,7 @@ class _Results:
         self.kind = type(result)
         if hasattr(self.kind, "_extra_fields"):
             raise NotDifferentiableError("the result has attributes that are no elements of it")
-        found, out_spec = tree.flatten(dict(result) if self._is_named() else result)
+        found, out_spec = tree.flatten(dict(result) if self._is_dict_subclass() else result)
         arrays = [isinstance(x, Tracer) or backend.is_value(x) for x in found]
         rest = [None if is_array else x for x, is_array in zip(found, arrays, strict=True)]
         known = all(type(x) in tree.ATOMS for x in rest)
@@ -89,19 +89,19 @@ class _Results:
         self.rest, self.arrays, self.out_spec = rest, arrays, out_spec
         return [x for x, is_array in zip(found, arrays, strict=True) if is_array]
 
-    def whole(self, outs: list[Any]) -> Any:
+    def unflatten(self, outs: list[Any]) -> Any:
         """Return the result with these arrays in it."""
         given = iter(outs)
         filled = [next(given) if is_array else x for x, is_array in zip(self.rest, self.arrays, strict=True)]
         found = tree.unflatten(self.out_spec, filled)
-        return self.kind(**found) if self._is_named() else found
+        return self.kind(**found) if self._is_dict_subclass() else found
 
-    def _is_named(self) -> bool:
+    def _is_dict_subclass(self) -> bool:
         """Whether the result is of a SciPy class derived from ``dict``."""
         return issubclass(self.kind, dict) and self.kind is not dict
 
 
-def _in_turn(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
+def _run_or_loop(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
     """Return ``flat(*leaves)``; if it is refused, call ``flat`` for each example of the innermost ``vmap`` in turn.
 
     A derivative that is taken inside of the ``vmap`` is taken for each example.
@@ -116,9 +116,9 @@ def _in_turn(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
     rules = CustomRules(
         name,
         lambda *leaves: _split(name, flat, leaves),
-        lambda *leaves: (_in_turn(name, flat, *leaves), leaves),
-        lambda leaves, cts: _pulled(name, flat, moving, leaves, cts),
-        lambda leaves, tangents: _pushed(name, flat, moving, leaves, tangents),
+        lambda *leaves: (_run_or_loop(name, flat, *leaves), leaves),
+        lambda leaves, cts: _compute_vjp(name, flat, moving, leaves, cts),
+        lambda leaves, tangents: _compute_jvp(name, flat, moving, leaves, tangents),
     )
     return list(custom_call(*leaves, rules=rules))
 
@@ -131,20 +131,20 @@ def _split(name: str, flat: _Flat, leaves: Sequence[Any]) -> list[Any]:
     within: Any = max(traces, key=lambda trace: trace.level)
     mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
     found = [
-        _in_turn(name, flat, *[leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
+        _run_or_loop(name, flat, *[leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
         for i in range(within.size)
     ]
-    if any(_is_inside(part, within) for parts in found for part in parts):
+    if any(_belongs_to_batch(part, within) for parts in found for part in parts):
         raise NotDifferentiableError("a value of the vmap that is no argument")
     return [tracer_of(fnp.stack(parts), within) for parts in zip(*found, strict=True)]
 
 
-def _is_inside(x: Any, within: BatchTrace) -> bool:
+def _belongs_to_batch(x: Any, within: BatchTrace) -> bool:
     """Whether an example's result has values of the whole ``vmap``, because a function in it closes over them."""
     return isinstance(x, Tracer) and x._trace.level >= within.level
 
 
-def _of_moving(flat: _Flat, moving: list[int], leaves: Sequence[Any]) -> Callable[..., list[Any]]:
+def _inexact_results_of(flat: _Flat, moving: list[int], leaves: Sequence[Any]) -> Callable[..., list[Any]]:
     def of(*moved: Any) -> list[Any]:
         full = list(leaves)
         for i, x in zip(moving, moved, strict=True):
@@ -154,19 +154,19 @@ def _of_moving(flat: _Flat, moving: list[int], leaves: Sequence[Any]) -> Callabl
     return of
 
 
-def _pulled(name: str, flat: _Flat, moving: list[int], leaves: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+def _compute_vjp(name: str, flat: _Flat, moving: list[int], leaves: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     n = len(leaves)
     cts = [ct for ct in cts if backend.is_inexact(ct)]
 
     def back(*both: Any) -> list[Any]:
         vjp = import_module("funcgrad.transforms").vjp
-        return list(vjp(_of_moving(flat, moving, both[:n]), *[both[i] for i in moving])[1](list(both[n:])))
+        return list(vjp(_inexact_results_of(flat, moving, both[:n]), *[both[i] for i in moving])[1](list(both[n:])))
 
-    found = dict(zip(moving, _in_turn(name, back, *leaves, *cts), strict=True))
+    found = dict(zip(moving, _run_or_loop(name, back, *leaves, *cts), strict=True))
     return [found.get(i) for i in range(n)]
 
 
-def _pushed(
+def _compute_jvp(
     name: str, flat: _Flat, moving: list[int], leaves: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
     n = len(leaves)
@@ -174,8 +174,8 @@ def _pushed(
     def ahead(*both: Any) -> list[Any]:
         jvp = import_module("funcgrad.transforms").jvp
         point = tuple([both[i] for i in moving])
-        return list(jvp(_of_moving(flat, moving, both[:n]), point, tuple(both[n:]))[1])
+        return list(jvp(_inexact_results_of(flat, moving, both[:n]), point, tuple(both[n:]))[1])
 
-    outs = _in_turn(name, flat, *leaves)
-    moved = iter(_in_turn(name, ahead, *leaves, *[tangents[i] for i in moving]))
+    outs = _run_or_loop(name, flat, *leaves)
+    moved = iter(_run_or_loop(name, ahead, *leaves, *[tangents[i] for i in moving]))
     return outs, [next(moved) if backend.is_inexact(out) else None for out in outs]

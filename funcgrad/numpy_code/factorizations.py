@@ -14,17 +14,17 @@ from funcgrad.numpy.peeking import anywhere, single
 from funcgrad.optional import import_scipy
 
 
-def _theirs(name: str, *args: Any, **options: Any) -> Any:
+def _call_scipy(name: str, *args: Any, **options: Any) -> Any:
     """Call SciPy's function with plain values: pivots and powers of two, which do not change with the values."""
     return getattr(import_scipy(f"linalg.{name}", "scipy.linalg"), name)(*map(single, args), **options)
 
 
-def _ours(name: str) -> Any:
+def _from_funcgrad(name: str) -> Any:
     return getattr(import_module("funcgrad.scipy.linalg"), name)
 
 
 def _bandwidth(a: Any) -> tuple[int, int]:
-    found: tuple[int, int] = _theirs("bandwidth", a)
+    found: tuple[int, int] = _call_scipy("bandwidth", a)
     return found
 
 
@@ -32,7 +32,7 @@ def _matrix_balance(
     A: Any, permute: bool = True, scale: bool = True, separate: bool = False, overwrite_a: bool = False
 ) -> tuple[Any, Any]:
     """Compute ``scipy.linalg.matrix_balance``: the matrix of order and scale is a constant."""
-    (balanced, by), (_, found) = [_theirs("matrix_balance", A, permute, scale, s) for s in (False, separate)]
+    (balanced, by), (_, found) = [_call_scipy("matrix_balance", A, permute, scale, s) for s in (False, separate)]
     by = by.astype(balanced.real.dtype)
     back = np.where(by == 0, 0, 1 / np.where(by == 0, 1, by)).T
     return back @ fnp.asarray(A).astype(balanced.dtype) @ by, found
@@ -40,7 +40,7 @@ def _matrix_balance(
 
 def _rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
     """Compute ``scipy.linalg.rq`` by ``qr`` of the adjoint with rows and columns reversed."""
-    q, r = _ours("qr")(fnp.conj(fnp.asarray(a))[::-1, ::-1].T, mode="full" if mode == "r" else mode)
+    q, r = _from_funcgrad("qr")(fnp.conj(fnp.asarray(a))[::-1, ::-1].T, mode="full" if mode == "r" else mode)
     r, q = [fnp.conj(m.T)[::-1, ::-1] for m in (r, q)]
     return r if mode == "r" else (r, q)
 
@@ -55,14 +55,14 @@ def _qr_multiply(
     overwrite_c: bool = False,
 ) -> Any:
     """Compute ``scipy.linalg.qr_multiply``."""
-    q, *rest = _ours("qr")(a, mode="economic", pivoting=pivoting)
+    q, *rest = _from_funcgrad("qr")(a, mode="economic", pivoting=pivoting)
     q = fnp.conj(q) if conjugate else q
     return (fnp.asarray(c) @ q if mode == "right" else q @ fnp.asarray(c), *rest)
 
 
 def _signm(A: Any, disp: Any = True) -> Any:
     """Compute ``scipy.linalg.signm``: ``A`` divided by the root of its square."""
-    found = fnp.linalg.solve(_ours("sqrtm")(A @ A), A)
+    found = fnp.linalg.solve(_from_funcgrad("sqrtm")(A @ A), A)
     return found if disp in (True, np._NoValue) else (found, fnp.linalg.norm(found @ found - found, 1))
 
 
@@ -85,14 +85,14 @@ def _rank(s: Any, rcond: Any, shape: tuple[int, int]) -> int:
 
 
 def _orth(A: Any, rcond: Any = None) -> Any:
-    u, s, vh = _ours("svd")(A, full_matrices=False)
+    u, s, vh = _from_funcgrad("svd")(A, full_matrices=False)
     return u[:, : _rank(s, rcond, (u.shape[0], vh.shape[1]))]
 
 
 def _null_space(
     A: Any, rcond: Any = None, *, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"
 ) -> Any:
-    u, s, vh = _ours("svd")(A, full_matrices=True)
+    u, s, vh = _from_funcgrad("svd")(A, full_matrices=True)
     return fnp.conj(vh[_rank(s, rcond, (u.shape[0], vh.shape[1])) :].T)
 
 
@@ -101,7 +101,7 @@ def _ldl(
 ) -> Any:
     """Compute ``scipy.linalg.ldl`` with constant pivots: eliminate blocks of one or two rows one after the other."""
     a = fnp.asarray(A) * 1.0
-    _, inner, perm = _theirs("ldl", a, lower, hermitian)
+    _, inner, perm = _call_scipy("ldl", a, lower, hermitian)
     n, step = len(perm), 1 if lower else -1
     half = fnp.tril(a) if lower else fnp.triu(a)
     middle = fnp.diagonal(half)

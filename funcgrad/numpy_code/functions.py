@@ -10,25 +10,33 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from funcgrad.core import Tracer
-from funcgrad.numpy_code.calls import ByIdentity, with_calls
+from funcgrad.numpy_code.calls import IdentityCache, with_calls
 from funcgrad.numpy_code.conversions import holds_traced
-from funcgrad.numpy_code.examples import each_in_turn, is_public
+from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.local_calls import with_local_calls
-from funcgrad.numpy_code.names import homes_of
-from funcgrad.numpy_code.runs import PLAIN
-from funcgrad.numpy_code.scope import globals_of, is_called, names_behind
+from funcgrad.numpy_code.names import public_modules_of
+from funcgrad.numpy_code.runs import PLAIN_TYPES
+from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 
-__all__ = ["Built", "cached", "closed", "dispatching", "function", "still_fits", "variables_set"]
+__all__ = [
+    "Built",
+    "rebuild_lru_cache",
+    "rebuild_closure",
+    "rebuild_singledispatch",
+    "rebuild",
+    "has_same_values",
+    "assigned_variables",
+]
 
 _EMPTY: Any = object()
 
 
 #: The empty set, which most functions need: one object for all, because the garbage collector visits each.
 _NOTHING: frozenset[str] = frozenset()
-_VARIABLES = {"DEREF": ByIdentity(), "GLOBAL": ByIdentity()}
+_VARIABLES = {"DEREF": IdentityCache(), "GLOBAL": IdentityCache()}
 
 
-def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
+def assigned_variables(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
     """Return the variables outside of a function that it, or a function inside it, assigns to.
 
     Args:
@@ -37,19 +45,19 @@ def variables_set(code: CodeType, *, scope: str = "DEREF") -> frozenset[str]:
     """
     known: frozenset[str] | None = _VARIABLES[scope].get(code)
     if known is None:
-        known = _set_in(code, scope)
+        known = _find_assigned(code, scope)
         _VARIABLES[scope].put(code, known)
     return known
 
 
-def _set_in(code: CodeType, scope: str) -> frozenset[str]:
+def _find_assigned(code: CodeType, scope: str) -> frozenset[str]:
     if scope == "DEREF" and not code.co_freevars:
         return _NOTHING
     setting = {dis.opmap[f"STORE_{scope}"], dis.opmap[f"DELETE_{scope}"]}
     own: set[str] = set()
     if not setting.isdisjoint(code.co_code[::2]):  # few do, and iterating over the instructions is slow
         own = {i.argval for i in dis.get_instructions(code) if i.opcode in setting}
-    inner = [variables_set(const, scope=scope) for const in code.co_consts if type(const) is CodeType]
+    inner = [assigned_variables(const, scope=scope) for const in code.co_consts if type(const) is CodeType]
     every = frozenset(own.union(*inner)) or _NOTHING
     return every if scope == "GLOBAL" or every is _NOTHING else every.intersection(code.co_freevars)
 
@@ -60,7 +68,7 @@ _Cells = list[tuple[CellType, Any]]
 Built = tuple[Callable[..., Any], _Cells]
 
 
-def still_fits(contents: _Cells) -> bool:
+def has_same_values(contents: _Cells) -> bool:
     """Whether the variables still hold the same values."""
     try:
         for cell, value in contents:
@@ -83,41 +91,42 @@ class _Plan:
     """Facts that all rebuilt functions with the same code share: a loop makes such functions again and again.
 
     Attributes:
-        code: the code of the rebuilt functions, not the original: a replaced original is freed, and sets ``doubtful``.
+        code: the code of the rebuilt functions, not the original: when an original is replaced, it is
+            freed, and sets ``may_be_stale``.
         module: the module of the first function with this code.
         free: names of the closure variables.
-        shared: those that stay the program's own, because the functions assign to them.
+        assigned_cells: those that stay the program's own, because the functions assign to them.
         assigned: global names that the functions assign to.
-        sets: whether ``shared`` or ``assigned`` has names.
+        assigns: whether ``assigned_cells`` or ``assigned`` has names.
     """
 
     code: CodeType
     module: str
     free: tuple[str, ...]
-    shared: frozenset[str]
+    assigned_cells: frozenset[str]
     assigned: frozenset[str]
-    sets: bool
+    assigns: bool
 
 
 def _plan_of(fun: FunctionType, translate: Any) -> _Plan:
     code = fun.__code__
     plan: _Plan | None = translate.plans.get(code)
     if plan is None:
-        source = with_local_calls(code) if translate.lifts else code
-        made = with_calls(source, is_called(fun.__globals__))
-        shared, assigned = variables_set(code), variables_set(code, scope="GLOBAL")
+        source = with_local_calls(code) if translate.replaces_arrays else code
+        made = with_calls(source, replaced_calls(fun.__globals__))
+        shared, assigned = assigned_variables(code), assigned_variables(code, scope="GLOBAL")
         own, sets = made.replace() if made is code else made, bool(shared or assigned)
         plan = _Plan(own, fun.__module__, code.co_freevars, shared, assigned, sets)
         translate.plans.put(code, plan)
     return plan
 
 
-def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
+def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     """Return ``fun`` rebuilt from its code, and whether the result is valid in every run without another check.
 
     Closure variables are read at each request, because their values may have changed.
     """
-    if names_behind(fun.__globals__) is not None:
+    if globals_object(fun.__globals__) is not None:
         return fun, True  # rebuilt already
     memo = translate.memo()
     if id(fun) in memo:
@@ -125,7 +134,7 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
         return found, False
     plan, names = _plan_of(fun, translate), globals_of(fun.__globals__, translate)
     if plan.assigned:
-        names.let_assign(plan.assigned)
+        names.note_assigned(plan.assigned)
         names = globals_of(fun.__globals__, translate)  # which also hands the assigned values over at the end
     cells, watched, changed = _cells(fun, plan)
     built = FunctionType(plan.code, names.fast, fun.__name__, None, cells)
@@ -136,7 +145,11 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     built.__dict__ = fun.__dict__  # shared: the program may set attributes of ``fun`` later
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
-    shown: Any = each_in_turn(built, f"{fun.__module__}.{fun.__name__}") if is_public(fun, homes_of(fun)) else built
+    shown: Any = (
+        with_example_loop(built, f"{fun.__module__}.{fun.__name__}")
+        if is_public(fun, public_modules_of(fun))
+        else built
+    )
     if lasting:
         if fun.__closure__:
             translate.closures[fun] = shown, watched
@@ -148,7 +161,7 @@ def function(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     return shown, lasting and not watched
 
 
-def closed(fun: FunctionType, translate: Any) -> Built | None:
+def rebuild_closure(fun: FunctionType, translate: Any) -> Built | None:
     """Return ``fun`` rebuilt at once if its code is known and its closure variables need no replacement, else None.
 
     A loop makes such functions again and again, and runs each once. Nothing keeps the rebuilt function, so
@@ -156,9 +169,9 @@ def closed(fun: FunctionType, translate: Any) -> Built | None:
     """
     code = fun.__code__
     plan: _Plan | None = translate.plans.get(code)
-    if plan is None or plan.sets or plan.module != fun.__module__ or fun.__defaults__ or fun.__kwdefaults__:
+    if plan is None or plan.assigns or plan.module != fun.__module__ or fun.__defaults__ or fun.__kwdefaults__:
         return None
-    cells, kept, watched = fun.__closure__ or (), translate.kept, []
+    cells, kept, watched = fun.__closure__ or (), translate.unreplaced_types, []
     try:
         for cell in cells:
             value = cell.cell_contents
@@ -181,9 +194,9 @@ def _cells(fun: FunctionType, plan: _Plan) -> tuple[tuple[CellType, ...], _Cells
     changed: _Cells = []
     for name, cell in zip(plan.free, fun.__closure__ or (), strict=True):
         new, value = cell, _content(cell)
-        if value is not _EMPTY and name not in plan.shared:
+        if value is not _EMPTY and name not in plan.assigned_cells:
             watched.append((cell, value))  # plain numbers, too: a function may be assigned later
-            if name != "__class__" and type(value) not in PLAIN:
+            if name != "__class__" and type(value) not in PLAIN_TYPES:
                 new = CellType()
                 changed.append((new, value))
         cells.append(new)
@@ -219,7 +232,7 @@ _dispatching: Any = functools.singledispatch(lambda x: x)
 _DISPATCHING = _dispatching.__code__
 
 
-def dispatching(fun: FunctionType, translate: Any) -> Callable[..., Any] | None:
+def rebuild_singledispatch(fun: FunctionType, translate: Any) -> Callable[..., Any] | None:
     """Return the replacement for a function of ``functools.singledispatch``; None for another function."""
     if fun.__code__ is not _DISPATCHING:
         return None
@@ -233,7 +246,7 @@ def dispatching(fun: FunctionType, translate: Any) -> Callable[..., Any] | None:
     return call
 
 
-def cached(fun: Any, translate: Any) -> tuple[Any, bool]:
+def rebuild_lru_cache(fun: Any, translate: Any) -> tuple[Any, bool]:
     """Return the replacement for a function of ``functools.lru_cache``, with a cache that lasts for one run.
 
     Keys of traced values are their identities, not their numbers.

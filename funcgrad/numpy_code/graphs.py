@@ -49,23 +49,23 @@ class _Weights:
         return np.where(np.isfinite(found) & (found != 0), found, np.inf)
 
 
-def _paths(name: str, theirs: Any) -> Callable[..., Any]:
+def _paths(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for the lengths of shortest paths: sums of the weights along the paths."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
         graph, wanted = given.pop("csgraph"), given.pop("return_predecessors", False)
         weights = _Weights(f"csgraph.{name}", graph)
-        found = theirs(weights.plain, **given, return_predecessors=True)
+        found = scipy_function(weights.plain, **given, return_predecessors=True)
         lengths, before = found[:2]
         if not given.get("unweighted", False):
-            lengths = _summed(weights, lengths, before, given.get("directed", True))
+            lengths = _path_lengths(weights, lengths, before, given.get("directed", True))
         return (lengths, *found[1:]) if wanted else lengths
 
     return call
 
 
-def _summed(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any:
+def _path_lengths(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any:
     """Return ``lengths`` as sums over the edges of the paths, which are followed back from their ends."""
     n = before.shape[-1]
     table = before.reshape(-1, n)
@@ -88,79 +88,83 @@ def _summed(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any
     return fnp.where(np.isin(np.arange(table.size), path), total, lengths.ravel()).reshape(lengths.shape)
 
 
-def _tree(name: str, theirs: Any) -> Callable[..., Any]:
+def _tree(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for a graph of some of the edges, with their weights."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
         weights = _Weights(f"csgraph.{name}", given.pop("csgraph"))
-        found = theirs(weights.plain, **given).tocoo()
+        found = scipy_function(weights.plain, **given).tocoo()
         values = weights.of(found.row, found.col, given.get("directed", True))
         home = import_module("funcgrad.numpy_code.sparse.objects")
-        return home.made_of(sys.modules["scipy.sparse"].csr_array)((values, (found.row, found.col)), found.shape)
+        return home.replacement_class(sys.modules["scipy.sparse"].csr_array)(
+            (values, (found.row, found.col)), found.shape
+        )
 
     return call
 
 
-def _rebuilt(name: str, theirs: Any) -> Callable[..., Any]:
+def _lengths_of_paths(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for the lengths of given paths: ``construct_dist_matrix``."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
         weights = _Weights(f"csgraph.{name}", given.pop("graph"))
-        lengths = theirs(weights.plain, **given)
-        return _summed(weights, lengths, given["predecessors"], given.get("directed", True))
+        lengths = scipy_function(weights.plain, **given)
+        return _path_lengths(weights, lengths, given["predecessors"], given.get("directed", True))
 
     return call
 
 
-def _several(name: str, theirs: Any) -> Callable[..., Any]:
+def _several(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for the lengths of several paths between two nodes: ``yen``."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
         weights = _Weights(f"csgraph.{name}", given.pop("csgraph"))
         wanted = given.pop("return_predecessors", False)
-        lengths, before = theirs(weights.plain, **given, return_predecessors=True)
+        lengths, before = scipy_function(weights.plain, **given, return_predecessors=True)
         if not given.get("unweighted", False):
-            lengths = _summed(weights, np.zeros(before.shape), before, given.get("directed", True))[:, given["sink"]]
+            lengths = _path_lengths(weights, np.zeros(before.shape), before, given.get("directed", True))[
+                :, given["sink"]
+            ]
         return (lengths, before) if wanted else lengths
 
     return call
 
 
-def _from_dense(name: str, theirs: Any) -> Callable[..., Any]:
+def _from_dense(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function that makes a sparse matrix from the edges of a dense one."""
 
     def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
         weights = _Weights(f"csgraph.{name}", graph)
-        found = theirs(weights.plain, *args, **kwargs).tocoo()
+        found = scipy_function(weights.plain, *args, **kwargs).tocoo()
         home = import_module("funcgrad.numpy_code.sparse.objects")
         values, places = weights.graph[found.row, found.col], (found.row, found.col)
-        return home.made_of(sys.modules["scipy.sparse"].csr_array)((values, places), found.shape)
+        return home.replacement_class(sys.modules["scipy.sparse"].csr_array)((values, places), found.shape)
 
     return call
 
 
-def _to_dense(name: str, theirs: Any) -> Callable[..., Any]:
+def _to_dense(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function that makes the dense matrix, with another value where there is no edge."""
 
     def call(csgraph: Any, null_value: Any = 0) -> Any:
         weights = _Weights(f"csgraph.{name}", csgraph)
-        is_edge = ~np.isnan(theirs(weights.plain, np.nan))
+        is_edge = ~np.isnan(scipy_function(weights.plain, np.nan))
         return fnp.where(is_edge, csgraph.toarray(), null_value)
 
     return call
 
 
-def _answer(name: str, theirs: Any) -> Callable[..., Any]:
+def _constant_result(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function whose result depends on the edges and their order by length only: a constant."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(theirs).bind(*args, **kwargs).arguments
+        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
         graph = next(iter(given))
         given[graph] = _Weights(f"csgraph.{name}", given[graph]).plain
-        return theirs(**given)
+        return scipy_function(**given)
 
     return call
 
@@ -171,11 +175,11 @@ _KINDS = {
         "_min_spanning_tree minimum_spanning_tree;_traversal breadth_first_tree depth_first_tree;"
         "_tools reconstruct_path"
     ),
-    _rebuilt: "_tools construct_dist_matrix",
+    _lengths_of_paths: "_tools construct_dist_matrix",
     _several: "_shortest_path yen",
     _from_dense: "_tools csgraph_from_dense",
     _to_dense: "_tools csgraph_to_dense",
-    _answer: (
+    _constant_result: (
         "_traversal breadth_first_order connected_components depth_first_order;"
         "_reordering reverse_cuthill_mckee structural_rank;"
         "_matching maximum_bipartite_matching min_weight_full_bipartite_matching"
@@ -183,7 +187,7 @@ _KINDS = {
 }
 
 
-def _later(make: Callable[[str, Any], Callable[..., Any]], module: str, name: str) -> Callable[..., Any]:
+def _import_when_called(make: Callable[[str, Any], Callable[..., Any]], module: str, name: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         return make(name, getattr(import_module(module), name))(*args, **kwargs)
 
@@ -191,7 +195,7 @@ def _later(make: Callable[[str, Any], Callable[..., Any]], module: str, name: st
 
 
 GRAPHS: dict[tuple[str, str], Callable[..., Any]] = {
-    (f"scipy.sparse.csgraph.{home}", name): _later(make, f"scipy.sparse.csgraph.{home}", name)
+    (f"scipy.sparse.csgraph.{home}", name): _import_when_called(make, f"scipy.sparse.csgraph.{home}", name)
     for make, lists in _KINDS.items()
     for home, *names in (part.split() for part in lists.split(";"))
     for name in names

@@ -25,7 +25,7 @@ from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS, entropy_of_density, integral_of_normals
 from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
-from funcgrad.numpy_code.examples import each_in_turn
+from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
@@ -97,15 +97,15 @@ def _namespace(*arrays: Any, **options: Any) -> Any:
 _LIBRARIES = tuple([f"scipy.{home}.array_api_compat.common._helpers" for home in ("_lib", "_external")])
 
 
-#: Whether a call is running that SciPy refuses for arrays of other libraries, see ``_as_numpys``.
-_REFUSED: ContextVar[bool] = ContextVar("_REFUSED", default=False)
+#: Whether a call is running that SciPy refuses for arrays of other libraries, see ``_needing_numpy``.
+_NEEDS_NUMPY: ContextVar[bool] = ContextVar("_NEEDS_NUMPY", default=False)
 
 
-def _is_numpys(xp: Any) -> bool:
+def _is_numpy_namespace(xp: Any) -> bool:
     """Replace ``is_numpy``, with which SciPy before 1.17 checks whether it may handle axes and missing values."""
     asks = not hasattr(sys.modules.get("scipy.stats._axis_nan_policy"), "is_lazy_array")
     library = next(sys.modules[name] for name in _LIBRARIES if name in sys.modules)
-    return ((asks or _REFUSED.get()) and xp is fnp) or bool(library.is_numpy_namespace(xp))
+    return ((asks or _NEEDS_NUMPY.get()) and xp is fnp) or bool(library.is_numpy_namespace(xp))
 
 
 def _interpn(
@@ -129,7 +129,7 @@ def _diric(x: Any, n: Any) -> Any:
     return fnp.where((n > 0) & (n == fnp.floor(n)), found, np.nan)
 
 
-def _chosen(module: str, name: str) -> Callable[..., Any]:
+def _on_plain_values(module: str, name: str) -> Callable[..., Any]:
     """Return SciPy's function called with plain values: its integer results have no derivative."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -292,7 +292,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **SOLVERS,
     **SPLINES,
     ("scipy._lib._array_api", "array_namespace"): _namespace,
-    **{(home, "is_numpy_namespace"): _is_numpys for home in _LIBRARIES},
+    **{(home, "is_numpy_namespace"): _is_numpy_namespace for home in _LIBRARIES},
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # the module in SciPy 1.18
     ("scipy.integrate._quadpack_py", "nquad"): _nquad,
@@ -308,16 +308,18 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
         )
         for name in names.split()
     },
-    ("scipy.optimize._lsap", "linear_sum_assignment"): _chosen("scipy.optimize._lsap", "linear_sum_assignment"),
+    ("scipy.optimize._lsap", "linear_sum_assignment"): _on_plain_values(
+        "scipy.optimize._lsap", "linear_sum_assignment"
+    ),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
     ("scipy.special._basic", "diric"): _diric,
     **{
-        ("scipy.special._ufuncs", name): _chosen("scipy.special._ufuncs", name)
+        ("scipy.special._ufuncs", name): _on_plain_values("scipy.special._ufuncs", name)
         for name in ("_binom_isf", "_binom_ppf", "_nbinom_isf", "_nbinom_ppf")
     },
-    ("scipy.stats._stats", "_weightedrankedtau"): _chosen("scipy.stats._stats", "_weightedrankedtau"),
-    ("scipy.stats._stats", "_kendall_dis"): _chosen("scipy.stats._stats", "_kendall_dis"),
+    ("scipy.stats._stats", "_weightedrankedtau"): _on_plain_values("scipy.stats._stats", "_weightedrankedtau"),
+    ("scipy.stats._stats", "_kendall_dis"): _on_plain_values("scipy.stats._stats", "_kendall_dis"),
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which is Python code since SciPy 1.18
@@ -326,11 +328,11 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
 
 def kernel(fun: Any) -> Callable[..., Any] | None:
     """Return the function with derivatives that replaces ``fun``, a compiled function of SciPy, or None."""
-    found: Callable[..., Any] | None = _OF_KERNELS.of(fun)
+    found: Callable[..., Any] | None = _KERNEL_TABLE.entry_for(fun)
     return found
 
 
-def _omitting(built: Callable[..., Any]) -> Callable[..., Any]:
+def _zmap_omitting_nans(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``zmap``: omitted NaNs are not divided by the deviation, whose derivative would become NaN."""
 
     def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
@@ -343,7 +345,7 @@ def _omitting(built: Callable[..., Any]) -> Callable[..., Any]:
     return zmap
 
 
-def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
+def _checked_place_poles(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``place_poles``: refuse inputs for which many gains place the poles, of which SciPy returns one."""
 
     def place_poles(A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
@@ -359,7 +361,7 @@ def _of_one_gain(built: Callable[..., Any]) -> Callable[..., Any]:
     return place_poles
 
 
-def _as_numpys(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], Callable[..., Any]]:
+def _needing_numpy(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], Callable[..., Any]]:
     """Return a wrapper for a function that needs NumPy arrays if its argument ``name`` satisfies ``is_refused``."""
 
     def around(built: Callable[..., Any]) -> Callable[..., Any]:
@@ -371,28 +373,28 @@ def _as_numpys(name: str, is_refused: Callable[[Any], bool]) -> Callable[[Any], 
                 refused = is_refused(parameters.bind(*args, **kwargs).arguments.get(name))
             except TypeError:  # which the function raises itself
                 refused = False
-            before = _REFUSED.set(refused)
+            before = _NEEDS_NUMPY.set(refused)
             try:
                 return built(*args, **kwargs)
             finally:
-                _REFUSED.reset(before)
+                _NEEDS_NUMPY.reset(before)
 
         return call
 
     return around
 
 
-def _of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
+def _expectile_of_numbers(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``expectile``: a sample with a NaN gives NaN, which SciPy finds by a search that does not converge."""
 
     def expectile(a: Any, alpha: Any = 0.5, *, weights: Any = None) -> Any:
         total = fnp.sum(a)
         return total if fnp.isnan(total) else built(a, alpha, weights=weights)
 
-    return each_in_turn(expectile, "scipy.stats.expectile")
+    return with_example_loop(expectile, "scipy.stats.expectile")
 
 
-def _adaptive(built: Callable[..., Any]) -> Callable[..., Any]:
+def _without_traced_points(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``AAA``: refuse traced values, because its weights are a direction determined only up to rounding."""
 
     def init(self: Any, x: Any, y: Any, **options: Any) -> None:
@@ -407,25 +409,25 @@ def _adaptive(built: Callable[..., Any]) -> Callable[..., Any]:
 
 
 #: Wrappers of SciPy's rebuilt functions.
-_AROUND: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
+_WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
-    ("scipy.signal._ltisys", "place_poles"): _of_one_gain,
+    ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
-    ("scipy.stats._stats_py", "expectile"): _of_numbers,
-    ("scipy.stats._stats_py", "zmap"): _omitting,
-    ("scipy.interpolate._bary_rational", "AAA.__init__"): _adaptive,
-    ("scipy.interpolate._rbfinterp", "RBFInterpolator.__init__"): _as_numpys("neighbors", lambda k: k is not None),
+    ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
+    ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,
+    ("scipy.interpolate._bary_rational", "AAA.__init__"): _without_traced_points,
+    ("scipy.interpolate._rbfinterp", "RBFInterpolator.__init__"): _needing_numpy("neighbors", lambda k: k is not None),
     ("scipy.interpolate._rbfinterp", "RBFInterpolator.__call__"): partial(
-        each_in_turn, name="scipy.interpolate.RBFInterpolator"
+        with_example_loop, name="scipy.interpolate.RBFInterpolator"
     ),
-    ("scipy.stats._stats_py", "ttest_ind"): _as_numpys("trim", bool),
-    ("scipy.stats._hypotests", "cramervonmises"): _as_numpys("cdf", lambda cdf: isinstance(cdf, str)),
+    ("scipy.stats._stats_py", "ttest_ind"): _needing_numpy("trim", bool),
+    ("scipy.stats._hypotests", "cramervonmises"): _needing_numpy("cdf", lambda cdf: isinstance(cdf, str)),
 }
 
 
 #: Modules of SciPy with Python functions that are replaced or wrapped here.
-PYTHONS = frozenset(
+MODULES_WITH_REPLACEMENTS = frozenset(
     (
         "scipy._lib._array_api",
         *_LIBRARIES,
@@ -446,32 +448,34 @@ PYTHONS = frozenset(
         "scipy.stats._correlation",
         "scipy.interpolate._ndbspline",
         "scipy.interpolate._rbfinterp_xp",
-        *[module for module, _ in (*DISTRIBUTIONS, *INTEGRATORS, *ITERATIONS, *_AROUND, *MINIMA, *RADIAL, *SOLVERS)],
+        *[module for module, _ in (*DISTRIBUTIONS, *INTEGRATORS, *ITERATIONS, *_WRAPPERS, *MINIMA, *RADIAL, *SOLVERS)],
     )
 )
 
 
-def around(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
+def with_wrapper(fun: Any, built: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``built``, the replacement for ``fun``, in its wrapper if there is one."""
-    wrap = _OF_AROUND.of(fun)
+    wrap = _WRAPPER_TABLE.entry_for(fun)
     return built if wrap is None else wrap(built)
 
 
-class _Standing:
+class _TableByObject:
     """Table keyed by module and name, with lookup by the object there. Each module is read once, after its import."""
 
     def __init__(self, table: dict[tuple[str, str], Any]) -> None:
         self._table = table
-        self._ahead = frozenset(module for module, _ in table)  # not imported yet
+        self._not_imported = frozenset(module for module, _ in table)  # not imported yet
         self._known: dict[int, tuple[Any, Any]] = {}  # holds the objects, so that their ``id`` is not reused
 
-    def of(self, fun: Any) -> Any:
+    def entry_for(self, fun: Any) -> Any:
         """Return the entry for the module and name where ``fun`` is defined; None if there is no entry."""
-        if loaded := [module for module in self._ahead if _is_loaded(module)]:
+        if loaded := [module for module in self._not_imported if _is_loaded(module)]:
             for place, ours in self._table.items():
-                if place[0] in loaded and (standing := _stands(place)) is not None:
+                if place[0] in loaded and (standing := _object_at(place)) is not None:
                     self._known.setdefault(id(standing), (standing, ours))
-            self._ahead = self._ahead.difference(loaded)  # last, because other threads may look up meanwhile
+            self._not_imported = self._not_imported.difference(
+                loaded
+            )  # last, because other threads may look up meanwhile
         found = self._known.get(id(fun))
         return None if found is None else found[1]
 
@@ -482,7 +486,7 @@ def _is_loaded(module: str) -> bool:
     return found is not None and not getattr(found.__spec__, "_initializing", False)
 
 
-def _stands(place: tuple[str, str]) -> Any:
+def _object_at(place: tuple[str, str]) -> Any:
     """Return the object in a module under a name, or a class's member; None if this SciPy does not have it."""
     owner: Any = sys.modules[place[0]]
     for part in place[1].split("."):  # the name may be that of a method of a class
@@ -491,4 +495,4 @@ def _stands(place: tuple[str, str]) -> Any:
     return getattr(owner, "__wrapped__", owner) if place[0].startswith("scipy.linalg.") else owner
 
 
-_OF_KERNELS, _OF_AROUND = _Standing(_KERNELS), _Standing(_AROUND)
+_KERNEL_TABLE, _WRAPPER_TABLE = _TableByObject(_KERNELS), _TableByObject(_WRAPPERS)

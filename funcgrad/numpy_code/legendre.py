@@ -56,7 +56,7 @@ def _slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda z: import_module("funcgrad.transforms").jvp(f, (z,), (fnp.ones_like(z),))[1]
 
 
-def _found(name: str, function: Function, all_orders: bool, *args: Any, diff_n: int = 0, **options: Any) -> Any:
+def _compute(name: str, function: Function, all_orders: bool, *args: Any, diff_n: int = 0, **options: Any) -> Any:
     """Compute SciPy's function of this name, for one degree and order or for all up to these."""
     *constants, z = args
     if holds_traced(constants) or options.get("branch_cut", 2) != 2 or fnp.iscomplexobj(z):
@@ -107,7 +107,7 @@ _FUNCTIONS: dict[str, Function] = {
     "sph_legendre_p": _spherical,
 }
 LEGENDRE: dict[tuple[str, str], Callable[..., Any]] = {
-    ("scipy.special._multiufuncs", name + end): partial(_found, name + end, function, bool(end))
+    ("scipy.special._multiufuncs", name + end): partial(_compute, name + end, function, bool(end))
     for name, function in _FUNCTIONS.items()
     for end in ("", "_all")
 } | {("scipy.special._multiufuncs", "sph_harm_y_all"): _harmonics}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from funcgrad.numpy_code.mathematics import MODULES
+from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 
 #: Packages whose functions and classes stay unchanged: they do not compute with NumPy, or convert on purpose.
-KEPT = (sys.stdlib_module_names - set(MODULES) - {"__main__"}) | {
+KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}) | {
     "IPython",
     "PIL",
     "_pytest",

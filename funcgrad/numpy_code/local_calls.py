@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy_code.calls import ByIdentity, called
-from funcgrad.numpy_code.reading import TABLES
+from funcgrad.numpy_code.calls import IdentityCache, call_name
+from funcgrad.numpy_code.reading import TABLE_CLASSES
 
-_KNOWN = ByIdentity()
+_COMPILED_CODES = IdentityCache()
 #: Classes that are called as those of modules, which a function may import itself.
-_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLES.values())
+_CLASSES = frozenset((*map(str, np.sctypeDict), "double", "single")).union(*TABLE_CLASSES.values())
 _FUTURE = 0
 for _feature in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _feature).compiler_flag
@@ -32,13 +32,13 @@ for _feature in __future__.all_feature_names:
 
 def with_local_calls(code: CodeType) -> CodeType:
     """Return ``code`` compiled from its source with calls of local variables replaced, or ``code`` if that fails."""
-    made: CodeType | None = _KNOWN.get(code)
+    made: CodeType | None = _COMPILED_CODES.get(code)
     if made is None:
         try:
             made = _compiled(code) or code
         except (OSError, SyntaxError, TypeError, ValueError, IndexError):  # no source, or the source of other code
             made = code
-        _KNOWN.put(code, made)
+        _COMPILED_CODES.put(code, made)
     return made
 
 
@@ -57,12 +57,12 @@ class _Calls(ast.NodeTransformer):
         """Change a call, and the calls inside it."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Subscript) or self._is_local(node.func) or self._is_of_module(node.func):
-            asked = ast.Call(ast.Name(called("called"), ast.Load()), [node.func], [])
+            asked = ast.Call(ast.Name(call_name("called"), ast.Load()), [node.func], [])
             node.func = ast.copy_location(asked, node.func)
             self.changed = True
         if isinstance(node.func, ast.Attribute) and node.func.attr == "__array__" and not (node.args or node.keywords):
             node.args = [node.func.value]
-            node.func = ast.copy_location(ast.Name(called("__array__"), ast.Load()), node.func)
+            node.func = ast.copy_location(ast.Name(call_name("__array__"), ast.Load()), node.func)
             self.changed = True
         return node
 

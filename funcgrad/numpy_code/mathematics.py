@@ -14,7 +14,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_names
 from funcgrad.numpy.concretization import as_python
-from funcgrad.numpy_code.conversions import check_axes, holds_traced, is_traced, told_by, whole
+from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
 from funcgrad.writable import bottom
 
 
@@ -45,7 +45,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
 
 
 def _frexp(x: Any) -> tuple[Any, int]:
-    power = whole(fnp.where(x == 0, 0.0, fnp.floor(fnp.log2(fnp.abs(fnp.where(x == 0, 1.0, x)))) + 1))
+    power = as_python_int(fnp.where(x == 0, 0.0, fnp.floor(fnp.log2(fnp.abs(fnp.where(x == 0, 1.0, x)))) + 1))
     return x / 2.0**power, power
 
 
@@ -59,8 +59,8 @@ def _remainder(x: Any, y: Any) -> Any:
     return x - fnp.rint(x / y) * y
 
 
-def _whole(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda x: whole(rounding(x))
+def _rounded_to_int(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: as_python_int(rounding(x))
 
 
 #: Functions of ``math`` that NumPy has under the same name.
@@ -79,11 +79,11 @@ _UNARY = frozenset(_SHARED.split()) - {"atan2", "copysign", "fmod", "nextafter",
 _OF_SEQUENCES = frozenset({"dist", "fsum", "prod", "sumprod"})
 _MATH: dict[str, Callable[..., Any]] = {
     **{name: getattr(fnp, name) for name in _SHARED.split()},
-    "ceil": _whole(fnp.ceil),
+    "ceil": _rounded_to_int(fnp.ceil),
     "dist": lambda p, q: fnp.linalg.norm(_joined(p) - _joined(q)),
     "erf": _special("erf"),
     "erfc": _special("erfc"),
-    "floor": _whole(fnp.floor),
+    "floor": _rounded_to_int(fnp.floor),
     "fma": lambda x, y, z: x * y + z,
     "frexp": _frexp,
     "fsum": lambda values: fnp.sum(_joined(values)),
@@ -97,7 +97,7 @@ _MATH: dict[str, Callable[..., Any]] = {
     "prod": _prod,
     "remainder": _remainder,
     "sumprod": lambda p, q: fnp.sum(_joined(p) * _joined(q)),
-    "trunc": _whole(fnp.trunc),
+    "trunc": _rounded_to_int(fnp.trunc),
     "ulp": lambda x: fnp.abs(fnp.spacing(x)),
 }
 
@@ -142,7 +142,7 @@ def _mean(data: Any, weights: Any = None) -> Any:
     return fnp.average(_joined(data), weights=None if weights is None else _joined(weights))
 
 
-def _spread(data: Any, center: Any, ddof: int) -> Any:
+def _variance(data: Any, center: Any, ddof: int) -> Any:
     x = _joined(data)
     if len(x) <= ddof:
         raise import_module("statistics").StatisticsError(f"variance requires at least {ddof + 1} data points")
@@ -201,7 +201,7 @@ def _normal_quantile(p: Any, mu: Any, sigma: Any, /) -> Any:
 
 
 _STATISTICS: dict[str, Callable[..., Any]] = {
-    "_mean_stdev": lambda data: (_mean(data), fnp.sqrt(_spread(data, None, 1))),  # of NormalDist, like the next
+    "_mean_stdev": lambda data: (_mean(data), fnp.sqrt(_variance(data, None, 1))),  # of NormalDist, like the next
     "_normal_dist_inv_cdf": _normal_quantile,
     "correlation": _correlation,
     "covariance": _covariance,
@@ -213,14 +213,14 @@ _STATISTICS: dict[str, Callable[..., Any]] = {
     "median": lambda data: _middle(data, False, False),
     "median_high": lambda data: _middle(data, False, True),
     "median_low": lambda data: _middle(data, True, False),
-    "pstdev": lambda data, mu=None: fnp.sqrt(_spread(data, mu, 0)),
-    "pvariance": lambda data, mu=None: _spread(data, mu, 0),
+    "pstdev": lambda data, mu=None: fnp.sqrt(_variance(data, mu, 0)),
+    "pvariance": lambda data, mu=None: _variance(data, mu, 0),
     "quantiles": _quantiles,
-    "stdev": lambda data, xbar=None: fnp.sqrt(_spread(data, xbar, 1)),
-    "variance": lambda data, xbar=None: _spread(data, xbar, 1),
+    "stdev": lambda data, xbar=None: fnp.sqrt(_variance(data, xbar, 1)),
+    "variance": lambda data, xbar=None: _variance(data, xbar, 1),
 }
 #: Functions for traced numbers, by module. The modules are imported at first use: ``statistics`` loads many others.
-MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
+NUMBER_MODULES = {"math": _MATH, "cmath": _CMATH, "statistics": _STATISTICS}
 
 
 #: What asks for the numbers that they take; ``statistics`` takes sequences.
@@ -230,21 +230,21 @@ _KNOWN = _NUMBERS | {Tracer}
 
 
 @cache
-def of_python(module: str, name: str) -> Any:
+def python_function(module: str, name: str) -> Any:
     """Return the function ``name`` of ``math``, ``cmath`` or ``statistics``, for traced numbers too if there is one.
 
     Example:
         >>> import math
-        >>> of_python("math", "hypot")(3.0, 4.0), of_python("math", "comb") is math.comb
+        >>> python_function("math", "hypot")(3.0, 4.0), python_function("math", "comb") is math.comb
         (5.0, True)
     """
-    plain, ours = getattr(import_module(module), name), MODULES[module].get(name)
-    if ours is None:
+    plain, traced_function = getattr(import_module(module), name), NUMBER_MODULES[module].get(name)
+    if traced_function is None:
         return plain
     convert = None if name in _OF_SEQUENCES else _ASKED[module]
 
     if name in _UNARY:
-        operation = getattr(ours, "compute", ours)
+        operation = getattr(traced_function, "compute", traced_function)
         of_float = with_names(operation, kernel=plain) if hasattr(operation, "text") else None
 
         @wraps(plain)
@@ -254,28 +254,30 @@ def of_python(module: str, name: str) -> Any:
                 return of_float(x)  # computed once, by Python's function
             if type(number) in _NUMBERS:
                 found = plain(number)  # which raises the errors that programs catch
-                if number is x or type(made := ours(x)) is not Tracer:
+                if number is x or type(made := traced_function(x)) is not Tracer:
                     return found
                 if not x._trace.repeats:  # a recording computes with NumPy's numbers
                     made._val, made.aval = found, None  # the tracer is new, so nothing else refers to it
                 return made
             if type(number := bottom(x)) in _NUMBERS:
                 plain(number)
-                return _of_python(ours(x))
-            x = told_by(x, "__float__")
+                return _as_python_numbers(traced_function(x))
+            x = number_from_method(x, "__float__")
             _check_axes(convert, (x,))
-            return _of_python(_checked(plain, ours, x)) if is_traced(x) else plain(x)
+            return _as_python_numbers(_with_python_errors(plain, traced_function, x)) if is_traced(x) else plain(x)
 
         return one
 
     @wraps(plain)
     def either(*args: Any, **kwargs: Any) -> Any:
-        args = tuple([x if type(x) in _KNOWN else told_by(_kept(x), "__float__") for x in args])
+        args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
             _check_axes(convert, args)
-            return _of_python(_checked(plain, partial(ours, **kwargs) if kwargs else ours, *args))
+            return _as_python_numbers(
+                _with_python_errors(plain, partial(traced_function, **kwargs) if kwargs else traced_function, *args)
+            )
         traced = (convert is None and holds_traced(args)) or holds_traced(kwargs.values())
-        return _of_python(ours(*args, **kwargs)) if traced else plain(*args, **kwargs)
+        return _as_python_numbers(traced_function(*args, **kwargs)) if traced else plain(*args, **kwargs)
 
     return either
 
@@ -287,15 +289,15 @@ def _check_axes(convert: Any, args: tuple[Any, ...]) -> None:
             check_axes(convert, x)
 
 
-def _of_python(found: Any) -> Any:
+def _as_python_numbers(found: Any) -> Any:
     """Return traced results as Python numbers."""
     if type(found) is Tracer:
         return as_python(found)
-    return tuple(map(_of_python, found)) if type(found) is tuple else found
+    return tuple(map(_as_python_numbers, found)) if type(found) is tuple else found
 
 
-def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) -> Any:
-    """Return ``ours(*args)`` if ``plain`` accepts the numbers behind the arguments: programs catch its errors.
+def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[..., Any], *args: Any) -> Any:
+    """Return ``traced_function(*args)`` if ``plain`` accepts the plain numbers: programs catch its errors.
 
     Raises:
         ValueError: a number outside of the domain, as of a square root.
@@ -306,11 +308,11 @@ def _checked(plain: Callable[..., Any], ours: Callable[..., Any], *args: Any) ->
     kinds = set(map(type, numbers))
     if kinds <= _NUMBERS:
         plain(*numbers)
-        return ours(*args)
+        return traced_function(*args)
     if not kinds <= _NUMBERS | {np.ndarray}:  # an abstract value
-        return ours(*args)
+        return traced_function(*args)
     with np.errstate(all="ignore"):  # ``plain`` raises the error
-        found = ours(*args)
+        found = traced_function(*args)
     parts = found if type(found) is tuple else (found,)
     _check_examples(plain, numbers, reduce(np.logical_and, [np.isfinite(bottom(part)) for part in parts]))
     return found
@@ -335,6 +337,6 @@ def _check_examples(plain: Callable[..., Any], numbers: list[Any], is_finite: An
         ) from error
 
 
-def _kept(x: Any) -> Any:
+def _as_list(x: Any) -> Any:
     """Return an iterator ``x`` as a list, so that it can be inspected first; any other value unchanged."""
     return list(x) if hasattr(x, "__next__") else x

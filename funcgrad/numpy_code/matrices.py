@@ -15,7 +15,7 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.writable import Proxy
 
-__all__ = ["Matrix", "arrays_of", "made_matrix", "matrix", "multiply", "taking_matrices"]
+__all__ = ["Matrix", "arrays_of", "matrix_from_data", "matrix", "multiply", "accepting_matrices"]
 
 
 def matrix(x: Any) -> Any:
@@ -25,7 +25,7 @@ def matrix(x: Any) -> Any:
     return Matrix(x.reshape(1, -1) if len(x.shape) < 2 else x)
 
 
-def made_matrix(data: Any, dtype: Any = None, copy: bool = True) -> Any:
+def matrix_from_data(data: Any, dtype: Any = None, copy: bool = True) -> Any:
     """Return ``numpy.matrix(data)`` or ``numpy.asmatrix(data)``, also for a text."""
     data = np.asarray(np.matrix(data)) if isinstance(data, str) else arrays_of(data)
     if type(data) in (list, tuple):
@@ -45,31 +45,31 @@ def multiply(*args: Any, **kwargs: Any) -> Any:
 
 
 @cache
-def taking_matrices(home: str, name: str, ours: Any) -> Any:
-    """Return ``ours`` such that it takes matrices, if NumPy's rule for them is known; else ``ours`` unchanged."""
-    if home == "numpy" and (name in _METHODS or name in _OF_ARRAYS):
+def accepting_matrices(home: str, name: str, operation: Any) -> Any:
+    """Return ``operation`` such that it takes matrices, if NumPy's rule for them is known; else unchanged."""
+    if home == "numpy" and (name in _METHODS or name in _ARRAY_FUNCTIONS):
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if not args or type(args[0]) is not Matrix:
-                return ours(*args, **kwargs)
+                return operation(*args, **kwargs)
             first, *rest = args
-            return getattr(first, name)(*rest, **kwargs) if name in _METHODS else ours(first._val, *rest, **kwargs)
+            return getattr(first, name)(*rest, **kwargs) if name in _METHODS else operation(first._val, *rest, **kwargs)
 
-    elif name in _OF_MATRICES.get(home, ()):
+    elif name in _MATRIX_FUNCTIONS.get(home, ()):
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            given = [_opened(x) for x in args]
+            given = [_without_matrices(x) for x in args]
             if all(map(operator.is_, given, args)):
-                return ours(*args, **kwargs)
-            found: Any = ours(*given, **kwargs)
+                return operation(*args, **kwargs)
+            found: Any = operation(*given, **kwargs)
             if not isinstance(found, tuple):
-                return _kept(found) if name == "dot" else _as_matrix(found)
+                return _as_matrix_result(found) if name == "dot" else _as_matrix(found)
             parts = map(_as_matrix, found)
             return tuple(parts) if type(found) is tuple else type(found)(*parts)  # a named tuple
 
     else:
-        return ours
-    return wraps(ours)(call)
+        return operation
+    return wraps(operation)(call)
 
 
 #: Functions that call the method of a matrix, and functions that use the array of a matrix.
@@ -77,9 +77,9 @@ _METHODS = {
     *("all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "reshape", "squeeze", "std"),
     *("sum", "transpose", "var"),
 }
-_OF_ARRAYS = frozenset(("diagonal", "ravel", "trace"))
+_ARRAY_FUNCTIONS = frozenset(("diagonal", "ravel", "trace"))
 #: Functions that return matrices for matrices where they return arrays of two axes for arrays.
-_OF_MATRICES = {
+_MATRIX_FUNCTIONS = {
     "numpy": ("concatenate", "dot", "hstack", "kron", "vstack"),
     "numpy.linalg": (
         *("cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_power", "matrix_rank", "norm"),
@@ -88,7 +88,7 @@ _OF_MATRICES = {
 }
 
 
-def _opened(x: Any) -> Any:
+def _without_matrices(x: Any) -> Any:
     """Return ``x``, or a list of arrays, with arrays in place of matrices; ``x`` itself if there are none."""
     if type(x) is Matrix:
         return x._val
@@ -122,12 +122,12 @@ class Matrix(Proxy):
 
     def taken(self) -> Any:
         """Refuse the matrix: NumPy functions without a known rule may differ for matrices and arrays."""
-        raise _lost(self)
+        raise _unknown_rule_error(self)
 
     def instead(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the matrix product for ``array * matrix``; see ``multiply`` for NumPy's function."""
         if name == "multiply" and args[0] is not self and not _is_number(args[0]):
-            return matrix(_two_axes(args[0]) @ self._val)
+            return matrix(_as_two_axes(args[0]) @ self._val)
         return None
 
     def wrap(self, ans: Any, name: str) -> Any:
@@ -135,7 +135,7 @@ class Matrix(Proxy):
         if type(ans) is tuple:
             return tuple(map(_as_matrix, ans))
         if len(getattr(ans, "shape", ())) not in (0, 2):
-            raise _lost(self)
+            raise _unknown_rule_error(self)
         return ans if name == "where" else _as_matrix(ans)
 
     shape = property(lambda self: self._val.shape)
@@ -152,7 +152,7 @@ class Matrix(Proxy):
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._val, name)
-        return (lambda *args, **kwargs: _kept(found(*args, **kwargs))) if callable(found) else found
+        return (lambda *args, **kwargs: _as_matrix_result(found(*args, **kwargs))) if callable(found) else found
 
     def __getitem__(self, key: Any) -> Any:
         found = self._val[arrays_of(key)]
@@ -193,12 +193,12 @@ class Matrix(Proxy):
 
     def __mul__(self, other: Any) -> Any:
         if not _is_number(other):
-            return matrix(self._val @ _two_axes(other))
+            return matrix(self._val @ _as_two_axes(other))
         return Matrix(self._val * other)
 
     def __rmul__(self, other: Any) -> Any:
         if not _is_number(other):
-            return matrix(_two_axes(other) @ self._val)
+            return matrix(_as_two_axes(other) @ self._val)
         return Matrix(other * self._val)
 
     dot = __mul__
@@ -207,12 +207,12 @@ class Matrix(Proxy):
         return Matrix(fnp.linalg.matrix_power(self._val, n))
 
 
-def _kept(x: Any) -> Any:
+def _as_matrix_result(x: Any) -> Any:
     """Return the result of a method as a matrix if it has axes."""
     return matrix(x) if len(getattr(x, "shape", ())) > 0 else x
 
 
-def _lost(x: Matrix) -> ConversionError:
+def _unknown_rule_error(x: Matrix) -> ConversionError:
     return ConversionError(
         f"numpy.matrix: this function of NumPy's would lose that it is a matrix, got {describe(x._val)}{user_line()}. "
         "Take a method of the matrix, such as M.sum(axis=0), or the array numpy.asarray(M)."
@@ -228,7 +228,7 @@ def arrays_of(x: Any) -> Any:
     return x._val if type(x) is Matrix else tuple(map(arrays_of, x)) if type(x) is tuple else x
 
 
-def _two_axes(x: Any) -> Any:
+def _as_two_axes(x: Any) -> Any:
     """Return ``numpy.asmatrix(x)`` as an array, as the matrix product does with operands that are not matrices."""
     x = fnp.asarray(arrays_of(x))
     return x.reshape(1, -1) if x.ndim < 2 else x

@@ -19,7 +19,7 @@ from funcgrad.numpy_code.random import Random
 __all__ = ["MINIMA"]
 
 
-def _own(name: str) -> Any:
+def _from_funcgrad(name: str) -> Any:
     return getattr(import_module("funcgrad.scipy.optimize"), name)
 
 
@@ -48,7 +48,7 @@ def _search(module: str, name: str, method: str) -> Callable[..., Any]:
         if not np.size(named.get("bounds", 0)):
             del named["bounds"]
         options = {key: value for key, value in given.items() if value is not theirs.parameters[key].default}
-        found = _own("minimize")(fun, start, further, method=method, options=options, **named)
+        found = _from_funcgrad("minimize")(fun, start, further, method=method, options=options, **named)
         return type(found)({"hess_inv": None, "direc": None, **found})  # fields without derivatives are None
 
     return call
@@ -63,17 +63,19 @@ def _search_on_a_line(method: str) -> Callable[..., Any]:
     where = "bounds" if method == "bounded" else "bracket"
 
     def call(func: Any, within: Any = None, args: Any = (), **options: Any) -> Any:
-        return _own("minimize_scalar")(func, args=_unpacked(args), method=method, options=options, **{where: within})
+        return _from_funcgrad("minimize_scalar")(
+            func, args=_unpacked(args), method=method, options=options, **{where: within}
+        )
 
     return call
 
 
-def _of_elements(name: str) -> Callable[..., Any]:
+def _elementwise_function(name: str) -> Callable[..., Any]:
     """Return a function of ``scipy.optimize.elementwise``."""
     return lambda *args, **kwargs: getattr(import_module("funcgrad.scipy.optimize.elementwise"), name)(*args, **kwargs)
 
 
-def _among_many(module: str, name: str) -> Callable[..., Any]:
+def _global_search(module: str, name: str) -> Callable[..., Any]:
     """Return a global search: SciPy's with plain values, whose result is a minimum within the bounds."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -101,7 +103,7 @@ def _among_many(module: str, name: str) -> Callable[..., Any]:
 
         if not begins:
             x0 = sum(map(fnp.asarray, _ends(bounds))) / 2
-        return _own("minimize")(func, x0, args, method=search, jac="2-point", bounds=bounds)
+        return _from_funcgrad("minimize")(func, x0, args, method=search, jac="2-point", bounds=bounds)
 
     return call
 
@@ -115,7 +117,7 @@ def _ends(bounds: Any) -> tuple[Any, Any]:
 
 MINIMA: dict[tuple[str, str], Any] = {
     **{
-        (f"scipy.optimize.{home}", name): _among_many(f"scipy.optimize.{home}", name)
+        (f"scipy.optimize.{home}", name): _global_search(f"scipy.optimize.{home}", name)
         for home, name in (
             ("_differentialevolution", "differential_evolution"),
             ("_direct_py", "direct"),
@@ -141,5 +143,5 @@ MINIMA: dict[tuple[str, str], Any] = {
         ("scipy.optimize._optimize", f"_minimize_scalar_{method}"): _search_on_a_line(method)
         for method in ("bounded", "brent", "golden")
     },
-    **{("scipy.optimize._elementwise", name): _of_elements(name) for name in ("find_minimum", "find_root")},
+    **{("scipy.optimize._elementwise", name): _elementwise_function(name) for name in ("find_minimum", "find_root")},
 }

@@ -18,25 +18,31 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.functional import Broadcast
-from funcgrad.numpy_code.calls import written
-from funcgrad.numpy_code.conversions import CONVERSIONS, holds_traced, making, scalar, values_behind
-from funcgrad.numpy_code.examples import each_in_turn
-from funcgrad.numpy_code.mathematics import MODULES, of_python
-from funcgrad.numpy_code.matrices import made_matrix, multiply, taking_matrices
+from funcgrad.numpy_code.calls import source_name
+from funcgrad.numpy_code.conversions import (
+    CONVERSIONS,
+    holds_traced,
+    plain_values,
+    scalar_conversion,
+    with_writable_results,
+)
+from funcgrad.numpy_code.examples import with_example_loop
+from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
+from funcgrad.numpy_code.matrices import accepting_matrices, matrix_from_data, multiply
 from funcgrad.numpy_code.random import Random
-from funcgrad.numpy_code.reading import attribute, checked, reader
-from funcgrad.numpy_code.sparse.objects import standing
+from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
+from funcgrad.numpy_code.sparse.objects import with_scipy_format
 
 
 def is_mirrored(module: str) -> bool:
     """Whether names of ``module`` have counterparts: a module of NumPy or SciPy, or ``math`` and its like."""
-    return module.partition(".")[0] in ("numpy", "scipy") or module in MODULES
+    return module.partition(".")[0] in ("numpy", "scipy") or module in NUMBER_MODULES
 
 
 @cache
-def _own(module: str) -> ModuleType | None:
+def _mirror_module(module: str) -> ModuleType | None:
     """Return the module of funcgrad that mirrors ``module``, or None."""
-    if not is_mirrored(module) or module in MODULES or find_spec(f"funcgrad.{module.partition('.')[0]}") is None:
+    if not is_mirrored(module) or module in NUMBER_MODULES or find_spec(f"funcgrad.{module.partition('.')[0]}") is None:
         return None
     try:
         return import_module(f"funcgrad.{module}")
@@ -54,13 +60,13 @@ def counterpart(value: Any) -> Any:
     """
     if not _may_differ(value):
         return value
-    name = attribute(value, "__name__") or attribute(value, "name")  # the latter is that of a SciPy distribution
+    name = safe_getattr(value, "__name__") or safe_getattr(value, "name")  # the latter is that of a SciPy distribution
     if not isinstance(name, str):
         return value
-    for home in homes_of(value):
+    for home in public_modules_of(value):
         public = getattr(sys.modules.get(home), name, None)
         if public is value or (public is not None and getattr(public, "__wrapped__", None) is value):
-            return of_python(home, name) if home in MODULES else _of_own(home, name, value)
+            return python_function(home, name) if home in NUMBER_MODULES else _replacement(home, name, value)
     return value
 
 
@@ -71,31 +77,31 @@ def _own_code(home: str) -> frozenset[str]:
     return found
 
 
-def _of_own(home: str, name: str, value: Any) -> Any:
+def _replacement(home: str, name: str, value: Any) -> Any:
     try:
-        other = (_others() if "numpy.random" in sys.modules else _OTHERS).get(value)
+        other = (_extra_replacements() if "numpy.random" in sys.modules else _EXTRA_REPLACEMENTS).get(value)
     except TypeError:  # not hashable
         other = None
     if other is not None:
         return other
     if home == "numpy.ma":
-        return _of_masked(name, value)
-    if home == "numpy" and name in _MAKING:
-        ours = taking_matrices(home, name, getattr(fnp, name, value))
-        return making(checked(ours) if name in _READING else ours)
-    own = _own(home)
+        return _masked_replacement(name, value)
+    if home == "numpy" and name in _ARRAY_MAKERS:
+        ours = accepting_matrices(home, name, getattr(fnp, name, value))
+        return with_writable_results(refusing_traced(ours) if name in _TEXT_READERS else ours)
+    own = _mirror_module(home)
     if own is None or name not in getattr(own, "__all__", ()) or name in _own_code(home):
         return value
     ours = getattr(own, name)
     if isinstance(value, type) and not isinstance(ours, type):
         return _class_like(value, ours)
     if home == "scipy.sparse" and callable(ours):
-        return standing(ours, value)
-    return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else taking_matrices(home, name, ours)
+        return with_scipy_format(ours, value)
+    return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else accepting_matrices(home, name, ours)
 
 
 #: Functions of NumPy that make arrays from their arguments, even if no argument is traced.
-_MAKING = frozenset(
+_ARRAY_MAKERS = frozenset(
     [
         "atleast_1d",
         "atleast_2d",
@@ -113,7 +119,7 @@ _MAKING = frozenset(
         "reshape",
     ]
 )
-_READING = frozenset(("fromstring", "genfromtxt", "loadtxt"))
+_TEXT_READERS = frozenset(("fromstring", "genfromtxt", "loadtxt"))
 
 
 @cache
@@ -197,13 +203,13 @@ def _asserting(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return fun(*values_behind(args), **values_behind(kwargs))
+        return fun(*plain_values(args), **plain_values(kwargs))
 
     return call
 
 
 @cache
-def _of_masked(name: str, value: Any) -> Any:
+def _masked_replacement(name: str, value: Any) -> Any:
     """Return the replacement for a function of ``numpy.ma``, or for its array class."""
     if name == "MaskedArray":
         return _class_like(value, _without_mask("array", np.ma.array))
@@ -213,30 +219,34 @@ def _of_masked(name: str, value: Any) -> Any:
 class _ClassLike(type):
     """Metaclass of the replacements for NumPy classes whose objects a function makes."""
 
-    theirs: Any
+    numpy_class: Any
     make: Any
 
     def __instancecheck__(cls, x: Any) -> bool:
         type_of = getattr(type(x), "type_of", None)
-        return isinstance(x, cls.theirs) or (type_of is not None and issubclass(type_of(x), cls.theirs))
+        return isinstance(x, cls.numpy_class) or (type_of is not None and issubclass(type_of(x), cls.numpy_class))
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.make(*args, **kwargs)
 
 
 @cache
-def _class_like(theirs: Any, make: Callable[..., Any]) -> Any:
-    return _ClassLike(theirs.__name__, (), {"theirs": theirs, "make": staticmethod(make), "__doc__": theirs.__doc__})
+def _class_like(numpy_class: Any, make: Callable[..., Any]) -> Any:
+    return _ClassLike(
+        numpy_class.__name__,
+        (),
+        {"numpy_class": numpy_class, "make": staticmethod(make), "__doc__": numpy_class.__doc__},
+    )
 
 
-def _sources(theirs: Any) -> Any:
-    return _class_like(theirs, lambda *args, **kwargs: Random(theirs(*args, **kwargs)))
+def _random_class(numpy_class: Any) -> Any:
+    return _class_like(numpy_class, lambda *args, **kwargs: Random(numpy_class(*args, **kwargs)))
 
 
 #: Replacements for functions of NumPy that are not in funcgrad's namespaces.
-_OTHERS: dict[Any, Any] = {
-    np.asmatrix: made_matrix,
-    np.matrix: _class_like(np.matrix, made_matrix),
+_EXTRA_REPLACEMENTS: dict[Any, Any] = {
+    np.asmatrix: matrix_from_data,
+    np.matrix: _class_like(np.matrix, matrix_from_data),
     np.broadcast: Broadcast,
     np.frompyfunc: _Elementwise,
     np.multiply: multiply,
@@ -245,22 +255,22 @@ _OTHERS: dict[Any, Any] = {
 
 
 @cache
-def _others() -> dict[Any, Any]:
-    """Return ``_OTHERS`` together with the entries for ``numpy.random``, which is imported already."""
+def _extra_replacements() -> dict[Any, Any]:
+    """Return ``_EXTRA_REPLACEMENTS`` together with the entries for ``numpy.random``, which is imported already."""
     return {
-        **_OTHERS,
+        **_EXTRA_REPLACEMENTS,
         np.random.default_rng: _source,
-        np.random.RandomState: _sources(np.random.RandomState),
-        np.random.Generator: _sources(np.random.Generator),
+        np.random.RandomState: _random_class(np.random.RandomState),
+        np.random.Generator: _random_class(np.random.Generator),
     }
 
 
-def homes_of(value: Any) -> list[str]:
+def public_modules_of(value: Any) -> list[str]:
     """Return the names of the public modules that may hold ``value``."""
     if isinstance(value, np.ufunc):
         return ["numpy", "scipy.special"]
     module = getattr(value, "__module__", None) or type(value).__module__
-    if isinstance(module, str) and module[1:] in MODULES:
+    if isinstance(module, str) and module[1:] in NUMBER_MODULES:
         module = module[1:]  # Python keeps the compiled part of a module in another one, ``_statistics``
     if not isinstance(module, str) or not is_mirrored(module):
         return []
@@ -268,25 +278,25 @@ def homes_of(value: Any) -> list[str]:
     return list(dict.fromkeys([".".join(parts[:2]), ".".join(parts[:3]), module, "numpy"]))
 
 
-def when_called(value: Any) -> Any:
+def replacement_in_calls(value: Any) -> Any:
     """Return the replacement for ``value`` in a call, where a function may replace a class.
 
     Example:
-        >>> when_called(float)("1.5"), when_called(np.float32)(2), when_called(len) is len
+        >>> replacement_in_calls(float)("1.5"), replacement_in_calls(np.float32)(2), replacement_in_calls(len) is len
         (1.5, np.float32(2.0), True)
     """
     if isinstance(value, type) and issubclass(value, np.number):
-        return scalar(value)
+        return scalar_conversion(value)
     if issubclass(type(value), Tracer):  # a lookup would request its hash, which is refused
         return value
     try:
         found = CONVERSIONS.get(value)
     except TypeError:  # not hashable
         return value
-    return reader(value) if found is None else found
+    return refusing_reader(value) if found is None else found
 
 
-class Names(ModuleType):
+class MirrorModule(ModuleType):
     """Module whose names are funcgrad's, or what ``find`` returns for them.
 
     Python looks up missing names with ``__getattr__``, here an entry of the module's dictionary, as any module may
@@ -295,71 +305,75 @@ class Names(ModuleType):
     Args:
         module: the original module.
         find: the translator. ``find(value)`` returns the replacement for a value that funcgrad has no name for, and
-            whether it is valid in every run; ``find.called(fun)`` returns the replacement for a function of funcgrad.
+            whether it is valid in every run; ``find.with_writable_results(fun)`` returns the
+            replacement for a function of funcgrad.
         names: the global names of a user's module, see ``scope.Globals``; None for modules of NumPy and SciPy.
     """
 
     def __init__(self, module: ModuleType, find: Any, names: Any = None) -> None:
         super().__init__(module.__name__, module.__doc__)
-        asked = _Asked(module, find, names, vars(self))
-        vars(self).update({_ASKED: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
+        asked = _NameLookup(module, find, names, vars(self))
+        vars(self).update({_LOOKUP_KEY: asked, "__getattr__": asked.get, "__dir__": partial(dir, module)})
         if names is not None:
-            names.beside = vars(self)
+            names.mirror_dict = vars(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        asked = vars(self)[_ASKED]
+        asked = vars(self)[_LOOKUP_KEY]
         setattr(asked.module, name, value)
         vars(self).pop(name, None)
         if asked.names is not None:
             asked.names.forget(name)
 
 
-def module_behind(names: ModuleType) -> ModuleType | None:
-    """Return the module that ``names`` replaces if it is a ``Names``, else None."""
-    asked = vars(names).get(_ASKED)
+def original_module(names: ModuleType) -> ModuleType | None:
+    """Return the module that ``names`` replaces if it is a ``MirrorModule``, else None."""
+    asked = vars(names).get(_LOOKUP_KEY)
     return None if asked is None else asked.module
 
 
-#: Key under which a ``Names`` keeps its ``_Asked``. No name of a program can be equal to it.
-_ASKED = "⟨asked⟩"
+#: Key under which a ``MirrorModule`` keeps its ``_NameLookup``. No name of a program can be equal to it.
+_LOOKUP_KEY = "⟨asked⟩"
 
 
-class _Asked(NamedTuple):
-    """Lookup of the names of a ``Names``. ``own`` is its dictionary, where Python finds a stored name the next time."""
+class _NameLookup(NamedTuple):
+    """Lookup of the names of a ``MirrorModule``.
+
+    ``mirror_dict`` is its dictionary, where Python finds a stored name the next time.
+    """
 
     module: ModuleType
     find: Any
     names: Any
-    own: dict[str, Any]
+    mirror_dict: dict[str, Any]
 
     def get(self, name: str) -> Any:
         """Return the replacement for a name of the module."""
-        names, plain = self.names, written(name)
+        names, plain = self.names, source_name(name)
         if names is not None and name in names:
-            found, always = names[name], names.keeps(name)
+            found, always = names[name], names.is_stable(name)
         elif plain:
-            found, always = when_called(self.get(plain)), plain in self.own
+            found, always = replacement_in_calls(self.get(plain)), plain in self.mirror_dict
         else:
-            found, always = self._found(name, getattr(self.module, name))
+            found, always = self._look_up(name, getattr(self.module, name))
             always = always and names is None
         if always:
-            self.own[name] = found
+            self.mirror_dict[name] = found
         return found
 
-    def _found(self, name: str, value: Any) -> Any:
+    def _look_up(self, name: str, value: Any) -> Any:
         home = self.module.__name__
         if not is_mirrored(home) or isinstance(value, ModuleType):
             return self.find(value)
         if not _may_differ(value):
             return value, True
-        if home in MODULES:
+        if home in NUMBER_MODULES:
             is_function = callable(value) and not isinstance(value, type)
-            return (of_python(home, name), True) if is_function else self.find(value)
+            return (python_function(home, name), True) if is_function else self.find(value)
         if home == "numpy.testing" and name.startswith("assert_"):
-            return each_in_turn(_asserting(value), f"numpy.testing.{name}"), True
+            return with_example_loop(_asserting(value), f"numpy.testing.{name}"), True
         whole = isinstance(value, type) and home == "scipy.sparse"
-        ours = value if whole or hasattr(value, "_random_state") else _of_own(home, name, value)
-        return self.find(value) if ours is value else (self.find.called(ours), True)
+        ours = value if whole or hasattr(value, "_random_state") else _replacement(home, name, value)
+        return self.find(value) if ours is value else (self.find.with_writable_results(ours), True)
 
 
 def _may_differ(value: Any) -> bool:

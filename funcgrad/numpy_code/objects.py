@@ -12,12 +12,12 @@ import funcgrad.numpy as fnp
 from funcgrad.numpy.tables import opened
 from funcgrad.numpy_code.matrices import matrix
 from funcgrad.numpy_code.random import Random
-from funcgrad.numpy_code.sparse.objects import Constant
+from funcgrad.numpy_code.sparse.objects import ConstantMatrix
 
 Translate = Callable[[Any], tuple[Any, bool]]
 
 
-def _own(module: str, name: str) -> Any:
+def _from_funcgrad(module: str, name: str) -> Any:
     return getattr(import_module(f"funcgrad.{module}"), name)
 
 
@@ -30,17 +30,17 @@ class Distribution:
     """SciPy distribution: funcgrad's functions, and SciPy's own code for those that funcgrad does not have.
 
     Args:
-        ours: funcgrad's distribution.
+        funcgrad_object: funcgrad's distribution.
         theirs: SciPy's distribution, viewed through its rebuilt class.
     """
 
-    def __init__(self, ours: Any, theirs: Any) -> None:
-        self.ours, self.theirs = ours, theirs
+    def __init__(self, funcgrad_object: Any, scipy_object: Any) -> None:
+        self.funcgrad_object, self.scipy_object = funcgrad_object, scipy_object
 
-    __class__: Any = property(lambda self: type(self.theirs))
+    __class__: Any = property(lambda self: type(self.scipy_object))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.ours if self.ours.has(name) else self.theirs, name)
+        return getattr(self.funcgrad_object if self.funcgrad_object.has(name) else self.scipy_object, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the distribution with these parameters."""
@@ -51,15 +51,25 @@ class _Frozen:
     """Distribution with its parameters."""
 
     def __init__(self, dist: Distribution, args: Any, kwargs: Any) -> None:
-        self.ours, self.dist, self.args, self.kwds = dist.ours(*args, **kwargs), dist, args, kwargs
+        self.funcgrad_object, self.dist, self.args, self.kwds = (
+            dist.funcgrad_object(*args, **kwargs),
+            dist,
+            args,
+            kwargs,
+        )
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.ours if self.dist.ours.has(name) else self.dist.theirs(*self.args, **self.kwds), name)
+        return getattr(
+            self.funcgrad_object
+            if self.dist.funcgrad_object.has(name)
+            else self.dist.scipy_object(*self.args, **self.kwds),
+            name,
+        )
 
 
 def _table(value: Any, translate: Translate) -> Any:
     """Rebuild a table on a grid."""
-    make = _own("scipy.interpolate", "RegularGridInterpolator")
+    make = _from_funcgrad("scipy.interpolate", "RegularGridInterpolator")
     return make(value.grid, value.values, value.method, value.bounds_error, value.fill_value)
 
 
@@ -67,7 +77,7 @@ def _line(value: Any, translate: Translate) -> Any:
     """Rebuild an ``interp1d``: lines through points, steps or a spline."""
     kind = value._spline.k if value._kind == "spline" else value._kind
     fill = "extrapolate" if value._extrapolate else value.fill_value
-    make = _own("scipy.interpolate", "interp1d")
+    make = _from_funcgrad("scipy.interpolate", "interp1d")
     return make(value.x, value.y, kind, value.axis, bounds_error=value.bounds_error, fill_value=fill)
 
 
@@ -76,7 +86,7 @@ def _scattered(name: str) -> Callable[[Any, Translate], Any]:
 
     def made(value: Any, translate: Translate) -> Any:
         values = value.values.reshape(len(value.values), *value.values_shape)
-        found = _own("scipy.interpolate", name)(value.tri, values, value.fill_value)
+        found = _from_funcgrad("scipy.interpolate", name)(value.tri, values, value.fill_value)
         if value.scale is not None:
             found.origin, found.unit = value.offset, value.scale
         return found
@@ -85,18 +95,18 @@ def _scattered(name: str) -> Callable[[Any, Translate], Any]:
 
 
 def _nearest(value: Any, translate: Translate) -> Any:
-    found = _own("scipy.interpolate", "NearestNDInterpolator")(value.points, value.values)
+    found = _from_funcgrad("scipy.interpolate", "NearestNDInterpolator")(value.points, value.values)
     if value.scale is not None:
         found.origin, found.unit = value.offset, value.scale
     return found
 
 
 def _density(value: Any, translate: Translate) -> Any:
-    return _own("scipy.stats", "gaussian_kde")(value.dataset, value.factor, value.weights)
+    return _from_funcgrad("scipy.stats", "gaussian_kde")(value.dataset, value.factor, value.weights)
 
 
 def _series(name: str) -> Callable[[Any, Translate], Any]:
-    return lambda value, translate: _own("numpy.polynomial", name)(value.coef, value.domain, value.window)
+    return lambda value, translate: _from_funcgrad("numpy.polynomial", name)(value.coef, value.domain, value.window)
 
 
 def decorated(value: Any, translate: Translate) -> Any:
@@ -129,14 +139,14 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "scipy.interpolate._ndgriddata.NearestNDInterpolator": _nearest,
     "scipy.stats._kde.gaussian_kde": _density,
     **{
-        f"scipy.spatial._{name}": lambda value, translate: _own("scipy.spatial", "KDTree").of(value)
+        f"scipy.spatial._{name}": lambda value, translate: _from_funcgrad("scipy.spatial", "KDTree").of(value)
         for name in ("ckdtree.cKDTree", "kdtree.KDTree")
     },
-    "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _own(
+    "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _from_funcgrad(
         "scipy.spatial.transform", "Rotation"
     ).from_quat(value.as_quat()),
     **{
-        name: lambda value, translate: _own("numpy.frames", "open_to_traced")(value)
+        name: lambda value, translate: _from_funcgrad("numpy.frames", "open_to_traced")(value)
         for name in ("pandas.Series", "pandas.DataFrame", "pandas.core.series.Series", "pandas.core.frame.DataFrame")
     },
     **{
@@ -144,7 +154,7 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
         for home in ("dataarray.DataArray", "dataset.Dataset")
     },
     **{
-        f"scipy.sparse._{home}.{home}_{kind}": lambda value, translate: Constant(value)
+        f"scipy.sparse._{home}.{home}_{kind}": lambda value, translate: ConstantMatrix(value)
         for home in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
         for kind in ("array", "matrix")
     },
@@ -153,7 +163,7 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
     "numpy.lib._index_tricks_impl.RClass": lambda value, translate: fnp.r_,
     "numpy.lib._index_tricks_impl.CClass": lambda value, translate: fnp.c_,
     "numpy.matrix": lambda value, translate: matrix(translate(np.asarray(value))[0]),
-    "numpy.poly1d": lambda value, translate: _own("numpy", "poly1d")(value.coeffs),
+    "numpy.poly1d": lambda value, translate: _from_funcgrad("numpy", "poly1d")(value.coeffs),
     **{
         f"numpy.polynomial.{home}.{name}": _series(name)
         for home, name in (

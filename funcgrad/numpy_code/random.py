@@ -13,7 +13,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy_code.conversions import holds_traced, is_traced, making, writable
+from funcgrad.numpy_code.conversions import as_writable, holds_traced, is_traced, with_writable_results
 
 #: Methods that reorder elements.
 _ORDERING = frozenset(("permuted", "shuffle"))
@@ -35,7 +35,7 @@ class Random:
         value = getattr(self.source, name)
         if not callable(value):
             return value
-        drawn = making(value)
+        drawn = with_writable_results(value)
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             given = (*args, *kwargs.values())
@@ -63,14 +63,14 @@ class Random:
     def choice(self, a: Any, *args: Any, **kwargs: Any) -> Any:
         """Return random elements of ``a``."""
         if not holds_traced([a]):
-            return writable(self.source.choice(a, *args, **kwargs))
+            return as_writable(self.source.choice(a, *args, **kwargs))
         a = fnp.asarray(a)
         return fnp.take(a, self.source.choice(a.shape[0], *args, **kwargs), axis=kwargs.get("axis", 0))
 
     def permutation(self, x: Any, **kwargs: Any) -> Any:
         """Return ``x`` in random order."""
         if not holds_traced([x]):
-            return writable(self.source.permutation(x, **kwargs))
+            return as_writable(self.source.permutation(x, **kwargs))
         x = fnp.asarray(x)
         return fnp.take(x, self.source.permutation(x.shape[0]), axis=0)
 
@@ -91,7 +91,7 @@ class Random:
     def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
         """Draw from the triangular distribution by the inverse of its distribution function."""
         if not holds_traced([left, mode, right]):
-            return writable(self.source.triangular(left, mode, right, size))
+            return as_writable(self.source.triangular(left, mode, right, size))
         left, mode, right = map(_array, (left, mode, right))
         u = self.source.triangular(0.0, 1.0, 1.0, _shape(size, left, mode, right)) ** 2
         is_left = u * (right - left) <= mode - left
@@ -104,7 +104,7 @@ class Random:
         """Draw from the multivariate normal distribution: standard normal numbers times a factor of ``cov``."""
         if not holds_traced([mean, cov]):
             options = kwargs if method == "svd" else {**kwargs, "method": method}
-            return writable(self.source.multivariate_normal(mean, cov, size, *args, **options))
+            return as_writable(self.source.multivariate_normal(mean, cov, size, *args, **options))
         mean, cov = fnp.asarray(mean), fnp.asarray(cov)
         shape = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
         z = self.source.standard_normal((*shape, mean.shape[0]))
@@ -150,7 +150,7 @@ def _moved(name: str, low: float, high: float, of: Any) -> Any:
             given[names[key]] = value
         plain = getattr(self.source, name)
         if not holds_traced(given):
-            return writable(plain(*given, size))
+            return as_writable(plain(*given, size))
         given = list(map(_array, given))
         return of(*given, plain(low, high, _shape(size, *given)))
 
@@ -163,7 +163,7 @@ def _shaped(name: str, of: Any) -> Any:
     def draw(self: Random, a: Any, size: Any = None) -> Any:
         plain = getattr(self.source, name)
         if not holds_traced([a]):
-            return writable(plain(a, size))
+            return as_writable(plain(a, size))
         a = _array(a)
         return of(a, plain(1.0, _shape(size, a)))
 
@@ -174,7 +174,7 @@ def _scaled(name: str) -> Any:
     def draw(self: Random, scale: Any = 1.0, size: Any = None) -> Any:
         plain = getattr(self.source, name)
         if not holds_traced([scale]):
-            return writable(plain(scale, size))
+            return as_writable(plain(scale, size))
         scale = _array(scale)
         return scale * plain(1.0, _shape(size, scale))
 

@@ -15,46 +15,49 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text, refuse
 from funcgrad.numpy.tables import table_of
-from funcgrad.numpy_code.libraries import KEPT
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES
 
 #: Functions and classes that read numbers from texts, by module of Python.
-MODULES = {
+READER_MODULES = {
     "ast": frozenset(("literal_eval",)),
     "decimal": frozenset(("Decimal",)),
     "fractions": frozenset(("Fraction",)),
     "json": frozenset(("loads",)),
 }
 #: Classes of tables that take traced values, by library.
-TABLES = {"pandas": frozenset(("DataFrame", "Series")), "xarray": frozenset(("DataArray", "Dataset", "Variable"))}
+TABLE_CLASSES = {
+    "pandas": frozenset(("DataFrame", "Series")),
+    "xarray": frozenset(("DataArray", "Dataset", "Variable")),
+}
 #: Types of callables that are searched in a table, and the largest number of entries that are searched.
 _CALLED, _MANY = (FunctionType, MethodType), 256
-_NAMES = frozenset.union(
-    *MODULES.values(),
+_READER_NAMES = frozenset.union(
+    *READER_MODULES.values(),
     ("array", "asarray", "astype", "complex", "eval", "exec", "float", "float32", "float64", "fromstring"),
     ("genfromtxt", "loads", "loadtxt", "safe_load", "to_numeric"),
 )
 
 
-def reader(value: Any) -> Any:
+def refusing_reader(value: Any) -> Any:
     """Return a function or class that reads numbers from texts such that it refuses texts of traced numbers.
 
     A class of tables becomes one that takes traced arrays; any other value is returned unchanged.
 
     Example:
         >>> from fractions import Fraction
-        >>> reader(Fraction)("1/2"), reader(len) is len
+        >>> refusing_reader(Fraction)("1/2"), refusing_reader(len) is len
         (Fraction(1, 2), True)
     """
     home = getattr(value, "__module__", None)
     home = home.partition(".")[0].lstrip("_") if isinstance(home, str) else ""
-    if home in TABLES and isinstance(value, type) and value.__name__ in TABLES[home]:
+    if home in TABLE_CLASSES and isinstance(value, type) and value.__name__ in TABLE_CLASSES[home]:
         return table_of(value)
-    if home not in MODULES or getattr(value, "__name__", None) not in MODULES[home]:
+    if home not in READER_MODULES or getattr(value, "__name__", None) not in READER_MODULES[home]:
         return value
-    return checked(value)
+    return refusing_traced(value)
 
 
-def checked(fun: Callable[..., Any]) -> Callable[..., Any]:
+def refusing_traced(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``fun`` such that it refuses traced numbers and texts that show them."""
 
     @wraps(fun, updated=())
@@ -83,7 +86,7 @@ def reads_texts(fun: Any) -> bool:
             continue
         seen[id(value)] = value
         if isinstance(value, CodeType):
-            if not _NAMES.isdisjoint(value.co_names):
+            if not _READER_NAMES.isdisjoint(value.co_names):
                 return True
             rest += [const for const in value.co_consts if isinstance(const, CodeType)]
         else:
@@ -95,44 +98,44 @@ def _parts(value: Any) -> Iterator[Any]:
     """Yield the functions, classes and codes that a function, a method or an object refers to."""
     if type(value) is FunctionType:
         yield value.__code__
-        yield from _named(value)
-        yield from _leading([cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)])
+        yield from _global_values(value)
+        yield from _user_values([cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)])
     elif type(value) is MethodType:
         yield from (value.__func__, value.__self__)
     elif isinstance(value, type):
-        if _leads_on(value):
+        if _is_user_code(value):
             yield from [_plain(member) for base in value.__mro__ for member in vars(base).values()]
     elif not isinstance(value, ModuleType):
-        inner = [attribute(value, name) for name in ("func", "fun", "fget", "__wrapped__")]
-        yield from [part for part in (*inner, type(value)) if part is not None and _leads_on(part)]
+        inner = [safe_getattr(value, name) for name in ("func", "fun", "fget", "__wrapped__")]
+        yield from [part for part in (*inner, type(value)) if part is not None and _is_user_code(part)]
 
 
-def _named(fun: FunctionType) -> Iterator[Any]:
+def _global_values(fun: FunctionType) -> Iterator[Any]:
     """Yield the values of the global names in the code of ``fun``, and of the modules' attributes with such names."""
     names = fun.__code__.co_names
     for name in names:
         value = fun.__globals__.get(name)
-        if isinstance(value, ModuleType) and _leads_on(value):
-            yield from filter(_leads_on, [getattr(value, other, None) for other in names])
+        if isinstance(value, ModuleType) and _is_user_code(value):
+            yield from filter(_is_user_code, [getattr(value, other, None) for other in names])
         elif value is not None:
-            yield from _leading([value])
+            yield from _user_values([value])
 
 
-def _leading(values: Iterable[Any]) -> Iterator[Any]:
+def _user_values(values: Iterable[Any]) -> Iterator[Any]:
     """Yield the ``values`` that belong to user modules, and the functions of user modules in tables."""
     for value in values:
         if type(value) in (dict, list, tuple):
             entries = value.values() if type(value) is dict else value
-            yield from [entry for entry in islice(entries, _MANY) if type(entry) in _CALLED and _leads_on(entry)]
-        elif _leads_on(value):
+            yield from [entry for entry in islice(entries, _MANY) if type(entry) in _CALLED and _is_user_code(entry)]
+        elif _is_user_code(value):
             yield value
 
 
-def attribute(value: Any, name: str) -> Any:
+def safe_getattr(value: Any, name: str) -> Any:
     """Return an attribute; None if it is missing, or if the user's class raises any error in the lookup.
 
     Example:
-        >>> attribute(3.0, "real"), attribute(3.0, "name")
+        >>> safe_getattr(3.0, "real"), safe_getattr(3.0, "name")
         (3.0, None)
     """
     try:
@@ -152,7 +155,11 @@ def _is_set(cell: Any) -> bool:
         return False
 
 
-def _leads_on(value: Any) -> bool:
+def _is_user_code(value: Any) -> bool:
     """Whether ``value`` belongs to a user's module, not to a known library."""
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", type(value).__module__)
-    return isinstance(home, str) and home.partition(".")[0] not in KEPT and not home.startswith(("numpy", "scipy"))
+    return (
+        isinstance(home, str)
+        and home.partition(".")[0] not in KEPT_PACKAGES
+        and not home.startswith(("numpy", "scipy"))
+    )

@@ -17,20 +17,20 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import keeping
-from funcgrad.numpy_code.calls import ByIdentity
-from funcgrad.numpy_code.classes import is_seen, original, originals
-from funcgrad.numpy_code.functions import Built, closed, still_fits
+from funcgrad.numpy_code.calls import IdentityCache
+from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
+from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
 from funcgrad.numpy_code.reading import reads_texts
-from funcgrad.numpy_code.runs import PLAIN, leave, of_thread
-from funcgrad.numpy_code.scope import names_behind, refresh
-from funcgrad.numpy_code.translation import FUNCTIONS, READ, WRITTEN, Translator
+from funcgrad.numpy_code.runs import PLAIN_TYPES, end_run, run_of_thread
+from funcgrad.numpy_code.scope import globals_object, refresh
+from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
 from funcgrad.running import refused
 from funcgrad.writable import Proxy, inside
 
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",
-    READ: "with funcgrad's functions and arrays",
-    WRITTEN: "with funcgrad's functions and arrays that can be written to",
+    READ_ONLY_ARRAYS: "with funcgrad's functions and arrays",
+    WRITABLE_ARRAYS: "with funcgrad's functions and arrays that can be written to",
 }
 #: The translators, by level.
 _TRANSLATORS = {level: Translator(level) for level in _LEVELS}
@@ -44,62 +44,62 @@ class Rebuilt:
         level: how much is rebuilt, see ``translation``.
     """
 
-    __slots__ = ("_way", "fun", "level")
+    __slots__ = ("_plan", "fun", "level")
     runs_itself = True
 
     def __init__(self, fun: Callable[..., Any], level: int) -> None:
         self.fun = fun
         self.level = level
-        self._way = _Way(fun, level)
+        self._plan = _CallPlan(fun, level)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - helper calls would cost a tenth
         """Run the function."""
-        way, run, around = self._way, keeping.run or of_thread(), None
-        translate, built, begins = way.translate, way.built, not run.open
+        plan, run, around = self._plan, keeping.run or run_of_thread(), None
+        translate, built, begins = plan.translate, plan.built, not run.open
         try:
             if begins:
                 run.open = True
-                if translate.doubtful:
-                    way = self._current()
-                    translate, built = way.translate, way.built
+                if translate.may_be_stale:
+                    plan = self._current_plan()
+                    translate, built = plan.translate, plan.built
                 refresh(translate.watched)
             elif refused:
                 around = refused.pop(get_ident(), None)
-            if translate.lifts and not inside():  # nothing is traced, and arrays need no replacement
+            if translate.replaces_arrays and not inside():  # nothing is traced, and arrays need no replacement
                 translate, built = _TRANSLATORS[FUNCTIONS], None
             given = args
             for x in args:
-                if type(x) not in _THEMSELVES:
+                if type(x) not in _UNREPLACED:
                     given = tuple(map(translate.argument, args))
                     break
-            if way.owner is not None:
-                given = (translate.owner(way.owner, run, begins), *given)
-            if built is None or (built[1] and not still_fits(built[1])):
-                built = way.found(translate)
+            if plan.owner is not None:
+                given = (translate.owner(plan.owner, run, begins), *given)
+            if built is None or (built[1] and not has_same_values(built[1])):
+                built = plan.current_replacement(translate)
             if kwargs:
                 out = built[0](*given, **{name: translate.argument(x) for name, x in kwargs.items()})
             else:
                 out = built[0](*given)
             if refused:
-                _check_way(self.fun, args, kwargs, out)
+                _check_after_refusal(self.fun, args, kwargs, out)
             if around is not None:
                 refused[get_ident()] = around
-            return out if type(out) in _THEMSELVES or not begins else _of_original_classes(out)
+            return out if type(out) in _UNREPLACED or not begins else _with_original_classes(out)
         finally:
             if begins:
                 run.open, run.owner = False, None
                 if run.used:
-                    leave(run)
+                    end_run(run)
 
-    def _current(self) -> _Way:
+    def _current_plan(self) -> _CallPlan:
         """Return the way to call the function; a new one, with everything rebuilt, if a function got new code."""
-        level, translate = self.level, self._way.translate
+        level, translate = self.level, self._plan.translate
         if _TRANSLATORS[level] is translate:
             if not translate.is_stale():
-                return self._way
+                return self._plan
             _TRANSLATORS[level] = Translator(level)
-        self._way = _Way(self.fun, level)
-        return self._way
+        self._plan = _CallPlan(self.fun, level)
+        return self._plan
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
@@ -108,7 +108,7 @@ class Rebuilt:
         return type(self), (self.fun, self.level)
 
 
-class _Way:
+class _CallPlan:
     """Way to call a rebuilt function. Python finds attributes of this class faster than those of a ``Rebuilt``.
 
     Attributes:
@@ -127,11 +127,11 @@ class _Way:
         if type(fun) is MethodType and type(fun.__func__) is FunctionType:
             self.function, self.owner = fun.__func__, fun.__self__
 
-    def found(self, translate: Translator) -> Built:
+    def current_replacement(self, translate: Translator) -> Built:
         """Return the current replacement for the function."""
         fun = self.function
         is_closure = type(fun) is FunctionType and fun.__closure__
-        built = closed(fun, translate) if is_closure else None
+        built = rebuild_closure(fun, translate) if is_closure else None
         if built is None:
             made, lasts = translate(fun)
             known = translate.closures.get(fun) if is_closure else None
@@ -145,7 +145,7 @@ class _Way:
         return built
 
 
-def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:
+def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:
     """Check that a result is correct if the function went on after a conversion had been refused.
 
     The function may have taken another branch that keeps the derivative: then it returns what it returns for plain
@@ -161,7 +161,7 @@ def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> Non
         raise ConversionError(
             f"{message} The function went on after this had been refused, and what it returned has no derivative."
         )
-    if not _is_own(fun, args, kwargs, out):
+    if not _agrees_with_plain(fun, args, kwargs, out):
         raise ConversionError(
             f"{message} The function went on after this had been refused, and returned another number than it does "
             "outside of the transform."
@@ -169,7 +169,7 @@ def _check_way(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> Non
     refused.pop(get_ident(), None)  # the other branch is as good
 
 
-def _is_own(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> bool:
+def _agrees_with_plain(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> bool:
     """Whether ``fun`` of the plain numbers behind the arguments returns those behind ``out``; False if unknown."""
     leaves, spec = tree.flatten((args, kwargs))
     given, found = [_plain(leaf) for leaf in leaves], [_plain(leaf) for leaf in tree.flatten(out)[0]]
@@ -210,23 +210,23 @@ def _is_near(x: Any, y: Any) -> bool:
 _NEAR = 1e-9
 
 #: Types of arguments and results of a rebuilt function that need no replacement.
-_THEMSELVES = PLAIN | {Tracer}
+_UNREPLACED = PLAIN_TYPES | {Tracer}
 
 
-def _of_original_classes(out: Any) -> Any:
+def _with_original_classes(out: Any) -> Any:
     """Return a result as the original function would: objects are of their original classes."""
     if issubclass(type(out), Tracer) or type(out) is np.ndarray:
         return out
-    out = originals(out)
+    out = with_original_namedtuples(out)
     leaves, spec = tree.flatten(out)
-    if not any(is_seen(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
+    if not any(has_rebuilt_class(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
         return out
-    return tree.unflatten(spec, [_own_of(leaf) for leaf in leaves])
+    return tree.unflatten(spec, [_original_leaf(leaf) for leaf in leaves])
 
 
-def _own_of(leaf: Any) -> Any:
+def _original_leaf(leaf: Any) -> Any:
     """Return what the original function would return for a leaf of the result: the array for a proxy."""
-    return original(leaf) if is_seen(leaf) else leaf.whole() if isinstance(leaf, Proxy) else leaf
+    return original(leaf) if has_rebuilt_class(leaf) else leaf.whole() if isinstance(leaf, Proxy) else leaf
 
 
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
@@ -251,26 +251,26 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
         self._tokens: list[Token[bool]] = []
 
     def __enter__(self) -> None:
-        self._tokens.append(_OFF.set(True))
+        self._tokens.append(_AS_WRITTEN.set(True))
 
     def __exit__(self, *exc: object) -> None:
-        _OFF.reset(self._tokens.pop())
+        _AS_WRITTEN.reset(self._tokens.pop())
 
 
-_OFF: ContextVar[bool] = ContextVar("as_written", default=False)
+_AS_WRITTEN: ContextVar[bool] = ContextVar("as_written", default=False)
 #: Function that returns whether functions run as they are written in this context.
-is_as_written = _OFF.get
+is_as_written = _AS_WRITTEN.get
 #: How much is rebuilt (the level) of each function that converted something, by its code.
-_KNOWN = ByIdentity()
-#: Entries of ``_KNOWN``, by the ``id`` of the code: while there are none, no caller needs to call ``ready``.
-built_before = _KNOWN.known
-#: Rebuilt functions that ``ready`` returned last, by the ``id`` of their code.
+_LEVELS_BY_CODE = IdentityCache()
+#: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code: with none, no caller needs ``rebuilt_if_known``.
+built_before = _LEVELS_BY_CODE.entries
+#: Rebuilt functions that ``rebuilt_if_known`` returned last, by the ``id`` of their code.
 _LATEST: dict[int, Rebuilt] = {}
 _MANY = 64
 _DEPTH = 32  # limit for nested partials; an object may return something for every attribute
 
 
-def _code(fun: Any) -> Any:
+def _code_of(fun: Any) -> Any:
     """Return the code of ``fun``, which identifies a function even if a loop defines it again in every round."""
     for _ in range(_DEPTH):
         if type(fun) is FunctionType:
@@ -283,7 +283,7 @@ def _code(fun: Any) -> Any:
     return None
 
 
-def ready(fun: Any) -> Any:
+def rebuilt_if_known(fun: Any) -> Any:
     """Return ``fun`` rebuilt if it has converted a traced value before, unless it handles conversions itself."""
     if not built_before:
         return fun
@@ -295,29 +295,29 @@ def ready(fun: Any) -> Any:
     elif hasattr(kind, "runs_itself"):
         return fun
     else:
-        code = _code(fun)
+        code = _code_of(fun)
     found = built_before.get(id(code))
-    if found is None or found() is not code or _OFF.get():
+    if found is None or found() is not code or _AS_WRITTEN.get():
         return fun
     if kind is not FunctionType:
-        return Rebuilt(fun, found.found)
+        return Rebuilt(fun, found.stored)
     made = _LATEST.get(id(code))
-    if made is None or made.fun is not fun or made.level != found.found:
+    if made is None or made.fun is not fun or made.level != found.stored:
         if len(_LATEST) > _MANY:
             _LATEST.clear()
-        made = _LATEST[id(code)] = Rebuilt(fun, found.found)
+        made = _LATEST[id(code)] = Rebuilt(fun, found.stored)
     return made
 
 
-def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
+def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
     """Return ``work(fun)``; if code in it would lose a derivative, run ``work`` again with ``fun`` rebuilt.
 
     Args:
         fun: a user's function.
         work: what a transform does with the function. It may run twice, because functions are pure.
     """
-    given = ready(fun)
-    around = set_aside() if refused else None
+    given = rebuilt_if_known(fun)
+    around = take_refusal() if refused else None
     try:
         found = work(given)
         if refused:
@@ -325,14 +325,14 @@ def attempt(fun: Any, work: Callable[[Any], Any]) -> Any:
     except Exception as error:
         if not is_conversion(error):
             raise
-        return again(fun, given, work, error)
+        return retry_rebuilt(fun, given, work, error)
     finally:
         if refused or around is not None:
-            put_back(around)
+            restore_refusal(around)
     return found
 
 
-def set_aside() -> str | None:
+def take_refusal() -> str | None:
     """Remove and return the refusal noted in this thread, which concerns the enclosing function, not the next one.
 
     A refusal that an interrupt, or a run begun by hand, left while no transform runs is dropped: None is returned.
@@ -341,8 +341,8 @@ def set_aside() -> str | None:
     return message if inside() else None
 
 
-def put_back(around: str | None) -> None:
-    """Restore what ``set_aside`` returned. A refusal noted since then was handled, or an error ended the function."""
+def restore_refusal(around: str | None) -> None:
+    """Restore what ``take_refusal`` returned. A refusal noted since was handled, or an error ended the function."""
     left = refused.pop(get_ident(), None)
     if around is None and left == "" and inside():
         around = ""  # the enclosing function may read the text
@@ -363,7 +363,7 @@ def check_refused(given: Any) -> None:
         raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")
 
 
-class Standing:
+class SelfRebuilding:
     """``fun`` as a function that reruns itself rebuilt when it would lose a derivative, whoever calls it.
 
     For functions that are called inside funcgrad's own functions, which are not rebuilt.
@@ -377,7 +377,7 @@ class Standing:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        return attempt(self.fun, lambda fun: fun(*args, **kwargs))
+        return run_or_rebuild(self.fun, lambda fun: fun(*args, **kwargs))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fun, name)
@@ -386,12 +386,12 @@ class Standing:
         return type(self), (self.fun,)
 
 
-def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
+def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) -> Any:
     """Run ``work`` with ``fun`` rebuilt, level by level, after it raised ``error`` with ``given``."""
     level = given.level if type(given) is Rebuilt else 0
     first, before = error, None
     try:
-        while level < WRITTEN and is_conversion(error, before) and _can_be_rebuilt(fun):
+        while level < WRITABLE_ARRAYS and is_conversion(error, before) and _can_be_rebuilt(fun):
             level += 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
@@ -417,24 +417,24 @@ def again(fun: Any, given: Any, work: Callable[[Any], Any], error: Exception) ->
 
 def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Run ``fun(*args, **kwargs)`` rebuilt from the start, and with its constant arrays replaced if that is needed."""
-    given = ready(fun)
+    given = rebuilt_if_known(fun)
     given = given if type(given) is Rebuilt else Rebuilt(fun, FUNCTIONS)
     try:
         return given(*args, **kwargs)
     except Exception as error:
-        return again(fun, given, lambda fun: fun(*args, **kwargs), error)
+        return retry_rebuilt(fun, given, lambda fun: fun(*args, **kwargs), error)
 
 
 def _can_be_rebuilt(fun: Any) -> bool:
-    if _OFF.get():
+    if _AS_WRITTEN.get():
         return False
-    return type(fun) is not Rebuilt and names_behind(getattr(fun, "__globals__", None)) is None
+    return type(fun) is not Rebuilt and globals_object(getattr(fun, "__globals__", None)) is None
 
 
 def _remember(fun: Any, level: int) -> None:
-    code = _code(fun)
+    code = _code_of(fun)
     if code is not None:
-        _KNOWN.put(code, level)
+        _LEVELS_BY_CODE.put(code, level)
 
 
 def is_conversion(error: BaseException, before: BaseException | None = None) -> bool:
@@ -453,24 +453,24 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     while seen is not None and seen is not before:
         if isinstance(seen, ConversionError) or (isinstance(seen, ReadOnlyError) and seen.of_constant):
             return True
-        if _ASKED & {kind.__name__ for kind in type(seen).__mro__}:
+        if _JAX_ERRORS & {kind.__name__ for kind in type(seen).__mro__}:
             return True
         if before is None and isinstance(seen, ConcretizationError):  # SciPy's code may take the whole batch
             return True
-        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``again``
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)  # see ``retry_rebuilt``
     text = str(error)
     if not isinstance(error, (TypeError, ValueError, AttributeError, SystemError)):
         return False
     asks_for_memory = "a traced value has no memory of its own" in text
     of_two_kinds = "Multiple namespaces" in text and "funcgrad" in text  # an error message of SciPy
-    is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.Constant``
+    is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
     names_tracer = "Tracer" in text and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
     return names_tracer or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
 
 
 #: Names of the errors that JAX raises where code requests the numbers of an abstract value.
-_ASKED = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}
+_JAX_ERRORS = {"ConcretizationTypeError", "TracerArrayConversionError", "TracerIntegerConversionError"}
 
 
 def _log(*message: Any) -> None:

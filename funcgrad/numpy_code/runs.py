@@ -19,10 +19,10 @@ from funcgrad.numpy.concretization import keeping
 
 _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 #: Types of values that never need a replacement.
-PLAIN = frozenset((*_PYTHONS, np.dtype, *[np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"]))
+PLAIN_TYPES = frozenset((*_PYTHONS, np.dtype, *[np.dtype(code).type for code in "?bBhHiIlLqQefdgFDG"]))
 
 
-class Latest(OrderedDict[Any, Any]):
+class LatestCache(OrderedDict[Any, Any]):
     """Cache of the ``size`` latest entries. An entry may hold its key, so that weak references would not work."""
 
     size = 1024
@@ -34,7 +34,7 @@ class Latest(OrderedDict[Any, Any]):
                 self.popitem(last=False)
 
 
-class Few(Latest):
+class SmallCache(LatestCache):
     """Smaller cache, for entries that hold data of the program."""
 
     size = 64
@@ -74,7 +74,7 @@ class Run:
             self.memo(owner[2])[id(owner[0])] = owner[:2]
         return memo
 
-    def shows(self, x: Any, text: str) -> None:
+    def note_text(self, x: Any, text: str) -> None:
         """Note that ``text`` was made from ``x``."""
         self.used = True
         self.texts.append((x, text))
@@ -90,7 +90,7 @@ class Run:
 _RUNS: list[ref[Run]] = []
 
 
-def current() -> Run:
+def current_run() -> Run:
     """Return the run of the caller; a new one if none is known, as in a generator that is used after its run."""
     run: Run | None = keeping.run
     if run is not None and run.open:
@@ -99,7 +99,7 @@ def current() -> Run:
     return active[0] if len(active) == 1 else Run()
 
 
-def of_thread() -> Run:
+def run_of_thread() -> Run:
     """Return the run of this thread, always the same object, whether ``open`` or not."""
     run: Run | None = keeping.run
     if run is None:
@@ -108,7 +108,7 @@ def of_thread() -> Run:
     return run
 
 
-def leave(run: Run) -> None:
+def end_run(run: Run) -> None:
     """End a run that began here."""
     run.open, run.used, run.owner = False, False, None
     run.memos.clear()

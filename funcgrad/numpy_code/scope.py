@@ -20,20 +20,20 @@ import numpy as np
 
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
-from funcgrad.numpy_code.calls import called, with_calls, written
-from funcgrad.numpy_code.classes import fits, may_change
-from funcgrad.numpy_code.names import is_mirrored, when_called
-from funcgrad.numpy_code.reading import MODULES, TABLES
-from funcgrad.numpy_code.runs import current
+from funcgrad.numpy_code.calls import call_name, source_name, with_calls
+from funcgrad.numpy_code.classes import can_become_stale, is_up_to_date
+from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
+from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
+from funcgrad.numpy_code.runs import current_run
 
 _MISSING: Any = object()
 #: Key under which the globals of a rebuilt function keep their ``Globals``.
-_OWNER = "⟨names⟩"
+_GLOBALS_KEY = "⟨names⟩"
 #: Types whose objects are equal only to themselves, so that many can be compared at once.
 _SINGLE = frozenset((BuiltinFunctionType, FunctionType, ModuleType, np.ufunc, type))
 
 
-def _taking_traced(contains_nan: Any) -> Any:
+def _accepting_traced(contains_nan: Any) -> Any:
     """Return ``_contains_nan`` such that it accepts arrays that are not NumPy's."""
     knows = "xp_omit_okay" in contains_nan.__code__.co_varnames
     return partial(contains_nan, xp_omit_okay=True) if knows else contains_nan
@@ -42,13 +42,13 @@ def _taking_traced(contains_nan: Any) -> Any:
 #: Replacements that hold in one module only. The decorator of the functions of ``scipy.stats`` handles
 #: ``nan_policy``, and an ``axis`` that a function lacks, for NumPy arrays only; the functions check arrays themselves.
 #: Since SciPy 1.18 an operator keeps the namespace of its arrays: None means NumPy's, as outside of a run.
-_THERE: dict[str, dict[str, Callable[[Any], Any]]] = {
-    "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _taking_traced},
+_MODULE_OVERRIDES: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "scipy.stats._axis_nan_policy": {"is_numpy": lambda _: lambda xp: True, "_contains_nan": _accepting_traced},
     "scipy.sparse.linalg._interface": {"array_namespace": lambda _: lambda *arrays, **options: None},
 }
 
 
-class _Rest(dict[str, Any]):
+class _MissingNames(dict[str, Any]):
     """Built-in names as Python sees them: lookups of missing names go to ``Globals``."""
 
     __slots__ = ("names",)
@@ -70,11 +70,22 @@ class Globals(dict[str, Any]):
         fast: the globals of rebuilt functions, with the replacements that are valid in every run.
         known: by name, the value that was found and its replacement.
         assigned: names that functions assign to. Python stores what they assign in ``fast``.
-        beside: the dictionary of the module's replacement, see ``names.Names``, which has some of these names, too.
-        there: by name, a function that turns the usual replacement into the one for this module.
+        mirror_dict: the dictionary of the module's replacement, a ``MirrorModule``, which has some of these names.
+        module_overrides: by name, a function that turns the usual replacement into the one for this module.
     """
 
-    __slots__ = ("__weakref__", "assigned", "beside", "builtins", "fast", "known", "look", "real", "there", "translate")
+    __slots__ = (
+        "__weakref__",
+        "assigned",
+        "builtins",
+        "comparison",
+        "fast",
+        "known",
+        "mirror_dict",
+        "module_overrides",
+        "real",
+        "translate",
+    )
 
     def __init__(self, real: dict[str, Any], translate: Any) -> None:
         given = real.get("__builtins__", builtins)
@@ -89,21 +100,21 @@ class Globals(dict[str, Any]):
         self.translate = translate
         self.known: dict[str, tuple[Any, Any]] = {}
         self.assigned: set[str] = set()
-        rest = _Rest({name: self.builtins[name] for name in _ASKED_FOR if name in self.builtins})
+        rest = _MissingNames({name: self.builtins[name] for name in _REQUIRED_BUILTINS if name in self.builtins})
         rest.names = self
         own = {name: value for name, value in real.items() if name[:2] == "__"}  # such as ``__name__`` and ``__file__``
-        self.fast: dict[str, Any] = {**own, "__builtins__": rest, _OWNER: self}
-        self.look: Any = None
-        self.beside: dict[str, Any] = {}
-        self.there: dict[str, Any] = _THERE.get(str(real.get("__name__", "")), {})
+        self.fast: dict[str, Any] = {**own, "__builtins__": rest, _GLOBALS_KEY: self}
+        self.comparison: Any = None
+        self.mirror_dict: dict[str, Any] = {}
+        self.module_overrides: dict[str, Any] = _MODULE_OVERRIDES.get(str(real.get("__name__", "")), {})
 
     def __getitem__(self, name: str) -> Any:
         value = self.real.get(name, _MISSING)
         try:
             before, found = self.known[name]
         except KeyError:
-            return self._found(name, value)
-        return found if before is value else self._found(name, value)
+            return self._look_up(name, value)
+        return found if before is value else self._look_up(name, value)
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.real[name] = value
@@ -116,74 +127,78 @@ class Globals(dict[str, Any]):
         """Forget a name that was rebound, so that the next lookup translates it again."""
         if name not in self.assigned:
             self.fast.pop(name, None)
-        self.beside.pop(name, None)
+        self.mirror_dict.pop(name, None)
         self.known.pop(name, None)
-        self.look = None
+        self.comparison = None
 
-    def keeps(self, name: str) -> bool:
+    def is_stable(self, name: str) -> bool:
         """Whether the replacement for a name is valid until the name is rebound."""
         return name in self.known and name not in self.assigned
 
     def refresh(self) -> None:
         """Check the names one by one, and forget those that were rebound."""
-        real, absent = self.real, self.looked()[-2]
+        real, absent = self.real, self.new_comparison()[-2]
         for name, (value, found) in list(self.known.items()):
-            if may_change(found) and not fits(found):
+            if can_become_stale(found) and not is_up_to_date(found):
                 self.forget(name)
-            if real.get(written(name) or name, _MISSING) is not (_MISSING if written(name) else value):
+            if real.get(source_name(name) or name, _MISSING) is not (_MISSING if source_name(name) else value):
                 self.forget(name)
-        for name in self.known.keys() & {called(plain) for plain in absent & real.keys()}:
+        for name in self.known.keys() & {call_name(plain) for plain in absent & real.keys()}:
             self.forget(name)
 
-    def looked(self) -> Any:
+    def new_comparison(self) -> Any:
         """Store and return what is compared at once: functions and modules, other values, absent names, classes."""
         known = list(self.known.items())
         bound = [(name, value) for name, (value, _) in known if value is not _MISSING]
         single = [pair for pair in bound if type(pair[1]) in _SINGLE]
         others = [pair for pair in bound if type(pair[1]) not in _SINGLE]
-        absent = frozenset(written(name) or name for name, (value, _) in known if value is _MISSING)
-        classes = [found for _, (_, found) in known if may_change(found)]
-        self.look = (*_getter(single), *_getter(others), absent, classes)
-        return self.look
+        absent = frozenset(source_name(name) or name for name, (value, _) in known if value is _MISSING)
+        classes = [found for _, (_, found) in known if can_become_stale(found)]
+        self.comparison = (*_getter(single), *_getter(others), absent, classes)
+        return self.comparison
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the value of a global name, for programs that call ``globals()``."""
         return self[name] if name in self.real else default
 
-    def _found(self, name: str, value: Any) -> Any:
+    def _look_up(self, name: str, value: Any) -> Any:
         if name in self.assigned:
             value = self.fast.get(name, value)
         if value is _MISSING:
-            plain = written(name) if name else ""
-            if plain in _OF_CALLS:
-                return _OF_CALLS[plain]
+            plain = source_name(name) if name else ""
+            if plain in _CALL_HELPERS:
+                return _CALL_HELPERS[plain]
             if plain:
-                found = _EVALUATING[plain](self[plain]) if plain in _EVALUATING else when_called(self[plain])
+                found = (
+                    _EVAL_REPLACEMENTS[plain](self[plain])
+                    if plain in _EVAL_REPLACEMENTS
+                    else replacement_in_calls(self[plain])
+                )
                 if plain not in self.real and plain not in self.assigned:
-                    self._keep(name, value, found)
+                    self._store(name, value, found)
                 return found
             if name not in self.builtins:
                 raise KeyError(name)
             found, stable = self.builtins[name], True
         else:
             found, stable = self.translate(value)
-            found = self.there[name](found) if name in self.there else found
+            found = self.module_overrides[name](found) if name in self.module_overrides else found
         if stable and name not in self.assigned:
-            self._keep(name, value, found)
+            self._store(name, value, found)
         return found
 
-    def _keep(self, name: str, value: Any, found: Any) -> None:
+    def _store(self, name: str, value: Any, found: Any) -> None:
         self.known[name] = value, found
         self.fast[name] = found
-        self.look = None
+        self.comparison = None
 
-    def let_assign(self, names: frozenset[str]) -> None:
+    def note_assigned(self, names: frozenset[str]) -> None:
         """Note that a function assigns to ``names``. At the end of the run the module gets the values."""
         for name in names - self.assigned:
             self.forget(name)
         self.assigned |= names
 
-    def hand_over(self) -> None:
+    def store_assigned(self) -> None:
         """Store the assigned values in the module."""
         for name in self.assigned:
             value = self.fast.pop(name, _MISSING)
@@ -192,7 +207,7 @@ class Globals(dict[str, Any]):
 
 
 #: Built-in names that Python takes without checking that they are there.
-_ASKED_FOR = ("__import__", "__build_class__")
+_REQUIRED_BUILTINS = ("__import__", "__build_class__")
 
 
 def _getter(pairs: list[tuple[str, Any]]) -> tuple[Any, tuple[Any, ...]]:
@@ -206,9 +221,9 @@ def _nothing(names: dict[str, Any]) -> tuple[Any, ...]:
     return ()
 
 
-def names_behind(names: Any) -> Globals | None:
+def globals_object(names: Any) -> Globals | None:
     """Return the ``Globals`` behind the ``__globals__`` of a rebuilt function; None for other functions."""
-    return names if isinstance(names, Globals) else None if names is None else names.get(_OWNER)
+    return names if isinstance(names, Globals) else None if names is None else names.get(_GLOBALS_KEY)
 
 
 def refresh(watched: list[ref[Globals]]) -> None:
@@ -220,14 +235,14 @@ def refresh(watched: list[ref[Globals]]) -> None:
         names = known()
         if names is None:
             continue
-        single, values, others, numbers, absent, classes = names.look or names.looked()
+        single, values, others, numbers, absent, classes = names.comparison or names.new_comparison()
         real = names.real
         try:
             if (
                 single(real) == values
                 and (not numbers or all(map(is_, others(real), numbers)))
                 and (not absent or real.keys().isdisjoint(absent))
-                and (not classes or all(map(fits, classes)))
+                and (not classes or all(map(is_up_to_date, classes)))
             ):
                 continue
         except (KeyError, RuntimeError):  # a name is gone, or another thread adds a name
@@ -240,9 +255,9 @@ def globals_of(real: dict[str, Any], translate: Any) -> Globals:
     reference = translate.globals.get(id(real))
     known: Globals | None = reference and reference()
     if known is None or known.real is not real:
-        known = names_behind(real) or _new_globals(real, translate)
+        known = globals_object(real) or _new_globals(real, translate)
     if known.assigned:
-        current().at_end(known.hand_over)
+        current_run().at_end(known.store_assigned)
     return known
 
 
@@ -257,7 +272,7 @@ def _new_globals(real: dict[str, Any], translate: Any) -> Globals:
     if not is_mirrored(name):
         translate.watched.append(ref(made, translate.watched.remove))
     if getattr(sys.modules.get(name), "__dict__", None) is real:
-        translate.lasting[name] = made  # part of a reference cycle: one for each function would leave garbage
+        translate.imported_globals[name] = made  # part of a reference cycle: one for each function would leave garbage
     return made
 
 
@@ -269,20 +284,24 @@ def _importing(plain: Callable[..., ModuleType], translate: Any) -> Callable[...
     return found
 
 
-def is_called(names: dict[str, Any]) -> Callable[[str, str], bool]:
+def replaced_calls(names: dict[str, Any]) -> Callable[[str, str], bool]:
     """Return a predicate for ``with_calls``: whether a call of a name, or of a module's name, is replaced."""
 
-    def asked(owner: str, name: str) -> bool:
+    def is_replaced(owner: str, name: str) -> bool:
         if not owner:
             value = names.get(name, getattr(builtins, name, None))
-            return value in (eval, exec) if name in _EVALUATING else when_called(value) is not value
+            return value in (eval, exec) if name in _EVAL_REPLACEMENTS else replacement_in_calls(value) is not value
         module = names.get(owner)
-        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in ("numpy", *MODULES, *TABLES):
+        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in (
+            "numpy",
+            *READER_MODULES,
+            *TABLE_CLASSES,
+        ):
             return False
         value = vars(module).get(name)  # getattr of a missing name may warn, or import a module
-        return not name or (callable(value) and when_called(value) is not value)
+        return not name or (callable(value) and replacement_in_calls(value) is not value)
 
-    return asked
+    return is_replaced
 
 
 class _Lookup(Mapping[str, Any]):
@@ -292,11 +311,11 @@ class _Lookup(Mapping[str, Any]):
         self.local, self.names = local, names
 
     def __getitem__(self, name: str) -> Any:
-        plain = written(name)
+        plain = source_name(name)
         if name in self.local:
             return self.local[name]
         if plain and plain in self.local:
-            return when_called(self.local[plain])
+            return replacement_in_calls(self.local[plain])
         return self.names[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -312,12 +331,12 @@ class _Lookup(Mapping[str, Any]):
         return len(self.local)
 
 
-def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
+def _rebuilding_eval(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``eval`` or ``exec`` for rebuilt code: the evaluated code is rebuilt as well."""
 
     def evaluated(source: Any, globals: Any = None, locals: Any = None, /) -> Any:
         caller = sys._getframe(1)
-        names = names_behind(caller.f_globals)
+        names = globals_object(caller.f_globals)
         assert names is not None
         if globals is None:
             local = caller.f_locals if locals is None else locals
@@ -330,7 +349,7 @@ def _evaluating(run: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(source, CodeType):
             text = source.strip() if run is eval and isinstance(source, str) else source
             source = compile(text, "<string>", mode)
-        code = with_calls(source, is_called({**names.real, **local}))
+        code = with_calls(source, replaced_calls({**names.real, **local}))
         return run(code, names, _Lookup(local.real if isinstance(local, Globals) else local, names))
 
     return evaluated
@@ -342,14 +361,14 @@ def _array_of(x: Any) -> Any:
 
 
 #: Functions that ``with_local_calls`` inserts into code, by the names that it uses for them.
-_OF_CALLS: dict[str, Callable[..., Any]] = {"called": when_called, "__array__": _array_of}
+_CALL_HELPERS: dict[str, Callable[..., Any]] = {"called": replacement_in_calls, "__array__": _array_of}
 
 
-def _or_own(made: Callable[..., Any]) -> Callable[[Any], Any]:
+def _unless_redefined(made: Callable[..., Any]) -> Callable[[Any], Any]:
     return lambda value: made if value in (eval, exec) else value
 
 
-_EVALUATING: dict[str, Callable[[Any], Any]] = {
-    "eval": _or_own(_evaluating(eval)),
-    "exec": _or_own(_evaluating(exec)),
+_EVAL_REPLACEMENTS: dict[str, Callable[[Any], Any]] = {
+    "eval": _unless_redefined(_rebuilding_eval(eval)),
+    "exec": _unless_redefined(_rebuilding_eval(exec)),
 }

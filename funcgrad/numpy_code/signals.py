@@ -12,7 +12,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.numpy.peeking import single
-from funcgrad.numpy_code.conversions import making
+from funcgrad.numpy_code.conversions import with_writable_results
 from funcgrad.optional import import_scipy
 
 #: Names in NumPy's ``pad`` for the extension modes of ``upfirdn``.
@@ -88,14 +88,14 @@ def _widens() -> bool:
 # ---- peaks -------------------------------------------------------------------------------------------------
 
 
-def _theirs(name: str, *args: Any) -> Any:
+def _call_scipy(name: str, *args: Any) -> Any:
     """Call SciPy's function with plain values: the indices that it finds do not change with the values."""
     library = import_scipy("signal.find_peaks", "scipy.signal._peak_finding_utils")
-    return making(getattr(library, name))(*[single(a) if fnp.ndim(a) else a for a in args])
+    return with_writable_results(getattr(library, name))(*[single(a) if fnp.ndim(a) else a for a in args])
 
 
 def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:
-    _, left, right = _theirs("_peak_prominences", x, peaks, wlen)
+    _, left, right = _call_scipy("_peak_prominences", x, peaks, wlen)
     return x[peaks] - fnp.maximum(x[left], x[right]), left, right
 
 
@@ -103,7 +103,7 @@ def _peak_widths(
     x: Any, peaks: Any, rel_height: Any, prominences: Any, left_bases: Any, right_bases: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Find where a peak has its relative height, between samples by linear interpolation."""
-    *_, left, right = _theirs("_peak_widths", x, peaks, rel_height, prominences, left_bases, right_bases)
+    *_, left, right = _call_scipy("_peak_widths", x, peaks, rel_height, prominences, left_bases, right_bases)
     height = x[peaks] - prominences * rel_height
 
     def crossing(place: np.ndarray, base: Any, step: int) -> Any:
@@ -135,8 +135,8 @@ SIGNALS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.signal._sigtools", "_medfilt2d"): _medfilt2d,
     ("scipy.signal._spline", "sepfir2d"): _sepfir2d,
     ("scipy.signal._waveforms", "sawtooth"): _sawtooth,
-    ("scipy.signal._peak_finding_utils", "_local_maxima_1d"): lambda x: _theirs("_local_maxima_1d", x),
-    ("scipy.signal._peak_finding_utils", "_select_by_peak_distance"): lambda peaks, priority, distance: _theirs(
+    ("scipy.signal._peak_finding_utils", "_local_maxima_1d"): lambda x: _call_scipy("_local_maxima_1d", x),
+    ("scipy.signal._peak_finding_utils", "_select_by_peak_distance"): lambda peaks, priority, distance: _call_scipy(
         "_select_by_peak_distance", peaks, priority, distance
     ),
     ("scipy.signal._peak_finding_utils", "_peak_prominences"): _peak_prominences,

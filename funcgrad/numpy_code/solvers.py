@@ -15,7 +15,7 @@ from funcgrad.optional import import_scipy
 __all__ = ["SOLVERS"]
 
 
-def _own(name: str) -> Any:
+def _from_funcgrad(name: str) -> Any:
     return getattr(import_module("funcgrad.scipy.optimize"), name)
 
 
@@ -42,7 +42,7 @@ def _leastsq(
     given: Callable[..., Any] = func
     residuals = lambda x, *args: fnp.asarray(given(x, *args))
     scale = 1.0 if diag is None else 1.0 / np.asarray(diag)
-    found = _own("least_squares")(residuals, x0, jac, method="lm", x_scale=scale, args=args, **tolerances)
+    found = _from_funcgrad("least_squares")(residuals, x0, jac, method="lm", x_scale=scale, args=args, **tolerances)
     if not full_output:
         return found.x, found.status
     told = {"fvec": found.fun, "nfev": found.nfev}
@@ -75,7 +75,7 @@ def _nonlinear(method: str) -> Callable[..., Any]:
         rest = {key: value for key, value in given.items() if key not in _SETTINGS}
         settings = {_SETTINGS[key]: x for key, x in given.items() if key in _SETTINGS and x is not None}
         options = {**settings, **({"jac_options": rest} if rest else {})}
-        return _own("root")(F, xin, method=method, callback=callback, options=options).x
+        return _from_funcgrad("root")(F, xin, method=method, callback=callback, options=options).x
 
     return call
 
@@ -121,7 +121,9 @@ def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: A
     low, high = (0.0, np.inf) if bounds is None else (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
     ends = [fnp.broadcast_to(fnp.asarray(end) * 1.0, (size,)) for end in (low, high)]
     whole = None if integrality is None else np.broadcast_to(np.asarray(integrality), (size,))
-    return _own("linprog")(c, *rows[0], *rows[1], list(fnp.stack(ends, axis=1)), integrality=whole, options=options)
+    return _from_funcgrad("linprog")(
+        c, *rows[0], *rows[1], list(fnp.stack(ends, axis=1)), integrality=whole, options=options
+    )
 
 
 SOLVERS: dict[tuple[str, str], Any] = {

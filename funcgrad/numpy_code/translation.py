@@ -21,20 +21,26 @@ from funcgrad.core import READ_ONLY, Primitive, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
-from funcgrad.numpy_code.calls import ByIdentity
-from funcgrad.numpy_code.classes import class_of, is_named, is_seen, named, viewer
-from funcgrad.numpy_code.compiled import compiled, in_python, is_compiled
-from funcgrad.numpy_code.conversions import ABSTRACT, filled, making
-from funcgrad.numpy_code.examples import each_in_turn, is_public
-from funcgrad.numpy_code.functions import cached, dispatching, function, still_fits
-from funcgrad.numpy_code.kernels import PYTHONS, around, kernel
-from funcgrad.numpy_code.libraries import KEPT
-from funcgrad.numpy_code.mathematics import MODULES
-from funcgrad.numpy_code.names import Names, counterpart, homes_of, is_mirrored, module_behind
-from funcgrad.numpy_code.runs import PLAIN, Few, Latest, Run, current
-from funcgrad.numpy_code.scope import globals_of, names_behind
-from funcgrad.numpy_code.sparse.objects import made_of
-from funcgrad.numpy_code.sparse.recognition import family_of, is_sparse_class, is_sparse_family
+from funcgrad.numpy_code.calls import IdentityCache
+from funcgrad.numpy_code.classes import (
+    class_of,
+    has_rebuilt_class,
+    is_namedtuple_class,
+    make_viewer,
+    rebuilt_namedtuple,
+)
+from funcgrad.numpy_code.compiled import is_compiled, python_counterpart, wrap_compiled
+from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_writable_results
+from funcgrad.numpy_code.examples import is_public, with_example_loop
+from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
+from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES
+from funcgrad.numpy_code.mathematics import NUMBER_MODULES
+from funcgrad.numpy_code.names import MirrorModule, counterpart, is_mirrored, original_module, public_modules_of
+from funcgrad.numpy_code.runs import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
+from funcgrad.numpy_code.scope import globals_object, globals_of
+from funcgrad.numpy_code.sparse.objects import replacement_class
+from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
 from funcgrad.writable import COPY_ON_WRITE, buffer, inside, is_buffer
 
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
@@ -49,88 +55,89 @@ _OWN = ("funcgrad.numpy", "funcgrad.scipy")
 
 #: How much is rebuilt: functions only; constant arrays as well, so that their methods take traced values; or
 #: constant arrays that traced values can be written to.
-FUNCTIONS, READ, WRITTEN = range(1, 4)
+FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS = range(1, 4)
 
 
 class Translator:
     """Callable that returns the replacement for a value in rebuilt functions.
 
     Args:
-        level: ``FUNCTIONS``, ``READ`` (read-only buffers replace constant arrays) or ``WRITTEN`` (writable buffers do).
+        level: ``FUNCTIONS``, ``READ_ONLY_ARRAYS`` (read-only buffers replace constant arrays) or ``WRITABLE_ARRAYS``
+            (writable buffers do).
 
     Attributes:
-        lifts: whether buffers replace constant arrays.
-        lasts: whether the same buffers serve every run, because nothing can be written to them.
-        kept: types of values that need no replacement.
+        replaces_arrays: whether buffers replace constant arrays.
+        shares_buffers: whether the same buffers serve every run, because nothing can be written to them.
+        unreplaced_types: types of values that need no replacement.
         arrays: weak references to the read-only buffers, by the ``id`` of the array.
-        read: names of attributes that were constant arrays.
+        array_attributes: names of attributes that were constant arrays.
         functions: rebuilt functions, by the function that they were built from.
         closures: rebuilt functions that close over variables.
         plans: what all functions with the same code share, by that code.
         classes: rebuilt classes, by the original class.
-        begun: classes that are being rebuilt.
-        objects: by class, the function that views an object of this class through the rebuilt class.
+        in_progress: classes that are being rebuilt.
+        viewers: by class, the function that views an object of this class through the rebuilt class.
         globals: weak references to the ``Globals`` of modules, by the ``id`` of the module's dictionary.
-        lasting: the ``Globals`` of modules that Python has imported, by module name.
+        imported_globals: the ``Globals`` of modules that Python has imported, by module name.
         modules: replacements for modules, by module name.
         watched: weak references to the ``Globals`` whose names may be rebound between runs.
-        doubtful: whether a code from which functions were built is gone, so that a function may have new code now.
+        may_be_stale: whether a code from which functions were built is gone, so that a function may have new code now.
     """
 
     def __init__(self, level: int) -> None:
-        self.level, self.lifts, self.lasts = level, level > FUNCTIONS, level == READ
-        self.kept = PLAIN | {Tracer} if self.lifts else PLAIN | {Tracer, np.ndarray}
+        self.level, self.replaces_arrays, self.shares_buffers = level, level > FUNCTIONS, level == READ_ONLY_ARRAYS
+        self.unreplaced_types = PLAIN_TYPES | {Tracer} if self.replaces_arrays else PLAIN_TYPES | {Tracer, np.ndarray}
         self.arrays: dict[int, Any] = {}
-        self.read: set[str] = set()
-        self.functions, self.plans = ByIdentity(), ByIdentity()
-        self.closures, self.classes, self.objects = Few(), Latest(), Latest()
-        self.begun: dict[type, type] = {}
+        self.array_attributes: set[str] = set()
+        self.functions, self.plans = IdentityCache(), IdentityCache()
+        self.closures, self.classes, self.viewers = SmallCache(), LatestCache(), LatestCache()
+        self.in_progress: dict[type, type] = {}
         self.globals: dict[int, Any] = {}
-        self.lasting: dict[str, Any] = {}
-        self.modules: dict[str, Names] = {}
+        self.imported_globals: dict[str, Any] = {}
+        self.modules: dict[str, MirrorModule] = {}
         self.watched: list[Any] = []
-        self.doubtful, forget = False, self.plans.forget
+        self.may_be_stale, forget = False, self.plans.forget
 
         def gone(plan: Any) -> None:
             forget(plan)
-            self.doubtful = True
+            self.may_be_stale = True
 
         self.plans.forget = gone
 
     def is_stale(self) -> bool:
         """Whether a function no longer has the code that its replacement was built from, as after a reload."""
-        self.doubtful = False
-        functions = [known() for known in list(self.functions.known.values())]
+        self.may_be_stale = False
+        functions = [known() for known in list(self.functions.entries.values())]
         built = [(fun, self.functions.get(fun)) for fun in functions if type(fun) is FunctionType]
         built += [(fun, found) for fun, (found, _) in list(self.closures.items())]
-        self.doubtful = any(
-            type(found) is FunctionType and names_behind(found.__globals__) and self.plans.get(fun.__code__) is None
+        self.may_be_stale = any(
+            type(found) is FunctionType and globals_object(found.__globals__) and self.plans.get(fun.__code__) is None
             for fun, found in built
         )
-        return self.doubtful
+        return self.may_be_stale
 
     def __call__(self, value: Any) -> tuple[Any, bool]:
         """Return the replacement for ``value`` (mostly ``value`` itself) and whether it is valid in every run."""
         kind = type(value)
         if kind is str:
-            return filled(value), True
-        if kind in PLAIN or issubclass(kind, Tracer):
+            return as_format_string(value), True
+        if kind in PLAIN_TYPES or issubclass(kind, Tracer):
             return value, True
         if kind is FunctionType:
             if value.__closure__:
                 closed = self.closures.get(value)
-                if closed is not None and still_fits(closed[1]):
+                if closed is not None and has_same_values(closed[1]):
                     return closed[0], not closed[1]
                 return self._function(value)
             known = self.functions.get(value)
             return (known, True) if known is not None else self._function(value)
         if kind is np.ndarray:
-            of_numbers = self.lifts and value.dtype.kind in "iufc"
+            of_numbers = self.replaces_arrays and value.dtype.kind in "iufc"
             return self._constant(value) if of_numbers else (value, value.dtype.kind != "O")
         if kind is MethodType:
             return _method(value, self), False
-        if kind in self.objects:
-            return self.owner(value, current()), False
+        if kind in self.viewers:
+            return self.owner(value, current_run()), False
         if isinstance(value, ModuleType):
             return self._module(value), True
         if isinstance(value, type):
@@ -139,85 +146,91 @@ class Translator:
 
     def memo(self) -> dict[int, tuple[Any, Any]]:
         """Return the replacements of the current run on this level: by ``id``, the value and its replacement."""
-        return current().memo(self.level)
+        return current_run().memo(self.level)
 
     def owner(self, value: Any, run: Run, begins: bool = False) -> Any:
         """Return the replacement for the object whose method runs; ``begins``: whether the method begins the run."""
-        seen = self.objects.get(type(value))
-        if seen is None:
+        viewer = self.viewers.get(type(value))
+        if viewer is None:
             return self(value)[0]
         if begins and not run.memos:
-            view = seen(value)
+            view = viewer(value)
             run.owner = value, view, self.level
             return view
         memo = run.memo(self.level)
         known = memo.get(id(value))
         if known is None:
-            known = memo[id(value)] = value, seen(value)
+            known = memo[id(value)] = value, viewer(value)
         return known[1]
 
     def argument(self, value: Any) -> Any:
         """Return the replacement for an argument of a rebuilt function: for an array, a read-only one."""
         kind = type(value)
-        if kind in PLAIN or issubclass(kind, Tracer):
+        if kind in PLAIN_TYPES or issubclass(kind, Tracer):
             return value
         found = self(value)[0]
         if kind is np.ndarray and is_buffer(found) and getattr(found, "alias", None) is None:
             found.alias = READ_ONLY
         return found
 
-    def _noted(self, value: Any, found: Any) -> tuple[Any, bool]:
+    def _memoise(self, value: Any, found: Any) -> tuple[Any, bool]:
         """Replace ``value`` by ``found`` until the run ends. The memo holds ``value``, so its ``id`` is not reused."""
         self.memo()[id(value)] = value, found
         return found, False
 
-    def called(self, ours: Any) -> Any:
-        """Return ``ours``, a function of funcgrad or NumPy; on level ``WRITTEN``, its results can be written to."""
-        return making(ours) if self.level == WRITTEN and type(ours) in _FUNCTIONS else ours
+    def with_writable_results(self, fun: Any) -> Any:
+        """Return ``fun``, a function of funcgrad or NumPy; on level ``WRITABLE_ARRAYS``, with writable results."""
+        return with_writable_results(fun) if self.level == WRITABLE_ARRAYS and type(fun) in _FUNCTIONS else fun
 
     def _function(self, value: FunctionType) -> tuple[Any, bool]:
-        if value.__module__ in PYTHONS:
-            return self._of_scipy(value)
-        ours = dispatching(value, self)
+        if value.__module__ in MODULES_WITH_REPLACEMENTS:
+            return self._scipy_function(value)
+        ours = rebuild_singledispatch(value, self)
         if ours is not None:
             return ours, True
-        return function(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
+        return rebuild(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
 
     def _counterpart(self, value: Any) -> Any:
-        return self.called(counterpart(value)) if _is_of_arrays(value.__module__) else counterpart(value)
+        return (
+            self.with_writable_results(counterpart(value)) if _is_array_module(value.__module__) else counterpart(value)
+        )
 
-    def _of_scipy(self, value: FunctionType) -> tuple[Any, bool]:
+    def _scipy_function(self, value: FunctionType) -> tuple[Any, bool]:
         """Return the replacement for a function of a SciPy module in which rebuilding alone is not enough for some."""
         found, lasts = kernel(value), True
-        if found is not None and is_public(value, homes_of(value)):
-            found = each_in_turn(found, f"{value.__module__}.{value.__name__}")
+        if found is not None and is_public(value, public_modules_of(value)):
+            found = with_example_loop(found, f"{value.__module__}.{value.__name__}")
         if found is None:
-            found, lasts = function(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
-        whole = around(value, found)
+            found, lasts = rebuild(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
+        whole = with_wrapper(value, found)
         if lasts and whole is not found:
             self.functions.put(value, whole)
         return whole, lasts
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        is_kept = name.partition(".")[0] in KEPT and name not in reading.MODULES and name not in reading.TABLES
-        if is_kept and not (self.level == WRITTEN and name.startswith(_OWN)):
+        is_kept = (
+            name.partition(".")[0] in KEPT_PACKAGES
+            and name not in reading.READER_MODULES
+            and name not in reading.TABLE_CLASSES
+        )
+        if is_kept and not (self.level == WRITABLE_ARRAYS and name.startswith(_OWN)):
             return module
-        if module_behind(module) is not None:
+        if original_module(module) is not None:
             return module
         known = self.modules.get(name)
-        if known is None or module_behind(known) is not module:
+        if known is None or original_module(known) is not module:
             names = None if is_mirrored(name) else globals_of(vars(module), self)
-            known = self.modules[name] = Names(module, self, names)
+            known = self.modules[name] = MirrorModule(module, self, names)
         return known
 
     def _class(self, cls: Any) -> Any:
         if type(cls) is ABCMeta and cls in ABSTRACT:
             return ABSTRACT[cls]
         if is_sparse_class(cls):
-            return made_of(cls)
+            return replacement_class(cls)
         if is_sparse_family(cls):
-            return family_of(cls)
+            return family_replacement(cls)
         if is_mirrored(cls.__module__):
             ours = (kernel(cls) if cls.__name__ == "at" else None) or counterpart(cls)
             if ours is not cls or not cls.__module__.startswith(("scipy.", "statistics")):
@@ -226,8 +239,8 @@ class Translator:
 
     def _constant(self, value: Any) -> tuple[Any, bool]:
         """Return a buffer for a constant array of numbers."""
-        if self.lasts:
-            return self.readable(value), True
+        if self.shares_buffers:
+            return self.read_only_buffer(value), True
         if not inside():
             return value, False
         memo, number = self.memo(), id(value)
@@ -243,10 +256,10 @@ class Translator:
         made.alias = READ_ONLY
         memo[-id(base)] = base, None
         if id(base) in memo and base is not value:
-            _close(memo[id(base)][1], value)
+            _make_read_only(memo[id(base)][1], value)
         return made, False
 
-    def readable(self, value: Any) -> Tracer:
+    def read_only_buffer(self, value: Any) -> Tracer:
         """Return the read-only buffer that replaces a constant array in every run."""
         arrays, number = self.arrays, id(value)
         known = arrays.get(number)
@@ -265,20 +278,20 @@ class Translator:
             return known[1], False
         is_named = isinstance(value, (dict, MappingProxyType))
         names, members = (list(value), list(value.values())) if is_named else ([], list(value))  # a registry may grow
-        if all(type(member) in PLAIN for member in members):
-            return self._itself(value)
-        self._noted(value, value)  # it may contain itself
+        if all(type(member) in PLAIN_TYPES for member in members):
+            return self._unchanged_container(value)
+        self._memoise(value, value)  # it may contain itself
         found = [self(member)[0] for member in members]
         if all(map(operator.is_, found, members)):
-            return self._itself(value)
-        return self._noted(value, self._refilled(type(value), value, names, found))
+            return self._unchanged_container(value)
+        return self._memoise(value, self._refilled(type(value), value, names, found))
 
-    def _itself(self, value: Any) -> tuple[Any, bool]:
+    def _unchanged_container(self, value: Any) -> tuple[Any, bool]:
         """Return ``value`` itself: what the run puts into the container stays there afterwards, as in a cache."""
         if type(value) not in _GROWING:
             return value, False
-        current().at_end(functools.partial(_settle, value))
-        return self._noted(value, value)
+        current_run().at_end(functools.partial(_unwrap_buffers, value))
+        return self._memoise(value, value)
 
     def _refilled(self, kind: type, value: Any, names: list[Any], found: list[Any]) -> Any:
         if kind is defaultdict:
@@ -299,38 +312,38 @@ class Translator:
         for makers in (_CALLABLES, objects.MAKERS):
             maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
             if maker is not None:
-                return self._noted(value, maker(value, self))
+                return self._memoise(value, maker(value, self))
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
-            return self._noted(value, rebuild(value, lambda part: self(part)[0]))
+            return self._memoise(value, rebuild(value, lambda part: self(part)[0]))
         is_ufunc = kind is np.ufunc or kind.__module__ == "scipy.special._multiufuncs"  # the latter hold several ufuncs
         ours = (kernel(value) if is_ufunc else None) or counterpart(value)
         if ours is not value:
             if not hasattr(kind, "_logpdf") and not hasattr(kind, "_logpmf"):
-                return self.called(ours), True
+                return self.with_writable_results(ours), True
             cls = class_of(kind, self, _is_kept)  # a distribution
-            return self._noted(value, objects.Distribution(ours, viewer(kind, cls, self)(value)))
+            return self._memoise(value, objects.Distribution(ours, make_viewer(kind, cls, self)(value)))
         if is_compiled(value, _is_kept_function):
-            traced_form = in_python(value)
-            return compiled(value, None if traced_form is None else self(traced_form)[0]), traced_form is None
-        if is_seen(value) or (tree.is_container(kind) and not is_named(kind)) or _is_kept(kind):
+            traced_form = python_counterpart(value)
+            return wrap_compiled(value, None if traced_form is None else self(traced_form)[0]), traced_form is None
+        if has_rebuilt_class(value) or (tree.is_container(kind) and not is_namedtuple_class(kind)) or _is_kept(kind):
             return value, False
-        return self._of_class(value, kind)
+        return self._user_object(value, kind)
 
-    def _of_class(self, value: Any, kind: type) -> tuple[Any, bool]:
+    def _user_object(self, value: Any, kind: type) -> tuple[Any, bool]:
         """Return the replacement for an object of a user's class."""
-        if is_named(kind):
-            return self._noted(value, named(value, self, _is_kept))
+        if is_namedtuple_class(kind):
+            return self._memoise(value, rebuilt_namedtuple(value, self, _is_kept))
         cls = class_of(kind, self, _is_kept)
         if cls is kind:
             return value, False
-        seen = viewer(kind, cls, self)
+        viewer = make_viewer(kind, cls, self)
         if not is_mirrored(kind.__module__):
-            self.objects[kind] = seen
-        return self._noted(value, seen(value))
+            self.viewers[kind] = viewer
+        return self._memoise(value, viewer(value))
 
 
-def _settle(container: Any) -> None:
+def _unwrap_buffers(container: Any) -> None:
     """Put arrays in place of the buffers that the run put into a user's container that replaced itself."""
     places = list(container.items() if isinstance(container, dict) else enumerate(container))
     for place, value in places:
@@ -338,7 +351,7 @@ def _settle(container: Any) -> None:
             container[place] = np.array(value._val)
 
 
-def _close(owner: Any, part: Any) -> None:
+def _make_read_only(owner: Any, part: Any) -> None:
     """Make ``owner`` read-only: the program holds a part of its memory under another name.
 
     Raises:
@@ -352,7 +365,7 @@ def _close(owner: Any, part: Any) -> None:
     owner.alias = READ_ONLY
 
 
-def _is_of_arrays(module: Any) -> bool:
+def _is_array_module(module: Any) -> bool:
     """Whether a module has functions of NumPy or SciPy, or funcgrad's functions of the same names."""
     return isinstance(module, str) and (is_mirrored(module) or module.startswith(_OWN))
 
@@ -360,7 +373,9 @@ def _is_of_arrays(module: Any) -> bool:
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that is not rebuilt."""
     module = getattr(value, "__module__", None)
-    return isinstance(module, str) and (module.partition(".")[0] in KEPT or module.partition(".")[0] == "numpy")
+    return isinstance(module, str) and (
+        module.partition(".")[0] in KEPT_PACKAGES or module.partition(".")[0] == "numpy"
+    )
 
 
 def _is_rebuilt(value: Any) -> bool:
@@ -370,7 +385,7 @@ def _is_rebuilt(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     if not isinstance(module, str):
         return True  # compiled from a text
-    if module.partition(".")[0] in KEPT:
+    if module.partition(".")[0] in KEPT_PACKAGES:
         return False
     return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
 
@@ -381,15 +396,15 @@ def _is_kept_function(value: Any) -> bool:
     home = owner.__name__ if isinstance(owner, ModuleType) else getattr(value, "__module__", None)
     if not isinstance(home, str):
         return True
-    return home.partition(".")[0] in KEPT or home.partition(".")[0] in ("numpy", "_operator", *MODULES)
+    return home.partition(".")[0] in KEPT_PACKAGES or home.partition(".")[0] in ("numpy", "_operator", *NUMBER_MODULES)
 
 
 def _method(value: Any, translate: Any) -> Any:
     owner = translate(value.__self__)[0]
-    if type(owner) is objects.Distribution and owner.ours.has(value.__name__):
-        return getattr(owner.ours, value.__name__)
+    if type(owner) is objects.Distribution and owner.funcgrad_object.has(value.__name__):
+        return getattr(owner.funcgrad_object, value.__name__)
     if type(value.__func__) is not FunctionType:
-        return compiled(value) if owner is value.__self__ else getattr(owner, value.__name__)
+        return wrap_compiled(value) if owner is value.__self__ else getattr(owner, value.__name__)
     return MethodType(translate(value.__func__)[0], owner)
 
 
@@ -397,8 +412,8 @@ def _builtin(value: Any, translate: Any) -> Any:
     """Return the replacement for a function written in C."""
     ours = counterpart(value)
     if ours is value and is_compiled(value, _is_kept_function):
-        return compiled(value)
-    return translate.called(ours) if _is_of_arrays(value.__module__) else ours
+        return wrap_compiled(value)
+    return translate.with_writable_results(ours) if _is_array_module(value.__module__) else ours
 
 
 def _builtin_method(value: Any, translate: Any) -> Any:
@@ -406,7 +421,7 @@ def _builtin_method(value: Any, translate: Any) -> Any:
     ours = translate(value.__self__)[0]
     if ours is not value.__self__:
         return getattr(ours, value.__name__)
-    return compiled(value) if is_compiled(value, _is_kept_function) else value
+    return wrap_compiled(value) if is_compiled(value, _is_kept_function) else value
 
 
 def _partial(value: Any, translate: Any) -> Any:
@@ -432,6 +447,6 @@ _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
     SimpleNamespace: lambda value, translate: SimpleNamespace(**translate(vars(value))[0]),
     np.vectorize: _vectorized,
     fnp.vectorize: _vectorized,
-    functools._lru_cache_wrapper: lambda value, translate: kernel(value) or cached(value, translate)[0],
+    functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
 }

@@ -20,7 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.spaces import VSpace, differentiable, vspace
 from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
-from funcgrad.numpy_code import Standing
+from funcgrad.numpy_code import SelfRebuilding
 
 __all__ = [
     "checkpoint",
@@ -49,7 +49,7 @@ __all__ = [
 def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return ``fun`` with a warning if its result does not depend on the argument, so that the derivative is zero."""
     is_nary = getattr(fun, "__module__", None) == unary_to_nary.__module__
-    stands = fun if is_nary else Standing(fun)
+    stands = fun if is_nary else SelfRebuilding(fun)
 
     def run(x: Any) -> Any:
         out = stands(x)

@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.interop.autograd.util import subvals
-from funcgrad.numpy_code import Standing
+from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.transforms.transformed import check_callable
 
 __all__ = ["get_doc", "get_name", "unary_to_nary", "wrap_nary_f", "wraps"]
@@ -70,7 +70,7 @@ def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Callable[
                 f"{describe(argnum)}. Pass an int."
             )
 
-        stands = Standing(fun)
+        stands = SelfRebuilding(fun)
 
         def nary_f(*args: Any, **kwargs: Any) -> Any:
             where: Any = argnum

@@ -17,7 +17,7 @@ from funcgrad.interop.jax.devices import find_device, moved
 from funcgrad.interop.jax.lift import Closure
 from funcgrad.interop.jax.programs import Call
 from funcgrad.interop.jax.staging import Staged
-from funcgrad.numpy_code import Standing
+from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.optional import double_precision, import_jax, precision_switch
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.compiled import jit_numpy
@@ -213,7 +213,7 @@ class Jitted(Transformed[P, Any]):
 
     def _made(self, static: Any, frame: Frame, args: tuple[Any, ...], count: int) -> Staged:
         """Return the program for arguments in these containers."""
-        fun = self._places.given(Standing(self.fun), static)
+        fun = self._places.given(SelfRebuilding(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
             new_args, new_kwargs = frame(*leaves)
@@ -248,7 +248,7 @@ class Jitted(Transformed[P, Any]):
 
         A run on the values themselves finds the closed-over values. Nothing is cached: the next call may have others.
         """
-        fun = self._places.given(Standing(self.fun), static)
+        fun = self._places.given(SelfRebuilding(self.fun), static)
 
         def of_tree(found: Any) -> Any:
             args, kwargs = frame(*found)

@@ -13,7 +13,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.interop.jax.devices import moved
-from funcgrad.numpy_code import Standing
+from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.optional import import_jax, import_scipy
 from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.gradients import grad, value_and_grad
@@ -153,7 +153,7 @@ class Objective:
     def __init__(
         self, call: str, fun: Callable[..., Any], layout: Layout, args: tuple[Any, ...], *, has_aux: bool = False
     ) -> None:
-        self.call, self.fun, self.layout, self.args, self.has_aux = call, Standing(fun), layout, args, has_aux
+        self.call, self.fun, self.layout, self.args, self.has_aux = call, SelfRebuilding(fun), layout, args, has_aux
         self._at: Any = None
         self._push: Callable[..., Any] | None = None
 
@@ -216,7 +216,7 @@ class Residuals:
         params: PyTree,
         mode: str = "auto",
     ) -> None:
-        self.call, self.fun, self.layout, self.args = call, Standing(fun), layout, args
+        self.call, self.fun, self.layout, self.args = call, SelfRebuilding(fun), layout, args
         self._at = layout.vector(params)
         first = _plain(self, fun(layout.tree(self._at), *args))
         self.out = Layout(call, f"the result of {name_of(fun)}", first)

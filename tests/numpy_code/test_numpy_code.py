@@ -196,9 +196,9 @@ def test_what_runs_straight_runs_straight():
         return np.sin(x)
 
     straight_globals = globals()
-    known = len(running._KNOWN.known)
+    known = len(running._LEVELS_BY_CODE.entries)
     assert grad(straight)(0.0) == 1.0
-    assert len(running._KNOWN.known) == known
+    assert len(running._LEVELS_BY_CODE.entries) == known
 
 
 def globals_of_caller():
@@ -706,13 +706,13 @@ TABLE, SPACE = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
 
 def level(f):
     """How far a function is built anew from now on."""
-    return running._KNOWN.get(running._code(f))
+    return running._LEVELS_BY_CODE.get(running._code_of(f))
 
 
 def test_constants_that_are_read_are_the_same_in_every_run():
     f = new(lambda x: TABLE.dot(x).sum() + (TABLE.T @ x)[0])
     assert grad(f)(X) == pytest.approx([5.0, 9.0])
-    assert level(f) == running.READ
+    assert level(f) == running.READ_ONLY_ARRAYS
     TABLE[0] *= 2.0
     try:
         assert grad(f)(X) == pytest.approx([7.0, 11.0])  # what is written to the array between runs is seen
@@ -731,10 +731,10 @@ def test_constants_that_are_written_to_are_new_in_every_run():
         return y.sum()
 
     assert grad(f)(X, False) == pytest.approx([4.0, 6.0])
-    assert level(f) == running.READ
+    assert level(f) == running.READ_ONLY_ARRAYS
     for _ in range(2):
         assert grad(f)(X, True) == pytest.approx([1.0, 2.0])
-        assert level(f) == running.WRITTEN
+        assert level(f) == running.WRITABLE_ARRAYS
     assert grad(f)(X, False) == pytest.approx([4.0, 6.0])
     assert not SPACE.any()
 

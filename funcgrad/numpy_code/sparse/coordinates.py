@@ -20,7 +20,7 @@ def every_element(x: Any) -> Any:
     return x.reshape(-1), (rows, columns)
 
 
-def of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
+def diagonal_coordinates(shape: Any, data: Any, offsets: Any) -> Any:
     """Return values and coordinates of diagonals: ``data`` has a diagonal in each row, aligned by column."""
     data, offsets = fnp.atleast_2d(data), np.atleast_1d(np.asarray(offsets))
     columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
@@ -29,7 +29,7 @@ def of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
     return data[inside], (rows[inside], columns[inside])
 
 
-def of_blocks(shape: Any, data: Any, places: Any) -> Any:
+def block_coordinates(shape: Any, data: Any, places: Any) -> Any:
     """Return values and coordinates of the elements of blocks, stored as in ``bsr_matrix``."""
     (indices, indptr), (_, m, n) = places, data.shape
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[:, None, None] * m + np.arange(m)[:, None]
@@ -37,7 +37,7 @@ def of_blocks(shape: Any, data: Any, places: Any) -> Any:
     return data.reshape(-1), tuple(x.ravel() for x in np.broadcast_arrays(rows, columns))
 
 
-def changes() -> Any:
+def changes_module() -> Any:
     """Return the module for writes to sparse matrices, which is imported at the first call."""
     return import_module("funcgrad.scipy.sparse.changes")
 
@@ -45,41 +45,41 @@ def changes() -> Any:
 # Members of matrices made of coordinates and values, which keep the order in which they were given.
 
 
-def _in_order(self: Any) -> Any:
+def _values_in_order(self: Any) -> Any:
     order = self.structure.order
-    return self.given if order is None else self.given[order]
+    return self.values_as_given if order is None else self.values_as_given[order]
 
 
-def _put_back(self: Any, values: Any) -> None:
+def _set_values(self: Any, values: Any) -> None:
     order = self.structure.order
-    self.given = values if order is None else values[np.argsort(order)]
+    self.values_as_given = values if order is None else values[np.argsort(order)]
 
 
-def _give(self: Any, values: Any) -> None:
-    self.given = self.with_data(values).values if self.structure.order is None else values
+def _set_data(self: Any, values: Any) -> None:
+    self.values_as_given = self.with_data(values).values if self.structure.order is None else values
 
 
-def _as_given(self: Any) -> tuple[Any, Any]:
+def _coordinates(self: Any) -> tuple[Any, Any]:
     rows, columns = self.places()
     back = slice(None) if self.structure.order is None else np.argsort(self.structure.order)
     return rows[back], columns[back]
 
 
-def _diagonal_set(self: Any, values: Any, k: int = 0) -> None:
+def _setdiag(self: Any, values: Any, k: int = 0) -> None:
     """Compute ``coo_array.setdiag``: drop the elements on the diagonal, and append the written ones."""
     rows, columns, values = self.diagonal_of(values, k)
     if not len(rows):
         return
     kept = (self.col - self.row != k) | (self.row > max(rows))
     places = np.append(self.row[kept], rows), np.append(self.col[kept], columns)
-    data = fnp.concatenate([self.given[kept], values])
+    data = fnp.concatenate([self.values_as_given[kept], values])
     self._note(rows * self.shape[1] + columns, values)
     self.take(type(self)((data, places), self.shape, traced=True))
 
 
-def _sum_given(self: Any) -> None:
+def _sum_duplicates(self: Any) -> None:
     """Compute ``coo_array.sum_duplicates``, with the order of coordinates that SciPy produces."""
-    theirs = type(self).theirs((np.ones(self.nnz), self.coords), shape=self.shape)
+    theirs = type(self).scipy_class((np.ones(self.nnz), self.coords), shape=self.shape)
     theirs.sum_duplicates()
     if theirs.nnz < self.nnz or not np.array_equal(theirs.row, self.row) or not np.array_equal(theirs.col, self.col):
         whole = self.summed()
@@ -87,24 +87,24 @@ def _sum_given(self: Any) -> None:
         self.take(type(self)((whole.values[order[first]], (theirs.row, theirs.col)), self.shape, traced=True))
 
 
-def _keep_given(self: Any, kept: Any) -> None:
+def _keep_elements(self: Any, kept: Any) -> None:
     rows, columns = self.coords
-    self.take(type(self)((self.given[kept], (rows[kept], columns[kept])), self.shape, traced=True))
+    self.take(type(self)((self.values_as_given[kept], (rows[kept], columns[kept])), self.shape, traced=True))
 
 
 def _no_assignment(self: Any, key: Any, value: Any) -> None:
     raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
 
 
-COORDINATES: dict[str, Any] = {
+COO_METHODS: dict[str, Any] = {
     "__setitem__": _no_assignment,
-    "values": property(_in_order, _put_back),
-    "data": property(lambda self: self.given, _give),
-    "stored": property(lambda self: self.given, _give),
+    "values": property(_values_in_order, _set_values),
+    "data": property(lambda self: self.values_as_given, _set_data),
+    "stored": property(lambda self: self.values_as_given, _set_data),
     "row": property(lambda self: self.coords[0]),
     "col": property(lambda self: self.coords[1]),
-    "coords": property(_as_given),
-    "setdiag": _diagonal_set,
-    "keep": _keep_given,
-    "sum_duplicates": _sum_given,
+    "coords": property(_coordinates),
+    "setdiag": _setdiag,
+    "keep": _keep_elements,
+    "sum_duplicates": _sum_duplicates,
 }

@@ -22,14 +22,28 @@ from funcgrad.numpy.creation import new
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.matrices import Matrix, arrays_of
-from funcgrad.numpy_code.sparse.coordinates import COORDINATES, changes, every_element, of_blocks, of_diagonals
-from funcgrad.numpy_code.sparse.older import of_matrices
-from funcgrad.numpy_code.sparse.recognition import FILLED, NAMES, class_of_ours, is_number, is_own, is_scipys, kind_of
+from funcgrad.numpy_code.sparse.coordinates import (
+    COO_METHODS,
+    block_coordinates,
+    changes_module,
+    diagonal_coordinates,
+    every_element,
+)
+from funcgrad.numpy_code.sparse.older import older_class_methods
+from funcgrad.numpy_code.sparse.recognition import (
+    ARRAY_CLASSES,
+    FILLABLE_CLASSES,
+    is_funcgrad_matrix,
+    is_number,
+    is_scipy_matrix,
+    scipy_class_of,
+    sparse_class,
+)
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import COPY_ON_WRITE, buffer, is_buffer, own, root_of
 
 
-class Constant:
+class ConstantMatrix:
     """Constant sparse matrix whose products with traced values and with matrices of traced values are funcgrad's.
 
     All other methods are SciPy's. A matrix that the program has made becomes a matrix of traced values as soon as a
@@ -37,14 +51,14 @@ class Constant:
 
     Args:
         matrix: SciPy's object.
-        held: the buffer that replaces the array of its values, if there is one.
-        is_own: whether the program has made the matrix, so that it may change.
+        values_buffer: the buffer that replaces the array of its values, if there is one.
+        is_mutable: whether the program has made the matrix, so that it may change.
     """
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
 
-    def __init__(self, matrix: Any, held: Any = None, *, is_own: bool = False) -> None:
-        vars(self).update(matrix=matrix, held=held, is_own=is_own)
+    def __init__(self, matrix: Any, values_buffer: Any = None, *, is_mutable: bool = False) -> None:
+        vars(self).update(matrix=matrix, values_buffer=values_buffer, is_mutable=is_mutable)
 
     __class__ = property(lambda self: type(self.matrix))
 
@@ -52,17 +66,17 @@ class Constant:
     def type_of(x: Any) -> Any:
         """Return what ``type(x)`` is in rebuilt code."""
         theirs: Any = type(x.matrix)
-        return made_of(theirs)
+        return replacement_class(theirs)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        now = _now(self)
-        if type(now) is not Constant:
+        now = _up_to_date(self)
+        if type(now) is not ConstantMatrix:
             setattr(now, name, value)
-        elif name == "data" and self.is_own and type(self.matrix).__name__[:3] != "dia":
+        elif name == "data" and self.is_mutable and type(self.matrix).__name__[:3] != "dia":
             if holds_traced([value]):
-                _become(self, fnp.asarray(value))
+                _turn_traced(self, fnp.asarray(value))
             else:
-                vars(self)["held"] = value if is_buffer(value) else None
+                vars(self)["values_buffer"] = value if is_buffer(value) else None
                 self.matrix.data = value._val if is_buffer(value) else value
         elif holds_traced([value]):
             kind = type(self.matrix).__name__
@@ -74,18 +88,18 @@ class Constant:
             setattr(self.matrix, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        if _now(self) is not self or type(self) is not Constant:
+        if _up_to_date(self) is not self or type(self) is not ConstantMatrix:
             return getattr(self, name)
-        if name == "data" and self.is_own and isinstance(self.matrix.data, np.ndarray):
-            return _held(self)
+        if name == "data" and self.is_mutable and isinstance(self.matrix.data, np.ndarray):
+            return _values_buffer(self)
         found = getattr(self.matrix, name)
-        return _method(self, name, found) if callable(found) else _constant(found, self)
+        return _method(self, name, found) if callable(found) else _as_traceable(found, self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not holds_traced([value]) and not is_own(value):
+        if not holds_traced([value]) and not is_funcgrad_matrix(value):
             _change(self, "__setitem__", key, _plain(value))
         else:
-            _become(self)[key] = value
+            _turn_traced(self)[key] = value
 
     def __imul__(self, other: Any) -> Any:
         return _scale(self, "__imul__", other)
@@ -94,20 +108,20 @@ class Constant:
         return _scale(self, "__itruediv__", other)
 
     def __mul__(self, other: Any) -> Any:
-        return _beside(self, other) * _plain(other)
+        return _matching(self, other) * _plain(other)
 
     def __rmul__(self, other: Any) -> Any:
-        mine = _beside(self, other)
+        mine = _matching(self, other)
         return mine.__rmul__(other) if is_traced(other) else _plain(other) * mine
 
     def __truediv__(self, other: Any) -> Any:
-        return _beside(self, other) / _plain(other)
+        return _matching(self, other) / _plain(other)
 
     def __matmul__(self, other: Any) -> Any:
-        return fnp.matmul(_sharing(self), other) if is_traced(other) else _beside(self, other) @ _plain(other)
+        return fnp.matmul(_borrowed(self), other) if is_traced(other) else _matching(self, other) @ _plain(other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return fnp.matmul(other, _sharing(self)) if is_traced(other) else _plain(other) @ _beside(self, other)
+        return fnp.matmul(other, _borrowed(self)) if is_traced(other) else _plain(other) @ _matching(self, other)
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product, or the product with a number."""
@@ -115,65 +129,67 @@ class Constant:
 
     def multiply(self, other: Any) -> Any:
         """Return the elementwise product."""
-        return _beside(self, other).multiply(_plain(other))
+        return _matching(self, other).multiply(_plain(other))
 
 
 #: Methods of SciPy's matrices that change the matrix in place.
-_CHANGES = frozenset(("eliminate_zeros", "prune", "resize", "set_shape", "setdiag", "sort_indices", "sum_duplicates"))
+_CHANGING_METHODS = frozenset(
+    ("eliminate_zeros", "prune", "resize", "set_shape", "setdiag", "sort_indices", "sum_duplicates")
+)
 
 
-def _held(x: Constant) -> Any:
+def _values_buffer(x: ConstantMatrix) -> Any:
     """Return the buffer that replaces the array of the values."""
-    if x.held is None:
-        vars(x)["held"] = made = buffer(x.matrix.data)
+    if x.values_buffer is None:
+        vars(x)["values_buffer"] = made = buffer(x.matrix.data)
         made.link = COPY_ON_WRITE
-    return x.held
+    return x.values_buffer
 
 
-def _now(x: Constant) -> Any:
+def _up_to_date(x: ConstantMatrix) -> Any:
     """Return ``x`` with the writes to the array of its values applied: a matrix of traced values, or a constant."""
-    held = x.held
+    held = x.values_buffer
     if held is not None:
         if not is_buffer(held):
-            return _become(x, held)
+            return _turn_traced(x, held)
         if x.matrix.data is not held._val:
             x.matrix.data = held._val
     return x
 
 
-def _sharing(x: Constant) -> Any:
+def _borrowed(x: ConstantMatrix) -> Any:
     """Return SciPy's matrix for code that may keep its values: the next write goes to a copy."""
-    if x.is_own:
-        root_of(_held(x)).link = COPY_ON_WRITE
+    if x.is_mutable:
+        root_of(_values_buffer(x)).link = COPY_ON_WRITE
     return x.matrix
 
 
-def _beside(x: Constant, other: Any) -> Any:
+def _matching(x: ConstantMatrix, other: Any) -> Any:
     """Return the matrix as funcgrad's if ``other`` is traced or has traced values, else as SciPy's."""
-    return _followed(_sharing(x)) if is_traced(other) or is_own(other) else x.matrix
+    return _as_traced(_borrowed(x)) if is_traced(other) or is_funcgrad_matrix(other) else x.matrix
 
 
-def _followed(matrix: Any) -> Any:
+def _as_traced(matrix: Any) -> Any:
     home, name = sys.modules["scipy.sparse"], type(matrix).__name__
-    if name not in NAMES:  # LIL and DOK, which are filled element by element
+    if name not in ARRAY_CLASSES:  # LIL and DOK, which are filled element by element
         name = f"csr_{name.partition('_')[2]}"
-    return made_of(getattr(home, name)).holding(matrix)
+    return replacement_class(getattr(home, name)).from_scipy(matrix)
 
 
-def _become(x: Constant, values: Any = None) -> Any:
+def _turn_traced(x: ConstantMatrix, values: Any = None) -> Any:
     """Turn the object ``x`` into a matrix of traced ``values`` with the same coordinates.
 
     Raises:
         InputError: the program has not made the matrix, so that other references would not see the write.
     """
-    if not x.is_own:
+    if not x.is_mutable:
         raise InputError(
             f"{type(x.matrix).__name__}: a constant matrix made outside cannot take traced values, got one. Change a "
             "copy of it, A.copy()."
         )
-    matrix, values = x.matrix, _held(x) if values is None else values
+    matrix, values = x.matrix, _values_buffer(x) if values is None else values
     theirs: Any = type(matrix)
-    kind, form = made_of(theirs), theirs.__name__[:3]
+    kind, form = replacement_class(theirs), theirs.__name__[:3]
     if values.shape != matrix.data.shape:
         raise ShapeError(f"{type(matrix).__name__}.data: the shape must stay {matrix.data.shape}, got {values.shape}.")
     places = (
@@ -190,50 +206,52 @@ def _become(x: Constant, values: Any = None) -> Any:
     return x
 
 
-def _change(x: Constant, name: str, *args: Any, **kwargs: Any) -> Any:
+def _change(x: ConstantMatrix, name: str, *args: Any, **kwargs: Any) -> Any:
     """Let SciPy change the matrix of ``x``, without a change of arrays that hold its earlier values."""
-    if x.is_own and isinstance(getattr(x.matrix, "data", None), np.ndarray):
-        own(root_of(_held(x)))
-        x.matrix.data = x.held._val
+    if x.is_mutable and isinstance(getattr(x.matrix, "data", None), np.ndarray):
+        own(root_of(_values_buffer(x)))
+        x.matrix.data = x.values_buffer._val
     found = getattr(x.matrix, name)(*args, **kwargs)
-    if x.held is not None and x.matrix.data is not x.held._val:
-        vars(x)["held"] = None
+    if x.values_buffer is not None and x.matrix.data is not x.values_buffer._val:
+        vars(x)["values_buffer"] = None
     return x if found is x.matrix else found
 
 
-def _scale(x: Constant, name: str, other: Any) -> Any:
+def _scale(x: ConstantMatrix, name: str, other: Any) -> Any:
     if not is_number(other):
         return NotImplemented
-    return getattr(_become(x), name)(other) if is_traced(other) else _change(x, name, other)
+    return getattr(_turn_traced(x), name)(other) if is_traced(other) else _change(x, name, other)
 
 
 def _plain(x: Any) -> Any:
-    if type(x) is Constant:
-        x = _now(x)
-        return x.matrix if type(x) is Constant else x
+    if type(x) is ConstantMatrix:
+        x = _up_to_date(x)
+        return x.matrix if type(x) is ConstantMatrix else x
     return x
 
 
-def holds_values(x: Any) -> bool:
+def has_traced_values(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of traced values."""
-    now = _now(x) if type(x) is Constant else x
-    return is_own(now) and is_traced(now.values)
+    now = _up_to_date(x) if type(x) is ConstantMatrix else x
+    return is_funcgrad_matrix(now) and is_traced(now.values)
 
 
 def plain_matrix(x: Any) -> Any:
     """Return SciPy's matrix for a matrix of constants; any other value unchanged."""
     x = _plain(x)
-    return x.plain("a function of SciPy's") if is_own(x) and (is_plain(x.values) or is_buffer(x.values)) else x
+    return (
+        x.plain("a function of SciPy's") if is_funcgrad_matrix(x) and (is_plain(x.values) or is_buffer(x.values)) else x
+    )
 
 
-def standing_for(x: Any) -> Any:
+def as_traceable(x: Any) -> Any:
     """Return a result of compiled code with sparse matrices that take traced values."""
     if type(x) is tuple:
-        return tuple(map(standing_for, x))
-    return _constant(x) if type(x).__module__.startswith("scipy.sparse") else x
+        return tuple(map(as_traceable, x))
+    return _as_traceable(x) if type(x).__module__.startswith("scipy.sparse") else x
 
 
-def _constant(x: Any, source: Constant | None = None) -> Any:
+def _as_traceable(x: Any, source: ConstantMatrix | None = None) -> Any:
     """Return a matrix that a SciPy method returned as one that takes traced values; any other value unchanged.
 
     Args:
@@ -242,49 +260,59 @@ def _constant(x: Any, source: Constant | None = None) -> Any:
     """
     if type(x) is np.matrix:
         return Matrix(new(np.asarray(x)))
-    if not is_scipys(x):
+    if not is_scipy_matrix(x):
         return x
-    if type(x).__name__ in FILLED:
-        return Filled(x)
+    if type(x).__name__ in FILLABLE_CLASSES:
+        return FillableMatrix(x)
     if source is None:
-        return Constant(x, is_own=True)
+        return ConstantMatrix(x, is_mutable=True)
     if x is source.matrix:
         return source
     ours, theirs = getattr(source.matrix, "data", None), x.data
     shares = type(ours) is type(theirs) is np.ndarray and np.may_share_memory(ours, theirs)
-    if not shares or not source.is_own:
-        return Constant(x, is_own=not shares)
-    held = _held(source)
-    return Constant(x, held if theirs.shape == held.shape and theirs.dtype == held.dtype else None, is_own=True)
+    if not shares or not source.is_mutable:
+        return ConstantMatrix(x, is_mutable=not shares)
+    values_buffer = _values_buffer(source)
+    return ConstantMatrix(
+        x,
+        values_buffer if theirs.shape == values_buffer.shape and theirs.dtype == values_buffer.dtype else None,
+        is_mutable=True,
+    )
 
 
-def _method(x: Constant, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+def _method(x: ConstantMatrix, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        if any(is_traced(a) or is_own(_plain(a)) for a in args):
-            return getattr(_become(x) if name in _CHANGES else _followed(_sharing(x)), name)(*args, **kwargs)
+        if any(is_traced(a) or is_funcgrad_matrix(_plain(a)) for a in args):
+            return getattr(_turn_traced(x) if name in _CHANGING_METHODS else _as_traced(_borrowed(x)), name)(
+                *args, **kwargs
+            )
         given = [_plain(a) for a in args]
-        return _change(x, name, *given, **kwargs) if name in _CHANGES else _constant(plain(*given, **kwargs), x)
+        return (
+            _change(x, name, *given, **kwargs)
+            if name in _CHANGING_METHODS
+            else _as_traceable(plain(*given, **kwargs), x)
+        )
 
     return call
 
 
-class Filled:
+class FillableMatrix:
     """Sparse matrix that a program fills, ``lil_matrix`` or ``dok_matrix``, also with traced values.
 
     Args:
         matrix: SciPy's object, which holds the constants.
 
     Attributes:
-        written: the traced values, by row and column.
+        traced_values: the traced values, by row and column.
     """
 
     __array_ufunc__ = None
 
-    __slots__ = ("matrix", "written")
+    __slots__ = ("matrix", "traced_values")
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
-        self.written: dict[tuple[int, int], Any] = {}
+        self.traced_values: dict[tuple[int, int], Any] = {}
 
     __class__ = property(lambda self: type(self.matrix))
 
@@ -292,60 +320,60 @@ class Filled:
     def type_of(x: Any) -> Any:
         """Return what ``type(x)`` is in rebuilt code."""
         theirs: Any = type(x.matrix)
-        return made_of(theirs)
+        return replacement_class(theirs)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         value = value.toarray() if hasattr(value, "toarray") else value
-        if not holds_traced([value]) and not self.written:
+        if not holds_traced([value]) and not self.traced_values:
             self.matrix[key] = value
             return
-        rows, columns = _places_of(key, self.matrix.shape)
+        rows, columns = _positions_of(key, self.matrix.shape)
         value = fnp.asarray(value)
         parts = fnp.reshape(value if value.size == rows.size else fnp.broadcast_to(value, rows.shape), -1)
         for place, part in zip(zip(rows.flat, columns.flat, strict=True), parts, strict=True):
             if is_traced(part):
-                self.written[place] = part
+                self.traced_values[place] = part
                 self.matrix[place] = 1.0  # a zero is not stored
             else:
-                self.written.pop(place, None)
+                self.traced_values.pop(place, None)
                 self.matrix[place] = part
 
     def __getitem__(self, key: Any) -> Any:
-        rows, columns = _places_of(key, self.matrix.shape)
+        rows, columns = _positions_of(key, self.matrix.shape)
         places = list(zip(rows.flat, columns.flat, strict=True))
-        if self.written.keys().isdisjoint(places):
-            return _constant(self.matrix[key])
-        found = [self.written.get(place, self.matrix[place]) for place in places]
+        if self.traced_values.keys().isdisjoint(places):
+            return _as_traceable(self.matrix[key])
+        found = [self.traced_values.get(place, self.matrix[place]) for place in places]
         return fnp.stack(found).reshape(rows.shape) if rows.shape else found[0]
 
-    def finished(self) -> Any:
+    def as_csr(self) -> Any:
         """Return the matrix in compressed rows (CSR)."""
-        if not self.written:
-            return Constant(self.matrix.tocsr(), is_own=True)
+        if not self.traced_values:
+            return ConstantMatrix(self.matrix.tocsr(), is_mutable=True)
         rest = self.matrix.tocoo()
-        there = (rest.data != 0) & ~np.isin(rest.row * rest.shape[1] + rest.col, self._numbers())
-        rows, columns = np.transpose(list(self.written))
-        data = fnp.concatenate([rest.data[there], fnp.stack(list(self.written.values()))])
+        there = (rest.data != 0) & ~np.isin(rest.row * rest.shape[1] + rest.col, self._flat_indices())
+        rows, columns = np.transpose(list(self.traced_values))
+        data = fnp.concatenate([rest.data[there], fnp.stack(list(self.traced_values.values()))])
         places = np.concatenate([rest.row[there], rows]), np.concatenate([rest.col[there], columns])
         kind = f"csr_{type(self.matrix).__name__.partition('_')[2]}"
-        return made_of(getattr(sys.modules["scipy.sparse"], kind))((data, places), self.matrix.shape)
+        return replacement_class(getattr(sys.modules["scipy.sparse"], kind))((data, places), self.matrix.shape)
 
-    def _numbers(self) -> list[int]:
+    def _flat_indices(self) -> list[int]:
         """Return the flat indices of the elements with traced values."""
-        return [row * self.matrix.shape[1] + column for row, column in self.written]
+        return [row * self.matrix.shape[1] + column for row, column in self.traced_values]
 
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Write to the ``k``-th diagonal."""
-        rows, columns, values = changes().on_diagonal(values, k, self.matrix.shape)
+        rows, columns, values = changes_module().on_diagonal(values, k, self.matrix.shape)
         self[rows, columns] = values
 
     def get(self, key: Any, default: Any = 0.0) -> Any:
         """Return the element at ``key``, or ``default`` if there is none, as ``dok_matrix.get`` does."""
-        return self.written[key] if key in self.written else self.matrix.get(key, default)
+        return self.traced_values[key] if key in self.traced_values else self.matrix.get(key, default)
 
     def items(self) -> list[tuple[tuple[int, int], Any]]:
         """Return the coordinates and their elements, as ``dok_matrix.items`` does."""
-        return [(place, self.written.get(place, value)) for place, value in self.matrix.items()]
+        return [(place, self.traced_values.get(place, value)) for place, value in self.matrix.items()]
 
     def keys(self) -> Any:
         """Return the coordinates, as ``dok_matrix.keys`` does."""
@@ -358,163 +386,171 @@ class Filled:
     def __len__(self) -> int:
         return len(self.matrix)
 
-    def copy(self) -> Filled:
+    def copy(self) -> FillableMatrix:
         """Return a copy, which can be filled further."""
-        made = Filled(self.matrix.copy())
-        made.written = dict(self.written)
+        made = FillableMatrix(self.matrix.copy())
+        made.traced_values = dict(self.traced_values)
         return made
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.finished() if self.written else Constant(self.matrix, is_own=True), name)
+        return getattr(self.as_csr() if self.traced_values else ConstantMatrix(self.matrix, is_mutable=True), name)
 
 
-def _places_of(key: Any, shape: Any) -> tuple[Any, Any]:
-    found: tuple[Any, Any] = changes().places_of(key, shape)
+def _positions_of(key: Any, shape: Any) -> tuple[Any, Any]:
+    found: tuple[Any, Any] = changes_module().places_of(key, shape)
     return found
 
 
-def _by_finished(name: str) -> Callable[..., Any]:
+def _operator_of_csr(name: str) -> Callable[..., Any]:
     function = getattr(operator, name.removeprefix("r"))
     if name.startswith("r"):
-        return lambda self, other: function(other, self.finished())
-    return lambda self, *others: function(self.finished(), *others)
+        return lambda self, other: function(other, self.as_csr())
+    return lambda self, *others: function(self.as_csr(), *others)
 
 
 for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "rmul", "rmatmul"):
-    setattr(Filled, f"__{_name}__", _by_finished(_name))
+    setattr(FillableMatrix, f"__{_name}__", _operator_of_csr(_name))
 
 
 def _operator(name: str, right: bool = False) -> Callable[..., Any]:
-    """Return an operator of ``Constant``: SciPy's, or funcgrad's if the other operand is funcgrad's matrix."""
+    """Return an operator of ``ConstantMatrix``: SciPy's, or funcgrad's if the other operand is funcgrad's matrix."""
     function = getattr(operator, name)
 
-    def applied(self: Constant, *others: Any) -> Any:
+    def applied(self: ConstantMatrix, *others: Any) -> Any:
         given = [_plain(x) for x in others]
-        mine = _followed(_sharing(self)) if any(map(is_own, given)) else self.matrix
+        mine = _as_traced(_borrowed(self)) if any(map(is_funcgrad_matrix, given)) else self.matrix
         if name in ("add", "sub") and is_traced(given[0]):
             mine = mine.toarray()  # the sum with an array is an array
-        return _constant(function(*given, mine) if right else function(mine, *given), self)
+        return _as_traceable(function(*given, mine) if right else function(mine, *given), self)
 
     return applied
 
 
-def _unless_traced(name: str) -> Callable[..., Any]:
-    """Return a method of ``Constant`` that runs the method for traced values once these were written to the matrix."""
-    plain = getattr(Constant, name)
+def _redirected_if_traced(name: str) -> Callable[..., Any]:
+    """Return a method of ``ConstantMatrix`` that runs the method for traced values once the matrix has such."""
+    plain = getattr(ConstantMatrix, name)
 
     @functools.wraps(plain)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        now = _now(self)
-        return (plain if type(now) is Constant else getattr(type(now), name))(now, *args, **kwargs)
+        now = _up_to_date(self)
+        return (plain if type(now) is ConstantMatrix else getattr(type(now), name))(now, *args, **kwargs)
 
     return method
 
 
 for _name in ("add", "sub", "neg", "abs", "pow", "getitem", "eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Constant, f"__{_name}__", _operator(_name))
+    setattr(ConstantMatrix, f"__{_name}__", _operator(_name))
 for _name in ("add", "sub"):
-    setattr(Constant, f"__r{_name}__", _operator(_name, right=True))
-for _name in [name for name in vars(Constant) if callable(vars(Constant)[name])]:
+    setattr(ConstantMatrix, f"__r{_name}__", _operator(_name, right=True))
+for _name in [name for name in vars(ConstantMatrix) if callable(vars(ConstantMatrix)[name])]:
     if _name not in ("__init__", "__getattr__", "__setattr__", "type_of"):
-        setattr(Constant, _name, _unless_traced(_name))
+        setattr(ConstantMatrix, _name, _redirected_if_traced(_name))
 
 
 @functools.cache
-def made_of(theirs: type) -> Any:
+def replacement_class(scipy_class: type) -> Any:
     """Return the class that replaces a SciPy sparse class, and whose matrices may have traced values.
 
     In the older classes, such as ``csr_matrix``, ``*`` is the matrix product and ``**`` the matrix power.
     """
-    base, form = class_of_ours("SparseArray"), theirs.__name__[:3]
-    make = class_of_ours(f"{form}_array" if form in ("csc", "coo") else "csr_array")
+    base, form = sparse_class("SparseArray"), scipy_class.__name__[:3]
+    make = sparse_class(f"{form}_array" if form in ("csc", "coo") else "csr_array")
 
     class Kind(type):
         def __instancecheck__(cls, x: Any) -> bool:
-            return isinstance(x, theirs) or type(x) is cls
+            return isinstance(x, scipy_class) or type(x) is cls
 
         def __call__(
             cls, arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False, traced: bool = False, **rest: Any
         ) -> Any:
             arg = arrays_of(arg)
-            plain = arg.finished() if type(arg) is Filled and arg.written else _plain(getattr(arg, "matrix", arg))
+            plain = (
+                arg.as_csr()
+                if type(arg) is FillableMatrix and arg.traced_values
+                else _plain(getattr(arg, "matrix", arg))
+            )
             if not isinstance(plain, base) and not traced and not holds_traced([plain]):
-                made = _of_constants(theirs, plain, shape, dtype, copy, **rest)
-                return _constant(made.matrix, arg) if type(arg) is type(made) is Constant else made
+                made = _constant_matrix(scipy_class, plain, shape, dtype, copy, **rest)
+                return _as_traceable(made.matrix, arg) if type(arg) is type(made) is ConstantMatrix else made
             if form == "dia" and isinstance(plain, tuple):
-                plain = of_diagonals(shape, *plain)
+                plain = diagonal_coordinates(shape, *plain)
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
-                plain = of_blocks(shape, fnp.asarray(plain[0]), plain[1:])
+                plain = block_coordinates(shape, fnp.asarray(plain[0]), plain[1:])
             found = plain if isinstance(plain, base) else make(every_element(plain), shape)
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
-            found = _filled(theirs, found) if as_given else _in_format(theirs, form, found)
+            found = _as_replacement(scipy_class, found) if as_given else _in_format(scipy_class, form, found)
             if form == "coo" and isinstance(plain, tuple):
-                found.given = fnp.asarray(plain[0])  # later writes to this array change the matrix as well
+                found.values_as_given = fnp.asarray(plain[0])  # later writes to this array change the matrix as well
             found = found if dtype is None else found.astype(dtype, copy=False)
             return found.copy() if copy else found
 
-        def holding(cls, matrix: Any) -> Any:
+        def from_scipy(cls, matrix: Any) -> Any:
             """Return a matrix of this class with the values of a SciPy matrix."""
-            return _in_format(theirs, form, make(matrix))
+            return _in_format(scipy_class, form, make(matrix))
 
-    methods = {**_methods(theirs, base, form), "theirs": theirs}
-    methods |= COORDINATES if form == "coo" else {} if form in ("csc", "csr") else {"data": _of_other_form(theirs)}
-    if theirs.__name__.endswith("_matrix"):
-        methods.update(of_matrices(methods, base))
-    Matrix: Any = Kind(theirs.__name__, (base,), methods)
+    methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class}
+    methods |= COO_METHODS if form == "coo" else {} if form in ("csc", "csr") else {"data": _no_data(scipy_class)}
+    if scipy_class.__name__.endswith("_matrix"):
+        methods.update(older_class_methods(methods, base))
+    Matrix: Any = Kind(scipy_class.__name__, (base,), methods)
     tree.register_pytree_node(
         Matrix,
         lambda a: ((a.values,), (a.structure, a.transposed)),
-        lambda rest, parts: _filled(theirs, base(*parts, *rest)),
+        lambda rest, parts: _as_replacement(scipy_class, base(*parts, *rest)),
     )
     return Matrix
 
 
-def _of_constants(theirs: type, plain: Any, shape: Any, dtype: Any, copy: bool, **rest: Any) -> Any:
+def _constant_matrix(scipy_class: type, plain: Any, shape: Any, dtype: Any, copy: bool, **rest: Any) -> Any:
     """Return a matrix of constants that sees later writes to the array of its values."""
-    if theirs.__name__ in FILLED:
-        return Filled(theirs(plain, shape, dtype, copy))
+    if scipy_class.__name__ in FILLABLE_CLASSES:
+        return FillableMatrix(scipy_class(plain, shape, dtype, copy))
     given: Any = plain[0] if isinstance(plain, tuple) and is_buffer(plain[0]) else None
     if given is not None:
         plain = (given._val, *plain[1:])
-    made: Any = theirs(plain, shape, dtype, copy, **rest)
+    made: Any = scipy_class(plain, shape, dtype, copy, **rest)
     if given is None or made.data.shape != given.shape or not np.may_share_memory(made.data, given._val):
-        return Constant(made, is_own=True)
+        return ConstantMatrix(made, is_mutable=True)
     made.data = given._val
-    return Constant(made, given, is_own=True)
+    return ConstantMatrix(made, given, is_mutable=True)
 
 
-def _filled(theirs: type, found: Any) -> Any:
-    """Return the matrix ``found`` as one of the class that replaces ``theirs``."""
-    made: Any = object.__new__(made_of(theirs))
+def _as_replacement(scipy_class: type, found: Any) -> Any:
+    """Return the matrix ``found`` as one of the class that replaces ``scipy_class``."""
+    made: Any = object.__new__(replacement_class(scipy_class))
     made.__init__(found.values, found.structure, found.transposed)
     return made
 
 
-def _in_format(theirs: type, wanted: str, found: Any) -> Any:
+def _in_format(scipy_class: type, wanted: str, found: Any) -> Any:
     """Return ``found`` in the format ``wanted``. As in SciPy, only conversions from COO add up duplicates."""
-    given = found.given if wanted == "coo" and hasattr(found, "given") else None
-    found = class_of_ours("SparseArray")(found.values, found.structure, found.transposed)
+    given = found.values_as_given if wanted == "coo" and hasattr(found, "values_as_given") else None
+    found = sparse_class("SparseArray")(found.values, found.structure, found.transposed)
     if wanted in ("csc", "csr"):
         found = found.tocsc() if wanted == "csc" else found.tocsr()
-        found = found.summed() if theirs.__name__.startswith("coo") else found
+        found = found.summed() if scipy_class.__name__.startswith("coo") else found
         a = found.structure
         found.structure = a if a.order is None else Structure(a.indices, a.indptr, a.shape)
-    name = f"{wanted}_{theirs.__name__.partition('_')[2]}"
-    made = _filled(theirs if name == theirs.__name__ else getattr(sys.modules["scipy.sparse"], name), found)
+    name = f"{wanted}_{scipy_class.__name__.partition('_')[2]}"
+    made = _as_replacement(
+        scipy_class if name == scipy_class.__name__ else getattr(sys.modules["scipy.sparse"], name), found
+    )
     if given is not None:
-        made.given = given  # values that other references share
+        made.values_as_given = given  # values that other references share
     return made
 
 
-def _of(theirs: type, found: Any) -> Any:
-    """Return the result of a method of the class that replaces ``theirs``; a transpose may change CSR to CSC."""
-    if type(found) is not class_of_ours("SparseArray"):
+def _result_as(scipy_class: type, found: Any) -> Any:
+    """Return the result of a method of the class that replaces ``scipy_class``; a transpose may change CSR to CSC."""
+    if type(found) is not sparse_class("SparseArray"):
         return found
-    form = theirs.__name__[:3]
-    return _in_format(theirs, found.format, found) if form in ("csc", "csr") else _filled(theirs, found)
+    form = scipy_class.__name__[:3]
+    return (
+        _in_format(scipy_class, found.format, found) if form in ("csc", "csr") else _as_replacement(scipy_class, found)
+    )
 
 
-def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
+def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
     def kept(name: str) -> Callable[..., Any]:
         plain = getattr(base, name)
         sums_up = name in ("__abs__", "power", *_elementwise())
@@ -523,22 +559,22 @@ def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
             if sums_up:  # SciPy's methods do so in place
                 self.sum_duplicates()
             found = plain(self, *map(arrays_of, args), **kwargs)
-            like = _liked(name, (self, *args), kwargs) if is_own(found) else None
-            return _of(theirs, found) if like is None else _arranged(like, found)
+            like = _scipy_result(name, (self, *args), kwargs) if is_funcgrad_matrix(found) else None
+            return _result_as(scipy_class, found) if like is None else _arranged_as(like, found)
 
         return method
 
     def part(name: str) -> property:
         plain = getattr(base, name).fget
-        return property(lambda self: _of(theirs, plain(self)))
+        return property(lambda self: _result_as(scipy_class, plain(self)))
 
     return {
-        **{name: kept(name) for name in (*[f"__{name}__" for name in _OPERATORS], *_KEPT, *_elementwise())},
+        **{name: kept(name) for name in (*[f"__{name}__" for name in _OPERATORS], *_WRAPPED_METHODS, *_elementwise())},
         **{f"__{name}__": _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-        **{name: _asked(name) for name in ("argmax", "argmin")},
-        **_shared(theirs, base, form),
-        **{f"to{wanted}": _converted(wanted) for wanted in ("bsr", "dia", "dok", "lil")},
-        "__getattr__": _missing,
+        **{name: _index_method(name) for name in ("argmax", "argmin")},
+        **_memory_methods(scipy_class, base, form),
+        **{f"to{wanted}": _other_conversion(wanted) for wanted in ("bsr", "dia", "dok", "lil")},
+        "__getattr__": _raise_missing,
         "__hash__": None,
         "format": property(lambda self: form),
         "imag": part("imag"),
@@ -547,50 +583,54 @@ def _methods(theirs: type, base: Any, form: str) -> dict[str, Any]:
     }
 
 
-def _turned(theirs: type, form: str, wanted: str) -> Callable[..., Any]:
-    plain = signature(getattr(theirs, f"to{wanted}")).parameters["copy"].default
+def _conversion(scipy_class: type, form: str, wanted: str) -> Callable[..., Any]:
+    plain = signature(getattr(scipy_class, f"to{wanted}")).parameters["copy"].default
 
     def turn(self: Any, copy: bool = plain) -> Any:
         if wanted == form:
             return self.copy() if copy else self
-        made = _in_format(theirs, wanted, self)
+        made = _in_format(scipy_class, wanted, self)
         return made.copy() if (copy or form == "coo") and made.stored is self.stored else made
 
     return turn
 
 
-def _shared(theirs: type, base: Any, form: str) -> dict[str, Any]:
+def _memory_methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
     """Return the methods whose results share memory with the matrix, or do not, as SciPy's do."""
 
     def formatted(self: Any, format: str | None, copy: bool = False) -> Any:
         return getattr(self, f"to{format or form}")(copy=copy)
 
     def turn(self: Any, axes: Any = None, copy: bool = False) -> Any:
-        found = _of(theirs, base.T.fget(self))
+        found = _result_as(scipy_class, base.T.fget(self))
         if form == "coo" and self.structure is found.structure:
-            found.given = self.given
+            found.values_as_given = self.values_as_given
         return found.copy() if copy else found
 
     def conjugate(self: Any, copy: bool = True) -> Any:
         if self.dtype.kind == "c":
-            return _of(theirs, base.conjugate(self))
+            return _result_as(scipy_class, base.conjugate(self))
         return self.copy() if copy else self
 
     def cast(self: Any, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
         if np.dtype(dtype) == self.dtype:
             return self.copy() if copy else self
-        return _of(theirs, base.astype(self, dtype))
+        return _result_as(scipy_class, base.astype(self, dtype))
 
     def copied(self: Any) -> Any:
-        made = _filled(theirs, self)
+        made = _as_replacement(scipy_class, self)
         made.stored = fnp.copy(self.stored)
         return made
 
     def real(self: Any) -> Any:
-        return _in_format(theirs, form, self) if self.dtype.kind != "c" else _of(theirs, base.real.fget(self))
+        return (
+            _in_format(scipy_class, form, self)
+            if self.dtype.kind != "c"
+            else _result_as(scipy_class, base.real.fget(self))
+        )
 
     return {
-        **{f"to{wanted}": _turned(theirs, form, wanted) for wanted in ("csc", "csr", "coo")},
+        **{f"to{wanted}": _conversion(scipy_class, form, wanted) for wanted in ("csc", "csr", "coo")},
         "T": property(turn),
         "asformat": formatted,
         "astype": cast,
@@ -602,8 +642,8 @@ def _shared(theirs: type, base: Any, form: str) -> dict[str, Any]:
     }
 
 
-def _missing(self: Any, name: str) -> Any:
-    theirs = type(self).theirs
+def _raise_missing(self: Any, name: str) -> Any:
+    theirs = type(self).scipy_class
     advice = "" if name.startswith("_") or not hasattr(theirs, name) else ". Use A.toarray(), or a method that it has"
     raise AttributeError(f"{theirs.__name__} of traced values has no attribute {name!r}{advice}", name=name, obj=self)
 
@@ -613,28 +653,28 @@ def _comparison(name: str) -> Callable[..., Any]:
     function = getattr(operator, name)
 
     def compare(self: Any, other: Any) -> Any:
-        other = other.plain(name) if is_own(other) else _plain(other)
-        return _constant(function(self.plain(name), concrete(other, name) if isinstance(other, Tracer) else other))
+        other = other.plain(name) if is_funcgrad_matrix(other) else _plain(other)
+        return _as_traceable(function(self.plain(name), concrete(other, name) if isinstance(other, Tracer) else other))
 
     return compare
 
 
-def _asked(name: str) -> Callable[..., Any]:
+def _index_method(name: str) -> Callable[..., Any]:
     """Return a method whose result is an index, not an element, which Python may use."""
     return lambda self, *args, **kwargs: getattr(self.plain(name), name)(*args, **kwargs)
 
 
-def _converted(wanted: str) -> Callable[..., Any]:
+def _other_conversion(wanted: str) -> Callable[..., Any]:
     """Return a conversion to a format without a class for traced values: filled (DOK, LIL), or to BSR or DIA."""
 
     def convert(self: Any, *args: Any, copy: bool = False) -> Any:
-        theirs: Any = type(self).theirs
+        theirs: Any = type(self).scipy_class
         kind = getattr(sys.modules["scipy.sparse"], f"{wanted}_{theirs.__name__.partition('_')[2]}")
         if kind is theirs:
             return self.copy() if copy else self
-        if kind.__name__ not in FILLED:
+        if kind.__name__ not in FILLABLE_CLASSES:
             return _in_format(theirs, wanted, self.copy())
-        made, whole = Filled(kind(self.shape)), self.summed()
+        made, whole = FillableMatrix(kind(self.shape)), self.summed()
         for *place, value in zip(*whole.places(), whole.values, strict=True):
             made[tuple(place)] = value
         return made
@@ -657,7 +697,7 @@ _OPERATORS = (
     "rmatmul",
     "pow",
 )
-_KEPT = ("dot", "maximum", "minimum", "multiply", "power", "reshape", "with_data")
+_WRAPPED_METHODS = ("dot", "maximum", "minimum", "multiply", "power", "reshape", "with_data")
 
 
 def _elementwise() -> tuple[str, ...]:
@@ -665,9 +705,9 @@ def _elementwise() -> tuple[str, ...]:
     return found
 
 
-def _of_other_form(theirs: type) -> property:
+def _no_data(scipy_class: type) -> property:
     """Return a ``data`` that raises: this format keeps values in an array of several axes, here they are row by row."""
-    name = theirs.__name__
+    name = scipy_class.__name__
 
     def refuse(_: Any) -> Any:
         raise InputError(f"{name}.data: traced values stand in no array of this form, got {name}. Use A.tocsr().data.")
@@ -676,7 +716,7 @@ def _of_other_form(theirs: type) -> property:
 
 
 @functools.cache
-def _numbers() -> Any:
+def _number_generator() -> Any:
     """Return the generator of the numbers that replace traced values: all differ, so that no sum of them is zero.
 
     ``numpy.random`` is imported at the first call.
@@ -684,67 +724,67 @@ def _numbers() -> Any:
     return np.random.default_rng(0)
 
 
-def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+def _map_nested(change: Callable[[Any], Any], x: Any) -> Any:
     """Apply ``change`` to the leaves of nested lists and tuples, and of an object array."""
     if type(x) is np.ndarray and x.dtype == object:
         x = x.tolist()
-    return type(x)(_mapped(change, part) for part in x) if type(x) in (list, tuple) else change(x)
+    return type(x)(_map_nested(change, part) for part in x) if type(x) in (list, tuple) else change(x)
 
 
-def _stand_in(x: Any) -> Any:
+def _placeholder(x: Any) -> Any:
     """Return what SciPy gets in place of ``x``: constants unchanged, random numbers for traced values."""
     x = _plain(x)
     if is_buffer(x):
         return x._val
-    if is_own(x):
-        theirs: Any = kind_of(x)
-        values = _numbers().uniform(0.5, 1.5, x.nnz)
+    if is_funcgrad_matrix(x):
+        theirs: Any = scipy_class_of(x)
+        values = _number_generator().uniform(0.5, 1.5, x.nnz)
         if theirs.__name__[:3] in ("csc", "csr"):
             return theirs((values, x.indices, x.indptr), shape=x.shape)
         return theirs(sys.modules["scipy.sparse"].coo_array((values, x.coords), shape=x.shape))
     if isinstance(x, Tracer):
-        return _numbers().uniform(0.5, 1.5, x.shape)
-    return x.finished().matrix if type(x) is Filled else x._val if type(x) is Matrix else x
+        return _number_generator().uniform(0.5, 1.5, x.shape)
+    return x.as_csr().matrix if type(x) is FillableMatrix else x._val if type(x) is Matrix else x
 
 
-def _liked(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _scipy_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of SciPy's method for the stand-ins of ``args``; None if it is not a sparse matrix."""
-    owner, *given = _mapped(_stand_in, args)
+    owner, *given = _map_nested(_placeholder, args)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
             like = getattr(owner, name)(*given, **kwargs)
     except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
         return None
-    return like if is_scipys(like) else None
+    return like if is_scipy_matrix(like) else None
 
 
-def _arranged(like: Any, found: Any) -> Any:
+def _arranged_as(like: Any, found: Any) -> Any:
     """Return ``found`` in the class, format and order of SciPy's matrix ``like`` if their coordinates agree."""
     form, places = like.format, like.tocoo()
     if form not in ("coo", "csc", "csr") or like.ndim != 2 or like.nnz == 0:
         return _in_format(type(like), form, found)
-    whole = class_of_ours("SparseArray")(found.values, found.structure, found.transposed).tocsr().summed()
+    whole = sparse_class("SparseArray")(found.values, found.structure, found.transposed).tocsr().summed()
     first, many, order = whole._found(places.row, places.col)
     if len(places.row) != whole.nnz or (many != 1).any() or len(np.unique(first)) < whole.nnz:
         return _in_format(type(like), form, found)
     values = whole.values[order[first]]
     data = (values, (places.row, places.col)) if form == "coo" else (values, like.indices, like.indptr)
     theirs: Any = type(like)
-    return made_of(theirs)(data, shape=like.shape, traced=True)
+    return replacement_class(theirs)(data, shape=like.shape, traced=True)
 
 
 @functools.cache
-def standing(ours: Callable[..., Any], theirs: Any) -> Any:
+def with_scipy_format(operation: Callable[..., Any], scipy_function: Any) -> Any:
     """Return a function of ``scipy.sparse`` that makes matrices of the class and format that SciPy's makes."""
 
-    @functools.wraps(theirs)
+    @functools.wraps(scipy_function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        args = _mapped(lambda x: x.finished() if type(x) is Filled else x, args)
+        args = _map_nested(lambda x: x.as_csr() if type(x) is FillableMatrix else x, args)
         given: list[Any] = []
-        _mapped(given.append, (*args, *kwargs.values()))
-        like = theirs(*_mapped(_stand_in, args), **kwargs)
-        if not any(is_traced(x) or is_own(_plain(x)) for x in given):
-            return _constant(like)
-        return _arranged(like, ours(*_mapped(_plain, args), **kwargs))
+        _map_nested(given.append, (*args, *kwargs.values()))
+        like = scipy_function(*_map_nested(_placeholder, args), **kwargs)
+        if not any(is_traced(x) or is_funcgrad_matrix(_plain(x)) for x in given):
+            return _as_traceable(like)
+        return _arranged_as(like, operation(*_map_nested(_plain, args), **kwargs))
 
     return call

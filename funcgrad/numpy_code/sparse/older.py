@@ -12,10 +12,10 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.numpy_code.matrices import Matrix, matrix
-from funcgrad.numpy_code.sparse.recognition import is_number, is_own
+from funcgrad.numpy_code.sparse.recognition import is_funcgrad_matrix, is_number
 
 
-def of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
+def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
     """Return the operators of the older classes, and their methods that return a ``numpy.matrix``."""
     multiply, product, turned, item = [
         methods[name] for name in ("multiply", "__matmul__", "__rmatmul__", "__getitem__")
@@ -46,7 +46,7 @@ def of_matrices(methods: dict[str, Any], base: Any) -> dict[str, Any]:
         if isinstance(whole, tuple) and len(whole) == 2 and any(isinstance(k, slice) for k in whole):
             key = tuple(slice(k, k + 1 or None) if isinstance(k, (int, np.integer)) else k for k in whole)
         found = item(self, key)
-        return found if is_own(found) or not found.shape else matrix(found)
+        return found if is_funcgrad_matrix(found) or not found.shape else matrix(found)
 
     def dense(plain: Callable[..., Any]) -> Callable[..., Any]:
         return lambda self, other: _dense_matrix(plain(self, other))

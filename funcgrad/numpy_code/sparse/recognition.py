@@ -13,23 +13,25 @@ _HOMES = ("scipy._lib._sparse", "scipy.sparse")
 _FAMILIES = frozenset(("SparseABC", "_spbase", "sparray", "spmatrix"))
 
 #: Names of the classes that a program fills element by element.
-FILLED = frozenset(f"{form}_{kind}" for form in ("dok", "lil") for kind in ("array", "matrix"))
+FILLABLE_CLASSES = frozenset(f"{form}_{kind}" for form in ("dok", "lil") for kind in ("array", "matrix"))
 #: Names of the classes that keep their values in an array.
-NAMES = frozenset(f"{form}_{kind}" for form in ("bsr", "coo", "csc", "csr", "dia") for kind in ("array", "matrix"))
+ARRAY_CLASSES = frozenset(
+    f"{form}_{kind}" for form in ("bsr", "coo", "csc", "csr", "dia") for kind in ("array", "matrix")
+)
 
 
-def class_of_ours(name: str) -> Any:
+def sparse_class(name: str) -> Any:
     """Return a class of ``funcgrad.scipy.sparse``, which is imported at the first call."""
     return getattr(import_module("funcgrad.scipy.sparse"), name)
 
 
-def is_own(x: Any) -> bool:
+def is_funcgrad_matrix(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of funcgrad."""
     home = sys.modules.get("funcgrad.scipy.sparse")
     return home is not None and issubclass(type(x), home.SparseArray)
 
 
-def is_scipys(x: Any) -> bool:
+def is_scipy_matrix(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of SciPy."""
     return any(base.__name__ == "_spbase" for base in type(x).__mro__)
 
@@ -39,24 +41,24 @@ def is_number(x: Any) -> bool:
     return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
 
 
-def kind_of(x: Any) -> type:
+def scipy_class_of(x: Any) -> type:
     """Return the SciPy class that the class of funcgrad's matrix ``x`` replaces."""
-    kind: type = getattr(type(x), "theirs", None) or sys.modules["scipy.sparse"].csr_array
+    kind: type = getattr(type(x), "scipy_class", None) or sys.modules["scipy.sparse"].csr_array
     return kind
 
 
 @functools.cache
-def family_of(theirs: type) -> Any:
+def family_replacement(scipy_class: type) -> Any:
     """Return the replacement for a common base class of SciPy's sparse classes: funcgrad's matrices are instances."""
 
     class Family(type):
         def __instancecheck__(cls, x: Any) -> bool:
-            return isinstance(x, theirs) or (is_own(x) and issubclass(kind_of(x), theirs))
+            return isinstance(x, scipy_class) or (is_funcgrad_matrix(x) and issubclass(scipy_class_of(x), scipy_class))
 
         def __subclasscheck__(cls, kind: type) -> bool:
-            return issubclass(getattr(kind, "theirs", kind), theirs)
+            return issubclass(getattr(kind, "scipy_class", kind), scipy_class)
 
-    return Family(theirs.__name__, (), {"__doc__": theirs.__doc__})
+    return Family(scipy_class.__name__, (), {"__doc__": scipy_class.__doc__})
 
 
 def is_sparse_family(cls: type) -> bool:
@@ -67,4 +69,8 @@ def is_sparse_family(cls: type) -> bool:
 def is_sparse_class(cls: type) -> bool:
     """Whether ``cls`` is a SciPy class of sparse matrices."""
     home = sys.modules.get("scipy.sparse")
-    return home is not None and cls.__name__ in NAMES | FILLED and getattr(home, cls.__name__, None) is cls
+    return (
+        home is not None
+        and cls.__name__ in ARRAY_CLASSES | FILLABLE_CLASSES
+        and getattr(home, cls.__name__, None) is cls
+    )

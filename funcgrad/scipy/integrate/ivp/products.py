@@ -27,7 +27,7 @@ from funcgrad.errors import (
 )
 from funcgrad.graph import Recording
 from funcgrad.numpy.concretization import forgive
-from funcgrad.numpy_code.running import attempt
+from funcgrad.numpy_code.running import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.transforms.closures import Hoisted
@@ -367,7 +367,7 @@ _KEPT = 64
 
 def _pulling(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
     """Compute ``vjp``; its pullback must be used before other code can write to an array."""
-    found: tuple[Any, ...] = attempt(fun, lambda fun: recorded(fun, primals, False, {}, lasting=False))
+    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: recorded(fun, primals, False, {}, lasting=False))
     return found
 
 
