@@ -178,10 +178,10 @@ if not TYPE_CHECKING:  # names that are imported at first access
     _advice = {
         "backward": "grad(loss)(x): gradients are returned",
         "elementwise_grad": "vmap(grad(f)), or grad(lambda x: f(x).sum())",
-        "enable_grad": "grad(f): what it is given is differentiated, within no_grad too",
+        "enable_grad": "grad(f), which differentiates its arguments within no_grad too",
         "eval_shape": "trace",
         "gradient": "grad",
-        "grad_and_value": "value_and_grad, which gives the value first",
+        "grad_and_value": "value_and_grad, which returns the value first",
         "lax": "funcgrad.control, or plain Python",
         "make_jaxpr": "trace",
         "make_jvp": "jvp",

@@ -285,7 +285,7 @@ def refusal(x: Any) -> tuple[str, str]:
         remedy = "Pass arrays, numbers, or nested lists of them through funcgrad.numpy.asarray."
         return f"is not an array or a number, got {text}", _AS_FLOAT if issubclass(kind, Number) else remedy
     got = f"got {dtype}{list(x.shape)}" if kind is np.ndarray else f"got {kind.__name__} of {dtype}{list(x.shape)}"
-    what, remedy = "is an ndarray of a class with rules of its own", "Convert it: numpy.asarray(x)."
+    what, remedy = "is an instance of an ndarray subclass", "Convert it: numpy.asarray(x)."
     if is_masked(kind):
         what = "is a masked array"
         remedy = "Pass data and mask as two arrays, and choose with where(mask, 0, data)."
@@ -346,8 +346,8 @@ def has_operators(x: Any, array: Any) -> bool:
 _WITHOUT_NUMBERS = (
     ("O", "holds Python objects", "Convert it: x.astype(float)."),
     ("SUT", "holds text", "Encode it as numbers, or leave it out of the arguments: close over it."),
-    ("Mm", "holds dates or times", "Make numbers of it: (x - start) / numpy.timedelta64(1, 's')."),
-    ("V", "holds records", "Pass the fields that are numbers, x['name'], as arrays of their own."),
+    ("Mm", "holds dates or times", "Convert it to numbers: (x - start) / numpy.timedelta64(1, 's')."),
+    ("V", "holds records", "Pass the fields that are numbers, x['name'], as separate arrays."),
 )
 
 

@@ -325,7 +325,7 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
     if given_spec != spec:
         remedy = "Pass the same containers with the same keys."
         if "tables.Labels" in str(spec):
-            remedy = "jacfwd and hessian take no tables, jacrev none as results: pass series.to_numpy(), or table.data."
+            remedy = "Pass series.to_numpy() or table.data: jacfwd and hessian accept no tables, jacrev returns none."
         elif given is None:
             remedy = f"For a {what} of zero pass zeros: tree.map(funcgrad.numpy.zeros_like, value)."
         raise InputError(

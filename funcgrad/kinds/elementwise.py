@@ -413,7 +413,7 @@ def operation(x, y):
             return whole(x, shallow_copy(y))
         return whole(shallow_copy(x), y) if x._trace is CONSTANTS else bind(primitive, (x, y), {{}})
     v, w = x._val if left else x, y._val if right else y
-    if left and right and type(x.aval) is type(y.aval) is tuple:  # the commonest: arrays of doubles
+    if left and right and type(x.aval) is type(y.aval) is tuple:  # the most frequent case: arrays of doubles
         ans = kernel(v, w)
     elif type(v) in ARRAYS and type(w) in ARRAYS:
         if not (v.dtype is w.dtype and v.dtype in REAL):
@@ -482,7 +482,7 @@ def operation(x, y):
     if left and right and x._trace is not y._trace:
         return None
     v, w, trace = x._val if left else x, y._val if right else y, (x if left else y)._trace
-    if not trace.live or not (type(v) is ndarray or type(w) is ndarray):  # numbers an operator may round otherwise
+    if not trace.live or not (type(v) is ndarray or type(w) is ndarray):  # operators may round numbers differently
         return None
     if not (type(v) in ARRAYS and type(w) in ARRAYS and v.dtype is w.dtype and v.dtype in REAL):
         return None

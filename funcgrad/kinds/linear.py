@@ -222,7 +222,7 @@ def operation(x, *rest, **params):
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
         v, t, trace = x._val, x.tangent, x._trace
         return share_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
-    with changing:  # what it is a view of is still what it was made of
+    with changing:  # no other thread may write to ``x`` before the result is noted as its view
         made = share_view(x, bind(primitive, (x, *rest), params), operation, params)
     return made
 """

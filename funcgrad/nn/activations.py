@@ -64,43 +64,43 @@ def _activation(
 _X = Parameter("x", Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
 
 # fmt: off
-relu6 = _activation("relu6", prim.relu6, "``minimum(maximum(x, 0), 6)``. The derivative at 0 and at 6 is 0.",
+relu6 = _activation("relu6", prim.relu6, "Compute ``minimum(maximum(x, 0), 6)``. The derivative at 0 and at 6 is 0.",
     "fnn.relu6([-1.0, 2.0, 7.0])", "array([0., 2., 6.])")
-sigmoid = _activation("sigmoid", logistic, "``1 / (1 + exp(-x))``, without overflow.", "fnn.sigmoid([-1000.0, 0.0])",
-    "array([0. , 0.5])")
-softplus = _activation("softplus", prim.softplus, "``log(1 + exp(x))``, without overflow.",
+sigmoid = _activation("sigmoid", logistic, "Compute the logistic function ``1 / (1 + exp(-x))`` without overflow.",
+    "fnn.sigmoid([-1000.0, 0.0])", "array([0. , 0.5])")
+softplus = _activation("softplus", prim.softplus, "Compute ``log(1 + exp(x))`` without overflow.",
     "fnn.softplus([-1000.0, 1000.0])", "array([   0., 1000.])")
 sparse_sigmoid = _activation("sparse_sigmoid", lambda x: 0.5 * minimum(maximum(x + 1.0, 0.0), 2.0),
-    """0 up to -1, 1 from 1 on, and ``(x + 1) / 2`` in between.
+    """Compute ``(x + 1) / 2``, clipped to [0, 1].
 
-    At -1 and 1 the derivative is that of ``clip``, half of the slope inside.""",
+    The derivative at -1 and 1 is 1/4, half of the slope between them, as for ``clip``.""",
     "fnn.sparse_sigmoid([-2.0, 0.0, 2.0])", "array([0. , 0.5, 1. ])")
-soft_sign = _activation("soft_sign", lambda x: x / (absolute(x) + 1), "``x / (abs(x) + 1)``.",
+soft_sign = _activation("soft_sign", lambda x: x / (absolute(x) + 1), "Compute ``x / (abs(x) + 1)``.",
     "fnn.soft_sign([-1.0, 3.0])", "array([-0.5 ,  0.75])")
-silu = _activation("silu", lambda x: x * logistic(x), "``x * sigmoid(x)``, also called ``swish``.",
+silu = _activation("silu", lambda x: x * logistic(x), "Compute ``x * sigmoid(x)``, also called ``swish``.",
     "fnn.silu([0.0, 100.0])", "array([  0., 100.])")
 swish = silu
-mish = _activation("mish", lambda x: x * hyperbolic(prim.softplus(x)), "``x * tanh(softplus(x))``.",
+mish = _activation("mish", lambda x: x * hyperbolic(prim.softplus(x)), "Compute ``x * tanh(softplus(x))``.",
     "fnn.mish([0.0, 100.0])", "array([  0., 100.])")
 log_sigmoid = _activation("log_sigmoid", lambda x: -prim.softplus(-x),
-    "``log(sigmoid(x))``, exact where that underflows.", "fnn.log_sigmoid([-1000.0, 1000.0])",
+    "Compute ``log(sigmoid(x))``, also where ``sigmoid`` underflows.", "fnn.log_sigmoid([-1000.0, 1000.0])",
     "array([-1000.,    -0.])")
 hard_sigmoid = _activation("hard_sigmoid", lambda x: prim.relu6(x + 3.0) / 6.0,
-    "``relu6(x + 3) / 6``. At -3 and 3 the derivative is 0.", "fnn.hard_sigmoid([-4.0, 0.0, 4.0])",
+    "Compute ``relu6(x + 3) / 6``. The derivative at -3 and 3 is 0.", "fnn.hard_sigmoid([-4.0, 0.0, 4.0])",
     "array([0. , 0.5, 1. ])")
 hard_silu = _activation("hard_silu", lambda x: x * (prim.relu6(x + 3.0) / 6.0),
-    "``x * hard_sigmoid(x)``, also called ``hard_swish``.", "fnn.hard_silu([-4.0, 4.0])", "array([-0.,  4.])")
+    "Compute ``x * hard_sigmoid(x)``, also called ``hard_swish``.", "fnn.hard_silu([-4.0, 4.0])", "array([-0.,  4.])")
 hard_swish = hard_silu
 hard_tanh = _activation("hard_tanh", lambda x: where(greater(x, 1), 1.0, where(less(x, -1), -1.0, x)),
-    "``x`` between -1 and 1, else the nearer of the two. At -1 and 1 the derivative is 1.",
+    "Clip ``x`` to [-1, 1]. The derivative at -1 and 1 is 1.",
     "fnn.hard_tanh([-2.0, 0.5, 2.0])", "array([-1. ,  0.5,  1. ])")
 selu = _activation("selu", lambda x: _SELU_SCALE * _elu(x, _SELU_ALPHA),
-    """``elu`` with the two constants that keep mean and variance from layer to layer.
+    """Compute a scaled ``elu`` whose two constants keep mean and variance from layer to layer.
 
     Klambauer et al., Self-normalizing neural networks, 2017, equation 2.""", "fnn.selu([-1000.0, 1.0]).round(6)",
     "array([-1.758099,  1.050701])")
 log1mexp = _activation("log1mexp", prim.log1mexp,
-    "``log(1 - exp(-x))`` of positive ``x``, without cancellation; NaN of negative ones.",
+    "Compute ``log(1 - exp(-x))`` of positive ``x`` without cancellation; the result is NaN for negative ``x``.",
     "fnn.log1mexp([1e-20, 1000.0]).round(6)", "array([-46.051702,  -0.      ])")
 # fmt: on
 

@@ -32,19 +32,19 @@ __all__ = ["maximum", "minimum", "fmax", "fmin", "clip", "where", "select", "nan
 table = Table(__name__)
 
 # fmt: off
-maximum = table.binary(np.maximum, prim.maximum, """The larger of two; NaN where one is NaN.
+maximum = table.binary(np.maximum, prim.maximum, """The larger of ``x1`` and ``x2``; NaN if either is NaN.
 
-    Equals share the derivative half and half. Next to NaN both derivatives are 0.""", "fnp.maximum([1.0, 5.0], 3.0)",
+    If they are equal, both derivatives are 1/2. If either is NaN, both are 0.""", "fnp.maximum([1.0, 5.0], 3.0)",
     "array([3., 5.])")
-minimum = table.binary(np.minimum, prim.minimum, """The smaller of two; NaN where one is NaN.
+minimum = table.binary(np.minimum, prim.minimum, """The smaller of ``x1`` and ``x2``; NaN if either is NaN.
 
-    Equals share the derivative half and half. Next to NaN both derivatives are 0.""", "fnp.minimum([1.0, 5.0], 3.0)",
+    If they are equal, both derivatives are 1/2. If either is NaN, both are 0.""", "fnp.minimum([1.0, 5.0], 3.0)",
     "array([1., 3.])")
 fmax = table.binary(np.fmax, prim.fmax,
-    "The larger of two; the other one where one is NaN. Of equals the second gets the derivative.",
+    "The larger of ``x1`` and ``x2``, ignoring NaN. If they are equal, ``x2`` gets all of the derivative.",
     'fnp.fmax([1.0, float("nan")], 3.0)', "array([3., 3.])")
 fmin = table.binary(np.fmin, prim.fmin,
-    "The smaller of two; the other one where one is NaN. Of equals the second gets the derivative.",
+    "The smaller of ``x1`` and ``x2``, ignoring NaN. If they are equal, ``x2`` gets all of the derivative.",
     'fnp.fmin([1.0, float("nan")], 3.0)', "array([1., 3.])")
 # fmt: on
 

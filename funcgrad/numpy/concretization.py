@@ -42,7 +42,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     if elsewhere := other_thread():
         found.insert(0, elsewhere.strip())
     error = ConversionError(
-        f"{asked}: a plain value was asked of a traced one, which would lose the {lost}, got {describe(x)} in {kind} "
+        f"{asked}: converting a traced value to a plain one would lose the {lost}, got {describe(x)} in {kind} "
         f"mode{user_line()}. {found[0]}"
     )
     for other in found[1:]:
@@ -84,8 +84,8 @@ def other_thread() -> str:
     if inside():
         return ""
     return (
-        " This thread is not the one that runs the transform, so arrays that funcgrad.numpy makes here are NumPy's: "
-        "make the array in the thread that runs it and hand it to this one, or join what the threads give with "
+        " This thread does not run the transform, so funcgrad.numpy makes plain arrays here. Make the array in the "
+        "thread that runs the transform and pass it to this one, or join the results of the threads with "
         "funcgrad.numpy.stack."
     )
 
@@ -202,7 +202,7 @@ def _note(asked: str, x: Tracer, error: TypeError) -> None:
     if isinstance(error, ConcretizationError):
         noted(error)
     elif backend.is_stand_in(bottom(x)):
-        noted(error, f"{asked}: a plain value was asked of one that is not known yet, got {describe(x)}{user_line()}.")
+        noted(error, f"{asked}: the value is needed here and is not known yet, got {describe(x)}{user_line()}.")
 
 
 def _int(x: Tracer) -> int:

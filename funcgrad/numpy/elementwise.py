@@ -44,81 +44,82 @@ __all__ = [
 table = Table(__name__)
 
 # fmt: off
-add = table.binary(np.add, arithmetic.add, "The sum.", "fnp.add([1.0, 2.0], 3.0)", "array([4., 5.])")
+add = table.binary(np.add, arithmetic.add, "The sum ``x1 + x2``.", "fnp.add([1.0, 2.0], 3.0)", "array([4., 5.])")
 subtract = table.binary(np.subtract, arithmetic.subtract, "The difference ``x1 - x2``.",
     "fnp.subtract([1.0, 2.0], 3.0)", "array([-2., -1.])")
-multiply = table.binary(np.multiply, arithmetic.multiply, "The product.", "fnp.multiply([1.0, 2.0], 3.0)",
-    "array([3., 6.])")
+multiply = table.binary(np.multiply, arithmetic.multiply, "The product ``x1 * x2``.",
+    "fnp.multiply([1.0, 2.0], 3.0)", "array([3., 6.])")
 divide = table.binary(np.divide, arithmetic.divide, "The quotient ``x1 / x2``.", "fnp.divide([1.0, 2.0], 4.0)",
     "array([0.25, 0.5 ])")
 true_divide = divide
-negative = table.unary(np.negative, arithmetic.negative, "``-x``.", "fnp.negative([1.0, -2.0])", "array([-1.,  2.])")
-positive = table.unary(np.positive, arithmetic.positive, "``+x``: a copy of ``x``.", "fnp.positive([1.0, -2.0])",
-    "array([ 1., -2.])")
-reciprocal = table.unary(np.reciprocal, arithmetic.reciprocal, "``1 / x``. The derivative at 0 is minus infinity.",
-    "fnp.reciprocal([2.0, 4.0])", "array([0.5 , 0.25])")
-power = table.binary(np.power, arithmetic.power, """``x1`` to the power ``x2``.
+negative = table.unary(np.negative, arithmetic.negative, "The negative ``-x``.", "fnp.negative([1.0, -2.0])",
+    "array([-1.,  2.])")
+positive = table.unary(np.positive, arithmetic.positive, "A copy of ``x``, the result of ``+x``.",
+    "fnp.positive([1.0, -2.0])", "array([ 1., -2.])")
+reciprocal = table.unary(np.reciprocal, arithmetic.reciprocal,
+    "The reciprocal ``1 / x``. The derivative at 0 is minus infinity.", "fnp.reciprocal([2.0, 4.0])",
+    "array([0.5 , 0.25])")
+power = table.binary(np.power, arithmetic.power, """The power ``x1**x2``.
 
-    Where ``x2`` is 0 the derivative in ``x1`` is 0, at 0 too. At ``x1`` = 0 the derivative in ``x2`` is 0
-    where ``x2`` is positive and NaN elsewhere; where ``x1`` is negative it is NaN.
+    The derivative in ``x1`` is 0 where ``x2`` is 0, even if ``x1`` is 0. The derivative in ``x2`` is NaN for negative
+    ``x1``; where ``x1`` is 0, it is 0 for positive ``x2`` and NaN otherwise.
 
     Raises:
         ValueError: an integer to a negative integer power.""", "fnp.power([1.0, 2.0, 3.0], 2)", "array([1., 4., 9.])")
 pow = power
-square = table.unary(np.square, arithmetic.square, "``x * x``.", "fnp.square([1.0, -2.0])", "array([1., 4.])")
+square = table.unary(np.square, arithmetic.square, "The square.", "fnp.square([1.0, -2.0])", "array([1., 4.])")
 sqrt = table.unary(np.sqrt, elementwise.sqrt, "The square root. The derivative at 0 is infinity.",
     "fnp.sqrt([4.0, 9.0])", "array([2., 3.])")
 cbrt = table.unary(np.cbrt, arithmetic.cbrt, "The cube root. The derivative at 0 is infinity.", "fnp.cbrt([1.0, -8.0])",
     "array([ 1., -2.])")
-absolute = table.unary(np.absolute, arithmetic.absolute, """The absolute value, of complex numbers too.
+absolute = table.unary(np.absolute, arithmetic.absolute, """The absolute value of real or complex numbers.
 
-    The derivative at 0 is 1 for real numbers (and the second one 0); for complex numbers it is 0.""",
+    The derivative at 0 is 1 for real numbers (the second derivative is 0) and 0 for complex numbers.""",
     "fnp.absolute([-1.5, 3 + 4j])", "array([1.5, 5. ])")
 abs = absolute
 fabs = table.unary(np.fabs, arithmetic.fabs, """The absolute value of real numbers, as floats. The derivative at 0 is 1.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.fabs([-1, 2])", "array([1., 2.])")
-copysign = table.binary(np.copysign, arithmetic.copysign, """``x1`` with the sign of ``x2``.
+        TypeError: ``x`` is complex.""", "fnp.fabs([-1, 2])", "array([1., 2.])")
+copysign = table.binary(np.copysign, arithmetic.copysign, """The absolute value of ``x1`` with the sign of ``x2``.
 
-    The derivative in ``x1`` at 0 is that of the absolute value, 1, with the sign of ``x2``; in ``x2`` it
-    is 0 everywhere.
+    The derivative in ``x1`` at 0 is 1 with the sign of ``x2``. The derivative in ``x2`` is 0 everywhere.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.copysign([1.0, -2.0], -3.0)", "array([-1., -2.])")
+        TypeError: an argument is complex.""", "fnp.copysign([1.0, -2.0], -3.0)", "array([-1., -2.])")
 heaviside = table.binary(np.heaviside, arithmetic.heaviside,
-    """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.
+    """The Heaviside step function: 0 for negative ``x1``, 1 for positive ``x1``, and ``x2`` where ``x1`` is 0.
 
-    The derivative in ``x1`` is 0 everywhere; in ``x2`` it is 1 where ``x1`` is 0.
+    The derivative in ``x1`` is 0 everywhere. The derivative in ``x2`` is 1 where ``x1`` is 0, and 0 elsewhere.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.heaviside([-1.0, 0.0, 1.0], 0.5)", "array([0. , 0.5, 1. ])")
+        TypeError: an argument is complex.""", "fnp.heaviside([-1.0, 0.0, 1.0], 0.5)", "array([0. , 0.5, 1. ])")
 remainder = table.binary(np.remainder, arithmetic.remainder,
-    """What is left of ``x1`` after division by ``x2``, with the sign of ``x2``, as Python's ``%``.
+    """The remainder of the division ``x1 / x2``, with the sign of ``x2``, like Python's ``%``.
 
-    The derivative in ``x1`` is 1 and in ``x2`` ``-floor_divide(x1, x2)``, at the jumps too.
+    The derivatives in ``x1`` and ``x2`` are 1 and ``-floor_divide(x1, x2)``, at the jumps too.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.remainder([7.0, -7.0], 3.0)", "array([1., 2.])")
+        TypeError: an argument is complex.""", "fnp.remainder([7.0, -7.0], 3.0)", "array([1., 2.])")
 mod = remainder
 fmod = table.binary(np.fmod, arithmetic.fmod,
-    """What is left of ``x1`` after division by ``x2``, with the sign of ``x1``, as C's ``fmod``.
+    """The remainder of the division ``x1 / x2``, with the sign of ``x1``, like C's ``fmod``.
 
-    The derivative in ``x1`` is 1 and in ``x2`` ``-trunc(x1 / x2)``, at the jumps too.
+    The derivatives in ``x1`` and ``x2`` are 1 and ``-trunc(x1 / x2)``, at the jumps too.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.fmod([7.0, -7.0], 3.0)", "array([ 1., -1.])")
+        TypeError: an argument is complex.""", "fnp.fmod([7.0, -7.0], 3.0)", "array([ 1., -1.])")
 floor_divide = table.binary(np.floor_divide, comparison.floor_divide,
     """The largest whole number not above ``x1 / x2``. Its derivative is 0.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.floor_divide([7.0, -7.0], 3.0)", "array([ 2., -3.])")
-ldexp = table.binary(np.ldexp, arithmetic.ldexp, """``x1 * 2**x2`` for integers ``x2``.
+        TypeError: an argument is complex.""", "fnp.floor_divide([7.0, -7.0], 3.0)", "array([ 2., -3.])")
+ldexp = table.binary(np.ldexp, arithmetic.ldexp, """The product ``x1 * 2**x2`` for integers ``x2``.
 
     Raises:
-        TypeError: ``x2`` is not of an integer dtype.""", "fnp.ldexp([0.75, -0.5], [3, 0])", "array([ 6. , -0.5])")
+        TypeError: the dtype of ``x2`` is not integer.""", "fnp.ldexp([0.75, -0.5], [3, 0])", "array([ 6. , -0.5])")
 conj = table.unary(np.conj, conjugated,
-    "The complex conjugate. Cotangents are conjugated too: a pullback is the plain transpose.",
+    "The complex conjugate. Its VJP conjugates the cotangent: pullbacks are transposes without conjugation.",
     "fnp.conj([1 + 2j, 3.0])", "array([1.-2.j, 3.-0.j])", name="conj")
 conjugate = conj
 # fmt: on
@@ -239,10 +240,10 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 
 
 # fmt: off
-exp = table.unary(np.exp, elementwise.exp, "``e**x``.", "fnp.exp([0.0, 1.0])", "array([1.        , 2.71828183])")
-exp2 = table.unary(np.exp2, elementwise.exp2, "``2**x``.", "fnp.exp2([0.0, 3.0])", "array([1., 8.])")
-expm1 = table.unary(np.expm1, elementwise.expm1, "``exp(x) - 1``, accurate for small ``x``.", "fnp.expm1(1e-10)",
-    "np.float64(1.00000000005e-10)")
+exp = table.unary(np.exp, elementwise.exp, "The exponential.", "fnp.exp([0.0, 1.0])", "array([1.        , 2.71828183])")
+exp2 = table.unary(np.exp2, elementwise.exp2, "The power ``2**x``.", "fnp.exp2([0.0, 3.0])", "array([1., 8.])")
+expm1 = table.unary(np.expm1, elementwise.expm1, "The difference ``exp(x) - 1``, accurate for small ``x``.",
+    "fnp.expm1(1e-10)", "np.float64(1.00000000005e-10)")
 log = table.unary(np.log, elementwise.log, "The natural logarithm. The derivative at 0 is infinity.",
     "fnp.log([1.0, 10.0])", "array([0.        , 2.30258509])")
 log2 = table.unary(np.log2, elementwise.log2, "The logarithm to base 2. The derivative at 0 is infinity.",
@@ -250,19 +251,21 @@ log2 = table.unary(np.log2, elementwise.log2, "The logarithm to base 2. The deri
 log10 = table.unary(np.log10, elementwise.log10, "The logarithm to base 10. The derivative at 0 is infinity.",
     "fnp.log10([1.0, 100.0])", "array([0., 2.])")
 log1p = table.unary(np.log1p, elementwise.log1p,
-    "``log(1 + x)``, accurate for small ``x``. The derivative at -1 is infinity.", "fnp.log1p(1e-10)",
+    "The logarithm ``log(1 + x)``, accurate for small ``x``. The derivative at -1 is infinity.", "fnp.log1p(1e-10)",
     "np.float64(9.999999999500001e-11)")
-logaddexp = table.binary(np.logaddexp, elementwise.logaddexp, """``log(exp(x1) + exp(x2))`` without overflow.
+logaddexp = table.binary(np.logaddexp, elementwise.logaddexp,
+    """The logarithm of a sum of exponentials, ``log(exp(x1) + exp(x2))``, without overflow.
 
-    The derivatives are the shares of the two exponentials: 1 and 0 where ``x2`` is minus infinity, 0 where
-    both are, as of ``logsumexp``.""", "fnp.logaddexp(1000.0, 1000.0)", "np.float64(1000.6931471805599)")
-logaddexp2 = table.binary(np.logaddexp2, elementwise.logaddexp2, """``log2(2**x1 + 2**x2)`` without overflow.
+    The derivatives are the shares of the two exponentials in the sum: 1 and 0 if ``x2`` is minus infinity, both 0 if
+    ``x1`` is too, as for ``logsumexp``.""", "fnp.logaddexp(1000.0, 1000.0)", "np.float64(1000.6931471805599)")
+logaddexp2 = table.binary(np.logaddexp2, elementwise.logaddexp2,
+    """The base-2 logarithm of a sum of powers, ``log2(2**x1 + 2**x2)``, without overflow.
 
-    The derivatives are the shares of the two powers: 1 and 0 where ``x2`` is minus infinity, 0 where
-    both are, as of ``logsumexp``.""", "fnp.logaddexp2(1000.0, 1000.0)", "np.float64(1001.0)")
+    Its derivatives are those of ``logaddexp`` with powers of 2.""", "fnp.logaddexp2(1000.0, 1000.0)",
+    "np.float64(1001.0)")
 hypot = table.binary(np.hypot, elementwise.hypot,
-    "``sqrt(x1**2 + x2**2)`` without overflow. The derivatives at the origin are 1/2.", "fnp.hypot(3.0, 4.0)",
-    "np.float64(5.0)")
+    "The hypotenuse ``sqrt(x1**2 + x2**2)``, without overflow. The derivatives at the origin are 1/2.",
+    "fnp.hypot(3.0, 4.0)", "np.float64(5.0)")
 sin = table.unary(np.sin, elementwise.sin, "The sine of an angle in radians.", "fnp.sin([0.0, 1.0])",
     "array([0.        , 0.84147098])")
 cos = table.unary(np.cos, elementwise.cos, "The cosine of an angle in radians.", "fnp.cos([0.0, 1.0])",
@@ -299,13 +302,13 @@ arctanh = table.unary(np.arctanh, elementwise.arctanh,
     "The inverse hyperbolic tangent. The derivative at -1 and 1 is infinity.", "fnp.arctanh([0.0, 0.5])",
     "array([0.        , 0.54930614])")
 atanh = arctanh
-deg2rad = table.unary(np.deg2rad, elementwise.deg2rad, "Degrees as radians.", "fnp.deg2rad(180.0)",
+deg2rad = table.unary(np.deg2rad, elementwise.deg2rad, "The angle of ``x`` degrees in radians.", "fnp.deg2rad(180.0)",
     "np.float64(3.141592653589793)")
-radians = table.unary(np.radians, elementwise.radians, "Degrees as radians.", "fnp.radians(180.0)",
+radians = table.unary(np.radians, elementwise.radians, "The angle of ``x`` degrees in radians.", "fnp.radians(180.0)",
     "np.float64(3.141592653589793)")
-rad2deg = table.unary(np.rad2deg, elementwise.rad2deg, "Radians as degrees.", "fnp.rad2deg(3.0)",
+rad2deg = table.unary(np.rad2deg, elementwise.rad2deg, "The angle of ``x`` radians in degrees.", "fnp.rad2deg(3.0)",
     "np.float64(171.88733853924697)")
-degrees = table.unary(np.degrees, elementwise.degrees, "Radians as degrees.", "fnp.degrees(3.0)",
+degrees = table.unary(np.degrees, elementwise.degrees, "The angle of ``x`` radians in degrees.", "fnp.degrees(3.0)",
     "np.float64(171.88733853924697)")
 # fmt: on
 
@@ -327,30 +330,30 @@ ceil = table.unary(np.ceil, comparison.ceil, "The smallest whole number not belo
     "array([ 2., -1.])")
 trunc = table.unary(np.trunc, comparison.trunc, "The nearest whole number towards 0.", "fnp.trunc([1.5, -1.5])",
     "array([ 1., -1.])")
-rint = table.unary(np.rint, comparison.rint, "The nearest whole number, of two the even one.", "fnp.rint([0.5, 1.6])",
-    "array([0., 2.])")
+rint = table.unary(np.rint, comparison.rint, "The nearest whole number; ties go to the even one.",
+    "fnp.rint([0.5, 1.6])", "array([0., 2.])")
 spacing = table.unary(np.spacing, comparison.spacing, "The distance to the next larger float, with the sign of ``x``.",
     "fnp.spacing(1.0)", "np.float64(2.220446049250313e-16)")
 nextafter = table.binary(np.nextafter, comparison.nextafter,
-    "The next float after ``x1`` in the direction of ``x2``, taken for a constant.", "fnp.nextafter(1.0, 2.0)",
+    "The next float after ``x1`` in the direction of ``x2``. Its derivatives are 0.", "fnp.nextafter(1.0, 2.0)",
     "np.float64(1.0000000000000002)")
 bitwise_and = table.binary(np.bitwise_and, comparison.bitwise_and, "The bits set in both integers.",
     "fnp.bitwise_and([5, 6], 3)", "array([1, 2])")
-bitwise_or = table.binary(np.bitwise_or, comparison.bitwise_or, "The bits set in one of the integers.",
+bitwise_or = table.binary(np.bitwise_or, comparison.bitwise_or, "The bits set in at least one of the integers.",
     "fnp.bitwise_or([5, 6], 3)", "array([7, 7])")
 bitwise_xor = table.binary(np.bitwise_xor, comparison.bitwise_xor, "The bits set in exactly one of the integers.",
     "fnp.bitwise_xor([5, 6], 3)", "array([6, 5])")
 bitwise_count = table.unary(np.bitwise_count, comparison.bitwise_count,
-    "How many bits are set in the absolute value of an integer.", "fnp.bitwise_count([5, 8])",
+    "The number of bits that are set in the absolute value of an integer.", "fnp.bitwise_count([5, 8])",
     "array([2, 1], dtype=uint8)")
-invert = table.unary(np.invert, comparison.invert, "The integer with every bit inverted; ``not`` of booleans.",
+invert = table.unary(np.invert, comparison.invert, "The integer with all bits inverted; for a boolean its negation.",
     "fnp.invert([5, -1])", "array([-6,  0])")
 bitwise_not = invert
 bitwise_invert = invert
-left_shift = table.binary(np.left_shift, comparison.left_shift, "``x1 * 2**x2`` of integers.",
+left_shift = table.binary(np.left_shift, comparison.left_shift, "The product ``x1 * 2**x2`` of integers.",
     "fnp.left_shift([1, 3], 2)", "array([ 4, 12])")
 bitwise_left_shift = left_shift
-right_shift = table.binary(np.right_shift, comparison.right_shift, "``x1 // 2**x2`` of integers.",
+right_shift = table.binary(np.right_shift, comparison.right_shift, "The quotient ``x1 // 2**x2`` of integers.",
     "fnp.right_shift([4, 9], 2)", "array([1, 2])")
 bitwise_right_shift = right_shift
 gcd = table.binary(np.gcd, comparison.gcd, "The greatest common divisor of integers.", "fnp.gcd([12, 18], 8)",
@@ -386,33 +389,33 @@ around = round
 
 
 # fmt: off
-equal = table.binary(np.equal, comparison.equal, "Where ``x1`` is equal to ``x2``.", "fnp.equal([1.0, 2.0], 2.0)",
+equal = table.binary(np.equal, comparison.equal, "Whether ``x1`` is equal to ``x2``.", "fnp.equal([1.0, 2.0], 2.0)",
     "array([False,  True])")
-not_equal = table.binary(np.not_equal, comparison.not_equal, "Where ``x1`` differs from ``x2``.",
+not_equal = table.binary(np.not_equal, comparison.not_equal, "Whether ``x1`` differs from ``x2``.",
     "fnp.not_equal([1.0, 2.0], 2.0)", "array([ True, False])")
-less = table.binary(np.less, comparison.less, "Where ``x1`` is less than ``x2``.", "fnp.less([1.0, 2.0], 2.0)",
+less = table.binary(np.less, comparison.less, "Whether ``x1`` is less than ``x2``.", "fnp.less([1.0, 2.0], 2.0)",
     "array([ True, False])")
-less_equal = table.binary(np.less_equal, comparison.less_equal, "Where ``x1`` is at most ``x2``.",
+less_equal = table.binary(np.less_equal, comparison.less_equal, "Whether ``x1`` is at most ``x2``.",
     "fnp.less_equal([1.0, 2.0], 2.0)", "array([ True,  True])")
-greater = table.binary(np.greater, comparison.greater, "Where ``x1`` is greater than ``x2``.",
+greater = table.binary(np.greater, comparison.greater, "Whether ``x1`` is greater than ``x2``.",
     "fnp.greater([1.0, 3.0], 2.0)", "array([False,  True])")
-greater_equal = table.binary(np.greater_equal, comparison.greater_equal, "Where ``x1`` is at least ``x2``.",
+greater_equal = table.binary(np.greater_equal, comparison.greater_equal, "Whether ``x1`` is at least ``x2``.",
     "fnp.greater_equal([1.0, 2.0], 2.0)", "array([False,  True])")
-logical_and = table.binary(np.logical_and, comparison.logical_and, "Where neither is 0.",
+logical_and = table.binary(np.logical_and, comparison.logical_and, "Whether neither ``x1`` nor ``x2`` is 0.",
     "fnp.logical_and([0, 1], [1, 2])", "array([False,  True])")
-logical_or = table.binary(np.logical_or, comparison.logical_or, "Where one is not 0.", "fnp.logical_or([0, 1], [0, 2])",
-    "array([False,  True])")
-logical_xor = table.binary(np.logical_xor, comparison.logical_xor, "Where exactly one is not 0.",
+logical_or = table.binary(np.logical_or, comparison.logical_or, "Whether ``x1`` or ``x2`` is not 0.",
+    "fnp.logical_or([0, 1], [0, 2])", "array([False,  True])")
+logical_xor = table.binary(np.logical_xor, comparison.logical_xor, "Whether exactly one of ``x1`` and ``x2`` is not 0.",
     "fnp.logical_xor([0, 1], [1, 2])", "array([ True, False])")
-logical_not = table.unary(np.logical_not, comparison.logical_not, "Where ``x`` is 0.", "fnp.logical_not([0.0, 1.0])",
+logical_not = table.unary(np.logical_not, comparison.logical_not, "Whether ``x`` is 0.", "fnp.logical_not([0.0, 1.0])",
     "array([ True, False])")
-isnan = table.unary(np.isnan, comparison.isnan, "Where ``x`` is NaN.", 'fnp.isnan([1.0, float("nan")])',
+isnan = table.unary(np.isnan, comparison.isnan, "Whether ``x`` is NaN.", 'fnp.isnan([1.0, float("nan")])',
     "array([False,  True])")
-isinf = table.unary(np.isinf, comparison.isinf, "Where ``x`` is infinite.", 'fnp.isinf([1.0, -float("inf")])',
+isinf = table.unary(np.isinf, comparison.isinf, "Whether ``x`` is infinite.", 'fnp.isinf([1.0, -float("inf")])',
     "array([False,  True])")
-isfinite = table.unary(np.isfinite, comparison.isfinite, "Where ``x`` is neither infinite nor NaN.",
+isfinite = table.unary(np.isfinite, comparison.isfinite, "Whether ``x`` is neither infinite nor NaN.",
     'fnp.isfinite([1.0, float("nan")])', "array([ True, False])")
-signbit = table.unary(np.signbit, comparison.signbit, "Where the sign bit is set: of negative numbers, and of -0.0.",
+signbit = table.unary(np.signbit, comparison.signbit, "Whether the sign bit is set, as in negative numbers and -0.0.",
     "fnp.signbit([1.0, -0.0])", "array([False,  True])")
 # fmt: on
 

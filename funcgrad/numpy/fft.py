@@ -156,76 +156,78 @@ def _irfftn(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
 
 # fmt: off
 fft = _along_one("fft", partial(_along, prim.fft),
-    """The discrete Fourier transform along ``axis``: ``sum(a[j] * exp(-2j * pi * j * k / n))`` at k.
+    """The discrete Fourier transform along ``axis``. Its entry k is ``sum(a[j] * exp(-2j * pi * j * k / n))``.
 
     Args:
         a: an array.
-        n: the number of entries, by cutting ``a`` or padding it with zeros; by default what there are.
+        n: the number of entries, to which ``a`` is cut or padded with zeros; the default keeps the length.
         axis: the axis to transform.
         norm: "backward" (or None), "ortho" or "forward".
         out: an array for the result.
 
     Raises:
-        ValueError: ``n`` is not positive; an unknown ``norm``.
-        numpy.exceptions.AxisError: ``axis`` is out of range.""", "fnp.fft.fft([1.0, 2.0, 1.0, 0.0])",
+        ValueError: ``n`` is not positive, or ``norm`` is unknown.
+        IndexError: ``axis`` is out of range.""", "fnp.fft.fft([1.0, 2.0, 1.0, 0.0])",
     "array([4.+0.j, 0.-2.j, 0.+0.j, 0.+2.j])")
 ifft = _along_one("ifft", partial(_along, prim.ifft),
-    "The inverse of ``fft``: ``sum(a[k] * exp(2j * pi * j * k / n)) / n`` at j; arguments as there.",
+    "The inverse of ``fft``. Its entry j is ``sum(a[k] * exp(2j * pi * j * k / n)) / n``; arguments as for ``fft``.",
     "fnp.fft.ifft([4.0, -2.0j, 0.0, 2.0j]).real", "array([1., 2., 1., 0.])")
 rfft = _along_one("rfft", partial(_along, prim.rfft),
-    """The first ``n // 2 + 1`` entries of the ``fft`` of real numbers, which tell the others; arguments as there.
+    """The first ``n // 2 + 1`` entries of the ``fft`` of real numbers; arguments as for ``fft``.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.fft.rfft([1.0, 2.0, 1.0, 0.0])", "array([4.+0.j, 0.-2.j, 0.+0.j])")
+        TypeError: ``a`` is complex.""", "fnp.fft.rfft([1.0, 2.0, 1.0, 0.0])", "array([4.+0.j, 0.-2.j, 0.+0.j])")
 irfft = _along_one("irfft", partial(_along, prim.irfft),
-    """The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)`` of them from m entries.
+    """The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)`` for m entries.
 
-    The imaginary part of the first entry, and of the last one when ``n`` is even, plays no part: its
-    derivative is zero. An odd number of values must be asked for by ``n``. Arguments as for ``fft``.""",
+    The imaginary part of the first entry is ignored, and for even ``n`` that of the last entry: their derivatives
+    are zero. Pass ``n`` to get an odd number of values. Arguments as for ``fft``.""",
     "fnp.fft.irfft([4.0, -2.0j, 0.0])", "array([1., 2., 1., 0.])")
 hfft = _along_one("hfft", lambda a, n, axis, norm: _along(prim.irfft, conj(a), n, axis, prim.NORMS[_norm(norm)]),
-    """The ``fft`` of numbers whose second half mirrors the first, conjugated, and is not given: it is real.
+    """The ``fft``, which is real, of a sequence with Hermitian symmetry, of which ``a`` is the first half.
 
-    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` of m.""",
+    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` for m entries.""",
     "fnp.fft.hfft([1.0, 2.0j, 3.0])", "array([ 4.,  2.,  4., -6.])")
 ihfft = _along_one("ihfft", lambda a, n, axis, norm: conj(_along(prim.rfft, a, n, axis, prim.NORMS[_norm(norm)])),
-    "The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft`` of real numbers; arguments as there.",
+    "The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft``; arguments as for ``rfft``.",
     "fnp.fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.-0.j, 0.+2.j, 3.-0.j])")
 fftn = _along_several("fftn", _each(prim.fft),
-    """``fft`` along several axes, by default all; an axis named twice is transformed twice.
+    """The ``fft`` along several axes, by default all; an axis that is named twice is transformed twice.
 
     Args:
         a: an array.
-        s: the number of entries along each of ``axes``; -1 for what there are.
-        axes: the axes, by default all, the last ones where ``s`` is given.
+        s: the number of entries along each of ``axes``; -1 keeps the length.
+        axes: the axes; the default is all, or with ``s`` the last ones.
         norm: "backward" (or None), "ortho" or "forward".
         out: an array for the result.
 
     Raises:
-        ValueError: ``s`` and ``axes`` of different lengths, or as ``fft``.""",
+        ValueError: ``s`` and ``axes`` have different lengths, or as for ``fft``.""",
     "fnp.fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
-fft2 = _along_several("fft2", _each(prim.fft), "``fftn``, by default along the last two axes; arguments as there.",
+fft2 = _along_several("fft2", _each(prim.fft),
+    "The ``fftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fnp.fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
 ifftn = _along_several("ifftn", _each(prim.ifft),
-    "``ifft`` along several axes, the inverse of ``fftn``; arguments as there.",
+    "The inverse of ``fftn``: the ``ifft`` along several axes; arguments as for ``fftn``.",
     "fnp.fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
 ifft2 = _along_several("ifft2", _each(prim.ifft),
-    "``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
+    "The ``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fnp.fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
 rfftn = _along_several("rfftn", _rfftn,
-    """``rfft`` along the last of several axes, then ``fft`` along the others; arguments as for ``fftn``.
+    """The ``rfft`` along the last of several axes, then the ``fft`` along the others; arguments as for ``fftn``.
 
     Raises:
-        TypeError: complex numbers.""", "fnp.fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real",
+        TypeError: ``a`` is complex.""", "fnp.fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real",
     "array([[21., -3.],\n       [-9.,  0.]])")
-rfft2 = _along_several("rfft2", _rfftn, "``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
+rfft2 = _along_several("rfft2", _rfftn, "The ``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fnp.fft.rfft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
 irfftn = _along_several("irfftn", _irfftn,
-    """``ifft`` along all of several axes but the last, then ``irfft`` along that: the inverse of ``rfftn``.
+    """The inverse of ``rfftn``: the ``ifft`` along all but the last of several axes, then the ``irfft`` along the last.
 
-    Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` of m entries.""",
+    Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` for m entries.""",
     "fnp.fft.irfftn([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
-irfft2 = _along_several("irfft2", _irfftn, "``irfftn``, by default along the last two axes; arguments as for ``fftn``.",
+irfft2 = _along_several("irfft2", _irfftn,
+    "The ``irfftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fnp.fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
 # fmt: on
 

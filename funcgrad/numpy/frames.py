@@ -115,7 +115,7 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
             return super().rolling(window, min_periods, **kwargs)
         if not isinstance(window, int) or min_periods not in (None, window) or any(kwargs.values()):
             raise ConversionError(
-                "series.rolling: of traced values there are windows of a whole number of rows, without other options, "
+                "series.rolling: windows of traced values must have a whole number of rows and no other options, "
                 f"got {window!r}{user_line()}. Take windows of series.to_numpy() with "
                 "funcgrad.numpy.lib.stride_tricks.sliding_window_view."
             )

@@ -67,10 +67,10 @@ _OF_STANDARD = {
 }
 #: Hints for arrays of the classes in these modules of NumPy.
 _CLASSES = {
-    "numpy.ma.": " Use an array beside its mask: where(mask, fill, x), and sum(x, where=~mask) for reductions.",
+    "numpy.ma.": " Use an array and a separate mask: where(mask, fill, x), and sum(x, where=~mask) for reductions.",
     "numpy._core.records": " Use a dictionary of arrays, one for each field; transforms take it as it is.",
-    "numpy._core.defchararray": " Texts have no derivative: make them of what the transformed function returns.",
-    "numpy._core.memmap": " Write to the file what the transformed function returns.",
+    "numpy._core.defchararray": " Texts have no derivative: make them from the result of the transformed function.",
+    "numpy._core.memmap": " Write the result of the transformed function to the file.",
 }
 #: Functions of the module ``math`` that have other names in NumPy, or that SciPy has.
 _OF_MATH = {
@@ -137,8 +137,8 @@ def _of_class() -> str:
     cls = frame.f_locals.get(frame.f_code.co_varnames[0])
     if not (isinstance(cls, type) and issubclass(cls, np.ndarray)):
         return ""
-    plain = _PLAIN.get(f"{cls.__module__}.{cls.__name__}", "the plain array that it would be made of")
-    return f"{cls.__name__} is derived from numpy.ndarray, and such arrays hold plain values only: use {plain}."
+    plain = _PLAIN.get(f"{cls.__module__}.{cls.__name__}", "the array from which it is made")
+    return f"{cls.__name__} is a subclass of numpy.ndarray, which cannot hold traced values: use {plain}."
 
 
 #: Plain arrays of packages that hold the data of their derived arrays.
@@ -161,9 +161,9 @@ def _of_library() -> str:
 def _takes_plain_values(name: str) -> str:
     if name in ("pandas", "xarray"):
         values = "table.to_numpy()" if name == "pandas" else "table.data"
-        return f"{name} takes plain values only there: compute with its values, such as {values} @ x for table @ x."
+        return f"{name} accepts no traced values here: compute with arrays, such as {values} @ x for table @ x."
     return (
-        f"{name} takes plain values only: pass stop_gradient(x) where its result is a constant, or give the function "
+        f"{name} accepts no traced values: pass stop_gradient(x) if its result is a constant, or give the function "
         "that calls it a derivative with custom_vjp."
     )
 
@@ -208,9 +208,9 @@ def explain(error: Exception) -> None:
 #: Hints by the text of the errors with which Python's modules refuse to serialize or hash traced values.
 _OF_BYTES = {
     "JSON serializable": (
-        " json takes plain values only: pass stop_gradient(x) of a number, stop_gradient(x).tolist() of an array."
+        " json accepts no traced values: pass stop_gradient(x) for a number, stop_gradient(x).tolist() for an array."
     ),
-    "buffer API": " hashlib takes plain values only: pass stop_gradient(x).tobytes().",
+    "buffer API": " hashlib accepts no traced values: pass stop_gradient(x).tobytes().",
 }
 
 
@@ -234,14 +234,13 @@ def _of_error(error: Exception) -> str:
         trace = trace.tb_next
     if _MIXED in str(error):
         return (
-            " Truth values, positions and constants are NumPy's beside a traced array. Run what is written for any "
-            "array library with funcgrad.interop.from_array_api(f), with all its arrays as arguments."
+            " The function combines traced arrays with arrays of NumPy, such as truth values and constants. Run code "
+            "for any array library as funcgrad.interop.from_array_api(f), with all its arrays as arguments."
         )
     if "__jax_array__" in str(error):  # JAX's error for an object that defines ``__jax_array__``
         return (
-            " JAX takes no traced values, and no arrays that a transformed function has made. Use funcgrad.numpy's "
-            "functions; make one of NumPy's of a function of JAX's: funcgrad.interop.from_jax(f); pass constants as "
-            "numpy.asarray(c)."
+            " Use functions of funcgrad.numpy, or wrap the function of JAX: funcgrad.interop.from_jax(f). JAX accepts "
+            "neither traced values nor arrays made in a transformed function; pass constants as numpy.asarray(c)."
         )
     if user is not None and (hint := _of_bytes(error, user)):
         return hint
@@ -280,13 +279,13 @@ def _of_frames(frames: Sequence[FrameType]) -> str:
             if ours == "optimize":
                 return ""  # the function needs plain values, so traced values that it holds are not the cause
             if ours:
-                return " What the function holds of traced values it must be given in args."
+                return " Pass the traced values that the function closes over in args."
             if hint := _of_scipy(frame, module):
                 return hint
     if any(frame.f_globals.get("__name__", "").startswith("scipy.optimize.") for frame in frames):
         return (
-            " A solution is differentiated through its equation: use funcgrad.transforms.custom_root, whose solver may "
-            "be SciPy's."
+            " Use funcgrad.transforms.custom_root, which differentiates a solution through its equation, with SciPy's "
+            "solver."
         )
     for frame in frames:
         if frame.f_globals.get("__name__", "").startswith("numpy.") and (hint := _of_numpy(frame)):
@@ -302,7 +301,7 @@ def _of_scipy(called: FrameType, module: str) -> str:
         return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
     home, known = _home(module)
     if home == "scipy.sparse" and called.f_code.co_name in _PRODUCTS:
-        return " Make the matrix one of funcgrad.scipy.sparse's: csr_array(A) @ x; or use funcgrad.numpy.matmul(A, x)."
+        return " Convert the matrix with funcgrad.scipy.sparse: csr_array(A) @ x; or use funcgrad.numpy.matmul(A, x)."
     aliases = _ALIASES.get(home, {})
     owner = called.f_locals.get("self")  # a distribution, a spline
     for name in (
@@ -388,7 +387,7 @@ def _of_numpys(name: str, called: Any) -> str:
 def _of_method(function: ast.expr, frame: FrameType) -> str:
     """Return what to call instead of a method of a NumPy array or of SciPy's factors."""
     if isinstance(function, ast.Attribute) and function.attr == "dot":
-        return " Write a @ x (not a.dot(x)): an array of NumPy's does not know traced values."
+        return " Write a @ x (not a.dot(x)): NumPy's method accepts no traced values."
     return _of_factors(function, frame)
 
 
@@ -406,12 +405,10 @@ def _of_factors(function: ast.expr, frame: FrameType) -> str:
 
 def _of_random(name: str) -> str:
     if name in _OF_STANDARD:
-        return (
-            f" A random number has a derivative as a function of one that does not depend on x: {_OF_STANDARD[name]}."
-        )
+        return f" Write the random number as a function of one that does not depend on x: {_OF_STANDARD[name]}."
     return (
-        " A random number has a derivative as a function of one that does not depend on x: "
-        f"funcgrad.scipy.stats' ppf of rng.uniform(size=...), where the distribution of {name} has one."
+        " Write the random number as a function of one that does not depend on x: "
+        f"funcgrad.scipy.stats' ppf of rng.uniform(size=...), if the distribution of {name} has a ppf there."
     )
 
 

@@ -271,7 +271,7 @@ def _set_imag(x: Tracer, y: Any) -> None:
 
 #: Replacements for attributes of PyTorch's tensors.
 OF_TORCH = {
-    "backward": "grad(f)(x), with what is computed here as the result of f",
+    "backward": "grad(f)(x), where f returns the value computed here",
     "detach": "stop_gradient(x)",
     "numpy": "x as it is: NumPy's functions take it",
     "clone": "x.copy()",
@@ -291,21 +291,21 @@ def _of_torch(name: str, instead: str) -> property:
             name=name,
         )
 
-    return property(get, doc=f"Not there: use {instead}.")
+    return property(get, doc=f"Not available: use {instead}.")
 
 
 _ATTRIBUTES: dict[str, Any] = {
-    "ndim": property(lambda x: len(x.shape), doc="The number of axes."),
-    "size": property(lambda x: math.prod(x.shape), doc="The number of elements."),
-    "itemsize": property(lambda x: x.dtype.itemsize, doc="The bytes of one element."),
-    "nbytes": property(lambda x: math.prod(x.shape) * x.dtype.itemsize, doc="The bytes of all elements."),
-    "T": property(lambda x: permute(x, axes=tuple(range(len(x.shape) - 1, -1, -1))), doc="The axes in reverse order."),
-    "mT": property(_matrix_transpose, doc="The last two axes exchanged."),
-    "real": property(lambda x: elementwise.real(x), _set_real, doc="The real part, which can be written to."),
-    "imag": property(lambda x: elementwise.imag(x), _set_imag, doc="The imaginary part, which can be written to."),
-    "flat": property(Flat, write_flat, doc="The elements one after the other, to read and to write."),
-    "at": property(At, doc="``x.at[i].set(y)`` and its like: copies of ``x`` with something changed."),
-    "device": property(_device, doc="Where the value lies."),
+    "ndim": property(lambda x: len(x.shape), doc="Number of axes."),
+    "size": property(lambda x: math.prod(x.shape), doc="Number of elements."),
+    "itemsize": property(lambda x: x.dtype.itemsize, doc="Number of bytes of one element."),
+    "nbytes": property(lambda x: math.prod(x.shape) * x.dtype.itemsize, doc="Number of bytes of all elements."),
+    "T": property(lambda x: permute(x, axes=tuple(range(len(x.shape) - 1, -1, -1))), doc="Axes in reverse order."),
+    "mT": property(_matrix_transpose, doc="Last two axes exchanged."),
+    "real": property(lambda x: elementwise.real(x), _set_real, doc="Real part, which can be written to."),
+    "imag": property(lambda x: elementwise.imag(x), _set_imag, doc="Imaginary part, which can be written to."),
+    "flat": property(Flat, write_flat, doc="Flat view of the elements, to read and to write."),
+    "at": property(At, doc="Changed copies of the array, as in ``x.at[i].set(y)``."),
+    "device": property(_device, doc="Device of the value."),
     **viewing.ATTRIBUTES,
     **{name: _of_torch(name, instead) for name, instead in OF_TORCH.items()},
 }

@@ -191,29 +191,29 @@ def _of_whole(name: str, whole: int, text: str, example: str, shows: str) -> Qua
 # fmt: off
 quantile = _of_whole("quantile", 1, """The quantiles ``q`` of the elements along ``axis``, by default of all.
 
-    The derivative passes to ``q`` as well where ``method`` interpolates; at a sorted position it is 0.
+    If ``method`` interpolates, ``q`` has a derivative too; at a sorted position that derivative is 0.
 
     Args:
         a: an array of real numbers.
-        q: the quantiles wanted, from 0 to 1; their axes come first in the result.
+        q: which quantiles to compute, from 0 to 1; the axes of ``q`` come first in the result.
         axis: one axis, several, or None for all.
         out: an array for the result.
-        overwrite_input: accepted as NumPy does; the input is never written to.
-        method: how to interpolate, by the names that NumPy has for it.
+        overwrite_input: accepted for compatibility with NumPy; the input is never written to.
+        method: NumPy's name of the interpolation method.
         keepdims: keep the reduced axes, with length 1.
-        weights: how often each element counts, of the shape of ``a`` or of the length of ``axis``; with
-            ``method="inverted_cdf"`` only. No derivative passes to them.
+        weights: how often each element counts, in the shape of ``a`` or the length of ``axis``; only with
+            ``method="inverted_cdf"``. Weights have no derivative.
 
     Raises:
-        ValueError: ``q`` out of range, an unknown method, weights with another method.
-        TypeError: complex numbers.""", "fnp.quantile([1.0, 2.0, 4.0], 0.75)", "np.float64(3.0)")
-percentile = _of_whole("percentile", 100, "The percentiles ``q``, from 0 to 100; all else as for ``quantile``.",
+        ValueError: ``q`` is out of range, ``method`` is unknown or does not support weights.
+        TypeError: ``a`` is complex.""", "fnp.quantile([1.0, 2.0, 4.0], 0.75)", "np.float64(3.0)")
+percentile = _of_whole("percentile", 100, "The percentiles ``q``, from 0 to 100; otherwise as ``quantile``.",
     "fnp.percentile([1.0, 2.0, 4.0], 75)", "np.float64(3.0)")
 nanquantile = _of_whole("nanquantile", 1,
-    "The quantiles of the elements that are not NaN; arguments as for ``quantile``. NaN where none is left.",
+    "The quantiles of the elements that are not NaN, or NaN if all are NaN; arguments as for ``quantile``.",
     'fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)', "np.float64(3.0)")
 nanpercentile = _of_whole("nanpercentile", 100,
-    "The percentiles, from 0 to 100, of the elements that are not NaN; all else as for ``nanquantile``.",
+    "The percentiles, from 0 to 100, of the elements that are not NaN; otherwise as ``nanquantile``.",
     'fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)', "np.float64(3.0)")
 # fmt: on
 

@@ -132,7 +132,7 @@ def _method(name: str, does: str, change: Change, negative: bool = False) -> Any
             self = Place(self._x * 1.0, self._index)
         return _changed(self, -as_value(values) if negative else values, mode, unique_indices, change)
 
-    named(method, __name__, name, f"A copy of ``x`` {does}").__qualname__ = f"Place.{name}"
+    named(method, __name__, name, f"Return a copy of ``x`` {does}").__qualname__ = f"Place.{name}"
     return method
 
 
@@ -225,12 +225,12 @@ class Place:
     set: Update = _method("set", "with ``values`` at the index.", _SET)
     add: Update = _method("add", "with ``values`` added at the index.", _ADD)
     subtract: Update = _method("subtract", "with ``values`` subtracted at the index.", _ADD, negative=True)
-    multiply: Update = _method("multiply", "multiplied with ``values`` at the index.", _MULTIPLY)
+    multiply: Update = _method("multiply", "multiplied by ``values`` at the index.", _MULTIPLY)
     mul = multiply
-    divide: Update = _method("divide", "divided by ``values`` at the index; integers as floating numbers.", _DIVIDE)
+    divide: Update = _method("divide", "divided by ``values`` at the index; integers become floats.", _DIVIDE)
     power: Update = _method("power", "raised to the power ``values`` at the index.", _POWER)
-    min: Update = _method("min", "with the smaller of ``x`` and ``values`` at the index.", _MIN)
-    max: Update = _method("max", "with the greater of ``x`` and ``values`` at the index.", _MAX)
+    min: Update = _method("min", "with the minimum of ``x`` and ``values`` at the index.", _MIN)
+    max: Update = _method("max", "with the maximum of ``x`` and ``values`` at the index.", _MAX)
 
     def apply(
         self,

@@ -31,15 +31,15 @@ def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
         (np.matrix, "Use arrays of two axes: A @ B for A * B, numpy.linalg.matrix_power(A, n) for A**n"),
         (
             np.ma.MaskedArray,
-            "Use an array beside its mask: where(mask, fill, x), and sum(x, where=~mask) for reductions",
+            "Use an array and a separate mask: where(mask, fill, x), and sum(x, where=~mask) for reductions",
         ),
         (np.recarray, "Use a dictionary of arrays, one for each field; transforms take it as it is"),
-        (np.memmap, "Compute with the array itself, and write to the file what the transformed function returns"),
+        (np.memmap, "Compute with the array itself, and write the result of the transformed function to the file"),
         (np.ndarray, "Write the class as a container instead: register_pytree_node(cls, ...)"),
     )
     instead = next(text for base, text in remedies if issubclass(cls, base))
     raise InputError(
-        f"{cls.__name__}(x): a traced value cannot be of a class of arrays with rules of its own, got {describe(x)}"
+        f"{cls.__name__}(x): a traced value cannot be an instance of an ndarray subclass, got {describe(x)}"
         f"{user_line()}. {instead}."
     )
 
@@ -194,12 +194,12 @@ def _of_memory(name: str, doc: str) -> property:
 
 #: Attributes of memory; each access raises ``AttributeError``, so that ``hasattr`` is False.
 ATTRIBUTES = {
-    name: _of_memory(name, f"Not there: {what} of an ndarray.")
+    name: _of_memory(name, f"Not available: {what} of an ndarray.")
     for name, what in {
         "base": "the owner of the memory",
         "ctypes": "the address",
         "data": "the memory",
         "flags": "the layout",
-        "strides": "the distances in memory",
+        "strides": "the strides in memory",
     }.items()
 }

@@ -107,7 +107,7 @@ def refuse(fun: Any, args: list[Any]) -> NoReturn:
     found: Any = next((x for x in args if is_traced(x)), args)
     shown = describe(found) if is_traced(found) else "matrix or list with one"
     error = ConversionError(
-        f"{name}: it is compiled code, which takes plain values only, so the derivative ends there, got a traced "
+        f"{name}: it is compiled code, which accepts no traced values, so the derivative ends there, got a traced "
         f"{shown}{user_line()}. Give the function a derivative of its own with funcgrad.custom_vjp or custom_jvp, or "
         "use funcgrad's functions instead."
     )

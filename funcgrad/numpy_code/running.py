@@ -158,13 +158,11 @@ def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: A
     if not message:
         return
     if not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
-        raise ConversionError(
-            f"{message} The function went on after this had been refused, and what it returned has no derivative."
-        )
+        raise ConversionError(f"{message} The function continued after this error, and its result has no derivative.")
     if not _agrees_with_plain(fun, args, kwargs, out):
         raise ConversionError(
-            f"{message} The function went on after this had been refused, and returned another number than it does "
-            "outside of the transform."
+            f"{message} The function continued after this error, and returned a different number than outside of "
+            "the transform."
         )
     refused.pop(get_ident(), None)  # the other branch is as good
 
@@ -244,7 +242,7 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
         ...     grad(math.sin)(0.0)
         Traceback (most recent call last):
         ...
-        funcgrad.errors.ConversionError: float(x): a plain value was asked of a traced one, ...
+        funcgrad.errors.ConversionError: float(x): converting a traced value to a plain one ...
     """
 
     def __init__(self) -> None:
@@ -358,7 +356,7 @@ def check_refused(given: Any) -> None:
     """
     message = refused.get(get_ident())
     if message:
-        raise ConversionError(f"{message} The function went on after this had been refused, without the derivative.")
+        raise ConversionError(f"{message} The function continued after this error, without the derivative.")
     if message == "" and type(given) is not Rebuilt and reads_texts(given):
         raise ConversionError("float(text): a text shows a traced number, and the function reads numbers from texts.")
 
@@ -408,7 +406,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
         if error is not first:
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
             if not isinstance(error, FuncgradError) and str(error) != str(first):
-                error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, as it raised as it is written: {first}")
+                error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, because without them it raised: {first}")
         raise error
     finally:
         refused.pop(get_ident(), None)

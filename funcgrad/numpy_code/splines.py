@@ -439,7 +439,7 @@ def _parcur(
     """Compute ``_fitpack._parcur``: a curve through or near points, parametrised by the length of its chords."""
     points = fnp.reshape(x, (len(u), -1))
     if per:
-        raise ConversionError("interpolate.splprep: of traced values no curve is periodic. Pass per=False.")
+        raise ConversionError("interpolate.splprep: a curve through traced values cannot be periodic. Pass per=False.")
     if not ipar:
         run = fnp.cumsum(fnp.sqrt(fnp.sum(fnp.diff(points, axis=0) ** 2, axis=1)))
         u = fnp.concatenate([np.zeros(1), run / run[-1]])
@@ -462,7 +462,7 @@ def _norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> N
 def _insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, int]:
     """Compute ``_fitpack._insert``: the same spline with ``m`` more knots at ``x``, by Boehm's formula."""
     if per:
-        raise ConversionError("scipy.interpolate.insert: of traced values no spline is periodic. Pass per=False.")
+        raise ConversionError("scipy.interpolate.insert: a spline of traced values cannot be periodic. Pass per=False.")
     t = fnp.asarray(t) * 1.0
     c = fnp.asarray(c)[: len(t) - k - 1]
     for _ in range(m):

@@ -86,28 +86,28 @@ _far = _where(lambda x: x > 100)
 _of_reals = _where(lambda x: x.dtype.kind == "f")
 
 _POWER = (
-    "x**0.0 at x = 0: JAX's derivative is nan, as is the second derivative of x**1.0. funcgrad gives 0, as both do "
-    "for integer exponents. Second derivatives of other powers up to 1 there have no value, and both say so in "
-    "their own ways."
+    "x**0.0 at x = 0: JAX's derivative is nan, and so is JAX's second derivative of x**1.0. funcgrad gives 0, as both "
+    "libraries do for integer exponents. Second derivatives of other powers up to 1 do not exist there; the libraries "
+    "return different values for them."
 )
 _CUT = (
-    "on a branch cut JAX loses the sign of a zero, and with it the side: its value or its derivative is that of the "
-    "other one. funcgrad's derivative belongs to the side of NumPy's value."
+    "on a branch cut JAX loses the sign of a zero, and with the sign the side: its value or its derivative is that of "
+    "the other side. funcgrad's derivative belongs to the side of NumPy's value."
 )
 _LOGADDEXP = (
-    "logaddexp beside +inf: JAX's derivative by the other number is not 0. Of large numbers it is inexact, being "
-    "computed from the rounded result. funcgrad gives 0, and the share of each number from their difference. Of two "
-    "numbers at -inf JAX's derivative is nan, funcgrad's 0."
+    "logaddexp of +inf and another number: JAX's derivative in the other number is not 0, as funcgrad's is. For large "
+    "numbers JAX's derivative is inexact, because JAX computes it from the rounded result; funcgrad computes it from "
+    "the difference of the numbers. If both numbers are -inf, JAX's derivative is nan, funcgrad's 0."
 )
 _VECTORS = (
-    "values that coincide: JAX's derivative in their vectors is NaN. funcgrad's is the true one of functions that do "
-    "not depend on the choice of those vectors."
+    "coinciding values: JAX's derivative through their vectors is NaN. funcgrad's is correct for functions that do not "
+    "depend on the choice of these vectors."
 )
 _REAL = "on JAX arrays, whose dtype may not depend on values, roots and logarithms of real matrices are real, or NaN."
 _SQUARES = (
-    "very large or small numbers: JAX's derivative squares them, which overflows or vanishes. funcgrad's does not."
+    "very large or small numbers: JAX's derivative squares them, which overflows or underflows. funcgrad's does not."
 )
-_ENTROPY = "x log(x / y) at x = 0: JAX's derivative in x is finite. It is -inf, as funcgrad has it."
+_ENTROPY = "x log(x / y) at x = 0: JAX's derivative in x is finite. The correct value is funcgrad's, -inf."
 _CANCELS = "far from 0 JAX's derivative is a difference that loses digits; funcgrad's does not, in any order."
 
 KNOWN = (
@@ -116,16 +116,16 @@ KNOWN = (
     Divergence(
         "partition",
         _always,
-        "partition leaves the order on both sides of its pivot open: JAX's is not NumPy's, which funcgrad follows, "
-        "nor is its choice among equal elements.",
+        "partition leaves the order on both sides of its pivot open: JAX's order and its choice among equal elements "
+        "differ from NumPy's, which funcgrad follows.",
     ),
     Divergence("logaddexp", _infinite, _LOGADDEXP),
     Divergence("logaddexp2", _infinite, _LOGADDEXP),
     Divergence(
         "hypot",
         lambda values, params: _extreme(values, params) or bool(np.any(np.abs(values[0]) == np.abs(values[1]))),
-        _SQUARES + " Where both numbers are equally large the second derivative of JAX, which goes by the greater and "
-        "the smaller one, is wrong.",
+        _SQUARES + " If both numbers are equally large, JAX's second derivative, which distinguishes the greater from "
+        "the smaller number, is wrong.",
         until=(0, 12),
     ),
     Divergence(
@@ -144,14 +144,14 @@ KNOWN = (
     Divergence(
         "sinc",
         _where(lambda x: (x != 0) & (np.abs(x) < 0.03)),
-        "sinc near 0: JAX's derivative, a difference divided by a square, loses all digits. funcgrad's comes from a "
-        "series there.",
+        "sinc near 0: JAX's derivative, a difference divided by a square, loses all digits. funcgrad uses a series "
+        "there.",
         until=(0, 11, 2),
     ),
     Divergence(
         "arctanh",
         _where(lambda x: np.abs(x) == 1),
-        "arctanh at 1 and -1: JAX's second derivative is nan. It is infinite, as funcgrad has it.",
+        "arctanh at 1 and -1: JAX's second derivative is nan. The correct value is funcgrad's, infinity.",
         until=(0, 11, 2),
     ),
     Divergence(
@@ -160,17 +160,17 @@ KNOWN = (
         "heaviside of NaN: JAX's derivative there is 1. funcgrad's is 0, as elsewhere.",
     ),
     Divergence(
-        "angle_of_real", _zero, "the angle of a real 0: JAX's derivative is nan. Real numbers do not turn: it is 0."
+        "angle_of_real", _zero, "the angle of a real 0: JAX's derivative is nan, funcgrad's is 0 for all real numbers."
     ),
     Divergence(
         "absolute",
         _where(lambda x: (x.dtype.kind == "c") & (x == 0)),
-        "the second derivative of abs(z) at 0: there is none. JAX gives the conjugate of the direction, funcgrad 0.",
+        "the second derivative of abs(z) at 0 does not exist. JAX gives the conjugate of the direction, funcgrad 0.",
     ),
     Divergence(
         "logsumexp",
         lambda values, params: bool(np.any(np.all(np.isneginf(values[0]), params["axis"]))),
-        "logsumexp of -inf alone: JAX's derivative is nan, and 0 where a mask made them -inf. funcgrad's is always 0.",
+        "logsumexp where all are -inf: JAX's derivative is nan, or 0 if a mask made them -inf. funcgrad's is always 0.",
     ),
     Divergence(
         "reduce_var",
@@ -201,32 +201,32 @@ KNOWN = (
     Divergence(
         "polar",
         _coinciding,
-        "polar factors where singular values coincide: JAX's derivative, which goes through their vectors, is NaN. "
-        "funcgrad's divides by sums of singular values only.",
+        "polar factors where singular values coincide: JAX's derivative, computed through the singular vectors, is "
+        "NaN. funcgrad's divides by sums of singular values only.",
     ),
     Divergence(
         "pinv",
         _cut_short,
-        "a pseudo-inverse that leaves out singular values: JAX's derivative is that of a matrix where they are zero. "
-        "funcgrad's is the true one.",
+        "a pseudo-inverse that leaves out singular values: JAX's derivative belongs to the matrix in which they are "
+        "zero. funcgrad's is correct.",
     ),
     Divergence(
         "lstsq",
         _without_residuals,
-        "squared residuals: on JAX arrays, whose shapes may not depend on values, they are always there; NumPy leaves "
-        "them out unless there are more rows than columns and the rank is full.",
+        "squared residuals: JAX arrays, whose shapes may not depend on values, always have them; NumPy leaves them "
+        "out unless there are more rows than columns and the rank is full.",
     ),
     Divergence(
         "spence",
         _where(lambda x: (x >= 0) & (x < 2)),
-        "Spence's function: JAX's derivative is NaN between 1 and 2, and 0 at 0 and 1. It is log(z) / (1 - z).",
+        "Spence's function: JAX's derivative is NaN between 1 and 2, and 0 at 0 and 1. Correct is log(z) / (1 - z).",
     ),
     Divergence("rel_entr", _zero, _ENTROPY),
     Divergence("kl_div", _zero, _ENTROPY),
     Divergence(
         "boxcox",
         _where(lambda x, exponent: (np.abs(exponent) < 0.1) | (x == 0)),
-        "boxcox with a small exponent: JAX's derivative in it loses digits, and is 0 at 0. funcgrad's is accurate.",
+        "boxcox: JAX's derivative in a small exponent loses digits, and is 0 at 0. funcgrad's is accurate.",
     ),
     Divergence(
         "loggamma",

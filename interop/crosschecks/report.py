@@ -21,8 +21,8 @@ _REFEREES = {"vmap": "a loop", "jit": "the run without compiling", "float32": "d
 
 
 _HIDDEN = (
-    "no operation of the graph differs, so it is what the graph does not show: a value cut off (no_grad, float(x), "
-    "np.asarray), state, chance, or another way taken on JAX arrays"
+    "no operation of the graph differs, so the cause is outside of the graph: a value cut off (no_grad, float(x), "
+    "np.asarray), state, random numbers, or another branch taken for JAX arrays"
 )
 
 

@@ -195,8 +195,8 @@ _ASKED = {
         f"logical_or and logical_not for conditions. {_STATIC}.",
     ),
     "TracerIntegerConversionError": (
-        "an integer out of an array (an index of a list, a length, range)",
-        f"Use take(table, i, axis=0) to look up, fori_loop or scan to repeat. {_STATIC}.",
+        "an integer from an array (an index of a list, a length, range)",
+        f"Use take(table, i, axis=0) to look up an entry, fori_loop or scan to repeat. {_STATIC}.",
     ),
     "NonConcreteBooleanIndexError": (
         "the number of true entries of a mask (x[mask])",
@@ -204,11 +204,10 @@ _ASKED = {
     ),
     "TracerArrayConversionError": (
         "an ndarray of its values (numpy.asarray, or a function that funcgrad does not know)",
-        "Use functions of funcgrad.numpy, where stack and array join values, and from_jax for functions of JAX. "
-        f"{_STATIC}.",
+        f"Use functions of funcgrad.numpy (stack and array join values), and from_jax for functions of JAX. {_STATIC}.",
     ),
     "ConcretizationTypeError": (
-        "a value (float(x), int(x), or a shape that depends on one, as of nonzero and unique)",
+        "a value (float(x), int(x), or a shape that depends on values, as in nonzero and unique)",
         f"Use functions of funcgrad.numpy on arrays, and where(condition, a, b) in place of a selection. {_STATIC}.",
     ),
 }
@@ -233,6 +232,6 @@ def staging(jax: Any, call: str, name: str) -> Iterator[None]:
         masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
         what, remedy = _ASKED["NonConcreteBooleanIndexError" if masked else known]
         raise StagingError(
-            f"{call}: {name} is being compiled, when values are not known yet, got a question for "
+            f"{call}: {name} is being compiled, when values are not known yet, got a request for "
             f"{what}{user_line(error)}. {remedy}"
         ) from error

@@ -506,8 +506,8 @@ RECORDS = np.array([(1.0, 2.0)], dtype=[("a", float), ("b", float)])
 #: Value, what the message says it is, what it says to do.
 REFUSED = {
     "masked": (np.ma.array(X, mask=[True, False]), "is a masked array, got MaskedArray", "where(mask, 0, data)"),
-    "matrix": (X[None].view(np.matrix), "rules of its own, got matrix", "numpy.asarray(x)"),
-    "quantity": (X.view(Quantity), "rules of its own, got Quantity", "numpy.asarray(x)"),
+    "matrix": (X[None].view(np.matrix), "ndarray subclass, got matrix", "numpy.asarray(x)"),
+    "quantity": (X.view(Quantity), "ndarray subclass, got Quantity", "numpy.asarray(x)"),
     "records": (RECORDS, "holds records, got [('a', '<f8'), ('b', '<f8')][1]", "x['name']"),
     "recarray": (RECORDS.view(np.recarray), "holds records, got recarray", "x['name']"),
     "record": (RECORDS[0], "holds records, got void", "x['name']"),

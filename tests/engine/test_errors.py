@@ -195,7 +195,7 @@ def test_structures_are_written_as_in_python():
 
 
 def test_second_derivatives_of_tables_say_what_to_pass():
-    with raises(TypeError, "hessian take no tables, .* pass series.to_numpy"):
+    with raises(TypeError, "Pass series.to_numpy.* hessian accept no tables"):
         fg.hessian(lambda s: (s**2).sum())(pd.Series([1.0, 2.0]))
 
 
@@ -250,14 +250,14 @@ def test_common_slips(call, kind, says):
 
 
 def test_hashlib_says_what_to_pass():
-    with raises(TypeError, "buffer API", r"hashlib takes plain values only: pass stop_gradient\(x\)\.tobytes\(\)"):
+    with raises(TypeError, "buffer API", r"hashlib accepts no traced values: pass stop_gradient\(x\)\.tobytes\(\)"):
         fg.grad(lambda x: x[0] * hashlib.md5(x).digest()[0])(np.ones(2))
     slope = fg.grad(lambda x: x[0] * hashlib.md5(fg.stop_gradient(x).tobytes()).digest()[0])(np.ones(2))
     assert slope[0] == hashlib.md5(np.ones(2)).digest()[0]
 
 
 def test_json_says_what_to_pass():
-    with raises(TypeError, "JSON serializable", r"pass stop_gradient\(x\) of a number"):
+    with raises(TypeError, "JSON serializable", r"pass stop_gradient\(x\) for a number"):
         fg.grad(lambda x: x * len(json.dumps({"x": x})))(3.0)
     assert fg.grad(lambda x: x * len(json.dumps({"x": fg.stop_gradient(x)})))(3.0) == 10.0
 

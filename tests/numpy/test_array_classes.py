@@ -32,7 +32,7 @@ MADE = {
     "view of recarray": (RECORDS, lambda x: x.view(np.recarray)),
     "char.array": (TEXT, lambda x: np.char.array(x)),
     "char.asarray": (TEXT, lambda x: np.char.asarray(x)),
-    "view of memmap": ("write to the file what", lambda x: x.view(np.memmap)),
+    "view of memmap": ("write the result of", lambda x: x.view(np.memmap)),
     "own class": (r"register_pytree_node\(cls", lambda x: x.view(Units)),
 }
 RUNS = {

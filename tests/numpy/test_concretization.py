@@ -292,12 +292,12 @@ REMEDIES = {
     "int": (lambda x: int(x), "If a constant is meant, use stop_gradient(x)."),
     "class": (lambda x: np.float64(x), "Leave numpy.float64 out: a traced value is used as it is, or converted by"),
     "array": (lambda x: np.array([x, x]), "Use funcgrad.numpy.array for numpy.array."),
-    "dot": (lambda x: np.ones(1).dot(x), "Write a @ x (not a.dot(x)): an array of NumPy's does not know traced"),
-    "save": (lambda x: np.save(io.BytesIO(), x), "numpy.save takes plain values only: pass stop_gradient(x) where"),
+    "dot": (lambda x: np.ones(1).dot(x), "Write a @ x (not a.dot(x)): NumPy's method accepts no traced"),
+    "save": (lambda x: np.save(io.BytesIO(), x), "numpy.save accepts no traced values: pass stop_gradient(x) if"),
     "copyto": (lambda x: np.copyto(np.zeros(3), x), "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or"),
     "setitem": (lambda x: operator.setitem(np.zeros(3), 0, x), "For `a[i] = x` make a with funcgrad.numpy.zeros,"),
-    "tree": (lambda x: scipy.spatial.cKDTree([[x]]), "scipy.spatial.cKDTree takes plain values only: pass stop_gr"),
-    "frame": (lambda x: pandas.DataFrame({"a": fnp.ones(2) * x}), "pandas takes plain values only there: compute"),
+    "tree": (lambda x: scipy.spatial.cKDTree([[x]]), "scipy.spatial.cKDTree accepts no traced values: pass stop_gr"),
+    "frame": (lambda x: pandas.DataFrame({"a": fnp.ones(2) * x}), "pandas accepts no traced values here: compute"),
 }
 
 

@@ -60,7 +60,7 @@ INSTEAD = {
     "a root": (lambda x: scipy.optimize.brentq(lambda z: z - x[0], -9, 9), "Use funcgrad.scipy.optimize.brentq for"),
     "a minimum": (lambda x: scipy.optimize.minimize(lambda z: z @ x, X).x, "Use funcgrad.scipy.optimize.minimize"),
     "after a refusal": (lambda x: scipy.optimize.brentq(failing, -9, 9), "Use funcgrad.scipy.optimize.brentq for"),
-    "another solver": (lambda x: scipy.optimize.anderson(lambda z: z - x, X), "use funcgrad.transforms.custom_root"),
+    "another solver": (lambda x: scipy.optimize.anderson(lambda z: z - x, X), "Use funcgrad.transforms.custom_root"),
     "as_strided": (
         lambda x: np.lib.stride_tricks.as_strided(x, (2,), (8,)),
         "Use funcgrad.numpy.lib.stride_tricks.as_strided.",
@@ -288,5 +288,5 @@ class Named(np.ndarray):
 
 @pytest.mark.parametrize("run", [lambda slope: slope, as_written()])
 def test_classes_derived_from_ndarray_are_named(run):
-    with pytest.raises(ConversionError, match=r"Named is derived from numpy\.ndarray.*: use the plain array that it"):
+    with pytest.raises(ConversionError, match=r"Named is a subclass of numpy\.ndarray.*: use the array from which"):
         run(grad(lambda x: Named(x, "signal").sum()))(X)

@@ -492,7 +492,7 @@ def test_compiled_code_is_refused_with_the_place():
     with pytest.raises(ConversionError) as caught:
         grad(reduced)(0.5)
     message = str(caught.value)
-    assert "dorcsd: it is compiled code, which takes plain values only, so the derivative ends there" in message
+    assert "dorcsd: it is compiled code, which accepts no traced values, so the derivative ends there" in message
     assert f"at {__file__}:" in message
     assert "return scipy.linalg.cossin(" in message
     assert "custom_vjp" in message

@@ -50,7 +50,7 @@ HINTS = {
     ),
     "a closure that looks at the number of points": (
         lambda x: integrate.tanhsinh(lambda t: x[0] * t if np.size(t) > 30 else t, 0.0, 1.0).integral,
-        "What the function holds of traced values it must be given in args",
+        "Pass the traced values that the function closes over in args",
     ),
 }
 if not at_least(scipy, "1.17.0"):  # whose rotations are compiled, so that nothing tells which function was called

@@ -24,12 +24,12 @@ def disagreement(found: Any, expected: Any, exact: bool = True) -> str:
     ours, spec = tree.flatten(found)
     theirs, like = tree.flatten(expected)
     if spec != like:
-        return "its result has another structure when it is recorded"
+        return "its recorded result has another structure"
     for number, (x, y) in enumerate(zip(ours, theirs, strict=True)):
         if type(x) is not type(y):
-            return f"result {number} is {type(y).__name__} and {type(x).__name__} when it is recorded"
+            return f"result {number} is {type(y).__name__}, but {type(x).__name__} when recorded"
         if not _same(x, y) and (exact or not _near(x, y)):
-            return f"result {number} has other bits when it is recorded"
+            return f"the recorded result {number} has different bits"
     return ""
 
 
@@ -52,7 +52,7 @@ def disagreement_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any]
         except Exception:  # another path or an error there proves nothing
             continue
         if disagreement(found, expected):
-            return "its program rounds otherwise for other values than the function does"
+            return "its program rounds differently than the function for other values"
     return ""
 
 

@@ -78,9 +78,9 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
         kind = type(x)
         if kind is ndarray:
             if x.dtype.kind not in "fciub" or not x.dtype.isnative:
-                return f"an argument is an array of dtype {x.dtype}, which holds no numbers of this machine"
+                return f"an argument is an array of dtype {x.dtype}, which is not one of numbers in native byte order"
             if any(stride < 0 for stride in x.strides):
-                return "an argument runs backwards through memory, as x[::-1] does: pass a copy"
+                return "an argument has a negative stride, as x[::-1] does: pass a copy"
             usual = x.dtype is np.dtype(x.dtype.type)  # fast paths test the identity of dtypes
             keys.append((x.shape, x.dtype, usual, None if fact_of(x).contiguous else x.strides))
         elif kind in _NUMBERS:
@@ -94,7 +94,7 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
     try:
         hash(key)
     except TypeError:
-        return "an argument is a function that has no hash, by which programs are kept"
+        return "an argument is a function that is not hashable, so it cannot be a key of the cache of programs"
     return Form(key, spec, leaves, live)
 
 

@@ -277,8 +277,8 @@ def _alike(node: Any, code: CodeType) -> bool:
 
 _HEAD = '''"""{name}: recorded by funcgrad, written for NumPy.
 
-The arrays that the function closed over are what they were when this was written. Arguments of another form than those
-that were recorded are refused with a TypeError, and what would take a way that was not recorded with a ValueError.
+Arrays that the function closed over keep the values that they had when this file was written. Arguments with other
+shapes or dtypes than the recorded ones raise a TypeError; values that need an unrecorded branch raise a ValueError.
 """
 
 from __future__ import annotations
@@ -295,11 +295,11 @@ __all__ = [{name!r}]
 
 
 class Otherwise(Exception):
-    """A question got another answer than when the program was recorded."""
+    """A condition has another result than when the program was recorded."""
 
 
 class Miss(Exception):
-    """The arguments are of another form."""
+    """The arguments have other shapes, dtypes or containers than the recorded ones."""
 
 
 ndarray = np.ndarray
@@ -339,8 +339,8 @@ def {name}(*args, **kwargs):
         except Otherwise:
             other = True
     if other:
-        raise ValueError("{name}: for these values the function takes a way that was not recorded.")
-    raise TypeError("{name}: the arguments have another form than those that were recorded.")
+        raise ValueError("{name}: for these values the function takes a branch that was not recorded.")
+    raise TypeError("{name}: the arguments have other shapes, dtypes or containers than the recorded ones.")
 '''
 
 

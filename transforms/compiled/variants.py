@@ -271,7 +271,7 @@ class Compiled(Transformed[P, Any]):
             self._prefer(entry, variant)
             return result
         if entry.eager is None and entry.recorded >= MOST:
-            self._give_up(entry, f"it went {MOST} different ways, or what it closes over changed as often")
+            self._give_up(entry, f"it took {MOST} different branches, or the values it closes over changed as often")
         if entry.eager is not None:
             raise _NotRecorded
         result = self._record(entry, form, args, kwargs)
@@ -404,7 +404,7 @@ class Compiled(Transformed[P, Any]):
         eager = self.fun(*args, **kwargs)
         entry.recorded += 1
         if not closed.whole:
-            self._give_up(entry, "it closes over thousands of values, more than can be looked at in every call")
+            self._give_up(entry, "it closes over thousands of values, too many to check in every call")
             return eager
         variant: Variant | None = None
         try:
@@ -419,7 +419,7 @@ class Compiled(Transformed[P, Any]):
         if not reason and not closed.holds_good():
             reason = "it writes to what it closes over"
         elif reason and variant is not None and disagreement(self.fun(*args, **kwargs), eager):
-            reason = "it gives other results when it is run again: it draws random numbers, or depends on a state"
+            reason = "it returns other results when run again: it draws random numbers or depends on a state"
         if reason or variant is None:
             self._give_up(entry, reason or "it was not written")
         else:

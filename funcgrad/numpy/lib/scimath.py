@@ -108,24 +108,25 @@ def _row(
 
 # fmt: off
 sqrt = _row("sqrt", lambda x: real_sqrt(_negative_complex("sqrt", x)),
-    "The square root; of negative numbers it is imaginary.", "fnp.emath.sqrt([-4.0, 4.0]).round(6)",
+    "The square root, which is imaginary for negative numbers.", "fnp.emath.sqrt([-4.0, 4.0]).round(6)",
     "array([0.+2.j, 2.+0.j])")
 log = _row("log", lambda x: elementwise.log(_negative_complex("log", x)),
-    "The natural logarithm; that of negative numbers has the imaginary part pi.", "fnp.emath.log([-1.0, 1.0]).round(6)",
+    "The natural logarithm, whose imaginary part is pi for negative numbers.", "fnp.emath.log([-1.0, 1.0]).round(6)",
     "array([0.+3.141593j, 0.+0.j      ])")
-log2 = _row("log2", lambda x: elementwise.log2(_negative_complex("log2", x)), "The logarithm to base 2, as ``log``.",
+log2 = _row("log2", lambda x: elementwise.log2(_negative_complex("log2", x)),
+    "The logarithm to base 2, ``log(x) / log(2)``, complex for negative numbers.",
     "fnp.emath.log2([-4.0, 4.0]).round(6)", "array([2.+4.53236j, 2.+0.j     ])")
 log10 = _row("log10", lambda x: elementwise.log10(_negative_complex("log10", x)),
-    "The logarithm to base 10, as ``log``.", "fnp.emath.log10([-10.0, 10.0]).round(6)",
-    "array([1.+1.364376j, 1.+0.j      ])")
+    "The logarithm to base 10, ``log(x) / log(10)``, complex for negative numbers.",
+    "fnp.emath.log10([-10.0, 10.0]).round(6)", "array([1.+1.364376j, 1.+0.j      ])")
 arccos = _row("arccos", lambda x: _beyond(x, elementwise.arccos, 0.0, math.pi, -1),
-    "The inverse cosine; that of numbers beyond -1 and 1 is complex.", "fnp.emath.arccos([0.5, 2.0]).round(6)",
+    "The inverse cosine, which is complex outside of [-1, 1].", "fnp.emath.arccos([0.5, 2.0]).round(6)",
     "array([1.047198-0.j      , 0.      -1.316958j])")
 arcsin = _row("arcsin", lambda x: _beyond(x, elementwise.arcsin, math.pi / 2, -math.pi / 2, 1),
-    "The inverse sine; that of numbers beyond -1 and 1 is complex.", "fnp.emath.arcsin([0.5, 2.0]).round(6)",
+    "The inverse sine, which is complex outside of [-1, 1].", "fnp.emath.arcsin([0.5, 2.0]).round(6)",
     "array([0.523599+0.j      , 1.570796+1.316958j])")
 arctanh = _row("arctanh", lambda x: elementwise.arctanh(_large_complex(x)),
-    "The inverse hyperbolic tangent; that of numbers beyond -1 and 1 is complex.",
+    "The inverse hyperbolic tangent, which is complex outside of [-1, 1].",
     "fnp.emath.arctanh([0.5, 2.0]).round(6)", "array([0.549306+0.j      , 0.549306+1.570796j])")
 # fmt: on
 

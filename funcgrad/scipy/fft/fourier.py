@@ -87,11 +87,11 @@ _HERMITIAN: dict[str, Callable[..., Array]] = {
 
 # fmt: off
 fft = _along_one("fft",
-    """The discrete Fourier transform along ``axis``: ``sum(x[j] * exp(-2j * pi * j * k / n))`` at k.
+    """The discrete Fourier transform along ``axis``. Its entry k is ``sum(x[j] * exp(-2j * pi * j * k / n))``.
 
     Args:
         x: an array.
-        n: the number of entries, by cutting ``x`` or padding it with zeros; by default what there are.
+        n: the number of entries, to which ``x`` is cut or padded with zeros; the default keeps the length.
         axis: the axis to transform.
         norm: "backward" (or None), "ortho" or "forward".
         overwrite_x: whether SciPy may use the memory of ``x``.
@@ -99,27 +99,28 @@ fft = _along_one("fft",
         plan: None.
 
     Raises:
-        ValueError: ``n`` is not positive; an unknown ``norm``.
-        numpy.exceptions.AxisError: ``axis`` is out of range.
-        NotImplementedError: a ``plan``.""", "fft.fft([1.0, 2.0, 1.0, 0.0])", "array([4.-0.j, 0.-2.j, 0.-0.j, 0.+2.j])")
+        ValueError: ``n`` is not positive, or ``norm`` is unknown.
+        IndexError: ``axis`` is out of range.
+        NotImplementedError: ``plan`` is given.""",
+    "fft.fft([1.0, 2.0, 1.0, 0.0])", "array([4.-0.j, 0.-2.j, 0.-0.j, 0.+2.j])")
 ifft = _along_one("ifft",
-    "The inverse of ``fft``: ``sum(x[k] * exp(2j * pi * j * k / n)) / n`` at j; arguments as there.",
+    "The inverse of ``fft``. Its entry j is ``sum(x[k] * exp(2j * pi * j * k / n)) / n``; arguments as for ``fft``.",
     "fft.ifft([4.0, -2.0j, 0.0, 2.0j]).real", "array([1., 2., 1., 0.])")
 rfft = _along_one("rfft",
-    """The first ``n // 2 + 1`` entries of the ``fft`` of real numbers, which tell the others; arguments as there.
+    """The first ``n // 2 + 1`` entries of the ``fft`` of real numbers; arguments as for ``fft``.
 
     Raises:
-        TypeError: complex numbers.""", "fft.rfft([1.0, 2.0, 1.0, 0.0])", "array([4.+0.j, 0.-2.j, 0.+0.j])")
+        TypeError: ``x`` is complex.""", "fft.rfft([1.0, 2.0, 1.0, 0.0])", "array([4.+0.j, 0.-2.j, 0.+0.j])")
 irfft = _along_one("irfft",
-    """The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)`` of them from m entries.
+    """The inverse of ``rfft``: ``n`` real numbers, by default ``2 * (m - 1)`` for m entries.
 
-    The imaginary part of the first entry, and of the last one when ``n`` is even, plays no part: its derivative is
-    zero. An odd number of values must be asked for by ``n``. Arguments as for ``fft``.""",
+    The imaginary part of the first entry is ignored, and for even ``n`` that of the last entry: their derivatives
+    are zero. Pass ``n`` to get an odd number of values. Arguments as for ``fft``.""",
     "fft.irfft([4.0, -2.0j, 0.0])", "array([1., 2., 1., 0.])")
 hfft = _along_one("hfft",
-    """The ``fft`` of numbers whose second half mirrors the first, conjugated, and is not given: it is real.
+    """The ``fft``, which is real, of a sequence with Hermitian symmetry, of which ``x`` is the first half.
 
-    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` of m.""",
+    Arguments as for ``irfft``; the result has ``n`` entries, by default ``2 * (m - 1)`` for m entries.""",
     "fft.hfft([1.0, 2.0j, 3.0])", "array([ 4.,  2.,  4., -6.])")
 ihfft = _along_one("ihfft",
     """The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft`` of real numbers.
@@ -127,65 +128,58 @@ ihfft = _along_one("ihfft",
     Arguments as for ``fft``.
 
     Raises:
-        TypeError: complex numbers.""", "fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.+0.j, 0.+2.j, 3.+0.j])")
+        TypeError: ``x`` is complex.""", "fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.+0.j, 0.+2.j, 3.+0.j])")
 fftn = _along_several("fftn",
-    """``fft`` along several axes, by default all.
+    """The ``fft`` along several axes, by default all.
 
     Args:
         x: an array.
-        s: the number of entries along each of ``axes``; -1 for what there are.
-        axes: the axes, all different; by default all, the last ones where ``s`` is given.
+        s: the number of entries along each of ``axes``; -1 keeps the length.
+        axes: the axes, all different; the default is all, or with ``s`` the last ones.
         norm: "backward" (or None), "ortho" or "forward".
         overwrite_x: whether SciPy may use the memory of ``x``.
         workers: how many threads SciPy may use.
         plan: None.
 
     Raises:
-        ValueError: ``s`` and ``axes`` of different lengths, an axis twice, or as ``fft``.
-        NotImplementedError: a ``plan``.""", "fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real",
+        ValueError: ``s`` and ``axes`` have different lengths, an axis is given twice, or as for ``fft``.
+        NotImplementedError: ``plan`` is given.""", "fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real",
     "array([[10., -2.],\n       [-4.,  0.]])")
-fft2 = _along_several("fft2",
-    "``fftn``, by default along the last two axes; arguments as for ``fftn``.",
+fft2 = _along_several("fft2", "The ``fftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])", axes=(-2, -1))
-ifftn = _along_several("ifftn",
-    "``ifft`` along several axes, the inverse of ``fftn``; arguments as there.",
+ifftn = _along_several("ifftn", "The inverse of ``fftn``: the ``ifft`` along several axes; arguments as for ``fftn``.",
     "fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
-ifft2 = _along_several("ifft2",
-    "``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
+ifft2 = _along_several("ifft2", "The ``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])", axes=(-2, -1))
 rfftn = _along_several("rfftn",
-    """``rfft`` along the last of several axes, then ``fft`` along the others; arguments as for ``fftn``.
+    """The ``rfft`` along the last of several axes, then the ``fft`` along the others; arguments as for ``fftn``.
 
     Raises:
-        TypeError: complex numbers.""", "fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real",
+        TypeError: ``x`` is complex.""", "fft.rfftn([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real",
     "array([[21., -3.],\n       [-9.,  0.]])")
-rfft2 = _along_several("rfft2",
-    "``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
+rfft2 = _along_several("rfft2", "The ``rfftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fft.rfft2([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).real", "array([[21., -3.],\n       [-9.,  0.]])", axes=(-2, -1))
 irfftn = _along_several("irfftn",
-    """``ifft`` along all of several axes but the last, then ``irfft`` along that: the inverse of ``rfftn``.
+    """The inverse of ``rfftn``: the ``ifft`` along all but the last of several axes, then the ``irfft`` along the last.
 
-    Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` of m entries.""",
+    Arguments as for ``fftn``; the last length is by default ``2 * (m - 1)`` for m entries.""",
     "fft.irfftn([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])")
-irfft2 = _along_several("irfft2",
-    "``irfftn``, by default along the last two axes; arguments as for ``fftn``.",
+irfft2 = _along_several("irfft2", "The ``irfftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fft.irfft2([[10.0, -2.0], [-4.0, 0.0]])", "array([[1., 2.],\n       [3., 4.]])", axes=(-2, -1))
 hfftn = _along_several("hfftn",
-    "``fft`` along all of several axes but the last, then ``hfft`` along that; arguments as for ``irfftn``.",
+    "The ``fft`` along all axes but the last, then the ``hfft`` along the last; arguments as for ``irfftn``.",
     "fft.hfftn([[1.0, 2.0j], [3.0, 0.0]])", "array([[ 4.,  4.],\n       [-2., -2.]])")
-hfft2 = _along_several("hfft2",
-    "``hfftn``, by default along the last two axes; arguments as for ``irfftn``.",
+hfft2 = _along_several("hfft2", "The ``hfftn``, by default along the last two axes; arguments as for ``irfftn``.",
     "fft.hfft2([[1.0, 2.0j], [3.0, 0.0]])", "array([[ 4.,  4.],\n       [-2., -2.]])", axes=(-2, -1))
 ihfftn = _along_several("ihfftn",
-    """The inverse of ``hfftn``, of real numbers: ``ihfft`` along the last axis, ``ifft`` along the others.
+    """The inverse of ``hfftn`` for real numbers: the ``ihfft`` along the last axis, the ``ifft`` along the others.
 
     Arguments as for ``fftn``.
 
     Raises:
-        TypeError: complex numbers.""", "fft.ihfftn([[4.0, 4.0], [-2.0, -2.0]]).real",
+        TypeError: ``x`` is complex.""", "fft.ihfftn([[4.0, 4.0], [-2.0, -2.0]]).real",
     "array([[1., 0.],\n       [3., 0.]])")
-ihfft2 = _along_several("ihfft2",
-    "``ihfftn``, by default along the last two axes; arguments as for ``fftn``.",
+ihfft2 = _along_several("ihfft2", "The ``ihfftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fft.ihfft2([[4.0, 4.0], [-2.0, -2.0]]).real", "array([[1., 0.],\n       [3., 0.]])", axes=(-2, -1))
 # fmt: on
 

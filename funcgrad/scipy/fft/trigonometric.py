@@ -47,7 +47,7 @@ def _transformed(
     orthogonal = scale == "ortho" if orthogonalize is None else bool(orthogonalize)
     if orthogonal != (scale == "ortho") and backend.dtype_of(x).kind == "c":
         raise InputError(
-            f"scipy.fft.{name}: of complex numbers SciPy leaves orthogonalize out of account, got {describe(x)} with "
+            f"scipy.fft.{name}: SciPy ignores orthogonalize for complex numbers, got {describe(x)} with "
             f"orthogonalize={orthogonalize}. Transform the real and the imaginary part."
         )
     if name.startswith("i"):
@@ -142,30 +142,30 @@ def dctn(
 dct = _along_one("dct", """The cosine transform along ``axis``.
 
     Args:
-        x: an array; of complex numbers the real and the imaginary part are transformed.
-        type: 1, 2, 3 or 4. Type 3 undoes type 2, the others undo themselves.
-        n: the number of entries, by cutting ``x`` or padding it with zeros; by default what there are.
+        x: an array. If ``x`` is complex, the real and the imaginary part are transformed separately.
+        type: 1, 2, 3 or 4. Type 3 is the inverse of type 2; types 1 and 4 are their own inverses.
+        n: the number of entries, to which ``x`` is cut or padded with zeros; the default keeps the length.
         axis: the axis to transform.
-        norm: "backward" (or None) leaves the scale to the inverse, "forward" leaves none to it, "ortho" shares it.
+        norm: which transform is scaled: "backward" (or None) the inverse, "forward" this one, "ortho" both.
         overwrite_x: whether SciPy may use the memory of ``x``.
         workers: how many threads SciPy may use.
-        orthogonalize: whether those entries that have no mirror image are scaled by ``sqrt(2)``, so that with
-            ``norm="ortho"`` the matrix is orthogonal; by default where ``norm`` is "ortho".
+        orthogonalize: whether entries without a mirror image are scaled by ``sqrt(2)``, so that the matrix is
+            orthogonal with ``norm="ortho"``; the default is True for this norm only.
 
     Raises:
-        ValueError: an unknown ``type`` or ``norm``; no entries.
-        numpy.exceptions.AxisError: ``axis`` is out of range.
-        InputError: ``orthogonalize`` with complex numbers, which SciPy leaves out of account.""",
+        ValueError: ``type`` or ``norm`` is unknown, or there are no entries.
+        IndexError: ``axis`` is out of range.
+        InputError: ``orthogonalize`` with traced complex numbers, for which SciPy ignores it (a ``TypeError``).""",
     'fft.dct([1.0, 2.0, 3.0], norm="ortho").round(6)', "array([ 3.464102, -1.414214,  0.      ])")
-idct = _along_one("idct", "The inverse of ``dct`` of the same type; arguments as there.",
+idct = _along_one("idct", "The inverse of ``dct`` of the same type; arguments as for ``dct``.",
     "fft.idct([12.0, -3.464102, 0.0]).round(6)", "array([1., 2., 3.])")
 dst = _along_one("dst", "The sine transform along ``axis``; arguments as for ``dct``.",
     "fft.dst([1.0, 2.0, 3.0], type=1).round(6)", "array([ 9.656854, -4.      ,  1.656854])")
 idst = _along_one("idst", "The inverse of ``dst`` of the same type; arguments as for ``dct``.",
     "fft.idst([9.656854, -4.0, 1.656854], type=1).round(6)", "array([1., 2., 3.])")
-idctn = _along_several("idctn", "The inverse of ``dctn`` of the same type; arguments as there.",
+idctn = _along_several("idctn", "The inverse of ``dctn`` of the same type; arguments as for ``dctn``.",
     'fft.idctn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)', "array([[1., 2.],\n       [3., 4.]])")
-dstn = _along_several("dstn", "``dst`` along several axes, by default all; arguments as for ``dctn``.",
+dstn = _along_several("dstn", "The ``dst`` along several axes, by default all; arguments as for ``dctn``.",
     'fft.dstn([[1.0, 2.0], [3.0, 4.0]], norm="ortho").round(6)', "array([[ 5., -1.],\n       [-2.,  0.]])")
 idstn = _along_several("idstn", "The inverse of ``dstn`` of the same type; arguments as for ``dctn``.",
     'fft.idstn([[5.0, -1.0], [-2.0, 0.0]], norm="ortho").round(6)', "array([[1., 2.],\n       [3., 4.]])")

@@ -102,8 +102,8 @@ def solve_bvp(
         if differentiated(first):
             messages = {result.message for result in search.results if not result.success}
             raise ConvergenceError(
-                f"{_CALL}: what was not solved has no derivative, got {' '.join(sorted(messages))!r}. Give a better "
-                "guess, a larger tol or more max_nodes."
+                f"{_CALL}: the solver failed, so there is no derivative, got {' '.join(sorted(messages))!r}. Give a "
+                "better guess, a larger tol or more max_nodes."
             )
         return equations.result(equations.found)
     return equations.result(equations.solution())

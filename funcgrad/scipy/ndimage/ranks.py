@@ -84,7 +84,7 @@ maximum_filter1d = _in_one_axis("maximum_filter1d",
     "The largest of ``size`` neighbours along one axis; arguments as for ``correlate1d``.",
     "maximum_filter1d([1.0, 3.0, 2.0, 0.0], 3)", "array([3., 3., 3., 2.])")
 minimum_filter1d = _in_one_axis("minimum_filter1d",
-    "The least of ``size`` neighbours along one axis; arguments as for ``correlate1d``.",
+    "The smallest of ``size`` neighbours along one axis; arguments as for ``correlate1d``.",
     "minimum_filter1d([1.0, 3.0, 2.0, 0.0], 3)", "array([1., 1., 0., 0.])")
 # fmt: on
 
@@ -145,25 +145,24 @@ def _of_box(
 _extremum = mirror_rows(_of_box)
 
 # fmt: off
-maximum_filter = _extremum("maximum_filter", """The largest of the neighbours in a box or under a footprint.
+maximum_filter = _extremum("maximum_filter", """The largest of the neighbours in a box or a footprint.
 
     Args:
         input: an array of real numbers without NaN.
-        size: the lengths of the box: one for all axes, or one for each.
-        footprint: an array of truth values, which neighbours to look at; instead of ``size``.
-        output: the dtype of the result; by default that of ``input``.
-        mode: the border, as for ``correlate1d``; for a box one for all axes, or one for each.
-        cval: the value beyond the border for "constant".
-        origin: one for all axes, or one for each.
-        axes: the axes; by default all.
+        size: the length of the box: one for all axes, or one for each axis.
+        footprint: a boolean array that selects the neighbours; replaces ``size``.
+        output: the dtype of the result; the default is the dtype of ``input``.
+        mode: the border, as for ``correlate1d``; for a box one for all axes, or one for each axis.
+        cval: the value beyond the border for mode "constant".
+        origin: the shift of the window: one for all axes, or one for each axis.
+        axes: the axes to filter; the default is all.
 
     Raises:
-        TypeError: complex numbers, no window; a traced call with an array for ``output``, or whose result would be of
-            integers.
-        ValueError: a window, an axis, a mode or an origin that there is not.""",
-    "grad(lambda x: np.sum(maximum_filter(x, 3)))(np.array([1.0, 3.0, 2.0, 0.0]))",
-    "array([0., 3., 1., 0.])")
-minimum_filter = _extremum("minimum_filter", "The least of the neighbours; arguments as for ``maximum_filter``.",
+        TypeError: ``input`` is complex; or a traced call has no window, an array for ``output``, or an integer result.
+        ValueError: a window, axis, mode or origin is invalid.
+        RuntimeError: a plain call has no window or an invalid mode, as in SciPy.""",
+    "grad(lambda x: np.sum(maximum_filter(x, 3)))(np.array([1.0, 3.0, 2.0, 0.0]))", "array([0., 3., 1., 0.])")
+minimum_filter = _extremum("minimum_filter", "The smallest of the neighbours; arguments as for ``maximum_filter``.",
     "minimum_filter([1.0, 3.0, 2.0, 0.0], 3)", "array([1., 1., 0., 0.])")
 # fmt: on
 

@@ -105,8 +105,8 @@ def plain(call: str, y: Any) -> Any:
         bottom = bottom._val
     if backend.is_stand_in(bottom):
         raise StagingError(
-            f"{call}: SciPy looks at values, which JAX knows only later, got {describe(bottom)}. Call it outside of "
-            "jax.jit and of JAX's own transforms, or give funcgrad.custom_root a solver that JAX can trace."
+            f"{call}: SciPy needs values, which are unknown while JAX traces, got {describe(bottom)}. Call it outside "
+            "of jax.jit and JAX's transforms, or give funcgrad.custom_root a solver that JAX can trace."
         )
     if isinstance(y, Tracer) or backend.namespace_of(y) is not np:
         return np.asarray(y)[()] if backend.is_value(bottom) else y
@@ -260,8 +260,8 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
         like = fnp.astype(like, dtype) if isinstance(like, Tracer) else xp.asarray(like, dtype)
     if differentiated(first) and _is_false(solved) and not _is_near(shaped, like, linear):
         raise ConvergenceError(
-            f"{call}: what has not converged has no derivative, got {_message(found)}. Begin nearer to the solution, "
-            "allow more steps or a larger tolerance, or take stop_gradient of what the answer depends on."
+            f"{call}: the solver has not converged, so there is no derivative, got {_message(found)}. Begin nearer to "
+            "the solution, allow more steps or a larger tolerance, or take stop_gradient of the inputs of the answer."
         )
 
     def checked(matvec: Callable[[Any], Any], b: Any) -> Any:

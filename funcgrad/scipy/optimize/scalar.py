@@ -53,39 +53,39 @@ def _between(
 
 # fmt: off
 bisect = _between("bisect",
-    "The root of ``f`` between ``a`` and ``b`` by bisection; arguments, results and errors are those of ``brentq``.",
+    "Find the root of ``f`` between ``a`` and ``b`` by bisection; arguments, results and errors as for ``brentq``.",
     "round(optimize.bisect(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)", "2.0")
-ridder = _between("ridder", "The root of ``f`` between ``a`` and ``b`` by Ridder's method; see ``brentq``.",
+ridder = _between("ridder", "Find the root of ``f`` between ``a`` and ``b`` by Ridder's method; see ``brentq``.",
     "round(optimize.ridder(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)", "2.0")
-brentq = _between("brentq", """The root of ``f`` between ``a`` and ``b`` by Brent's method.
+brentq = _between("brentq", """Find the root of ``f`` between ``a`` and ``b`` by Brent's method.
 
-    Differentiable in ``args`` and in what ``f`` closes over, to any order: one division by the derivative of ``f`` at
-    the root. In ``a`` and ``b`` it is constant.
+    The root is differentiable to any order in ``args`` and in the values that ``f`` closes over, by one division by the
+    derivative of ``f`` at the root. The derivatives in ``a`` and ``b`` are 0.
 
     Args:
-        f: ``f(x, *args)``, a real number for a number.
-        a: one end, where ``f`` has another sign than at the other.
+        f: ``f(x, *args)``, which maps a number to a real number.
+        a: one end of the interval; ``f`` has different signs at ``a`` and ``b``.
         b: the other end.
-        args: further arguments, arrays or trees of arrays. Anything but a tuple is taken for a single one.
-        xtol: the absolute error that is allowed.
-        rtol: the relative one.
-        maxiter: the most iterations.
+        args: further arguments, arrays or trees of arrays; a tuple, or a single argument.
+        xtol: the allowed absolute error.
+        rtol: the allowed relative error.
+        maxiter: the largest number of iterations.
         full_output: whether to return SciPy's ``RootResults`` too.
-        disp: whether not to converge is an error.
+        disp: whether to raise an error if there is no convergence.
 
     Returns:
         The root; with ``full_output`` the root and the ``RootResults``.
 
     Raises:
-        ValueError: no change of sign.
+        ValueError: ``f`` does not change its sign.
         RuntimeError: no convergence.
         ConvergenceError: no convergence, with ``disp=False`` and traced values (an ``ArithmeticError``).
-        LinAlgError: the derivative of ``f`` at the root is zero, and one of the root is asked for.
-        InputError: values that JAX knows only later, inside ``jax.jit`` (a ``TypeError``).""",
+        LinAlgError: the derivative of ``f`` at the root is zero, and a derivative of the root is requested.
+        StagingError: the call is inside ``jax.jit``, where values are unknown (a ``TypeError``).""",
     "root = lambda a: optimize.brentq(lambda x: x**3 - a, 0.0, 3.0)\ngrad(root)(8.0).round(9)",
     "np.float64(0.083333333)")
 brenth = _between("brenth",
-    "The root of ``f`` between ``a`` and ``b`` by Brent's method with hyperbolic extrapolation; see ``brentq``.",
+    "Find the root of ``f`` between ``a`` and ``b`` by Brent's method with hyperbolic extrapolation; see ``brentq``.",
     "round(optimize.brenth(lambda x, a: x**3 - a, 0.0, 3.0, (8.0,)), 9)", "2.0")
 # fmt: on
 

@@ -190,7 +190,7 @@ def root(
 def _check_count(call: str, equations: tuple[int, ...], unknowns: tuple[int, ...]) -> None:
     if equations != unknowns:
         raise ShapeError(
-            f"{call}: of traced values there must be as many equations as unknowns, got {list(equations)} for "
+            f"{call}: with traced values there must be as many equations as unknowns, got {list(equations)} for "
             f"{list(unknowns)}. Take optimize.least_squares."
         )
 

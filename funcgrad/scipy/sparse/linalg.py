@@ -85,8 +85,8 @@ class _Factors:
     perm_r = property(lambda self: self._plain.perm_r)
     perm_c = property(lambda self: self._plain.perm_c)
     nnz = property(lambda self: self._plain.nnz)
-    L = property(lambda self: self._factor(0), doc="The lower factor, with ones on its diagonal; see ``_factor``.")
-    U = property(lambda self: self._factor(1), doc="The upper factor; see ``_factor``.")
+    L = property(lambda self: self._factor(0), doc="Lower factor, with ones on its diagonal; see ``_factor``.")
+    U = property(lambda self: self._factor(1), doc="Upper factor; see ``_factor``.")
 
     def _factor(self, which: int) -> SparseArray:
         """Return a factor of the matrix with exchanged rows and columns, with values where SciPy's factor has values.

@@ -356,7 +356,7 @@ def _of_values(name: str) -> Callable[[SparseArray], SparseArray]:
     def method(self: SparseArray) -> SparseArray:
         return self.of_values(getattr(fnp, name))
 
-    method.__name__, method.__doc__ = name, f"``{name}`` of each element."
+    method.__name__, method.__doc__ = name, f"Compute ``{name}`` of each element."
     return method
 
 

@@ -246,19 +246,19 @@ def _metric(name: str, u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -
 euclidean = _metric("euclidean", """The length of ``u - v``, with weights ``w`` of the squares.
 
     Raises:
-        ValueError: what are no vectors of one length; negative weights.""", "float(euclidean([0.0, 0.0], [3.0, 4.0]))",
-    "5.0")
+        ValueError: ``u`` or ``v`` is not a vector, traced vectors have different lengths, or weights are negative.""",
+    "float(euclidean([0.0, 0.0], [3.0, 4.0]))", "5.0")
 cityblock = _metric("cityblock", "The sum of absolute differences, with weights ``w``.",
     "cityblock([0.0, 0.0], [3.0, 4.0])", "np.float64(7.0)")
 chebyshev = _metric("chebyshev",
-    "The largest absolute difference, of elements whose weight is not zero; equal ones share the derivative.",
+    "The largest absolute difference of elements whose weight is not zero. Equal maxima share the derivative.",
     "chebyshev([0.0, 0.0], [3.0, 4.0])", "np.float64(4.0)")
-cosine = _metric("cosine", "1 less the cosine of the angle between two vectors.", "cosine([1.0, 0.0], [0.0, 1.0])",
-    "np.float64(1.0)")
+cosine = _metric("cosine", "The cosine distance: 1 minus the cosine of the angle between two vectors.",
+    "cosine([1.0, 0.0], [0.0, 1.0])", "np.float64(1.0)")
 canberra = _metric("canberra",
-    "The sum of absolute differences, each divided by the sum of both absolute values, 0 of two zeros.",
+    "The sum of absolute differences, each divided by the sum of both absolute values; two zeros contribute 0.",
     "canberra([1.0, 0.0], [3.0, 0.0])", "np.float64(0.5)")
-braycurtis = _metric("braycurtis", "The sum of absolute differences, divided by that of absolute sums.",
+braycurtis = _metric("braycurtis", "The sum of absolute differences, divided by the sum of absolute sums.",
     "braycurtis([1.0, 0.0], [3.0, 0.0])", "np.float64(0.5)")
 # fmt: on
 

@@ -37,13 +37,13 @@ row = table(__name__)
 struve = row("struve(v, x)", lambda v, x: prim.struve(v, x, orders=(0, 0)),
     """The Struve function of real order ``v`` at ``x``.
 
-    Its derivative in x is DLMF 11.4.23 and 11.4.24 together; that in v comes from differences
-    and is NaN for negative x.""", "grad(fsp.struve, 1)(0.0, 1.0).round(10)", "np.float64(0.4381624362)")
+    The derivative in x combines DLMF 11.4.23 and 11.4.24. The derivative in v comes from finite differences and is NaN
+    for negative x.""", "grad(fsp.struve, 1)(0.0, 1.0).round(10)", "np.float64(0.4381624362)")
 modstruve = row("modstruve(v, x)", lambda v, x: prim.modstruve(v, x, orders=(0, 0)),
     """The modified Struve function of real order ``v`` at ``x``.
 
-    Its derivative in x is DLMF 11.4.25 and 11.4.26 together; that in v comes from differences and is NaN for negative
-    x. Its error is about 1e-13 of the function itself, which is much larger than the derivative where x is large.""",
+    The derivative in x combines DLMF 11.4.25 and 11.4.26. The derivative in v comes from finite differences and is NaN
+    for negative x. Its error is about 1e-13 of the function, which for large x is much larger than the derivative.""",
     "grad(fsp.modstruve, 1)(0.0, 1.0).round(10)", "np.float64(0.8633841534)")
 airy = row("airy(z) -> tuple[Array, Array, Array, Array]", prim.airy,
     """The Airy functions and their derivatives: Ai, Ai', Bi, Bi'. They solve ``y'' = z * y``, DLMF 9.2.1.
@@ -52,10 +52,10 @@ airy = row("airy(z) -> tuple[Array, Array, Array, Array]", prim.airy,
 airye = row("airye(z) -> tuple[Array, Array, Array, Array]", prim.airye,
     """The Airy functions, scaled: Ai and Ai' times ``exp(2/3 * z**1.5)``, Bi and Bi' times ``exp(-2/3 * z**1.5)``.
 
-    For negative z the first two are NaN, and the others are not scaled.
+    For negative z, Ai and Ai' are NaN, and Bi and Bi' are not scaled.
 
     Raises:
-        NotDifferentiableError: a derivative for complex z, of which the scaling is no analytic function.""",
+        NotDifferentiableError: a derivative at complex z, where the scaling is not analytic, is requested.""",
     "grad(lambda z: fsp.airye(z)[0])(1.0).round(10)", "np.float64(-0.0464632442)")
 itstruve0 = row("itstruve0(x)", prim.itstruve0, "The integral of ``struve(0, t)`` from 0 to ``x``.",
     "grad(fsp.itstruve0)(1.0).round(10)", "np.float64(0.568656627)")
@@ -74,26 +74,27 @@ it2i0k0 = row("it2i0k0(x) -> tuple[Array, Array]", prim.it2i0k0,
     "The integrals of ``(i0(t) - 1) / t`` from 0 to ``x`` and of ``k0(t) / t`` from ``x`` to infinity.",
     "grad(lambda x: fsp.it2i0k0(x)[0])(1.0).round(10)", "np.float64(0.2660658778)")
 itairy = row("itairy(x) -> tuple[Array, Array, Array, Array]", prim.itairy,
-    "The integrals of Ai and Bi from 0 to ``x``, then those of ``Ai(-t)`` and ``Bi(-t)``.",
+    "The integrals of ``Ai(t)``, ``Bi(t)``, ``Ai(-t)`` and ``Bi(-t)`` from 0 to ``x``.",
     "grad(lambda x: fsp.itairy(x)[0])(1.0).round(10)", "np.float64(0.1352924163)")
 modfresnelp = row("modfresnelp(x) -> tuple[Array, Array]", prim.modfresnelp,
-    """The integral of ``exp(1j * t**2)`` from ``x`` to infinity, and it times ``exp(-1j * (x**2 + pi/4)) / sqrt(pi)``.
+    """The modified Fresnel integrals F and K: F is the integral of ``exp(1j * t**2)`` from ``x`` to infinity.
 
-    Both are complex.""", "grad(lambda x: fsp.modfresnelp(x)[0].real)(1.0).round(10)", "np.float64(-0.5403023059)")
+    K is F times ``exp(-1j * (x**2 + pi/4)) / sqrt(pi)``. Both are complex.""",
+    "grad(lambda x: fsp.modfresnelp(x)[0].real)(1.0).round(10)", "np.float64(-0.5403023059)")
 modfresnelm = row("modfresnelm(x) -> tuple[Array, Array]", prim.modfresnelm,
     "The complex conjugates of the results of ``modfresnelp``.",
     "grad(lambda x: fsp.modfresnelm(x)[0].imag)(1.0).round(10)", "np.float64(0.8414709848)")
 pbdv = row("pbdv(v, x) -> tuple[Array, Array]", prim.pbdv,
-    """The parabolic cylinder function D of order ``v`` at ``x``, and its derivative, by DLMF 12.2.4.
+    """The parabolic cylinder function D of order ``v`` at ``x``, and its derivative, DLMF 12.2.4.
 
     Raises:
-        NotDifferentiableError: a derivative in v.""", "grad(lambda x: fsp.pbdv(0.5, x)[0])(1.0).round(10)",
-    "np.float64(-0.0945656087)")
+        NotDifferentiableError: a derivative in v is requested.""",
+    "grad(lambda x: fsp.pbdv(0.5, x)[0])(1.0).round(10)", "np.float64(-0.0945656087)")
 pbvv = row("pbvv(v, x) -> tuple[Array, Array]", prim.pbvv,
-    "The parabolic cylinder function V of order ``v`` at ``x``, and its derivative; as ``pbdv``.",
+    "The parabolic cylinder function V of order ``v`` at ``x``, and its derivative; see ``pbdv``.",
     "grad(lambda x: fsp.pbvv(0.5, x)[0])(1.0).round(10)", "np.float64(0.9226713556)")
 pbwa = row("pbwa(a, x) -> tuple[Array, Array]", prim.pbwa,
-    "The parabolic cylinder function W of parameter ``a`` at ``x``, and its derivative, by DLMF 12.2.3; as ``pbdv``.",
+    "The parabolic cylinder function W of parameter ``a`` at ``x``, and its derivative, DLMF 12.2.3; see ``pbdv``.",
     "grad(lambda x: fsp.pbwa(0.5, x)[0])(1.0).round(10)", "np.float64(-0.2901243887)")
 ber = row("ber(x)", prim.ber, "Kelvin's function ber, the real part of ``jv(0, x * exp(0.75j * pi))``, DLMF 10.61.1.",
     "grad(fsp.ber)(1.0).round(10)", "np.float64(-0.0624457522)")
@@ -163,10 +164,10 @@ jvp = _derived("jvp",
     Args:
         v: the order, real.
         z: the argument, real or complex.
-        n: how often to differentiate: a constant.
+        n: the order of the derivative, a constant.
 
     Raises:
-        InputError: n is no whole number.
+        InputError: n is not a whole number (a ``TypeError``).
         ValueError: n is negative.""", "fsp.jvp(0, 1.0).round(10)", "np.float64(-0.4400505857)")
 yvp = _derived("yvp",
     "The derivative of order n of ``yv(v, z)`` in z, DLMF 10.6.7; arguments as for ``jvp``.",
@@ -225,15 +226,15 @@ def _spherical(name: str, n: ArrayLike, z: ArrayLike, derivative: bool = False) 
 
 # fmt: off
 spherical_jn = _spherical("spherical_jn",
-    """The spherical Bessel function of the first kind, or its derivative, which is DLMF 10.51.2.
+    """The spherical Bessel function of the first kind, or its derivative, DLMF 10.51.2.
 
     Args:
-        n: the order, whole and not negative: a constant.
+        n: the order, a whole number, at least 0 and constant.
         z: the argument, real or complex.
-        derivative: whether to give the derivative in z.
+        derivative: whether to return the derivative in z.
 
     Raises:
-        NotDifferentiableError: a derivative in n.""", "grad(fsp.spherical_jn, 1)(0, 1.0).round(10)",
+        NotDifferentiableError: a derivative in n is requested.""", "grad(fsp.spherical_jn, 1)(0, 1.0).round(10)",
     "np.float64(-0.3011686789)")
 spherical_yn = _spherical("spherical_yn",
     "The spherical Bessel function of the second kind, or its derivative; arguments as for ``spherical_jn``.",

@@ -19,7 +19,7 @@ row = table(__name__)
 ellipk = row("ellipk(m)", prim.ellipk,
     "The complete elliptic integral of the first kind. The derivative at 1 is infinite.",
     "grad(fsp.ellipk)(0.0).round(10)", "np.float64(0.3926990817)")
-ellipkm1 = row("ellipkm1(p)", prim.ellipkm1, "``ellipk(1 - p)``, accurate for small p.",
+ellipkm1 = row("ellipkm1(p)", prim.ellipkm1, "The integral ``ellipk(1 - p)``, accurate for small p.",
     "grad(fsp.ellipkm1)(1.0).round(10)", "np.float64(-0.3926990817)")
 ellipe = row("ellipe(m)", prim.ellipe,
     "The complete elliptic integral of the second kind. The derivative at 1 is minus infinity.",
@@ -36,52 +36,48 @@ ellipeinc = row("ellipeinc(phi, m)", prim.ellipeinc,
     "grad(fsp.ellipeinc, 1)(1.0, 0.0).round(10)", "np.float64(-0.1363378216)")
 elliprc = row("elliprc(x, y)", prim.elliprc, """Carlson's degenerate elliptic integral ``R_C(x, y)``, DLMF 19.2.17.
 
-    Derivatives are integrals of the same form. Arguments are real and
-    not negative: the derivative is NaN for others, and complex ones raise.
+    The derivatives are integrals of the same form. For negative ``x`` they are NaN; for negative ``y`` they belong to
+    Cauchy's principal value.
 
     Raises:
-        NotDifferentiableError: a derivative for complex arguments.""", "grad(fsp.elliprc)(1.0, 2.0).round(10)",
-    "np.float64(-0.1073009183)")
+        NotDifferentiableError: a derivative at complex arguments is requested.""",
+    "grad(fsp.elliprc)(1.0, 2.0).round(10)", "np.float64(-0.1073009183)")
 elliprd = row("elliprd(x, y, z)", prim.elliprd,
     """Carlson's elliptic integral ``R_D(x, y, z)``, symmetric in ``x`` and ``y``, DLMF 19.16.5.
 
-    Derivatives are integrals of the same form. Arguments are real and
-    not negative: the derivative is NaN for others, and complex ones raise.
+    The derivatives are integrals of the same form. They are NaN for negative arguments.
 
     Raises:
-        NotDifferentiableError: a derivative for complex arguments.""", "grad(fsp.elliprd)(1.0, 2.0, 3.0).round(10)",
-    "np.float64(-0.0671629841)")
+        NotDifferentiableError: a derivative at complex arguments is requested.""",
+    "grad(fsp.elliprd)(1.0, 2.0, 3.0).round(10)", "np.float64(-0.0671629841)")
 elliprf = row("elliprf(x, y, z)", prim.elliprf, """Carlson's symmetric elliptic integral ``R_F(x, y, z)``, DLMF 19.16.1.
 
-    Derivatives are integrals of the same form. Arguments are real and
-    not negative: the derivative is NaN for others, and complex ones raise.
+    The derivatives are integrals of the same form. They are NaN for negative arguments.
 
     Raises:
-        NotDifferentiableError: a derivative for complex arguments.""", "grad(fsp.elliprf)(1.0, 2.0, 3.0).round(10)",
-    "np.float64(-0.0931853696)")
+        NotDifferentiableError: a derivative at complex arguments is requested.""",
+    "grad(fsp.elliprf)(1.0, 2.0, 3.0).round(10)", "np.float64(-0.0931853696)")
 elliprg = row("elliprg(x, y, z)", prim.elliprg, """Carlson's symmetric elliptic integral ``R_G(x, y, z)``, DLMF 19.16.3.
 
-    Derivatives are integrals of the same form. Arguments are real and
-    not negative: the derivative is NaN for others, and complex ones raise.
+    The derivatives are integrals of the same form. They are NaN for negative arguments.
 
     Raises:
-        NotDifferentiableError: a derivative for complex arguments.""", "grad(fsp.elliprg)(1.0, 2.0, 3.0).round(10)",
-    "np.float64(0.1351437991)")
+        NotDifferentiableError: a derivative at complex arguments is requested.""",
+    "grad(fsp.elliprg)(1.0, 2.0, 3.0).round(10)", "np.float64(0.1351437991)")
 elliprj = row("elliprj(x, y, z, p)", prim.elliprj,
     """Carlson's elliptic integral ``R_J(x, y, z, p)``, symmetric in ``x``, ``y`` and ``z``, DLMF 19.16.2.
 
-    Derivatives are integrals of the same form. Arguments are real and
-    not negative: the derivative is NaN for others, and complex ones raise.
+    The derivatives are integrals of the same form. They are NaN for negative arguments.
 
     Raises:
-        NotDifferentiableError: a derivative for complex arguments.""",
+        NotDifferentiableError: a derivative at complex arguments is requested.""",
     "grad(fsp.elliprj)(1.0, 2.0, 3.0, 4.0).round(10)", "np.float64(-0.0532106863)")
 ellipj = row("ellipj(u, m) -> tuple[Array, Array, Array, Array]", prim.ellipj,
-    """Jacobi's elliptic functions sn, cn, dn and the amplitude, for m from 0 to 1; derivatives in u: DLMF 22.13.1.
+    """Jacobi's elliptic functions sn, cn and dn, and the amplitude, for m from 0 to 1.
 
-    The amplitude p keeps ``ellipkinc(p, m) = u``, from which the derivatives in m come.""",
-    "grad(lambda u, m: fsp.ellipj(u, m)[0], 1)(1.0, 0.5).round(10)", "np.float64(-0.0800484189)")
+    The derivatives in u are DLMF 22.13.1. The derivatives in m follow from ``ellipkinc(p, m) = u`` for the amplitude p.
+    """, "grad(lambda u, m: fsp.ellipj(u, m)[0], 1)(1.0, 0.5).round(10)", "np.float64(-0.0800484189)")
 agm = row("agm(a, b)", prim.agm,
-    "The arithmetic-geometric mean of ``a`` and ``b``, two numbers of one sign; derivatives from DLMF 19.8.5.",
+    "The arithmetic-geometric mean of ``a`` and ``b``, which have the same sign. Derivatives: DLMF 19.8.5.",
     "grad(fsp.agm)(1.0, 1.0).round(10)", "np.float64(0.5)")
 # fmt: on

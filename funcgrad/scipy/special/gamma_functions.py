@@ -31,38 +31,38 @@ row = table(__name__)
 
 # fmt: off
 gamma = row("gamma(z)", prim.gamma,
-    "The gamma function (DLMF 5.2.1), real or complex. At its poles the derivatives are NaN.", "fsp.gamma([1.0, 5.0])",
+    "The gamma function (DLMF 5.2.1), real or complex. Its derivatives at the poles are NaN.", "fsp.gamma([1.0, 5.0])",
     "array([ 1., 24.])")
 gammaln = row("gammaln(x)", prim.gammaln, "The logarithm of ``abs(gamma(x))``, for real ``x``; inf at the poles.",
     "fsp.gammaln(1e5).round(6)", "np.float64(1051287.708974)")
 loggamma = row("loggamma(z)", prim.loggamma,
-    """The principal branch of the logarithm of the gamma function; of negative real numbers NaN.
+    """The principal branch of the logarithm of the gamma function; NaN for negative real numbers.
 
-    Complex arguments have a first derivative only: SciPy has no ``polygamma`` of complex numbers.""",
+    At complex arguments there is only a first derivative, because SciPy has no complex ``polygamma``.""",
     "fsp.loggamma(5.0).round(6)", "np.float64(3.178054)")
 gammasgn = row("gammasgn(x)", prim.gammasgn, "The sign of the gamma function; its derivative is zero.",
     "fsp.gammasgn([-0.5, 0.5])", "array([-1.,  1.])")
 rgamma = row("rgamma(z)", prim.rgamma,
-    "``1 / gamma(z)``, an entire function: 0 at the poles of gamma, where its derivatives are exact too.",
+    "The reciprocal ``1 / gamma(z)``, an entire function: 0 at the poles of gamma, with exact derivatives there.",
     "grad(fsp.rgamma)(-2.0).round(12)", "np.float64(2.0)")
 digamma = row("digamma(z)", partial(prim.psi, order=0),
-    "The logarithmic derivative of the gamma function (DLMF 5.2.2); without derivatives at complex ``z``.",
+    "The logarithmic derivative of the gamma function (DLMF 5.2.2). There are no derivatives at complex ``z``.",
     "fsp.digamma(1.0).round(6)", "np.float64(-0.577216)")
-psi = row("psi(z)", partial(prim.psi, order=0), "``digamma`` under its other name.", "fsp.psi(1.0).round(6)",
+psi = row("psi(z)", partial(prim.psi, order=0), "The function ``digamma`` under another name.", "fsp.psi(1.0).round(6)",
     "np.float64(-0.577216)")
-beta = row("beta(a, b)", prim.beta, "``gamma(a) * gamma(b) / gamma(a + b)`` (DLMF 5.12.1).",
+beta = row("beta(a, b)", prim.beta, "The beta function ``gamma(a) * gamma(b) / gamma(a + b)`` (DLMF 5.12.1).",
     "fsp.beta(2.0, 3.0).round(12)", "np.float64(0.083333333333)")
 betaln = row("betaln(a, b)", prim.betaln, "The logarithm of ``abs(beta(a, b))``.", "fsp.betaln(2.0, 3.0).round(6)",
     "np.float64(-2.484907)")
 poch = row("poch(z, m)", prim.poch,
-    """``gamma(z + m) / gamma(z)``, Pochhammer's symbol or rising factorial (DLMF 5.2.5).
+    """Pochhammer's symbol or rising factorial, ``gamma(z + m) / gamma(z)`` (DLMF 5.2.5).
 
-    Differentiable in both; NaN at the poles of ``gamma(z + m)``.""", "fsp.poch(3.0, 2.0)", "np.float64(12.0)")
+    Both derivatives are NaN at the poles of ``gamma(z + m)``.""", "fsp.poch(3.0, 2.0)", "np.float64(12.0)")
 binom = row("binom(x, y)", prim.binom,
-    """``gamma(x + 1) / (gamma(y + 1) * gamma(x - y + 1))``, of real numbers; differentiable in both.
+    """The binomial coefficient ``gamma(x + 1) / (gamma(y + 1) * gamma(x - y + 1))`` of real numbers.
 
-    At the poles of ``gamma(x + 1)`` the derivatives are NaN.""", "fsp.binom(5.0, 2.0)", "np.float64(10.0)")
-zetac = row("zetac(x)", prim.zetac, "Riemann's zeta function less 1.", "fsp.zetac(2.0).round(6)",
+    Both derivatives are NaN at the poles of ``gamma(x + 1)``.""", "fsp.binom(5.0, 2.0)", "np.float64(10.0)")
+zetac = row("zetac(x)", prim.zetac, "Riemann's zeta function minus 1.", "fsp.zetac(2.0).round(6)",
     "np.float64(0.644934)")
 # fmt: on
 

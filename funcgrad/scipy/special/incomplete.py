@@ -20,7 +20,7 @@ gammainc = row("gammainc(a, x)", prim.gammainc,
     "fsp.gammainc(2.0, 3.0).round(6), grad(fsp.gammainc)(2.0, 3.0).round(6)",
     "(np.float64(0.800852), np.float64(-0.197425))")
 gammaincc = row("gammaincc(a, x)", prim.gammaincc,
-    "``1 - gammainc(a, x)``, the regularised upper incomplete gamma function Q, accurate where that vanishes.",
+    "The regularised upper incomplete gamma function Q, ``1 - gammainc(a, x)`` without cancellation.",
     "fsp.gammaincc(2.0, 100.0) < 1e-41", "np.True_")
 gammaincinv = row("gammaincinv(a, y)", prim.gammaincinv, """The inverse of ``gammainc`` in its second argument.
 
@@ -31,7 +31,7 @@ gammainccinv = row("gammainccinv(a, y)", prim.gammainccinv, "The inverse of ``ga
 betainc = row("betainc(a, b, x)", prim.betainc,
     "The regularised incomplete beta function (DLMF 8.17.2), for positive ``a`` and ``b``, and ``0 <= x <= 1``.",
     "grad(fsp.betainc, (0, 1))(2.0, 3.0, 0.5)", "(np.float64(-0.1952886...), np.float64(0.1541084...))")
-betaincc = row("betaincc(a, b, x)", prim.betaincc, "``1 - betainc(a, b, x)``, accurate where that vanishes.",
+betaincc = row("betaincc(a, b, x)", prim.betaincc, "The complement ``1 - betainc(a, b, x)``, without cancellation.",
     "fsp.betaincc(2.0, 30.0, 0.9).round(35)", "np.float64(2.8e-29)")
 betaincinv = row("betaincinv(a, b, y)", prim.betaincinv, """The inverse of ``betainc`` in its third argument.
 

@@ -33,7 +33,7 @@ def _polynomial(
     name, arguments = call.rstrip(")").split("(")
     compute = own or partial(getattr(prim, name), orders=(0,) * len(arguments.split(", ")))
     formula = derivative and f"\n\nIts derivative in x is {derivative}."
-    text = f"{what}.{formula}\n\nRaises:\n    NotDifferentiableError: a derivative in the degree n."
+    text = f"{what}.{formula}\n\nRaises:\n    NotDifferentiableError: a derivative in the degree n is requested."
     return row(call, compute, text, f"grad(fsp.{name}, {example}.round(10)", f"np.float64({shows})")
 
 
@@ -44,21 +44,21 @@ eval_chebyt = _polynomial("eval_chebyt(n, x)", "The Chebyshev polynomial of the 
     "``n * eval_chebyu(n - 1, x)``, DLMF 18.9.21", "1)(3, 0.25)", "-2.25")
 eval_chebyu = _polynomial("eval_chebyu(n, x)", "The Chebyshev polynomial of the second kind of degree n",
     "``2 * eval_gegenbauer(n - 1, 2, x)``, DLMF 18.9.19", "1)(3, 0.25)", "-2.5")
-eval_hermite = _polynomial("eval_hermite(n, x)", "The Hermite polynomial, the physicists' of degree n",
+eval_hermite = _polynomial("eval_hermite(n, x)", "The physicists' Hermite polynomial of degree n",
     "``2 * n * eval_hermite(n - 1, x)``, DLMF 18.9.25", "1)(3, 0.25)", "-10.5")
-eval_hermitenorm = _polynomial("eval_hermitenorm(n, x)", "The Hermite polynomial, the probabilists' of degree n",
+eval_hermitenorm = _polynomial("eval_hermitenorm(n, x)", "The probabilists' Hermite polynomial of degree n",
     "``n * eval_hermitenorm(n - 1, x)``, DLMF 18.9.27", "1)(3, 0.25)", "-2.8125")
 eval_laguerre = _polynomial("eval_laguerre(n, x)", "The Laguerre polynomial of degree n",
     "``-eval_genlaguerre(n - 1, 1, x)``, DLMF 18.9.23", "1)(3, 0.25)", "-2.28125")
 eval_genlaguerre = _polynomial("eval_genlaguerre(n, alpha, x)", "The generalized Laguerre polynomial of degree n",
-    "``-eval_genlaguerre(n - 1, alpha + 1, x)``, DLMF 18.9.23; that in alpha comes\nfrom differences",
+    "``-eval_genlaguerre(n - 1, alpha + 1, x)``, DLMF 18.9.23; the derivative\nin alpha comes from finite differences",
     "2)(3, 0.5, 0.25)", "-3.53125")
 eval_gegenbauer = _polynomial("eval_gegenbauer(n, alpha, x)", "The Gegenbauer polynomial of degree n",
-    "``2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x)``, DLMF 18.9.19; that in alpha comes\nfrom differences",
-    "2)(3, 0.5, 0.25)", "-1.03125")
+    "``2 * alpha * eval_gegenbauer(n - 1, alpha + 1, x)``, DLMF 18.9.19;\nthe derivative in alpha comes from "
+    "finite differences", "2)(3, 0.5, 0.25)", "-1.03125")
 eval_jacobi = _polynomial("eval_jacobi(n, alpha, beta, x)", "The Jacobi polynomial of degree n",
-    "half of ``(n + alpha + beta + 1) *\neval_jacobi(n - 1, alpha + 1, beta + 1, x)``, DLMF 18.9.15; those in the "
-    "parameters come from differences", "3)(3, 0.5, 0.5, 0.25)", "-1.3671875")
+    "half of ``(n + alpha + beta + 1) *\neval_jacobi(n - 1, alpha + 1, beta + 1, x)``, DLMF 18.9.15; the derivatives "
+    "in the\nparameters come from finite differences", "3)(3, 0.5, 0.5, 0.25)", "-1.3671875")
 eval_sh_legendre = _polynomial("eval_sh_legendre(n, x)",
     "The shifted Legendre polynomial: ``eval_legendre(n, 2 * x - 1)``", "", "1)(3, 0.25)", "0.75",
     lambda n, x: eval_legendre(n, 2 * x - 1))
@@ -81,12 +81,10 @@ eval_chebys = _polynomial("eval_chebys(n, x)",
 lpmv = row("lpmv(m, v, x)", prim.lpmv,
     """The associated Legendre function of the first kind at ``x``, of whole order ``m`` and degree ``v``.
 
-    It has the factor (-1)**m.
-
-    Its derivative in x is DLMF 14.10.5, which is NaN at -1 and 1.
+    The function includes the factor (-1)**m. Its derivative in x is DLMF 14.10.5, which is NaN at -1 and 1.
 
     Raises:
-        NotDifferentiableError: a derivative in m or v.""", "grad(fsp.lpmv, 2)(1, 2, 0.5).round(10)",
+        NotDifferentiableError: a derivative in m or v is requested.""", "grad(fsp.lpmv, 2)(1, 2, 0.5).round(10)",
     "np.float64(-1.7320508076)")
 # fmt: on
 
@@ -114,38 +112,39 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike) -> 
 
 
 # fmt: off
-hyp0f1 = row("hyp0f1(v, z)", lambda v, z: prim.hyp0f1(v, z, orders=(0, 0)), """The confluent limit function 0F1.
+hyp0f1 = row("hyp0f1(v, z)", lambda v, z: prim.hyp0f1(v, z, orders=(0, 0)),
+    """The confluent hypergeometric limit function 0F1.
 
-    Its derivative in z is ``hyp0f1(v + 1, z) / v``, DLMF 16.3.1; that in v comes from differences.
+    The derivative in z is ``hyp0f1(v + 1, z) / v``, DLMF 16.3.1; the derivative in v comes from finite differences.
     Complex z are supported.""", "grad(fsp.hyp0f1)(0.5, 1.0).round(10)", "np.float64(-6.0726969045)")
 hyp1f1 = row("hyp1f1(a, b, x)", lambda a, b, x: prim.hyp1f1(a, b, x, orders=(0, 0, 0)), """Kummer's function M, 1F1.
 
-    Its derivative in x is ``a / b * hyp1f1(a + 1, b + 1, x)``, DLMF 13.3.15; those in a and b come from differences.
-    Complex x are supported. JAX arrays too, with the accuracy of JAX's kernel.""",
+    The derivative in x is ``a / b * hyp1f1(a + 1, b + 1, x)``, DLMF 13.3.15; the derivatives in a and b come from
+    finite differences. Complex x are supported, and JAX arrays with the accuracy of JAX's kernel.""",
     "grad(fsp.hyp1f1)(0.5, 1.5, 1.0).round(10)", "np.float64(1.0250371354)")
 hyp2f1 = row("hyp2f1(a, b, c, z)", lambda a, b, c, z: prim.hyp2f1(a, b, c, z, orders=(0, 0, 0, 0)),
     """Gauss's function 2F1.
 
-    Its derivative in z is ``a * b / c * hyp2f1(a + 1, b + 1, c + 1, z)``, DLMF 15.5.1; those in a, b and c come from
-    differences. Complex z are supported. JAX arrays too, with the accuracy of JAX's kernel.""",
+    The derivative in z is ``a * b / c * hyp2f1(a + 1, b + 1, c + 1, z)``, DLMF 15.5.1; the derivatives in a, b and c
+    come from finite differences. Complex z are supported, and JAX arrays with the accuracy of JAX's kernel.""",
     "grad(fsp.hyp2f1)(0.5, 1.5, 2.0, 0.3).round(10)", "np.float64(0.3003752441)")
 hyperu = row("hyperu(a, b, x)", prim.hyperu, """Tricomi's function U, for x > 0.
 
-    Its derivatives come from the integral DLMF 13.4.4. For ``a <= 0``, where there is none, they come from those at two
-    larger ``a`` by the recurrence DLMF 13.3.7, as far down as -10,000; below, those in ``a`` and ``b`` are NaN.""",
-    "grad(fsp.hyperu)(0.5, 1.5, 1.0).round(10)", "np.float64(-0.3309641863)")
+    Its derivatives come from the integral DLMF 13.4.4 or, where ``a <= 0`` and the integral does not exist, from the
+    derivatives at two larger ``a`` by the recurrence DLMF 13.3.7. Below ``a = -10_000`` those in ``a``, ``b`` are NaN.
+    """, "grad(fsp.hyperu)(0.5, 1.5, 1.0).round(10)", "np.float64(-0.3309641863)")
 wright_bessel = row("wright_bessel(a, b, x)", prim.wright_bessel,
-    """Wright's function, ``sum(x**k / k! / gamma(a * k + b))``.
+    """Wright's function ``sum(x**k / k! / gamma(a * k + b))``.
 
     Its derivative in x is ``wright_bessel(a, a + b, x)``.
 
     Raises:
-        NotDifferentiableError: a derivative in a or b.""", "grad(fsp.wright_bessel, 2)(0.5, 1.5, 1.0).round(10)",
-    "np.float64(2.0601257166)")
+        NotDifferentiableError: a derivative in a or b is requested.""",
+    "grad(fsp.wright_bessel, 2)(0.5, 1.5, 1.0).round(10)", "np.float64(2.0601257166)")
 log_wright_bessel = row("log_wright_bessel(a, b, x)", prim.log_wright_bessel,
     """The logarithm of ``wright_bessel(a, b, x)``.
 
     Raises:
-        NotDifferentiableError: a derivative in a or b.""", "grad(fsp.log_wright_bessel, 2)(0.5, 1.5, 1.0).round(10)",
-    "np.float64(0.7917794178)")
+        NotDifferentiableError: a derivative in a or b is requested.""",
+    "grad(fsp.log_wright_bessel, 2)(0.5, 1.5, 1.0).round(10)", "np.float64(0.7917794178)")
 # fmt: on

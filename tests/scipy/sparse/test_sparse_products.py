@@ -118,7 +118,7 @@ def test_a_product_that_scipy_begins_is_refused(name, kind):
     products = [lambda x: A @ x, lambda x: A.dot(x), lambda x: A @ x[:, None], lambda x: A @ fnp.outer(x, x)]
     if kind == "matrix":
         products.append(lambda x: A * x)
-    remedy = r"Make the matrix one of funcgrad.scipy.sparse's: csr_array\(A\) @ x; or use funcgrad.numpy.matmul\(A, x\)"
+    remedy = r"Convert the matrix with funcgrad.scipy.sparse: csr_array\(A\) @ x; or use funcgrad.numpy.matmul\(A, x\)"
     for product in products:
         for run in (grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: lambda x: vmap(f)(np.stack([x, x]))):
             with pytest.raises((ConcretizationError, InputError) if name == "dok" else ConcretizationError) as caught:
@@ -142,7 +142,7 @@ def test_the_order_of_a_star_counts():
     np.testing.assert_allclose(vmap(lambda x: x * A)(batch), batch @ DENSE[:4])
 
     def after_a_failure(x):
-        with pytest.raises(ConcretizationError, match=r"Make the matrix one of funcgrad\.scipy\.sparse's"):
+        with pytest.raises(ConcretizationError, match=r"Convert the matrix with funcgrad\.scipy\.sparse"):
             A * x[0]
         return x * A
 

@@ -44,9 +44,9 @@ def test_what_asks_for_values_is_not_written():
 
 
 def test_a_program_that_differs_is_told_of_once(monkeypatch):
-    monkeypatch.setattr(module, "disagreement", lambda *args: "result 0 has other bits when it is recorded")
+    monkeypatch.setattr(module, "disagreement", lambda *args: "the recorded result 0 has different bits")
     fun = lambda x: fnp.sinh(x) * 11.0
-    with pytest.warns(EagerWarning, match=r"^test: .*result 0 has other bits"):
+    with pytest.warns(EagerWarning, match=r"^test: .*result 0 has different bits"):
         assert written(fun) is None
     assert written(fun) is None  # warnings are errors here
 

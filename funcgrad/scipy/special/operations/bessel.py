@@ -245,7 +245,7 @@ hankel2_in_order: Operation = _in_order(
 def _real_only(call: str, rule: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``rule``, but raise for complex arguments: a scaling by ``exp(-abs(part of z))`` is not analytic."""
     unscaled = "The scaling is not analytic: take the function without it"
-    refuse = refused(call, "a complex z", unscaled)
+    refuse = refused(call, "complex z", unscaled)
     return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y, ans)
 
 

@@ -76,7 +76,7 @@ def _carlson(xp: Any, *args: Any, rise: int, powers: tuple[float, ...]) -> Any:
     if xp is not np:
         special(xp, "elliprf")  # raises for JAX arrays: JAX has no such function
     if any(dtype_of(a).kind == "c" for a in args):
-        refused("ellipr*", "complex arguments", "Only real ones have a derivative")()
+        refused("ellipr*", "complex input", "Only real arguments have a derivative")()
     return in_double(np, lambda *args: _quadrature(rise, powers, *args), *args)
 
 

@@ -43,7 +43,7 @@ def _is_complex(x: Any) -> bool:
 def _polygamma(xp: Any, x: Any, order: int) -> Any:
     if x.dtype.kind == "c":
         raise NotDifferentiableError(
-            f"scipy.special.digamma: of complex numbers it has no derivative here, got {describe(x)}. Pass real ones."
+            f"scipy.special.digamma: it has no derivative at complex numbers, got {describe(x)}. Pass real ones."
         )
     far = x < -20  # SciPy adds about abs(x) terms; reflection, DLMF 5.15.6, needs none of them
     if xp.__name__ == "numpy" and not xp.any(far):
