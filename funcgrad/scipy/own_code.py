@@ -39,7 +39,7 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
 }
 
 
-def of_scipy(home: str, name: str) -> Callable[..., Any]:
+def rebuilt(home: str, name: str) -> Callable[..., Any]:
     """Return a differentiable version of the function ``name`` of SciPy's module ``home``.
 
     The returned function passes plain arguments to SciPy's function.
@@ -53,31 +53,31 @@ def of_scipy(home: str, name: str) -> Callable[..., Any]:
         >>> grad(area)([0.0, 1.0, 4.0]), area([0.0, 1.0, 4.0])
         ([np.float64(0.5), np.float64(1.0), np.float64(0.5)], np.float64(3.0))
     """
-    theirs: Callable[..., Any] = getattr(import_scipy(f"{home}.{name}", f"scipy.{home}"), name)
+    scipy_function: Callable[..., Any] = getattr(import_scipy(f"{home}.{name}", f"scipy.{home}"), name)
 
-    writes = "output" in signature(theirs).parameters
+    writes = "output" in signature(scipy_function).parameters
 
-    @wraps(theirs)
+    @wraps(scipy_function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_plain(*args, *kwargs.values()):
-            return theirs(*args, **kwargs)
-        if writes and isinstance(signature(theirs).bind(*args, **kwargs).arguments.get("output"), np.ndarray):
+            return scipy_function(*args, **kwargs)
+        if writes and isinstance(signature(scipy_function).bind(*args, **kwargs).arguments.get("output"), np.ndarray):
             raise InputError(
                 f"{home}.{name}: output must be a dtype or None where values are traced, got an ndarray. Use the "
                 "result of the function."
             )
-        return run_anywhere(theirs, args, kwargs)
+        return run_anywhere(scipy_function, args, kwargs)
 
     call.__module__ = f"funcgrad.scipy.{home}"
     # SciPy's examples import SciPy and draw plots, so they do not show this function
-    call.__doc__ = cleandoc(theirs.__doc__ or "").partition("\nExamples\n")[0].rstrip() + "\n"
+    call.__doc__ = cleandoc(scipy_function.__doc__ or "").partition("\nExamples\n")[0].rstrip() + "\n"
     return call
 
 
 def own_code(
     home: str, names: dict[str, Any], other: Callable[[str], Any] | None = None
 ) -> tuple[list[str], Callable[[str], Any]]:
-    """Return the names of ``home`` that ``of_scipy`` rebuilds, and a module's ``__getattr__`` that finds them.
+    """Return the names of ``home`` that ``rebuilt`` rebuilds, and a module's ``__getattr__`` that finds them.
 
     Args:
         home: the module of SciPy.
@@ -95,7 +95,7 @@ def own_code(
             if other is not None:
                 return other(name)
             raise AttributeError(f"module 'funcgrad.scipy.{home}' has no attribute {name!r}", name=name)
-        found = names[name] = of_scipy(home, name)
+        found = names[name] = rebuilt(home, name)
         return found
 
     return sorted(OWN_CODE[home]), get
@@ -124,15 +124,15 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(fun)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        theirs: Any
+        scipy_function: Any
         if is_plain(*args, *kwargs.values()):
-            theirs = getattr(import_scipy(f"{home}.{name}", home), name)
-            made: R = theirs(*args, **kwargs)
+            scipy_function = getattr(import_scipy(f"{home}.{name}", home), name)
+            made: R = scipy_function(*args, **kwargs)
             return made
         if own.issuperset(kwargs):
             return fun(*args, **kwargs)
-        theirs = getattr(import_scipy(f"{home}.{name}", home), name)
-        known: Any = {n: x for n, x in kwargs.items() if n in own or not _is_default(theirs, n, x)}
+        scipy_function = getattr(import_scipy(f"{home}.{name}", home), name)
+        known: Any = {n: x for n, x in kwargs.items() if n in own or not _is_default(scipy_function, n, x)}
         return fun(*args, **known)
 
     return call

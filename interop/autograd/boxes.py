@@ -51,14 +51,14 @@ class _Ignored:
         pass
 
 
-def _leaving_traced(theirs: Callable[..., Any]) -> Callable[..., Any]:
+def _leaving_traced(array_ufunc: Callable[..., Any]) -> Callable[..., Any]:
     """Return the ``__array_ufunc__`` of a class, changed so that it leaves traced values to funcgrad."""
 
-    @wraps(theirs)
+    @wraps(array_ufunc)
     def compute(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(x, Tracer) for x in inputs):
             return NotImplemented
-        return theirs(self, ufunc, method, *inputs, **kwargs)
+        return array_ufunc(self, ufunc, method, *inputs, **kwargs)
 
     return compute
 

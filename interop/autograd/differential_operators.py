@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def with_warning(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return ``fun`` with a warning if its result does not depend on the argument, so that the derivative is zero."""
     is_nary = getattr(fun, "__module__", None) == unary_to_nary.__module__
     stands = fun if is_nary else SelfRebuilding(fun)
@@ -65,7 +65,7 @@ def noticed(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def pullback(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
     """Compute ``make_vjp`` for a function of one argument."""
-    out, pullback = fg.vjp(noticed(fun), differentiable(x))
+    out, pullback = fg.vjp(with_warning(fun), differentiable(x))
     return lambda g: pullback(vspace(out).conformed(g))[0], out
 
 
@@ -73,7 +73,7 @@ def pushforward(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any,
     """Compute ``make_jvp`` for a function of one argument."""
     x = differentiable(x)
     space: VSpace = vspace(x)
-    return lambda v: fg.jvp(noticed(fun), (x,), (space.conformed(v),))
+    return lambda v: fg.jvp(with_warning(fun), (x,), (space.conformed(v),))
 
 
 def make_vjp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -127,7 +127,7 @@ def _scalar(call: str, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
         return fnp.reshape(out, ()) if shape else out
 
     flat.__name__ = get_name(fun)
-    value, gradient = fg.value_and_grad(noticed(flat))(differentiable(x))
+    value, gradient = fg.value_and_grad(with_warning(flat))(differentiable(x))
     return fnp.reshape(value, shape) if shape else value, gradient
 
 
@@ -191,7 +191,7 @@ def jacobian(fun: Callable[[Any], Any], x: Any) -> Any:
         array([[2., 0.],
                [0., 4.]])
     """
-    return fg.jacrev(noticed(fun))(differentiable(x))
+    return fg.jacrev(with_warning(fun))(differentiable(x))
 
 
 @unary_to_nary
@@ -218,7 +218,7 @@ def hessian(fun: Callable[[Any], Any], x: Any) -> Any:
         array([[4., 2.],
                [2., 0.]])
     """
-    return fg.jacrev(fg.jacrev(noticed(fun)))(differentiable(x))  # the program's own rules may be VJP rules only
+    return fg.jacrev(fg.jacrev(with_warning(fun)))(differentiable(x))  # the program's own rules may be VJP rules only
 
 
 @unary_to_nary

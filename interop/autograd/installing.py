@@ -17,9 +17,9 @@ __all__ = ["Installation", "InstallError", "install", "uninstall"]
 
 _HERE = "funcgrad.interop.autograd"
 #: Attributes that programs read from a box. Without ``install`` traced values lack them, and ``hasattr`` says so.
-_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"_node": node_of, "_value": value_of}
+_BOX_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"_node": node_of, "_value": value_of}
 #: Modules that ``sys.modules`` had under these names before; None while nothing is installed.
-_before: dict[str, ModuleType] | None = None
+_replaced_modules: dict[str, ModuleType] | None = None
 
 
 class InstallError(FuncgradError, ImportError):
@@ -49,7 +49,7 @@ def _modules() -> dict[str, ModuleType]:
     return {name.replace(_HERE, "autograd", 1): import_module(name) for name in (_HERE, *names)}
 
 
-def _present() -> dict[str, Any]:
+def _imported_modules() -> dict[str, Any]:
     return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "autograd"}
 
 
@@ -73,10 +73,10 @@ def install(replace: bool = False) -> Installation:
         >>> grad(lambda x: x**2)(3.0)
         np.float64(6.0)
     """
-    global _before
-    if _before is not None:
+    global _replaced_modules
+    if _replaced_modules is not None:
         return Installation(mine=False)
-    found = _present()
+    found = _imported_modules()
     if found and not replace:
         raise InstallError(
             f"install: HIPS autograd is imported already, got {min(found)} in sys.modules. Call install() before "
@@ -86,20 +86,20 @@ def install(replace: bool = False) -> Installation:
     for name in found:
         del sys.modules[name]
     sys.modules.update(ours)
-    _before = found
-    for name, attribute in _ATTRIBUTES.items():
+    _replaced_modules = found
+    for name, attribute in _BOX_ATTRIBUTES.items():
         setattr(Tracer, name, property(attribute))
     return Installation(mine=True)
 
 
 def uninstall() -> None:
     """Undo ``install``: restore the modules that were imported as ``autograd`` before. No-op without ``install``."""
-    global _before
-    if _before is None:
+    global _replaced_modules
+    if _replaced_modules is None:
         return
-    for name in _present():
+    for name in _imported_modules():
         del sys.modules[name]
-    sys.modules.update(_before)
-    _before = None
-    for name in _ATTRIBUTES:
+    sys.modules.update(_replaced_modules)
+    _replaced_modules = None
+    for name in _BOX_ATTRIBUTES:
         delattr(Tracer, name)

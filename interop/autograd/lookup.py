@@ -18,7 +18,7 @@ from funcgrad.errors import InputError
 from funcgrad.interop.autograd.rules import open_primitive
 from funcgrad.optional import import_scipy
 
-__all__ = ["mirrored", "of_scipy"]
+__all__ = ["mirrored", "names_of_scipy"]
 
 
 def mirrored(own: ModuleType, library: ModuleType, chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,32 +30,32 @@ def mirrored(own: ModuleType, library: ModuleType, chosen: Mapping[str, Any]) ->
         library: NumPy's module, for dtypes, constants and what funcgrad lacks; its functions refuse traced values.
         chosen: names with other values.
     """
-    theirs = {name: value for name, value in vars(library).items() if not name.startswith("_")}
-    modules = {name for name, value in theirs.items() if isinstance(value, ModuleType)}
-    plain = {name: value for name, value in theirs.items() if name not in modules}
-    ours = {name: getattr(own, name) for name in own.__all__ if name in vars(own) and name not in modules} | dict(
+    numpy_names = {name: value for name, value in vars(library).items() if not name.startswith("_")}
+    modules = {name for name, value in numpy_names.items() if isinstance(value, ModuleType)}
+    plain = {name: value for name, value in numpy_names.items() if name not in modules}
+    operations = {name: getattr(own, name) for name in own.__all__ if name in vars(own) and name not in modules} | dict(
         chosen
     )
-    return plain | {name: _lenient(value, plain.get(name)) for name, value in ours.items()}
+    return plain | {name: _lenient(value, plain.get(name)) for name, value in operations.items()}
 
 
-def _lenient(own: Any, theirs: Any) -> Any:
-    """Return ``own`` so that it takes data frames and other array-likes if it is a function, as NumPy's does."""
-    if not isinstance(own, FunctionType) or not callable(theirs):
-        return own
+def _lenient(operation: Any, numpy_function: Any) -> Any:
+    """Return ``operation`` so that it takes data frames and other array-likes if it is a function, as NumPy's does."""
+    if not isinstance(operation, FunctionType) or not callable(numpy_function):
+        return operation
 
-    @wraps(own)
+    @wraps(operation)
     def call(*args: Any, **kwargs: Any) -> Any:
         if ARRAY_CLASSES and _is_of_registered_classes(args, kwargs):
-            return theirs(*args, **kwargs)
+            return numpy_function(*args, **kwargs)
         try:
-            return own(*args, **kwargs)
+            return operation(*args, **kwargs)
         except InputError:
             if not any(isinstance(leaf, Tracer) for leaf in tree.leaves((args, kwargs))):
-                return theirs(*args, **kwargs)
+                return numpy_function(*args, **kwargs)
             if not any(_is_foreign(arg) for arg in args):
                 raise
-        return own(*[np.asarray(arg) if _is_foreign(arg) else arg for arg in args], **kwargs)
+        return operation(*[np.asarray(arg) if _is_foreign(arg) else arg for arg in args], **kwargs)
 
     return call
 
@@ -71,7 +71,7 @@ def _is_foreign(x: Any) -> bool:
     return hasattr(type(x), "__array__") and not isinstance(x, Tracer) and not is_value(x)
 
 
-def of_scipy(path: str, present: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names_of_scipy(path: str, present: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for a module whose names are those of ``scipy.<path>``.
 
     Args:

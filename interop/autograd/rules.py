@@ -95,7 +95,7 @@ def _with_rules(f_raw: Callable[..., Any], is_open: bool) -> Callable[..., Any]:
                 return f_raw(*args, **kwargs)
         call = _Call(f_wrapped, rules, (leaves, spec, traced), kwargs)
         moving = [leaf for leaf, flag in zip(leaves, traced, strict=True) if flag]
-        outs = example_by_example(call.recorded, moving)
+        outs = example_by_example(call.bind, moving)
         return tree.unflatten(call.out_spec, outs)
 
     f_wrapped.fun = f_raw  # type: ignore[attr-defined]
@@ -117,7 +117,7 @@ class _Call:
         self.argnums = tuple(i for i, part in enumerate(marks) if any(tree.leaves(part)))
         self.out_spec: Any = None
 
-    def recorded(self, *leaves: Any) -> list[Any]:
+    def bind(self, *leaves: Any) -> list[Any]:
         """Return the results, recorded by the innermost trace among the leaves, which is not a ``BatchTrace``."""
         if not any(isinstance(leaf, Tracer) for leaf in leaves):
             return self.run(*leaves)
@@ -127,7 +127,7 @@ class _Call:
             self.run,
             None if only_jvp else self.fwd,
             None if only_jvp else self.bwd,
-            self.push,
+            self.jvp,
         )
         return list(custom_call(*leaves, rules=rules))
 
@@ -154,14 +154,14 @@ class _Call:
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         """Return a cotangent for each traced leaf; the rule is called for one example at a time."""
-        ready, primals, results = residuals
+        pullback_of_call, primals, results = residuals
 
         def one(*known: Any) -> list[Any]:
             parts, rest = known[: len(cts)], known[len(cts) :]
-            pullback = ready
+            pullback = pullback_of_call
             if pullback is None:
                 pullback = self.pullback(tree.unflatten(self.out_spec, rest[len(primals) :]), self.args(rest))
-            return self.pulled(pullback, parts)
+            return self.cotangents(pullback, parts)
 
         return example_by_example(one, [*cts, *primals, *results])
 
@@ -179,7 +179,7 @@ class _Call:
         made: Callable[[Any], Any] = self.rules.vjp(self.argnums, ans, args, self.kwargs)  # type: ignore[misc]
         return made
 
-    def pulled(self, pullback: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
+    def cotangents(self, pullback: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the traced leaves."""
         parts = pullback(tree.unflatten(self.out_spec, cts))
         places = tree.unflatten(self.spec, range(len(self.traced)))
@@ -190,7 +190,7 @@ class _Call:
                 self.refuse_structure(argnum, ct)
             found.update(zip(numbers, leaves, strict=True))
         ours = [found[i] for i, flag in enumerate(self.traced) if flag]
-        return [_fitted(self.call, "vjp", ct, like) for ct, like in zip(ours, self.likes, strict=True)]
+        return [_conformed(self.call, "vjp", ct, like) for ct, like in zip(ours, self.likes, strict=True)]
 
     def refuse_structure(self, argnum: int, ct: Any) -> None:
         """Raise the error about a cotangent whose structure differs from its argument's."""
@@ -199,7 +199,7 @@ class _Call:
             f"got {describe(ct)}. Return the same containers."
         )
 
-    def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def jvp(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Compute results and tangents, one example at a time."""
         count_of = len(leaves)
         self.check_declared(self.rules.jvp or self.rules.vjp)
@@ -213,7 +213,7 @@ class _Call:
             moved = self.args(moving)
             gs = [moved[i] for i in self.argnums]
             pushed = tree.leaves(self.rules.jvp(self.argnums, gs, ans, args, self.kwargs))
-            return [*outs, *[_fitted(self.call, "jvp", t, vspace(o)) for t, o in zip(pushed, outs, strict=True)]]
+            return [*outs, *[_conformed(self.call, "jvp", t, vspace(o)) for t, o in zip(pushed, outs, strict=True)]]
 
         found = example_by_example(one, [*leaves, *tangents])
         return found[: len(found) // 2], found[len(found) // 2 :]
@@ -224,7 +224,7 @@ class _Call:
         def run(*cts: Any) -> list[Any]:
             token = transposing.set(cts[0]._trace)
             try:
-                return self.pulled(pullback, cts)
+                return self.cotangents(pullback, cts)
             finally:
                 transposing.reset(token)
 
@@ -240,7 +240,7 @@ class _Call:
         return [backend.zeros_like(out) if t is None else t for out, t in zip(outs, found, strict=True)]
 
 
-def _fitted(call: Any, rule: str, given: Any, like: Any) -> Any:
+def _conformed(call: Any, rule: str, given: Any, like: Any) -> Any:
     """Return the result of a rule in the shape and dtype of the value that it belongs to."""
     shape = backend.shape_of(given)
     if shape != like.shape:
@@ -282,15 +282,15 @@ def defvjp_argnum(fun: Any, vjpmaker: Callable[..., Any]) -> None:
     """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns a function from g to the cotangent."""
     rules = _rules_of("defvjp_argnum", fun)
     if rules is not None:
-        rules.vjp = _each(lambda argnum, *call: vjpmaker(argnum, *call))
+        rules.vjp = _for_each_argnum(lambda argnum, *call: vjpmaker(argnum, *call))
 
 
-def _each(maker: Callable[..., Any]) -> Callable[..., Any]:
+def _for_each_argnum(maker: Callable[..., Any]) -> Callable[..., Any]:
     """Return the rule for several arguments, made from a rule for a single argument."""
 
     def for_argnums(argnums: Sequence[int], *call: Any) -> Callable[[Any], list[Any]]:
-        pulls = [maker(argnum, *call) for argnum in argnums]
-        return lambda g: [pullback(g) for pullback in pulls]
+        pullbacks = [maker(argnum, *call) for argnum in argnums]
+        return lambda g: [pullback(g) for pullback in pullbacks]
 
     return for_argnums
 
@@ -307,7 +307,7 @@ def defvjp(fun: Any, *vjpmakers: Callable[..., Any] | None, argnums: Iterable[in
     makers = _by_argnum("defvjp", vjpmakers, argnums)
 
     def maker(argnum: int, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
-        chosen = _chosen("vjp", fun, makers, argnum)
+        chosen = _rule_for_argnum("vjp", fun, makers, argnum)
         if chosen is None:
             space = vspace(args[argnum])
             return lambda g: space.zeros()
@@ -315,7 +315,7 @@ def defvjp(fun: Any, *vjpmakers: Callable[..., Any] | None, argnums: Iterable[in
         return pullback
 
     if rules is not None:
-        rules.vjp = _each(maker)
+        rules.vjp = _for_each_argnum(maker)
 
 
 def _by_argnum(call: str, given: Sequence[Any], argnums: Iterable[int] | None) -> dict[int, Any]:
@@ -325,7 +325,7 @@ def _by_argnum(call: str, given: Sequence[Any], argnums: Iterable[int] | None) -
     return dict(zip(count() if argnums is None else argnums, given, strict=False))
 
 
-def _chosen(kind: str, fun: Any, rules: dict[int, Any], argnum: int) -> Any:
+def _rule_for_argnum(kind: str, fun: Any, rules: dict[int, Any], argnum: int) -> Any:
     if argnum not in rules:
         raise NotDifferentiableError(
             f"{get_name(fun)}: there is no {kind} rule for argument {argnum}, got a traced value. Declare one, or None "
@@ -345,10 +345,10 @@ def defjvp_argnum(fun: Any, jvpmaker: Callable[..., Any]) -> None:
     """Declare ``jvpmaker(argnum, g, ans, args, kwargs)``, which returns one argument's part of the result's tangent."""
     rules = _rules_of("defjvp_argnum", fun)
     if rules is not None:
-        rules.jvp, rules.linear = _summed(jvpmaker), False
+        rules.jvp, rules.linear = _sum_over_argnums(jvpmaker), False
 
 
-def _summed(jvpmaker: Callable[..., Any]) -> Callable[..., Any]:
+def _sum_over_argnums(jvpmaker: Callable[..., Any]) -> Callable[..., Any]:
     def for_argnums(argnums: Sequence[int], gs: Sequence[Any], *call: Any) -> Any:
         parts = [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
         total = parts[0]
@@ -371,20 +371,20 @@ def defjvp(fun: Any, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterabl
     known = _by_argnum("defjvp", jvpfuns, argnums)
 
     def jvpmaker(argnum: int, g: Any, ans: Any, args: Any, kwargs: Any) -> Any:
-        chosen = _chosen("jvp", fun, known, argnum)
+        chosen = _rule_for_argnum("jvp", fun, known, argnum)
         if chosen is None:
             return vspace(ans).zeros()
         return fun(*subval(args, argnum, g), **kwargs) if chosen == "same" else chosen(g, ans, *args, **kwargs)
 
     if rules is not None:
-        rules.jvp, rules.linear = _summed(jvpmaker), "same" in jvpfuns
+        rules.jvp, rules.linear = _sum_over_argnums(jvpmaker), "same" in jvpfuns
 
 
 def def_linear(fun: Any) -> None:
     """Declare that ``fun`` is linear in each of its arguments."""
     rules = _rules_of("def_linear", fun)
     if rules is not None:
-        rules.jvp = _summed(lambda argnum, g, ans, args, kwargs: fun(*subval(args, argnum, g), **kwargs))
+        rules.jvp = _sum_over_argnums(lambda argnum, g, ans, args, kwargs: fun(*subval(args, argnum, g), **kwargs))
         rules.linear = True
 
 
@@ -417,7 +417,7 @@ def register_notrace(trace_type: type, primitive_fun: Any) -> None:
     if rules is None:
         return
     if trace_type is VJPNode:
-        rules.vjp = _each(lambda argnum, ans, args, kwargs: lambda g: tree.map(_zeros, args[argnum]))
+        rules.vjp = _for_each_argnum(lambda argnum, ans, args, kwargs: lambda g: tree.map(_zeros, args[argnum]))
     else:
         rules.jvp, rules.linear = lambda argnums, gs, ans, args, kwargs: tree.map(_zeros, ans), False
 

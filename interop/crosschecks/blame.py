@@ -19,8 +19,8 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.graph import Node, Operand
-from funcgrad.interop.crosschecks.comparing import OURS, Comparison, Ways, pulled
-from funcgrad.interop.crosschecks.divergences import known
+from funcgrad.interop.crosschecks.comparing import FUNCGRAD, Comparison, Directions, value_and_cotangents
+from funcgrad.interop.crosschecks.divergences import divergences_at
 from funcgrad.interop.crosschecks.judging import Judge
 from funcgrad.interop.crosschecks.report import Blame, Row
 from funcgrad.kinds.custom import custom_call
@@ -28,7 +28,7 @@ from funcgrad.transforms import jvp, trace, vjp
 from funcgrad.transforms.checking import Leaves, Problem, random_like
 from funcgrad.transforms.transformed import Transformed
 
-__all__ = ["Search", "accused"]
+__all__ = ["Search", "blame_search"]
 
 CUSTOM = custom_call.primitive  # type: ignore[attr-defined]
 
@@ -39,29 +39,31 @@ class Run:
     Args:
         fun: a function from leaves to a list of leaves.
         point: leaves at which the function is run.
-        ways: the directions in which its derivatives are compared.
+        directions: the directions in which its derivatives are compared.
     """
 
-    def __init__(self, fun: Callable[..., Any], point: Leaves, ways: Ways) -> None:
+    def __init__(self, fun: Callable[..., Any], point: Leaves, directions: Directions) -> None:
         graph = trace(fun)(*point)
         self.nodes: list[Node] = list(graph)
-        self.place = {node: i for i, node in enumerate(self.nodes)}
+        self.position = {node: i for i, node in enumerate(self.nodes)}
         self.values: dict[Operand, Any] = {Operand(n, 0): x for n, x in zip(graph.inputs, point, strict=True)}
-        self.tangents: dict[Operand, Any] = {Operand(n, 0): t for n, t in zip(graph.inputs, ways.tangents, strict=True)}
-        self.seeds: dict[Operand, list[tuple[int, Any]]] = {}  # places of users, with their cotangents
+        self.tangents: dict[Operand, Any] = {
+            Operand(n, 0): t for n, t in zip(graph.inputs, directions.tangents, strict=True)
+        }
+        self.cotangent_parts: dict[Operand, list[tuple[int, Any]]] = {}  # places of users, with their cotangents
         self.live = set(self.values)
         with np.errstate(all="ignore"):
             for node in self.nodes:
                 self._forward(node)
-            for out, ct in zip(graph.returned, ways.cts, strict=True):
+            for out, ct in zip(graph.returned, directions.cts, strict=True):
                 if type(out) is Operand and out in self.live:
-                    self.seeds.setdefault(out, []).append((len(self.nodes), ct))
+                    self.cotangent_parts.setdefault(out, []).append((len(self.nodes), ct))
             for node in reversed(self.nodes):
                 self._backward(node)
 
-    def known(self) -> list[str]:
+    def known_divergences(self) -> list[str]:
         """Return the known divergences of JAX in the run."""
-        return list(dict.fromkeys(text for node in self.nodes for text in _known(self, node)))
+        return list(dict.fromkeys(text for node in self.nodes for text in _known_divergences(self, node)))
 
     def _forward(self, node: Node) -> None:
         """Compute the results of an operation, and their tangents."""
@@ -72,7 +74,7 @@ class Run:
         floating = [h for h, out in zip(here, outs, strict=True) if backend.is_inexact(out)]
         self.live.update(floating)
         if moving and floating:
-            tangents = tuple([_like(self.tangents[a], self.values[a]) for a in moving])
+            tangents = tuple([_as_dtype_of(self.tangents[a], self.values[a]) for a in moving])
             pushed = jvp(_only_floating(fun), tuple([self.values[a] for a in moving]), tangents)[1]
             self.tangents.update(zip(floating, pushed, strict=True))
         else:
@@ -82,33 +84,35 @@ class Run:
         """Compute the cotangents of the arguments of an operation."""
         fun, moving = self._function(node)
         here = [Operand(node, i) for i in range(len(node.shapes))]
-        if not moving or not any(h in self.seeds for h in here):
+        if not moving or not any(h in self.cotangent_parts for h in here):
             return
         floating = [h for h in here if h in self.live]
         pullback = vjp(_only_floating(fun), *[self.values[a] for a in moving])[1]
-        cts = pullback([_like(self.cotangent(h, 0), self.values[h]) for h in floating])
+        cts = pullback([_as_dtype_of(self.cotangent(h, 0), self.values[h]) for h in floating])
         for a, ct in zip(moving, cts, strict=True):
-            self.seeds.setdefault(a, []).append((self.place[node], ct))
+            self.cotangent_parts.setdefault(a, []).append((self.position[node], ct))
 
     def cotangent(self, of: Operand, end: int) -> Any:
         """Return the part of a value's cotangent that comes from operations from ``end`` on."""
         total = np.zeros_like(self.values[of])
-        for place, ct in self.seeds.get(of, ()):
-            if place >= end:
+        for position, ct in self.cotangent_parts.get(of, ()):
+            if position >= end:
                 total = total + ct
         return total
 
     def _function(self, node: Node) -> tuple[Callable[..., list[Any]], list[Operand]]:
         """Return an operation as a function of those arguments that depend on the inputs, each once."""
         moving = [a for a in dict.fromkeys(_operands(node)) if a in self.live]
-        return (lambda *leaves: _applied(node, ChainMap(dict(zip(moving, leaves, strict=True)), self.values))), moving
+        return (
+            lambda *leaves: _run_operation(node, ChainMap(dict(zip(moving, leaves, strict=True)), self.values))
+        ), moving
 
 
 def _operands(node: Node) -> list[Operand]:
     return [a for a in node.args if type(a) is Operand]
 
 
-def _applied(node: Node, values: Mapping[Operand, Any], rules: bool = True) -> list[Any]:
+def _run_operation(node: Node, values: Mapping[Operand, Any], rules: bool = True) -> list[Any]:
     """Return the results of an operation; without ``rules``, run a user's function in place of its custom rules."""
     args = [values[a] if type(a) is Operand else a for a in node.args]
     assert node.primitive is not None
@@ -122,7 +126,7 @@ def _only_floating(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     return lambda *leaves: [out for out in fun(*leaves) if backend.is_inexact(out)]
 
 
-def _like(x: Any, like: Any) -> Any:
+def _as_dtype_of(x: Any, like: Any) -> Any:
     return np.asarray(x).astype(backend.dtype_of(like))
 
 
@@ -140,9 +144,9 @@ class Segment:
         taken = [a for node in self.nodes for a in _operands(node) if a.node not in inside]
         self.ins = [a for a in dict.fromkeys(taken) if a in run.live]
         made = [Operand(node, i) for node in self.nodes for i in range(len(node.shapes))]
-        self.outs = [o for o in made if o in run.live and any(p >= end for p, _ in run.seeds.get(o, ()))]
+        self.outs = [o for o in made if o in run.live and any(p >= end for p, _ in run.cotangent_parts.get(o, ()))]
         self.point = [run.values[a] for a in self.ins]
-        self.matters = [run.cotangent(o, end) != 0 for o in self.outs] if masked else None
+        self.affects_result = [run.cotangent(o, end) != 0 for o in self.outs] if masked else None
         self.value = self._masked([run.values[o] for o in self.outs])
         self.paths = [f"argument {i}" for i in range(len(self.ins))]
         self.result_paths = [f"result {i}" for i in range(len(self.outs))]
@@ -152,7 +156,7 @@ class Segment:
         """Compute the values that flow out, by the operations' rules."""
         return self.evaluate(leaves, rules=True)
 
-    def bare(self, *leaves: Any) -> Leaves:
+    def without_rules(self, *leaves: Any) -> Leaves:
         """Compute the values that flow out without users' custom rules, if the functions run that way."""
         try:
             return self.evaluate(leaves, rules=False)
@@ -163,31 +167,31 @@ class Segment:
         """Return the values that flow out."""
         values = ChainMap(dict(zip(self.ins, leaves, strict=True)), self.run.values)
         for node in self.nodes:
-            outs = _applied(node, values, rules)
+            outs = _run_operation(node, values, rules)
             values.update({Operand(node, i): out for i, out in enumerate(outs)})
         return self._masked([values[o] for o in self.outs])
 
     def _masked(self, outs: Leaves) -> Leaves:
-        if self.matters is None:
+        if self.affects_result is None:
             return outs
-        return [fnp.where(m, out, 0.0) for m, out in zip(self.matters, outs, strict=True)]
+        return [fnp.where(m, out, 0.0) for m, out in zip(self.affects_result, outs, strict=True)]
 
-    def ways(self, rng: np.random.Generator) -> Ways:
+    def directions(self, rng: np.random.Generator) -> Directions:
         """Return the directions that the run had here, scaled so that none is small or large."""
-        tangents = [_like(self.run.tangents[a], x) for a, x in zip(self.ins, self.point, strict=True)]
-        cts = [_like(self.run.cotangent(o, self.end), y) for o, y in zip(self.outs, self.value, strict=True)]
-        return Ways(_scaled(tangents), [random_like(rng, x) for x in self.point], _scaled(cts))
+        tangents = [_as_dtype_of(self.run.tangents[a], x) for a, x in zip(self.ins, self.point, strict=True)]
+        cts = [_as_dtype_of(self.run.cotangent(o, self.end), y) for o, y in zip(self.outs, self.value, strict=True)]
+        return Directions(_scaled(tangents), [random_like(rng, x) for x in self.point], _scaled(cts))
 
     @property
-    def known(self) -> bool:
+    def has_known_divergence(self) -> bool:
         """Whether one of the operations has a known divergence at these values."""
-        return any(_known(self.run, node) for node in self.nodes)
+        return any(_known_divergences(self.run, node) for node in self.nodes)
 
 
-def _known(run: Run, node: Node) -> list[str]:
+def _known_divergences(run: Run, node: Node) -> list[str]:
     assert node.primitive is not None
     args = [run.values[a] if type(a) is Operand else a for a in node.args]
-    return known(node.primitive, args, node.params)
+    return divergences_at(node.primitive, args, node.params)
 
 
 def _scaled(leaves: Leaves) -> Leaves:
@@ -206,7 +210,7 @@ class Search(NamedTuple):
         kind: the kind of quantity that differs.
         rtol: the relative tolerance.
         atol: the absolute tolerance.
-        bare: whether users' custom rules are suspects too, because JAX takes them from funcgrad.
+        suspect_rules: whether users' custom rules are suspects too, because JAX takes them from funcgrad.
     """
 
     jax: Any
@@ -214,7 +218,7 @@ class Search(NamedTuple):
     kind: str
     rtol: float
     atol: float
-    bare: bool
+    suspect_rules: bool
 
     def rows(self, start: int, end: int) -> tuple[list[Row], Segment]:
         """Return the rows of a segment of the run, and the segment."""
@@ -222,30 +226,30 @@ class Search(NamedTuple):
         if not part.ins or not part.outs:
             return [], part
         rng = np.random.default_rng(0)
-        fun = part.bare if self.bare else part
+        fun = part.without_rules if self.suspect_rules else part
         # an error may be too small to see in a first derivative, and large enough in the second
         kinds = ["reverse", "second"] if self.kind == "second" else [self.kind]
-        comparison = Comparison(self.jax, part, part.ways(rng), kinds, rng, fun=fun)
-        judge = Judge(self.rtol, self.atol, part.known)
+        comparison = Comparison(self.jax, part, part.directions(rng), kinds, rng, fun=fun)
+        judge = Judge(self.rtol, self.atol, part.has_known_divergence)
         return [row for kind in kinds for row in comparison.rows(kind, judge)], part
 
-    def bad(self, start: int, end: int) -> Row | None:
+    def worst_row(self, start: int, end: int) -> Row | None:
         """Return the worst row of a segment that differs in the way that is searched for."""
         rows = [row for row in self.rows(start, end)[0] if not row.ok]
-        if not self.bare:
+        if not self.suspect_rules:
             rows = [row for row in rows if not row.funcgrad_jax <= self.rtol]
-        return max(rows, key=_size, default=None)
+        return max(rows, key=_largest_error, default=None)
 
     def halve(self) -> tuple[int, int]:
         """Return the smallest range of operations that differs, found by halving; (0, 0) if the whole run agrees."""
         start, end = 0, len(self.run.nodes)
-        if self.bad(start, end) is None:
+        if self.worst_row(start, end) is None:
             return 0, 0
         while end - start > 1:
             middle = (start + end) // 2
-            if self.bad(start, middle) is not None:
+            if self.worst_row(start, middle) is not None:
                 end = middle
-            elif self.bad(middle, end) is not None:
+            elif self.worst_row(middle, end) is not None:
                 start = middle
             else:
                 break
@@ -253,52 +257,54 @@ class Search(NamedTuple):
 
     def one_by_one(self, *, jax_only: bool) -> int | None:
         """Return the first operation that differs for no known reason; with ``jax_only``, by a larger error of JAX."""
-        for place in range(len(self.run.nodes)):
-            row = self.bad(place, place + 1)
+        for position in range(len(self.run.nodes)):
+            row = self.worst_row(position, position + 1)
             if row is not None and not (jax_only and row.jax_referee <= row.funcgrad_referee):
-                return place
+                return position
         return None
 
-    def blame(self, what: str, place: int) -> Blame:
+    def blame(self, what: str, position: int) -> Blame:
         """Return the blame of one operation."""
-        rows, part = self.rows(place, place + 1)
+        rows, part = self.rows(position, position + 1)
         node = part.nodes[0]
-        worst = self.bad(place, place + 1) or max(rows, key=_size)
+        worst = self.worst_row(position, position + 1) or max(rows, key=_largest_error)
         inside = self.inside(part) if worst.what == "hvp" else None
         return Blame(what, node.name, node.source, node.stage, worst, inside)
 
     def inside(self, part: Segment) -> Blame | None:
         """Return the blame inside an operation's rule, whose first derivative is the function's second derivative."""
-        tangents, weights, cts = part.ways(np.random.default_rng(0))
-        both = pulled(OURS, part, cts)
-        run = Run(lambda *leaves: both(*leaves)[1], part.point, Ways(tangents, weights, weights))
+        tangents, weights, cts = part.directions(np.random.default_rng(0))
+        both = value_and_cotangents(FUNCGRAD, part, cts)
+        run = Run(lambda *leaves: both(*leaves)[1], part.point, Directions(tangents, weights, weights))
         search = self._replace(run=run, kind="forward")
         start, end = search.halve()
         return search.blame("jvp", start) if end - start == 1 else None
 
-    def answer(self, what: str) -> Blame:
+    def find_blame(self, what: str) -> Blame:
         """Return the blame that the search by halving finds."""
         start, end = self.halve()
         if end - start == 1:
             return self.blame(what, start)
         if start == end:
             return Blame(what, None, None, None, None, None)
-        found = [self.blame(what, place) for place in range(start, end) if self.rows(place, place + 1)[0]]
-        worst = max(found, key=lambda blame: 0.0 if blame.row is None else _size(blame.row))
+        found = [self.blame(what, position) for position in range(start, end) if self.rows(position, position + 1)[0]]
+        worst = max(found, key=lambda blame: 0.0 if blame.row is None else _largest_error(blame.row))
         return worst._replace(together=end - start)
 
 
-def _size(row: Row) -> float:
+def _largest_error(row: Row) -> float:
     """Return the largest error of a row."""
     errors = [e for e in (row.funcgrad_jax, row.funcgrad_referee) if e == e]
     return max(errors, default=float("inf"))
 
 
-def accused(jax: Any, problem: Problem, ways: Ways, rtol: float, atol: float) -> Callable[[str, bool], Search]:
+def blame_search(
+    jax: Any, problem: Problem, directions: Directions, rtol: float, atol: float
+) -> Callable[[str, bool], Search]:
     """Return the search in the run of ``problem``: a function of the kind, and of whether funcgrad and JAX differ."""
     staged = Transformed(_run_flat, problem.fun, problem, "{fun} as a function of leaves.")
-    run = Run(staged, problem.point, ways)
-    return lambda kind, apart: Search(jax, run, kind, rtol, atol, not apart)
+    run = Run(staged, problem.point, directions)
+    return lambda kind, libraries_differ: Search(jax, run, kind, rtol, atol, not libraries_differ)
 
 
 def _run_flat(fun: Callable[..., Any], problem: Problem, args: Any, kwargs: Any) -> Leaves:

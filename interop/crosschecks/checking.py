@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 
 from funcgrad.errors import InputError
-from funcgrad.interop.crosschecks.blame import accused
-from funcgrad.interop.crosschecks.comparing import ALSO, KINDS, Comparison, random_ways
-from funcgrad.interop.crosschecks.divergences import known
-from funcgrad.interop.crosschecks.judging import KNOWN, Judge
+from funcgrad.interop.crosschecks.blame import blame_search
+from funcgrad.interop.crosschecks.comparing import ALSO, KINDS, Comparison, random_directions
+from funcgrad.interop.crosschecks.divergences import divergences_at
+from funcgrad.interop.crosschecks.judging import KNOWN_SUFFIX, Judge
 from funcgrad.interop.crosschecks.report import Blame, CrossCheck, Row, without_numbers
 from funcgrad.interop.jax.devices import find_device
 from funcgrad.interop.jax.lift import lifted
@@ -21,14 +21,14 @@ from funcgrad.optional import double_precision, import_jax
 from funcgrad.transforms.checking import Problem
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
-__all__ = ["crosscheck", "explained", "surroundings"]
+__all__ = ["crosscheck", "find_blames", "comparison_settings"]
 
 P = ParamSpec("P")
 
-LONG = 3000  # operations; a compiler reads all of them at once
+MANY_OPERATIONS = 3000  # operations; a compiler reads all of them at once
 
 #: For each kind the kinds that it depends on: if one of these differs, the dependent kind shows nothing new.
-FOLLOWS = {kind: KINDS[: 1 if kind in KINDS[:3] else 3] for kind in KINDS[1:]}
+DEPENDS_ON = {kind: KINDS[: 1 if kind in KINDS[:3] else 3] for kind in KINDS[1:]}
 
 
 class _Options(NamedTuple):
@@ -114,7 +114,7 @@ def crosscheck(
 
 
 @contextmanager
-def surroundings(jax: Any, device: Any = None, call: str = "crosscheck") -> Iterator[None]:
+def comparison_settings(jax: Any, device: Any = None, call: str = "crosscheck") -> Iterator[None]:
     """Set up JAX for a comparison: in double precision, with full precision in products, on ``device``.
 
     The end of the block restores all settings, also after an error.
@@ -133,26 +133,26 @@ def run_crosscheck(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     problem = Problem(fun, args, kwargs, options.argnums, has_aux=options.has_aux)
     kinds = [*KINDS[: options.order + 2], *[kind for kind in ALSO if kind in options.also]]
     rng = np.random.default_rng(options.seed)
-    ways = random_ways(rng, problem)
-    with surroundings(jax, options.device):
-        notes, met_at, length = _watched(jax, problem)
-        if length > LONG:
+    directions = random_directions(rng, problem)
+    with comparison_settings(jax, options.device):
+        notes, met_at, length = _watch_run(jax, problem)
+        if length > MANY_OPERATIONS:
             kinds = [kind for kind in kinds if kind != "jit"]
-        comparison = Comparison(jax, problem, ways, kinds, rng)
+        comparison = Comparison(jax, problem, directions, kinds, rng)
         for kind in KINDS[: options.order + 2]:
-            if isinstance(comparison.ours[kind], Exception):
-                raise comparison.ours[kind]
+            if isinstance(comparison.funcgrad_answers[kind], Exception):
+                raise comparison.funcgrad_answers[kind]
         judge = Judge(options.rtol, options.atol, bool(notes))
         rows = {kind: comparison.rows(kind, judge) for kind in kinds}
-        blames = explained(jax, problem, comparison, rows, judge, by_halving=options.blame)
-    if length > LONG and "jit" in options.also:
+        blames = find_blames(jax, problem, comparison, rows, judge, by_halving=options.blame)
+    if length > MANY_OPERATIONS and "jit" in options.also:
         verdict = f"not compared, {length} operations are too many to compile"
         rows["jit"] = [without_numbers("jit", "result", verdict, True)]
     every = tuple(row for found in rows.values() for row in found)
     return CrossCheck(name_of(fun), every, options.rtol, comparison.measured.methods, notes, blames, met_at)
 
 
-def _watched(jax: Any, problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+def _watch_run(jax: Any, problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     """Return the known divergences of JAX in a run on JAX arrays, their lines, and the number of operations."""
     found: dict[str, str] = {}
     count = 0
@@ -160,7 +160,7 @@ def _watched(jax: Any, problem: Problem) -> tuple[tuple[str, ...], tuple[str, ..
     def watch(primitive: Any, values: Any, params: Any) -> None:
         nonlocal count
         count += 1
-        for text in known(primitive, values, params):
+        for text in divergences_at(primitive, values, params):
             found.setdefault(text, user_line())
 
     try:
@@ -171,7 +171,7 @@ def _watched(jax: Any, problem: Problem) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(found), tuple(line.removeprefix(", ") for line in found.values()), count
 
 
-def explained(
+def find_blames(
     jax: Any, problem: Problem, comparison: Comparison, rows: dict[str, list[Row]], judge: Judge, *, by_halving: bool
 ) -> tuple[Blame, ...]:
     """Say where differences begin. Differences that a known divergence excuses must begin at its operation."""
@@ -180,24 +180,24 @@ def explained(
     searches: list[Any] = []
     for kind, found in rows.items():
         failed = [row for row in found if not row.ok]
-        excused = [row for row in found if row.verdict.endswith(KNOWN)]
+        excused = [row for row in found if row.verdict.endswith(KNOWN_SUFFIX)]
         wrong |= {kind} if failed else set()
-        if wrong & {*FOLLOWS.get(kind, ())} or not (excused or (failed and by_halving)):
+        if wrong & {*DEPENDS_ON.get(kind, ())} or not (excused or (failed and by_halving)):
             continue
         what = (failed or excused)[0].what
         try:
             if not searches:
-                searches.append(accused(jax, problem, comparison.ways, judge.rtol, judge.atol))
+                searches.append(blame_search(jax, problem, comparison.directions, judge.rtol, judge.atol))
             search = searches[0](kind, any(not row.funcgrad_jax <= judge.rtol for row in (*failed, *excused)))
-            theirs = kind != "jit"  # compiled, funcgrad's rules can be wrong in the way that JAX's are
-            place = search.one_by_one(jax_only=theirs and not failed) if judge.noted else None
-            if place is not None or failed:
-                blames.append(search.answer(what) if place is None else search.blame(what, place))
-            doubted = excused and search.one_by_one(jax_only=theirs) is not None
+            jax_only = kind != "jit"  # compiled, funcgrad's rules can be wrong in the way that JAX's are
+            position = search.one_by_one(jax_only=jax_only and not failed) if judge.has_known_divergence else None
+            if position is not None or failed:
+                blames.append(search.find_blame(what) if position is None else search.blame(what, position))
+            doubted = excused and search.one_by_one(jax_only=jax_only) is not None
         except Exception as error:  # the report is worth more than the blame
             why = f"the search for the operation was given up, {type(error).__name__}: {error}"
             blames.append(Blame(what, None, None, None, None, why=why))
             continue
         if doubted:
-            rows[kind] = comparison.rows(kind, judge._replace(noted=False))
+            rows[kind] = comparison.rows(kind, judge._replace(has_known_divergence=False))
     return tuple(blames)

@@ -89,7 +89,7 @@ class _Reader:
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except SyntaxError as error:
-            raise self.refused(text) from error
+            raise self.argument_error(text) from error
         return self.value(tree, text)
 
     def load(self, path: str) -> Any:
@@ -123,7 +123,7 @@ class _Reader:
         try:
             return ast.literal_eval(node)
         except (ValueError, TypeError) as error:
-            raise self.refused(text) from error
+            raise self.argument_error(text) from error
 
     def subscript(self, node: ast.Subscript, text: str) -> tuple[str, tuple[int, ...]]:
         """Return the name and the shape of ``name[shape]``."""
@@ -135,7 +135,7 @@ class _Reader:
         found = self.value(node, text)
         shape = found if type(found) is tuple else (found,)
         if not all(type(n) is int and n >= 0 for n in shape):
-            raise self.refused(text)
+            raise self.argument_error(text)
         return shape
 
     def random(self, dtype: Any, shape: tuple[int, ...], bounds: tuple[Any, Any] | None) -> Any:
@@ -150,7 +150,7 @@ class _Reader:
         found = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
         return np.asarray(found).astype(dtype)[()]
 
-    def refused(self, text: str) -> InputError:
+    def argument_error(self, text: str) -> InputError:
         """Return the error for a text that is not an argument."""
         return InputError(f"--args: this is no argument, got {text!r}. {_HELP}.")
 
@@ -255,7 +255,7 @@ def _function(options: argparse.Namespace, screen: Plain) -> int:
     """Check one function."""
     args, kwargs = read_arguments(options.args, options.seed)
     check = crosscheck(
-        _found(options.function),
+        _function_named(options.function),
         order=options.order,
         argnums=options.argnums,
         rtol=options.rtol,
@@ -302,7 +302,7 @@ def _write(options: argparse.Namespace, screen: Plain, data: Callable[[], Any], 
         screen.say(f"written: {options.html}")
 
 
-def _found(text: str) -> Callable[..., Any]:
+def _function_named(text: str) -> Callable[..., Any]:
     """Return the function that ``module:function`` names.
 
     Raises:

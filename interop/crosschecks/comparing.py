@@ -14,25 +14,25 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from funcgrad.errors import StagingError
-from funcgrad.interop.crosschecks.judging import KNOWN, SHARE, Judge
+from funcgrad.interop.crosschecks.judging import KNOWN_SUFFIX, LEAF_SCALE_SHARE, Judge
 from funcgrad.interop.crosschecks.report import Row, without_numbers
 from funcgrad.interop.jax.lift import lifted
 from funcgrad.transforms import jvp, vjp, vmap
 from funcgrad.transforms.checking import Leaves, random_like
 from funcgrad.transforms.referee import Measured, Referee
 
-__all__ = ["ALSO", "KINDS", "Comparison", "Ways", "pulled", "random_ways"]
+__all__ = ["ALSO", "KINDS", "Comparison", "Directions", "value_and_cotangents", "random_directions"]
 
 #: Kinds that may be compared in addition to value, reverse mode, forward mode and second order.
 ALSO = ("vmap", "jit", "float32")
 KINDS = ("value", "reverse", "forward", "second", *ALSO)
 COPIES = 3  # number of examples in a batch
-APART = 1e-3  # relative distance between the examples, far above any tolerance
+EXAMPLE_DISTANCE = 1e-3  # relative distance between the examples, far above any tolerance
 
 #: Leaves of each quantity, or the error that was raised instead, by the name of the quantity.
 Answers: TypeAlias = dict[str, Any]
 #: Names of quantities, with the function that computes them together.
-Asked: TypeAlias = Iterator[tuple[tuple[str, ...], Callable[[], Sequence[Leaves]]]]
+Computations: TypeAlias = Iterator[tuple[tuple[str, ...], Callable[[], Sequence[Leaves]]]]
 
 #: XLA's options for programs that run once: compilation takes a tenth of the time, results are the same.
 QUICK = {
@@ -55,7 +55,7 @@ class Library(NamedTuple):
     vmap: Callable[..., Any]
 
 
-OURS = Library(vjp, jvp, vmap)
+FUNCGRAD = Library(vjp, jvp, vmap)
 
 
 class Subject(Protocol):
@@ -105,7 +105,7 @@ class Inputs(NamedTuple):
 
 def inputs_of(rng: np.random.Generator, point: Leaves, tangents: Leaves) -> Inputs:
     """Return the points and directions that belong to ``point``."""
-    copies = [np.stack([x + i * APART * random_like(rng, x) for i in range(COPIES)]) for x in point]
+    copies = [np.stack([x + i * EXAMPLE_DISTANCE * random_like(rng, x) for i in range(COPIES)]) for x in point]
     with np.errstate(all="ignore"):
         single, single_tangents = [[_single(x) for x in leaves] for leaves in (point, tangents)]
     return Inputs(point, tangents, copies, single, single_tangents)
@@ -121,7 +121,9 @@ _single, _double = [
 ]
 
 
-def pulled(library: Library, fun: Callable[..., Leaves], cts: Leaves) -> Callable[..., tuple[Leaves, Leaves]]:
+def value_and_cotangents(
+    library: Library, fun: Callable[..., Leaves], cts: Leaves
+) -> Callable[..., tuple[Leaves, Leaves]]:
     """Return the function that computes the result of ``fun`` and the cotangents of its arguments."""
 
     def both(*leaves: Any) -> tuple[Leaves, Leaves]:
@@ -135,9 +137,11 @@ def _as_dtype(ct: Any, out: Any) -> Any:
     return np.asarray(ct).astype(out.dtype if hasattr(out, "dtype") else type(out))
 
 
-def asked(library: Library, fun: Callable[..., Leaves], at: Inputs, cts: Leaves, kinds: Collection[str]) -> Asked:
+def computations(
+    library: Library, fun: Callable[..., Leaves], at: Inputs, cts: Leaves, kinds: Collection[str]
+) -> Computations:
     """Yield the functions that compute the quantities; quantities that share work are computed together."""
-    both = pulled(library, fun, cts)
+    both = value_and_cotangents(library, fun, cts)
     if {"value", "reverse"} & {*kinds}:
         yield ("value", "reverse"), lambda: both(*at.point)
     if "forward" in kinds:
@@ -151,10 +155,10 @@ def asked(library: Library, fun: Callable[..., Leaves], at: Inputs, cts: Leaves,
         yield (("float32 forward",), lambda: library.jvp(fun, tuple(at.single), tuple(at.single_tangents))[1:])
 
 
-def answered(asked: Iterable[Any], failed: Answers) -> Answers:
+def evaluate(computations: Iterable[Any], failed: Answers) -> Answers:
     """Return the computed quantities; put errors into ``failed``."""
     found: Answers = {}
-    for names, compute in asked:
+    for names, compute in computations:
         try:
             found.update(zip(names, compute(), strict=True))
         except Exception as error:  # a quantity that cannot be computed must not hide the others
@@ -162,15 +166,15 @@ def answered(asked: Iterable[Any], failed: Answers) -> Answers:
     return found
 
 
-def ours(subject: Subject, at: Inputs, cts: Leaves, kinds: Collection[str]) -> Answers:
+def funcgrad_answers(subject: Subject, at: Inputs, cts: Leaves, kinds: Collection[str]) -> Answers:
     """Return funcgrad's answers."""
     failed: Answers = {}
     with np.errstate(all="ignore"):
-        found = answered(asked(OURS, subject, at, cts, kinds), failed)
+        found = evaluate(computations(FUNCGRAD, subject, at, cts, kinds), failed)
     return {**failed, **_as_numpy(found)}
 
 
-def theirs(
+def jax_answers(
     jax: Any,
     subject: Subject,
     fun: Callable[..., Leaves],
@@ -195,42 +199,44 @@ def theirs(
     """
     at = Inputs(*[[jax.numpy.asarray(x) for x in leaves] for leaves in at])
     library = Library(jax.vjp, jax.jvp, jax.vmap)
-    lift, plain, own = [lifted(jax, each) for each in (fun, subject, pulled(OURS, subject, cts))]
+    lift, plain, own = [lifted(jax, each) for each in (fun, subject, value_and_cotangents(FUNCGRAD, subject, cts))]
 
-    def by_jax(at: Inputs) -> Asked:
+    def uncompiled(at: Inputs) -> Computations:
         yield ("value",), lambda: (lift(*at.point),)  # also if there is no derivative
-        yield from asked(library, lift, at, cts, kinds)
+        yield from computations(library, lift, at, cts, kinds)
 
-    def staged(at: Inputs) -> Asked:
+    def compiled(at: Inputs) -> Computations:
         if jitted:
             yield ("jit value",), lambda: (lift(*at.point),)
-            yield ("jit value", "jit reverse"), lambda: pulled(library, lift, cts)(*at.point)
+            yield ("jit value", "jit reverse"), lambda: value_and_cotangents(library, lift, cts)(*at.point)
         yield ("own jit value",), lambda: (plain(*at.point),)
         yield ("own jit value", "own jit reverse"), lambda: own(*at.point)
 
     if not jitted:
-        found = _compiled(jax, lambda at: [*by_jax(at), *(staged(at) if "jit" in kinds else ())], at, options=QUICK)
+        found = _compiled(
+            jax, lambda at: [*uncompiled(at), *(compiled(at) if "jit" in kinds else ())], at, options=QUICK
+        )
         if not any(isinstance(error, StagingError) for error in found.values()):
             return {**found, **{f"jit {name}": found[name] for name in ("value", "reverse") if name in found}}
-        return {**found, **theirs(jax, subject, fun, at, cts, kinds)}
-    return {**_unstaged(jax, by_jax, at), **(_compiled(jax, staged, at) if "jit" in kinds else {})}
+        return {**found, **jax_answers(jax, subject, fun, at, cts, kinds)}
+    return {**_compiled_if_possible(jax, uncompiled, at), **(_compiled(jax, compiled, at) if "jit" in kinds else {})}
 
 
-def _unstaged(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs) -> Answers:
-    """Return the answers of ``asked(at)``: compiled if all of them can be, else computed operation by operation."""
+def _compiled_if_possible(jax: Any, computations: Callable[[Inputs], Iterable[Any]], at: Inputs) -> Answers:
+    """Return the answers of ``computations(at)``: compiled if all can be, else computed operation by operation."""
     if jax.__version_info__ >= AS_WRITTEN_FROM:
         with suppress(Exception):  # a function may fail inside ``jax.jit`` only
-            found = _compiled(jax, asked, at, options={**QUICK, **AS_WRITTEN})
+            found = _compiled(jax, computations, at, options={**QUICK, **AS_WRITTEN})
             if not any(isinstance(answer, Exception) for answer in found.values()):
                 return found
     failed: Answers = {}
-    return {**_as_numpy(answered(asked(at), failed)), **failed}
+    return {**_as_numpy(evaluate(computations(at), failed)), **failed}
 
 
-def _compiled(jax: Any, asked: Callable[[Inputs], Iterable[Any]], at: Inputs, *, options: Any = None) -> Answers:
-    """Return the answers of ``asked(at)`` as one program, compiled with XLA's ``options`` if XLA knows them."""
+def _compiled(jax: Any, computations: Callable[[Inputs], Iterable[Any]], at: Inputs, *, options: Any = None) -> Answers:
+    """Return the answers of ``computations(at)`` as one program, compiled with XLA's ``options`` if XLA knows them."""
     failed: Answers = {}
-    lowered = jax.jit(lambda at: answered(asked(at), failed)).lower(at)
+    lowered = jax.jit(lambda at: evaluate(computations(at), failed)).lower(at)
     try:
         program = lowered.compile(compiler_options=options)
     except Exception:  # an XLA that does not know these options; any other error is raised again below
@@ -242,9 +248,9 @@ def _as_numpy(answers: Answers) -> Answers:
     return {name: [np.asarray(leaf) for leaf in leaves] for name, leaves in answers.items()}
 
 
-def loop(subject: Subject, at: Inputs, cts: Leaves) -> Answers:
+def loop_answers(subject: Subject, at: Inputs, cts: Leaves) -> Answers:
     """Return the answers that ``vmap`` must give: funcgrad's results for each example, stacked."""
-    both = pulled(OURS, subject, cts)
+    both = value_and_cotangents(FUNCGRAD, subject, cts)
     rows = [both(*[copies[i] for copies in at.copies]) for i in range(COPIES)]
     values, reverse = [[np.stack(leaves) for leaves in zip(*part, strict=True)] for part in zip(*rows, strict=True)]
     return {"vmap value": values, "vmap reverse": reverse}
@@ -254,7 +260,7 @@ def loop(subject: Subject, at: Inputs, cts: Leaves) -> Answers:
 ROUNDING = float(np.finfo(np.float32).eps)
 
 
-class Ways(NamedTuple):
+class Directions(NamedTuple):
     """Directions in which derivatives are taken.
 
     Attributes:
@@ -268,11 +274,11 @@ class Ways(NamedTuple):
     cts: Leaves
 
 
-def random_ways(rng: np.random.Generator, subject: Subject) -> Ways:
+def random_directions(rng: np.random.Generator, subject: Subject) -> Directions:
     """Return random directions; for a scalar function the cotangent is 1, which gives the gradient."""
     directions = [random_like(rng, x) for x in subject.point]
     cts = [1.0] if subject.scalar else [random_like(rng, np.ones_like(y)) for y in subject.value]
-    return Ways(directions, directions, cts)
+    return Directions(directions, directions, cts)
 
 
 class Measurements:
@@ -296,43 +302,43 @@ class Measurements:
             paired = np.sum(np.multiply(ct, out))
             return paired if subject.real else paired.real
 
-        self.whole = Referee(total, subject.point, real=subject.real)
-        self.parts = Referee(each, subject.point, real=subject.real)
+        self.total_referee = Referee(total, subject.point, real=subject.real)
+        self.leaf_referee = Referee(each, subject.point, real=subject.real)
         self.tangents = tangents
         self.along = [[t if i == j else np.zeros_like(t) for j, t in enumerate(weights)] for i in range(len(weights))]
-        self._found: dict[str, list[Measured]] = {}
+        self._by_kind: dict[str, list[Measured]] = {}
 
-    def found(self, kind: str) -> list[Measured]:
+    def of_kind(self, kind: str) -> list[Measured]:
         """Return the measurements of "reverse", "forward" or "second"."""
-        if kind not in self._found:
-            self._found[kind] = getattr(self, f"_{kind}")()
-        return self._found[kind]
+        if kind not in self._by_kind:
+            self._by_kind[kind] = getattr(self, f"_{kind}")()
+        return self._by_kind[kind]
 
     def kink(self, kind: str, number: int) -> bool:
         """Return whether the function has a kink where the derivative was measured."""
-        measured = self.found(kind)[number]
+        measured = self.of_kind(kind)[number]
         if np.any(measured.jump):
             return True
         if kind == "forward":
-            return self.parts.bends(self.tangents, self._pushed)
-        return self.whole.bends(self.along[number], measured, self.tangents if kind == "second" else None)
+            return self.leaf_referee.bends(self.tangents, self._forward_measured)
+        return self.total_referee.bends(self.along[number], measured, self.tangents if kind == "second" else None)
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Names of the methods that were used."""
-        return tuple(dict.fromkeys(m.method for found in self._found.values() for m in found))
+        return tuple(dict.fromkeys(m.method for found in self._by_kind.values() for m in found))
 
     def _reverse(self) -> list[Measured]:
-        return [self.whole.first(direction) for direction in self.along]
+        return [self.total_referee.first(direction) for direction in self.along]
 
     def _forward(self) -> list[Measured]:
-        self._pushed = self.parts.first(self.tangents)
-        method = self._pushed.method
-        return [Measured(*entry, method) for entry in zip(*self._pushed[:3], strict=True)]
+        self._forward_measured = self.leaf_referee.first(self.tangents)
+        method = self._forward_measured.method
+        return [Measured(*entry, method) for entry in zip(*self._forward_measured[:3], strict=True)]
 
     def _second(self) -> list[Measured]:
-        pairs = zip(self.along, self.found("reverse"), strict=True)
-        return [self.whole.second(one, self.tangents, slope) for one, slope in pairs]
+        pairs = zip(self.along, self.of_kind("reverse"), strict=True)
+        return [self.total_referee.second(one, self.tangents, slope) for one, slope in pairs]
 
 
 class Comparison:
@@ -341,43 +347,45 @@ class Comparison:
     Args:
         jax: the JAX module.
         subject: the function for funcgrad and the referee.
-        ways: directions in which derivatives are taken.
+        directions: directions in which derivatives are taken.
         kinds: kinds to compare, some of ``KINDS``.
         rng: generator that chooses points around ``subject.point``.
         fun: the function for JAX, if it is not ``subject``.
-        jitted: see ``theirs``.
+        jitted: see ``jax_answers``.
 
     Attributes:
-        ours: funcgrad's answers, or the errors that it raised.
-        theirs: JAX's answers, or the errors that it raised.
+        funcgrad_answers: funcgrad's answers, or the errors that it raised.
+        jax_answers: JAX's answers, or the errors that it raised.
     """
 
     def __init__(
         self,
         jax: Any,
         subject: Subject,
-        ways: Ways,
+        directions: Directions,
         kinds: Collection[str],
         rng: np.random.Generator,
         *,
         fun: Callable[..., Leaves] | None = None,
         jitted: bool = True,
     ) -> None:
-        self.subject, self.ways, self.kinds = subject, ways, kinds
-        self.at = inputs_of(rng, subject.point, ways.tangents)
+        self.subject, self.directions, self.kinds = subject, directions, kinds
+        self.at = inputs_of(rng, subject.point, directions.tangents)
         self.signs = [rng.choice([-1.0, 1.0], np.shape(x)) for x in subject.point]
         needed = {*kinds, *(("value",) if {"jit", "reverse"} & {*kinds} else ())}
-        self.ours: Answers = ours(subject, self.at, ways.cts, needed)
-        self.theirs: Answers = theirs(jax, subject, fun or subject, self.at, ways.cts, needed, jitted=jitted)
-        self.measured = Measurements(subject, *ways)
-        self.apart: set[str] = set()  # kinds where JAX differs; JAX is left out when these are compared again
+        self.funcgrad_answers: Answers = funcgrad_answers(subject, self.at, directions.cts, needed)
+        self.jax_answers: Answers = jax_answers(
+            jax, subject, fun or subject, self.at, directions.cts, needed, jitted=jitted
+        )
+        self.measured = Measurements(subject, *directions)
+        self.differing_kinds: set[str] = set()  # kinds where JAX differs; JAX is left out when these are compared again
 
     def rows(self, kind: str, judge: Judge) -> list[Row]:
         """Return the rows of one kind."""
         others = {"value": self._value, "vmap": self._vmap, "jit": self._jit, "float32": self._float32}
         found = others[kind](judge) if kind in others else self._derivatives(kind, judge)
         if any(not row.funcgrad_jax <= judge.rtol for row in found):
-            self.apart.add(kind)
+            self.differing_kinds.add(kind)
         return found
 
     @property
@@ -389,52 +397,52 @@ class Comparison:
 
     def _derivatives(self, kind: str, judge: Judge) -> list[Row]:
         what, paths, weights = {
-            "reverse": (self._name, self.subject.paths, self.ways.weights),
-            "forward": ("jvp", self.subject.result_paths, self.ways.cts),
-            "second": ("hvp", self.subject.paths, self.ways.weights),
+            "reverse": (self._name, self.subject.paths, self.directions.weights),
+            "forward": ("jvp", self.subject.result_paths, self.directions.cts),
+            "second": ("hvp", self.subject.paths, self.directions.weights),
         }[kind]
-        mine, other = self.ours[kind], self.theirs[kind]
+        mine, other = self.funcgrad_answers[kind], self.jax_answers[kind]
         if isinstance(mine, Exception):
-            return [judge.refused(what, mine, other)]
+            return [judge.error_row(what, mine, other)]
         other = None if isinstance(other, Exception) else other
-        measured = self.measured.found(kind)
+        measured = self.measured.of_kind(kind)
         return judge.derivatives(what, paths, mine, other, weights, measured, partial(self.measured.kink, kind))
 
     def _plain(self, what: str, path: str, own: Any, other: str, judge: Judge, expected: Any) -> list[Row]:
-        mine, yours = (self.ours[own] if isinstance(own, str) else own), self.theirs[other]
+        mine, yours = (self.funcgrad_answers[own] if isinstance(own, str) else own), self.jax_answers[other]
         if isinstance(mine, Exception):
-            return [judge.refused(what, mine, yours)]
+            return [judge.error_row(what, mine, yours)]
         paths = self.subject.result_paths if path == "value" else self.subject.paths
-        share = 0.0 if path == "value" else SHARE
-        yours = None if isinstance(yours, Exception) or (path in self.apart and what != "value") else yours
+        share = 0.0 if path == "value" else LEAF_SCALE_SHARE
+        yours = None if isinstance(yours, Exception) or (path in self.differing_kinds and what != "value") else yours
         return judge.plain(what, paths, mine, yours, expected, share)
 
     def _vmap(self, judge: Judge) -> list[Row]:
         """Compare batches; the referee is a loop."""
         with np.errstate(all="ignore"):
             try:
-                expected = loop(self.subject, self.at, self.ways.cts)
+                expected = loop_answers(self.subject, self.at, self.directions.cts)
             except Exception as error:  # the function is not defined around the point
                 return [_not_compared("vmap", "a loop", error)]
         rows = []
         for name, what in (("value", "vmap value"), ("reverse", f"vmap {self._name}")):
             key = f"vmap {name}"
             rows += self._plain(what, name, key, key, judge, expected[key])
-        return _joined(rows)
+        return _merged_if_empty(rows)
 
     def _jit(self, judge: Judge) -> list[Row]:
         """Compare compiled results; the referee is funcgrad without compilation."""
-        if "value" in self.apart:  # other values have other derivatives
+        if "value" in self.differing_kinds:  # other values have other derivatives
             return [without_numbers("jit", "result", "not compared, the values on JAX differ", True)]
         rows = []
         for name, what in (("value", "jit value"), ("reverse", f"jit {self._name}")):
-            mine = self.theirs[f"own jit {name}"]
-            rows += self._plain(what, name, mine, f"jit {name}", judge, self.ours[name])
-        if judge.noted:  # on JAX arrays funcgrad's rules use JAX's values
+            mine = self.jax_answers[f"own jit {name}"]
+            rows += self._plain(what, name, mine, f"jit {name}", judge, self.funcgrad_answers[name])
+        if judge.has_known_divergence:  # on JAX arrays funcgrad's rules use JAX's values
             known = [not row.ok and row.funcgrad_referee == row.funcgrad_referee for row in rows]
             pairs = zip(rows, known, strict=True)
-            rows = [row._replace(verdict=row.verdict + KNOWN, ok=True) if k else row for row, k in pairs]
-        return _joined(rows)
+            rows = [row._replace(verdict=row.verdict + KNOWN_SUFFIX, ok=True) if k else row for row, k in pairs]
+        return _merged_if_empty(rows)
 
     def _float32(self, judge: Judge) -> list[Row]:
         """Compare single precision; the referee is double precision, at the point rounded to single precision."""
@@ -443,7 +451,7 @@ class Comparison:
             exact = [_double(x) for x in at.single]
             moved = [x * (1 + ROUNDING * sign) for x, sign in zip(exact, self.signs, strict=True)]
             try:
-                double, beside = [_answers(subject, at, point, self.ways.cts) for point in (exact, moved)]
+                double, shifted = [_answers(subject, at, point, self.directions.cts) for point in (exact, moved)]
                 plain = subject(*at.single)
             except Exception as error:
                 return [_not_compared("float32", "beside the point", error)]
@@ -454,19 +462,19 @@ class Comparison:
             ("forward", "jvp", subject.result_paths, plain),
         )
         for kind, name, paths, likes in quantities:
-            mine, yours = self.ours[f"float32 {kind}"], self.theirs[f"float32 {kind}"]
+            mine, yours = self.funcgrad_answers[f"float32 {kind}"], self.jax_answers[f"float32 {kind}"]
             if isinstance(mine, Exception):
-                rows.append(judge.refused(f"float32 {name}", mine, yours))
+                rows.append(judge.error_row(f"float32 {name}", mine, yours))
                 continue
             dtypes = [None if type(x) in (float, complex) else np.asarray(x).dtype for x in likes]
-            yours = None if isinstance(yours, Exception) or kind in self.apart else yours
-            rows += judge.singles(f"float32 {name}", paths, mine, yours, double[kind], beside[kind], dtypes)
+            yours = None if isinstance(yours, Exception) or kind in self.differing_kinds else yours
+            rows += judge.singles(f"float32 {name}", paths, mine, yours, double[kind], shifted[kind], dtypes)
         return rows
 
 
 def _answers(subject: Subject, at: Inputs, point: Leaves, cts: Leaves) -> Answers:
     """Return funcgrad's answers at ``point`` in double precision, for the single-precision directions."""
-    outs, reverse = pulled(OURS, subject, cts)(*point)
+    outs, reverse = value_and_cotangents(FUNCGRAD, subject, cts)(*point)
     tangents = [_double(t) for t in at.single_tangents]
     return {"value": outs, "reverse": reverse, "forward": jvp(subject, tuple(point), tuple(tangents))[1]}
 
@@ -475,7 +483,7 @@ def _not_compared(what: str, where: str, error: Exception) -> Row:
     return without_numbers(what, "result", f"not compared, {where} raises {type(error).__name__}", True)
 
 
-def _joined(rows: list[Row]) -> list[Row]:
+def _merged_if_empty(rows: list[Row]) -> list[Row]:
     """Return the rows, or a single row that says so if nothing was computed."""
     if all(row.funcgrad_referee != row.funcgrad_referee for row in rows):
         return [rows[0]._replace(what=rows[0].what.partition(" ")[0])]

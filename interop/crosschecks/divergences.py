@@ -15,7 +15,7 @@ import numpy as np
 from funcgrad.core import Primitive
 from funcgrad.optional import import_jax
 
-__all__ = ["KNOWN", "Divergence", "known"]
+__all__ = ["KNOWN", "Divergence", "divergences_at"]
 
 
 Applies: TypeAlias = Callable[[Sequence[Any], dict[str, Any]], bool]
@@ -245,7 +245,7 @@ KNOWN = (
 )
 
 
-def known(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[str]:
+def divergences_at(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[str]:
     """Return the known divergences of JAX's derivative of ``primitive`` at these concrete JAX or NumPy values.
 
     Example:

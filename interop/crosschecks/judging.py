@@ -13,17 +13,17 @@ from funcgrad.interop.crosschecks.report import ALONE, Row, without_numbers
 from funcgrad.transforms.checking import Leaves
 from funcgrad.transforms.referee import Measured
 
-__all__ = ["KNOWN", "SHARE", "Judge"]
+__all__ = ["KNOWN_SUFFIX", "LEAF_SCALE_SHARE", "Judge"]
 
 SAFETY = 10.0  # factor by which the referee's error may exceed its own estimate
-UNSURE = 1e-2  # largest relative error estimate, times ``SAFETY``, at which the referee counts
-SHARE = 1e-3  # a leaf is judged by its largest derivative, or by this share of the largest derivative in any leaf
-SINGLE = 1e-4  # error allowed in single precision, whose rounding is 6e-8
-KNOWN = ", a known divergence"
-WORSE = 10.0  # of two errors that are too large, one that is larger by this factor is worse
+MAX_REFEREE_ERROR = 1e-2  # largest relative error estimate, times ``SAFETY``, at which the referee counts
+LEAF_SCALE_SHARE = 1e-3  # a leaf is judged by its largest derivative, or by this share of the largest in any leaf
+SINGLE_TOLERANCE = 1e-4  # error allowed in single precision, whose rounding is 6e-8
+KNOWN_SUFFIX = ", a known divergence"
+WORSE_FACTOR = 10.0  # of two errors that are too large, one that is larger by this factor is worse
 
 #: Errors of functions that branch on values, which cannot be batched or compiled.
-STEERED = (ConcretizationError, StagingError, BranchError, NotDifferentiableError)
+VALUE_DEPENDENT_ERRORS = (ConcretizationError, StagingError, BranchError, NotDifferentiableError)
 
 
 class Judge(NamedTuple):
@@ -32,12 +32,12 @@ class Judge(NamedTuple):
     Attributes:
         rtol: the relative error allowed.
         atol: the absolute error allowed in addition.
-        noted: whether the run had a known divergence of JAX.
+        has_known_divergence: whether the run had a known divergence of JAX.
     """
 
     rtol: float
     atol: float
-    noted: bool
+    has_known_divergence: bool
 
     @property
     def floor(self) -> float:
@@ -45,10 +45,10 @@ class Judge(NamedTuple):
         return self.atol / self.rtol
 
     def plain(
-        self, what: str, paths: list[str], ours: Leaves, theirs: Any, expected: Leaves, share: float = 0.0
+        self, what: str, paths: list[str], funcgrad: Leaves, jax: Any, expected: Leaves, share: float = 0.0
     ) -> list[Row]:
-        """Return a row per leaf if every entry is known; ``theirs`` may be None."""
-        triples = list(zip(ours, theirs or [None] * len(ours), expected, strict=True))
+        """Return a row per leaf if every entry is known; ``jax`` may be None."""
+        triples = list(zip(funcgrad, jax or [None] * len(funcgrad), expected, strict=True))
         sizes = [max(_largest(x) for x in triple if x is not None) for triple in triples]
         rows = []
         for path, (a, b, c), size in zip(paths, triples, sizes, strict=True):
@@ -61,23 +61,23 @@ class Judge(NamedTuple):
         self,
         what: str,
         paths: list[str],
-        ours: Leaves,
-        theirs: Any,
+        funcgrad: Leaves,
+        jax: Any,
         weights: Leaves,
         measured: list[Measured],
         kink: Callable[[int], bool],
     ) -> list[Row]:
         """Return a row per leaf; the referee knows the sum of the leaf's entries times ``weights``."""
-        triples = list(zip(ours, theirs or [None] * len(ours), weights, strict=True))
+        triples = list(zip(funcgrad, jax or [None] * len(funcgrad), weights, strict=True))
         sizes = [max(_largest(a), _largest(b)) for a, b, _ in triples]
         spans = [max(_largest(_total(np.abs(x), np.abs(w))) for x in (a, b) if x is not None) for a, b, w in triples]
         rows = []
         for i, (a, b, w) in enumerate(triples):
-            scale = max(sizes[i], SHARE * max(sizes)) + self.floor
-            wide = max(spans[i], SHARE * max(spans)) + self.floor
+            scale = max(sizes[i], LEAF_SCALE_SHARE * max(sizes)) + self.floor
+            wide = max(spans[i], LEAF_SCALE_SHARE * max(spans)) + self.floor
             off = float(np.max(measured[i].error)) / wide
             against = np.nan, np.nan
-            if SAFETY * off <= UNSURE:
+            if SAFETY * off <= MAX_REFEREE_ERROR:
                 reference = np.sum(measured[i].value)
                 mine, other = [None if x is None else _total(x, w).real for x in (a, b)]
                 against = _error(mine, reference, wide), _error(other, reference, wide)
@@ -85,38 +85,38 @@ class Judge(NamedTuple):
         return rows
 
     def singles(
-        self, what: str, paths: list[str], ours: Leaves, theirs: Any, exact: Leaves, moved: Leaves, dtypes: Any
+        self, what: str, paths: list[str], funcgrad: Leaves, jax: Any, exact: Leaves, moved: Leaves, dtypes: Any
     ) -> list[Row]:
         """Return a row per leaf of a quantity computed in single precision.
 
         Args:
             what: the quantity.
             paths: names of the leaves.
-            ours: funcgrad's leaves.
-            theirs: JAX's leaves, or None.
+            funcgrad: funcgrad's leaves.
+            jax: JAX's leaves, or None.
             exact: the leaves in double precision.
             moved: the leaves at a point one rounding away, which shows the effect of rounding the arguments.
             dtypes: required dtypes of funcgrad's leaves; None if the function returns a Python number, as ``math.sin``.
         """
         rows = []
         sizes = [_largest(x) for x in exact]
-        for i, (a, c, m) in enumerate(zip(ours, exact, moved, strict=True)):
-            scale = max(sizes[i], SHARE * max(sizes)) + self.floor
-            b = None if theirs is None else theirs[i]
+        for i, (a, c, m) in enumerate(zip(funcgrad, exact, moved, strict=True)):
+            scale = max(sizes[i], LEAF_SCALE_SHARE * max(sizes)) + self.floor
+            b = None if jax is None else jax[i]
             errors = _error(a, b, scale), _error(a, c, scale), _error(b, c, scale)
             off = _error(m, c, scale)
             verdict, good = "not compared, too sensitive to rounding", True
-            if SAFETY * off <= UNSURE:
-                verdict, good = _of_singles(errors, SINGLE + SAFETY * off)
+            if SAFETY * off <= MAX_REFEREE_ERROR:
+                verdict, good = _single_verdict(errors, SINGLE_TOLERANCE + SAFETY * off)
             if dtypes[i] is not None and a.dtype != dtypes[i]:
                 verdict, good = f"funcgrad gives {a.dtype}, not {dtypes[i]}", False
             rows.append(Row(what, paths[i], *errors, off, verdict, good))
         return rows
 
-    def refused(self, what: str, ours: Any, theirs: Any) -> Row:
+    def error_row(self, what: str, funcgrad: Any, jax: Any) -> Row:
         """Return the row of a quantity for which funcgrad, or both libraries, raised an error."""
-        name = type(ours).__name__
-        both = isinstance(ours, STEERED) and isinstance(theirs, Exception)
+        name = type(funcgrad).__name__
+        both = isinstance(funcgrad, VALUE_DEPENDENT_ERRORS) and isinstance(jax, Exception)
         verdict = f"not compared, both refuse: {name}" if both else f"funcgrad raises {name}"
         return without_numbers(what, "result", verdict, both)
 
@@ -125,24 +125,37 @@ class Judge(NamedTuple):
     ) -> Row:
         """Return the row with the verdict, which names the outlier."""
         slack = self.rtol + SAFETY * off
-        together, ours, theirs = errors[0] <= self.rtol, errors[1] <= slack, errors[2] <= slack
+        libraries_agree, funcgrad_agrees, jax_agrees = errors[0] <= self.rtol, errors[1] <= slack, errors[2] <= slack
         measured = errors[1] == errors[1]
-        alone = errors[0] != errors[0]
-        fine = ours if alone else ours or theirs if together else ours and theirs
+        without_jax = errors[0] != errors[0]
+        fine = (
+            funcgrad_agrees
+            if without_jax
+            else funcgrad_agrees or jax_agrees
+            if libraries_agree
+            else funcgrad_agrees and jax_agrees
+        )
         remark = ", a kink" if measured and not fine and kink() else ""
-        if alone:
+        if without_jax:
             return self._without_jax(what, path, errors, off, remark)
         if not measured:
-            verdict = ("agree" if together else "funcgrad and JAX differ") + ", no referee"
-        elif together:
-            verdict = "agree" if ours or theirs else ALONE.format("referee") + remark
-        elif ours and theirs:
+            verdict = ("agree" if libraries_agree else "funcgrad and JAX differ") + ", no referee"
+        elif libraries_agree:
+            verdict = "agree" if funcgrad_agrees or jax_agrees else ALONE.format("referee") + remark
+        elif funcgrad_agrees and jax_agrees:
             verdict = "funcgrad and JAX differ"  # by less than the referee can resolve
         else:
-            verdict = (ALONE.format("JAX") if ours else ALONE.format("funcgrad") if theirs else "all differ") + remark
-        good = together and bool(ours or theirs or remark or not measured)
-        if not together and not theirs and self.noted and (ours or remark or not measured):
-            verdict, good = verdict + KNOWN, True
+            verdict = (
+                ALONE.format("JAX") if funcgrad_agrees else ALONE.format("funcgrad") if jax_agrees else "all differ"
+            ) + remark
+        good = libraries_agree and bool(funcgrad_agrees or jax_agrees or remark or not measured)
+        if (
+            not libraries_agree
+            and not jax_agrees
+            and self.has_known_divergence
+            and (funcgrad_agrees or remark or not measured)
+        ):
+            verdict, good = verdict + KNOWN_SUFFIX, True
         return Row(what, path, *errors, off if measured else np.nan, verdict, good)
 
     def _without_jax(self, what: str, path: str, errors: tuple[float, float, float], off: float, remark: str) -> Row:
@@ -154,13 +167,13 @@ class Judge(NamedTuple):
         return Row(what, path, *errors, off, f"{verdict}, without JAX", good or bool(remark))
 
 
-def _of_singles(errors: tuple[float, float, float], slack: float) -> tuple[str, bool]:
-    _, ours, theirs = errors
-    if ours <= slack:
-        return ("agree, JAX loses digits" if theirs > slack else "agree"), True
-    if theirs <= slack or theirs != theirs:
+def _single_verdict(errors: tuple[float, float, float], slack: float) -> tuple[str, bool]:
+    _, funcgrad, jax = errors
+    if funcgrad <= slack:
+        return ("agree, JAX loses digits" if jax > slack else "agree"), True
+    if jax <= slack or jax != jax:
         return ALONE.format("funcgrad"), False
-    if ours > WORSE * theirs:
+    if funcgrad > WORSE_FACTOR * jax:
         return "funcgrad loses more digits", False
     return "agree, both lose digits", True
 

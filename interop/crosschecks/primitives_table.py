@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.errors import InputError
-from funcgrad.interop.crosschecks.blame import accused
-from funcgrad.interop.crosschecks.checking import explained, surroundings
-from funcgrad.interop.crosschecks.comparing import KINDS, Comparison, random_ways
+from funcgrad.interop.crosschecks.blame import blame_search
+from funcgrad.interop.crosschecks.checking import comparison_settings, find_blames
+from funcgrad.interop.crosschecks.comparing import KINDS, Comparison, random_directions
 from funcgrad.interop.crosschecks.judging import Judge
 from funcgrad.interop.crosschecks.report import Blame, Row, plain_number
 from funcgrad.interop.crosschecks.samples import Sample, samples
@@ -159,7 +159,7 @@ def check_primitives(
     chosen = _chosen(only)
     names = list(dict.fromkeys(sample.name for sample in chosen))
     ordered = tuple(kind for kind in KINDS if kind in kinds)
-    with surroundings(jax, device, "check_primitives"):
+    with comparison_settings(jax, device, "check_primitives"):
         table = Table(ordered, len(names), _about(jax))
         try:
             for place, name in enumerate(names):
@@ -231,16 +231,16 @@ def _checked(
     """Return the rows of one call by kind; if they disagree, also known divergences and the blames."""
     problem = Problem(sample.fun, sample.args, sample.kwargs, call="check_primitives")
     rng = np.random.default_rng(seed)
-    ways = random_ways(rng, problem)
-    comparison = Comparison(jax, problem, ways, kinds, rng, jitted=False)
+    directions = random_directions(rng, problem)
+    comparison = Comparison(jax, problem, directions, kinds, rng, jitted=False)
     judge = Judge(rtol, atol, False)
     rows = {kind: comparison.rows(kind, judge) for kind in kinds}
     if all(row.ok for found in rows.values() for row in found):
         return rows, (), ()
-    notes = accused(jax, problem, ways, rtol, atol)("value", True).run.known()
-    judge = judge._replace(noted=bool(notes))
+    notes = blame_search(jax, problem, directions, rtol, atol)("value", True).run.known_divergences()
+    judge = judge._replace(has_known_divergence=bool(notes))
     rows = {kind: comparison.rows(kind, judge) for kind in kinds}
-    return rows, notes, explained(jax, problem, comparison, rows, judge, by_halving=True)
+    return rows, notes, find_blames(jax, problem, comparison, rows, judge, by_halving=True)
 
 
 def _cell(kind: str, rows: list[Row]) -> Cell:

@@ -21,7 +21,7 @@ FINE, FAIR = 16.0, 4096.0  # ulps: the rounding of one operation, and of many op
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "magenta", "bad": "bold red", "none": "dim"}
 
 
-def told(cell: Cell) -> str:
+def ulps_text(cell: Cell) -> str:
     """Return the error of a cell in few characters."""
     if cell.ulps != cell.ulps:
         return "–"
@@ -78,7 +78,7 @@ class Plain:
 
     def after(self, line: Line) -> None:
         """Print the line of a function that has been checked."""
-        cells = "".join((("" if c.ok else "✗ ") + told(c)).rjust(_WIDTH) for c in line.cells.values())
+        cells = "".join((("" if c.ok else "✗ ") + ulps_text(c)).rjust(_WIDTH) for c in line.cells.values())
         self.say("\n".join([line.name.ljust(_NAME) + cells, *[f"    {text}" for text in details(line)]]))
 
     def end(self, table: Table) -> None:
@@ -165,7 +165,7 @@ class Rich(Plain):
     def _cell(self, cell: Cell | None) -> Any:
         if cell is None:
             return self._text("", "")
-        return self._text(("" if cell.ok else "✗ ") + told(cell), _COLOURS[_grade(cell)])
+        return self._text(("" if cell.ok else "✗ ") + ulps_text(cell), _COLOURS[_grade(cell)])
 
     def _text(self, text: str, style: str) -> Any:
         return self.rich["text"].Text(text, style=style)
@@ -264,7 +264,7 @@ def _rows(line: Line, kinds: tuple[str, ...]) -> str:
 def _cell(cell: Cell | None) -> str:
     if cell is None:
         return '<td class="bad">error</td>'
-    return f'<td class="{_grade(cell)}" title="{escape(cell.verdict)}">{told(cell)}</td>'
+    return f'<td class="{_grade(cell)}" title="{escape(cell.verdict)}">{ulps_text(cell)}</td>'
 
 
 def page_of_report(report: CrossCheck) -> str:

@@ -20,13 +20,15 @@ from funcgrad.optional import import_jax
 from funcgrad.writable import bottom
 
 __all__ = [
-    "HOST", "Frame", "adopt", "filling", "is_array", "on_host", "private", "take_apart", "to_numpy",
-    "viewed",
+    "HOST_TYPES", "Containers", "adopt", "unflattener", "is_array", "results_on_host", "copied_to_jax",
+    "flatten_with_jax", "to_numpy", "as_views",
 ]  # fmt: skip
 
 ndarray = np.ndarray
 #: Types of NumPy's and Python's numbers and arrays.
-HOST = frozenset((ndarray, bool, int, float, complex, np.bool_, *(np.dtype(code).type for code in "bBhHiIlLqQefdFD")))
+HOST_TYPES = frozenset(
+    (ndarray, bool, int, float, complex, np.bool_, *(np.dtype(code).type for code in "bBhHiIlLqQefdFD"))
+)
 
 
 def to_numpy(jax: Any, arrays: Sequence[Any]) -> list[Any]:
@@ -45,12 +47,15 @@ def to_numpy(jax: Any, arrays: Sequence[Any]) -> list[Any]:
     return found
 
 
-def viewed(leaves: Sequence[Any]) -> list[Any]:
+def as_views(leaves: Sequence[Any]) -> list[Any]:
     """Return ``leaves`` in the form that a compiled function takes: ndarrays as new views, numbers checked."""
-    return [_native(leaf.view(ndarray)) if issubclass(type(leaf), ndarray) else _short(leaf) for leaf in leaves]
+    return [
+        _in_native_byte_order(leaf.view(ndarray)) if issubclass(type(leaf), ndarray) else _checked_number(leaf)
+        for leaf in leaves
+    ]
 
 
-def _native(array: ndarray) -> ndarray:
+def _in_native_byte_order(array: ndarray) -> ndarray:
     """Return ``array`` with its bytes in this machine's order, as JAX requires.
 
     Raises:
@@ -64,18 +69,22 @@ def _native(array: ndarray) -> ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _short(number: Any) -> Any:
+def _checked_number(number: Any) -> Any:
     """Return ``number``, which is not an ndarray; raise ``InputError`` if it is longer than JAX's numbers."""
     if isinstance(number, (np.longdouble, np.clongdouble)):
-        _native(np.asarray(number))
+        _in_native_byte_order(np.asarray(number))
     return number
 
 
-def private(jax: Any, leaf: Any) -> Any:
+def copied_to_jax(jax: Any, leaf: Any) -> Any:
     """Return an array or number as a JAX array that shares its memory with nothing; Python's numbers stay weak."""
     if isinstance(leaf, jax.Array):
         return leaf
-    return jax.numpy.array(_native(np.array(leaf))) if isinstance(leaf, ndarray) else jax.numpy.asarray(_short(leaf))
+    return (
+        jax.numpy.array(_in_native_byte_order(np.array(leaf)))
+        if isinstance(leaf, ndarray)
+        else jax.numpy.asarray(_checked_number(leaf))
+    )
 
 
 def is_array(x: Any) -> bool:
@@ -83,19 +92,19 @@ def is_array(x: Any) -> bool:
     return isinstance(x, Tracer) or backend.is_value(x)
 
 
-def on_host(leaves: Sequence[Any]) -> bool:
+def results_on_host(leaves: Sequence[Any]) -> bool:
     """Whether results shall be NumPy's: no floating value is JAX's, and a floating one is NumPy's or none is JAX's.
 
     Random keys and integer arrays of JAX can thus be combined with NumPy arrays.
     """
     values = [bottom(leaf) for leaf in leaves]
-    theirs = [v for v in values if backend.namespace_of(v) not in (None, np)]
-    if any(isinstance(v.dtype, np.dtype) and backend.is_inexact(v) for v in theirs):
+    jax_values = [v for v in values if backend.namespace_of(v) not in (None, np)]
+    if any(isinstance(v.dtype, np.dtype) and backend.is_inexact(v) for v in jax_values):
         return False
-    return not theirs or any(backend.namespace_of(v) is np and backend.is_inexact(v) for v in values)
+    return not jax_values or any(backend.namespace_of(v) is np and backend.is_inexact(v) for v in values)
 
 
-class Frame:
+class Containers:
     """Containers without their leaves. Calling a frame with leaves fills it. Frames with equal contents are equal.
 
     Args:
@@ -121,31 +130,31 @@ class Frame:
         return tree.unflatten(self.spec, outer)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Frame) and (self.spec, self.inner) == (other.spec, other.inner)
+        return isinstance(other, Containers) and (self.spec, self.inner) == (other.spec, other.inner)
 
     def __hash__(self) -> int:
         return hash((self.spec, self.inner))
 
 
-def filling(frame: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
-    """Return ``frame`` as a fast function of a list of leaves: after an XLA program the caches hold no Python code."""
-    if not isinstance(frame, Frame) or frame.inner:
-        return lambda leaves: frame(*leaves)
-    spec = frame.spec
+def unflattener(containers: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+    """Return ``containers`` as a fast function of a list of leaves: after a run of XLA caches hold no Python code."""
+    if not isinstance(containers, Containers) or containers.inner:
+        return lambda leaves: containers(*leaves)
+    spec = containers.spec
     if spec.is_leaf():
         return operator.itemgetter(0)
     if spec.type is dict and all(child.is_leaf() for child in spec.children()):
-        items = list(frame(*range(spec.num_leaves)).items())
+        items = list(containers(*range(spec.num_leaves)).items())
         return lambda leaves: {key: leaves[place] for key, place in items}
-    fill: Callable[[Sequence[Any]], Any] = spec.unflatten
-    return fill
+    unflatten: Callable[[Sequence[Any]], Any] = spec.unflatten
+    return unflatten
 
 
-def take_apart(jax: Any, value: Any) -> tuple[list[Any], Frame]:
+def flatten_with_jax(jax: Any, value: Any) -> tuple[list[Any], Containers]:
     """Return the leaves of ``value`` and the containers around them, including containers that only JAX knows."""
     leaves, spec = tree.flatten(value)
-    if all(type(leaf) in HOST or is_array(leaf) for leaf in leaves):
-        return leaves, Frame(spec)
+    if all(type(leaf) in HOST_TYPES or is_array(leaf) for leaf in leaves):
+        return leaves, Containers(spec)
     found: list[Any] = []
     inner: list[Any] = []
     for leaf in leaves:
@@ -156,7 +165,7 @@ def take_apart(jax: Any, value: Any) -> tuple[list[Any], Frame]:
                 structure = None
         found += parts
         inner.append(structure)
-    return found, Frame(spec, tuple(inner)) if any(one is not None for one in inner) else Frame(spec)
+    return found, Containers(spec, tuple(inner)) if any(one is not None for one in inner) else Containers(spec)
 
 
 T = TypeVar("T")

@@ -13,14 +13,14 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import DeviceError, InputError
-from funcgrad.interop.jax.conversion import is_array, private, take_apart, to_numpy
+from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax, is_array, to_numpy
 from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.typing import PyTree
 from funcgrad.writable import bottom
 
-__all__ = ["default_device", "device_put", "find_device", "moved"]
+__all__ = ["default_device", "device_put", "find_device", "put_on_device"]
 
 #: Command that installs the plugin for a platform.
 _PLUGINS = {
@@ -49,7 +49,7 @@ def find_device(jax: Any, call: str, where: Any) -> Any:
     try:
         devices = jax.devices(platform)
     except RuntimeError as error:
-        _refuse(jax, call, platform, error)
+        _raise_no_device(jax, call, platform, error)
     try:
         return devices[int(number or 0)]
     except (ValueError, IndexError):
@@ -59,7 +59,7 @@ def find_device(jax: Any, call: str, where: Any) -> Any:
         ) from None
 
 
-def _refuse(jax: Any, call: str, platform: str, error: Exception) -> NoReturn:
+def _raise_no_device(jax: Any, call: str, platform: str, error: Exception) -> NoReturn:
     """Raise the error that says why there is no device of ``platform``."""
     have = sorted({device.platform for device in jax.devices()})
     plugins = sorted(point.name for point in entry_points(group="jax_plugins"))
@@ -77,7 +77,7 @@ def _refuse(jax: Any, call: str, platform: str, error: Exception) -> NoReturn:
     ) from error
 
 
-def _moved(xp: Any, x: Any, *, to: Any, home: Any) -> Any:
+def _put_impl(xp: Any, x: Any, *, to: Any, home: Any) -> Any:
     jax = import_jax("device_put")
     if to is None:
         return to_numpy(jax, [x])[0] if xp is not np else x
@@ -85,19 +85,19 @@ def _moved(xp: Any, x: Any, *, to: Any, home: Any) -> Any:
         return jax.device_put(x, to)
     with double_precision(jax):
         try:
-            return jax.device_put(private(jax, x), to)
+            return jax.device_put(copied_to_jax(jax, x), to)
         except ValueError:
             if getattr(to, "is_fully_addressable", True):
                 raise
             # Older versions put nothing on devices of other processes; each process says what its own devices hold.
             whole = np.asarray(x)
-            return jax.make_array_from_callback(whole.shape, to, lambda index: private(jax, whole[index]))
+            return jax.make_array_from_callback(whole.shape, to, lambda index: copied_to_jax(jax, whole[index]))
 
 
 #: ``_put(x, to, home)``: ``x`` at ``to``. A cotangent returns to ``home``: a JAX array's device, or None for NumPy.
 _put: Operation = linear(
     "device_put",
-    _moved,
+    _put_impl,
     transpose=lambda ct, *, to, home: _put(ct, to=home, home=to),
     batch=lambda size, args, batched, params: (_put(args[0], **params), True),
 )
@@ -128,16 +128,16 @@ def device_put(tree_: PyTree, device: Any) -> PyTree:
     """
     jax = import_jax("device_put")
     to = find_device(jax, "device_put", device)
-    leaves, frame = take_apart(jax, tree_)
+    leaves, containers = flatten_with_jax(jax, tree_)
     for leaf in leaves:
         if not is_array(leaf):
             raise InputError(
                 f"device_put: a leaf is not an array or a number, got {describe(leaf)}. Leave it out of what is moved."
             )
-    return frame(*[moved(jax, leaf, to) for leaf in leaves])
+    return containers(*[put_on_device(jax, leaf, to) for leaf in leaves])
 
 
-def moved(jax: Any, leaf: Any, to: Any) -> Any:
+def put_on_device(jax: Any, leaf: Any, to: Any) -> Any:
     """Return ``leaf`` on a device, or distributed by a sharding."""
     x = bottom(leaf)
     known = backend.namespace_of(x) is not np and not isinstance(x, jax.core.Tracer)

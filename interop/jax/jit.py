@@ -12,11 +12,20 @@ from funcgrad import blocks, tree
 from funcgrad.backend import refusal
 from funcgrad.batching import named_axes
 from funcgrad.errors import InputError
-from funcgrad.interop.jax.conversion import HOST, Frame, is_array, on_host, private, take_apart, to_numpy, viewed
-from funcgrad.interop.jax.devices import find_device, moved
-from funcgrad.interop.jax.lift import Closure
+from funcgrad.interop.jax.conversion import (
+    HOST_TYPES,
+    Containers,
+    as_views,
+    copied_to_jax,
+    flatten_with_jax,
+    is_array,
+    results_on_host,
+    to_numpy,
+)
+from funcgrad.interop.jax.devices import find_device, put_on_device
+from funcgrad.interop.jax.lift import ClosedOverTracer
 from funcgrad.interop.jax.programs import Call
-from funcgrad.interop.jax.staging import Staged
+from funcgrad.interop.jax.staging import StagedProgram
 from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.optional import double_precision, import_jax, precision_switch
 from funcgrad.transforms.closures import Hoisted
@@ -130,17 +139,19 @@ class Jitted(Transformed[P, Any]):
 
     def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: _Options, says: str) -> None:
         super().__init__(run, fun, options, says)
-        self._places = Places(fun, options.static_argnums, options.static_argnames, options.donate_argnums)
-        self._programs: dict[Any, Staged] = {}
+        self._static_arguments = Places(fun, options.static_argnums, options.static_argnames, options.donate_argnums)
+        self._programs: dict[Any, StagedProgram] = {}
         #: Compiled programs, by JAX's structure of the arguments, which is faster to compute than funcgrad's. Holds
         #: only programs for which both libraries see the same leaves, and whose leaves need no preparation.
-        self._compiled: dict[Any, Staged] = {}
-        self._plain = options.device is None and not self._places.donated and not self._places.static
+        self._compiled: dict[Any, StagedProgram] = {}
+        self._allows_fast_path = (
+            options.device is None and not self._static_arguments.donated and not self._static_arguments.static
+        )
         self._device: Any = None
         self._jax: Any = None
-        self._arrays: set[type] = set()  # the type of JAX's arrays
-        self._precise: Any = None
-        self._take_apart: Any = None
+        self._array_types: set[type] = set()  # the type of JAX's arrays
+        self._double_precision: Any = None
+        self._flatten: Any = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the compiled function; compile it first if no earlier call had such arguments."""
@@ -149,120 +160,126 @@ class Jitted(Transformed[P, Any]):
             jax = self._begin()
         if self._compiled and blocks.current().runner is None and not named_axes.get():
             try:
-                leaves, structure = self._take_apart((args, kwargs))
+                leaves, structure = self._flatten((args, kwargs))
             except Exception:  # JAX cannot sort every dictionary, and foreign containers may raise anything
-                return self._general(args, kwargs)
+                return self._slow_path(args, kwargs)
             program = self._compiled.get(structure)
             kinds = set(map(type, leaves))
-            here = kinds == self._arrays
-            if program is not None and (here or HOST.issuperset(kinds)):
+            all_jax = kinds == self._array_types
+            if program is not None and (all_jax or HOST_TYPES.issuperset(kinds)):
                 try:
-                    with self._precise(True):
-                        out = program.run(*(leaves if here else viewed(leaves)))
-                except Closure:
+                    with self._double_precision(True):
+                        out = program.run(*(leaves if all_jax else as_views(leaves)))
+                except ClosedOverTracer:
                     pass
                 else:
                     ((number, results),) = out.items()
-                    return program.fill[number](results if here else to_numpy(jax, results))
-        return self._general(args, kwargs)
+                    return program.unflatten_by_number[number](results if all_jax else to_numpy(jax, results))
+        return self._slow_path(args, kwargs)
 
     def _begin(self) -> Any:
         jax = import_jax("jit")
         if self.options.device is not None:
             self._device = find_device(jax, "jit", self.options.device)
-        self._arrays = {type(jax.numpy.zeros(()))}
-        self._precise = precision_switch(jax)
-        self._take_apart = jax.tree_util.default_registry.flatten
+        self._array_types = {type(jax.numpy.zeros(()))}
+        self._double_precision = precision_switch(jax)
+        self._flatten = jax.tree_util.default_registry.flatten
         self._jax = jax
         return jax
 
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _slow_path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run any call: with static arguments, through outer transforms, on JAX arrays."""
         jax = self._jax
-        static, args, kwargs = self._places.split(args, kwargs)
-        leaves, frame = take_apart(jax, (args, kwargs))
+        static, args, kwargs = self._static_arguments.split(args, kwargs)
+        leaves, containers = flatten_with_jax(jax, (args, kwargs))
         for leaf in leaves:
             if not is_array(leaf):
                 self._refuse(leaf, args, kwargs)
-        host = on_host(leaves)
-        given, leaves = leaves, self._prepared(leaves, args)
+        host = results_on_host(leaves)
+        given, leaves = leaves, self._place_leaves(leaves, args)
         names = tuple([(name, trace.size) for name, trace in named_axes.get().items()])
-        key: Any = (static, frame, names) if static or names else frame if frame.inner else frame.spec
+        key: Any = (
+            (static, containers, names) if static or names else containers if containers.inner else containers.spec
+        )
         program = self._programs.get(key)
         if program is None:
-            program = self._programs.setdefault(key, self._made(static, frame, args, len(leaves)))
-        if self._plain and not names and not frame.inner:
-            self._remember((args, kwargs), given, program)
+            program = self._programs.setdefault(key, self._make_program(static, containers, args, len(leaves)))
+        if self._allows_fast_path and not names and not containers.inner:
+            self._cache_fast_path((args, kwargs), given, program)
         call = Call(program, host)
         try:
             outs = call(*leaves)
-        except Closure:
+        except ClosedOverTracer:
             pass
         else:
-            return call.told(*outs)
-        return self._closing_over(static, frame, leaves, host)
+            return call.static_part(*outs)
+        return self._call_closing_over(static, containers, leaves, host)
 
-    def _remember(self, arguments: Any, leaves: list[Any], program: Staged) -> None:
+    def _cache_fast_path(self, arguments: Any, leaves: list[Any], program: StagedProgram) -> None:
         """Let the next call with such arguments take the fast path, if all containers are Python's built-in ones."""
         try:
-            found, structure = self._take_apart(arguments)
+            found, structure = self._flatten(arguments)
         except Exception:
             return
-        if len(found) == len(leaves) and all(map(operator.is_, found, leaves)) and _is_simple(arguments):
+        if len(found) == len(leaves) and all(map(operator.is_, found, leaves)) and _has_builtin_containers(arguments):
             self._compiled[structure] = program
 
-    def _made(self, static: Any, frame: Frame, args: tuple[Any, ...], count: int) -> Staged:
+    def _make_program(self, static: Any, containers: Containers, args: tuple[Any, ...], count: int) -> StagedProgram:
         """Return the program for arguments in these containers."""
-        fun = self._places.given(SelfRebuilding(self.fun), static)
+        fun = self._static_arguments.given(SelfRebuilding(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
-            new_args, new_kwargs = frame(*leaves)
-            return take_apart(self._jax, fun(*new_args, **new_kwargs))
+            new_args, new_kwargs = containers(*leaves)
+            return flatten_with_jax(self._jax, fun(*new_args, **new_kwargs))
 
-        donated = [i for i, flag in enumerate(self._places.per_leaf(args, self._places.donated)) if flag]
+        donated = [
+            i for i, flag in enumerate(self._static_arguments.per_leaf(args, self._static_arguments.donated)) if flag
+        ]
         options: dict[str, Any] = {"donate_argnums": tuple(donated)} if donated else {}
         shardings: list[Any] = []
         if self.options.in_shardings is not None:
             shardings = [*_spread("in_shardings", self.options.in_shardings, args), *[None] * count][:count]
             options["in_shardings"] = tuple(shardings)
-        return Staged(self._jax, name_of(self.fun), flat, options, shardings, self.options.out_shardings)
+        return StagedProgram(self._jax, name_of(self.fun), flat, options, shardings, self.options.out_shardings)
 
-    def _prepared(self, leaves: list[Any], args: tuple[Any, ...]) -> list[Any]:
+    def _place_leaves(self, leaves: list[Any], args: tuple[Any, ...]) -> list[Any]:
         """Return the leaves on their device, and in memory that may be donated or read later."""
         jax = self._jax
-        flags = self._places.per_leaf(args, self._places.donated)
+        flags = self._static_arguments.per_leaf(args, self._static_arguments.donated)
         flags += [False] * (len(leaves) - len(flags))
         mixed = any(isinstance(leaf, jax.Array) for leaf in leaves)  # then the call does not wait for the result
         found = []
         for leaf, donated in zip(leaves, flags, strict=True):
             if self._device is not None:
-                leaf = moved(jax, leaf, self._device)
-            elif type(leaf) in HOST and (donated or mixed):
+                leaf = put_on_device(jax, leaf, self._device)
+            elif type(leaf) in HOST_TYPES and (donated or mixed):
                 with double_precision(jax):
-                    leaf = private(jax, leaf)
+                    leaf = copied_to_jax(jax, leaf)
             found.append(leaf)
         return found
 
-    def _closing_over(self, static: Any, frame: Frame, leaves: list[Any], host: bool) -> Any:
+    def _call_closing_over(self, static: Any, containers: Containers, leaves: list[Any], host: bool) -> Any:
         """Call a function that closes over values of outer transforms, with these values as further arguments.
 
         A run on the values themselves finds the closed-over values. Nothing is cached: the next call may have others.
         """
-        fun = self._places.given(SelfRebuilding(self.fun), static)
+        fun = self._static_arguments.given(SelfRebuilding(self.fun), static)
 
         def of_tree(found: Any) -> Any:
-            args, kwargs = frame(*found)
+            args, kwargs = containers(*found)
             return fun(*args, **kwargs)
 
         hoisted = Hoisted("jit", of_tree, list(leaves))
         count = len(leaves)
 
         def flat(*values: Any) -> tuple[list[Any], Any]:
-            return take_apart(self._jax, hoisted(list(values[:count]), values[count:]))
+            return flatten_with_jax(self._jax, hoisted(list(values[:count]), values[count:]))
 
-        call = Call(Staged(self._jax, name_of(self.fun), flat), host and on_host([*leaves, *hoisted.held]))
+        call = Call(
+            StagedProgram(self._jax, name_of(self.fun), flat), host and results_on_host([*leaves, *hoisted.held])
+        )
         outs = call(*leaves, *hoisted.held)
-        return call.told(*outs)
+        return call.static_part(*outs)
 
     def _refuse(self, leaf: Any, args: Any, kwargs: Any) -> NoReturn:
         paths, leaves, _ = tree.flatten_with_path((args, kwargs))
@@ -274,12 +291,14 @@ class Jitted(Transformed[P, Any]):
         raise InputError(f"jit: {where} of {name_of(self.fun)} {problem}. {remedy}")
 
 
-def _is_simple(value: Any) -> bool:
+def _has_builtin_containers(value: Any) -> bool:
     """Return whether all containers are dictionaries, lists and tuples, which funcgrad and JAX take apart alike."""
     kind = type(value)
     if kind is dict:
-        return all(map(_is_simple, value.values()))
-    return all(map(_is_simple, value)) if kind is tuple or kind is list else value is None or is_array(value)
+        return all(map(_has_builtin_containers, value.values()))
+    return (
+        all(map(_has_builtin_containers, value)) if kind is tuple or kind is list else value is None or is_array(value)
+    )
 
 
 def _spread(what: str, prefix: Any, args: tuple[Any, ...]) -> list[Any]:

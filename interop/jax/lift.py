@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import StagingError
-from funcgrad.interop.jax.conversion import private, take_apart
+from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, at_once, custom_call
 from funcgrad.numpy.concretization import user_line
 from funcgrad.optional import import_jax, loaded_jax
@@ -27,42 +27,49 @@ from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import bottom
 
-__all__ = ["Closure", "lift", "lifted", "staging", "to_jax"]
+__all__ = ["ClosedOverTracer", "lifted_trace", "lifted", "as_staging_errors", "to_jax"]
 
 P = ParamSpec("P")
 
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 
 
-class Closure(BaseException):
+class ClosedOverTracer(BaseException):
     """Signal that a function to be staged closes over a value that is being transformed.
 
-    ``Closure`` is not an ``Exception``, so the function does not catch it.
+    ``ClosedOverTracer`` is not an ``Exception``, so the function does not catch it.
     """
 
 
-def lift(*, alone: bool = False, watch: Watch | None = None) -> LiftedTrace:
+def lifted_trace(*, refuse_closures: bool = False, watch: Watch | None = None) -> LiftedTrace:
     """Return a run of a function that takes values of JAX for NumPy's.
 
     Args:
-        alone: whether to raise ``Closure`` when a value of an outer transform comes in.
+        refuse_closures: whether to raise ``ClosedOverTracer`` when a value of an outer transform comes in.
         watch: function called with each primitive, the values it is applied to and its parameters.
     """
-    return LiftedTrace(_refuse if alone else None, prepare=_alone if alone else _with_rules, watch=watch, as_numpy=True)
+    return LiftedTrace(
+        _raise_closure if refuse_closures else None,
+        prepare=_with_numpy_dtypes if refuse_closures else _with_rules,
+        watch=watch,
+        as_numpy=True,
+    )
 
 
-def _refuse(x: Tracer) -> NoReturn:
-    raise Closure
+def _raise_closure(x: Tracer) -> NoReturn:
+    raise ClosedOverTracer
 
 
 def _with_rules(
     primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """Prepare a custom call: let the user's rules take values of JAX."""
-    return args, {**params, "rules": _lifting(params["rules"])} if primitive is CUSTOM else params
+    return args, {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
 
 
-def _alone(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+def _with_numpy_dtypes(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
     """Prepare any call: as ``_with_rules`` does, with the arguments in NumPy's dtypes."""
     return _with_rules(primitive, _as_numpy_would(primitive, args), params)
 
@@ -126,10 +133,10 @@ def to_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 def run_lifted(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
     """Run ``to_jax(fun)`` on these arguments."""
     jax = import_jax("to_jax")
-    leaves, frame = take_apart(jax, (args, kwargs))
+    leaves, containers = flatten_with_jax(jax, (args, kwargs))
 
     def call(*found: Any) -> Any:
-        new_args, new_kwargs = frame(*found)
+        new_args, new_kwargs = containers(*found)
         return fun(*new_args, **new_kwargs)
 
     return lifted(jax, call, name=name_of(fun))(*leaves)
@@ -141,8 +148,8 @@ def lifted(
     """Return ``fun``, a function of leaves, as a function of JAX values; its results are trees of JAX values."""
 
     def call(*leaves: Any) -> Any:
-        with staging(jax, "to_jax", name):
-            return _run(jax, lift(watch=watch), fun, leaves)
+        with as_staging_errors(jax, "to_jax", name):
+            return _run(jax, lifted_trace(watch=watch), fun, leaves)
 
     return call
 
@@ -150,21 +157,21 @@ def lifted(
 def _run(jax: Any, trace: LiftedTrace, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Call ``fun`` with trees of JAX values in ``trace``; close ``trace`` afterwards."""
     try:
-        leaves, frame = take_apart(jax, args)
-        out = fun(*frame(*[_enter(jax, trace, leaf) for leaf in leaves]))
+        leaves, containers = flatten_with_jax(jax, args)
+        out = fun(*containers(*[_enter(jax, trace, leaf) for leaf in leaves]))
     finally:
         trace.close()
-    found, frame = take_apart(jax, out)
-    return frame(*[trace.leave(leaf) for leaf in found])
+    found, containers = flatten_with_jax(jax, out)
+    return containers(*[trace.leave(leaf) for leaf in found])
 
 
-def _lifting(rules: CustomRules) -> CustomRules:
+def _with_rules_on_jax(rules: CustomRules) -> CustomRules:
     """Return the user's custom rules as functions of JAX values; the rules may be written with NumPy too."""
     jax = loaded_jax()
 
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
-            out = _run(jax, lift(), fun, args)
+            out = _run(jax, lifted_trace(), fun, args)
             return tree.map(lambda x: bottom(x) if isinstance(getattr(x, "_trace", None), LiftedTrace) else x, out)
 
         return call
@@ -182,13 +189,13 @@ def _enter(jax: Any, trace: LiftedTrace, leaf: Any) -> Any:
     if isinstance(leaf, jax.Array):
         return trace.leaf(leaf)
     if not isinstance(leaf, Tracer) and backend.is_value(leaf) and backend.is_inexact(leaf):
-        return trace.leaf(private(jax, leaf))
+        return trace.leaf(copied_to_jax(jax, leaf))
     return leaf
 
 
 _STATIC = "If the value is known before, make it a static argument (static_argnums of jit)"
 #: Pairs of what the code needed and what to write instead, by the name of JAX's error.
-_ASKED = {
+_JAX_ERRORS = {
     "TracerBoolConversionError": (
         "the truth value of an array (if, while, and, or, not, min, max)",
         "Use where(condition, a, b) for values, cond, while_loop or fori_loop for steps of a program, logical_and, "
@@ -214,7 +221,7 @@ _ASKED = {
 
 
 @contextmanager
-def staging(jax: Any, call: str, name: str) -> Iterator[None]:
+def as_staging_errors(jax: Any, call: str, name: str) -> Iterator[None]:
     """Return a block that turns JAX's errors about values that are not known yet into ``StagingError``.
 
     Args:
@@ -226,11 +233,11 @@ def staging(jax: Any, call: str, name: str) -> Iterator[None]:
         yield
     except Exception as error:
         kinds = [kind.__name__ for kind in type(error).__mro__]
-        known = next((kind for kind in kinds if kind in _ASKED), None)
+        known = next((kind for kind in kinds if kind in _JAX_ERRORS), None)
         if known is None or not isinstance(error, getattr(jax.errors, known)):
             raise
         masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
-        what, remedy = _ASKED["NonConcreteBooleanIndexError" if masked else known]
+        what, remedy = _JAX_ERRORS["NonConcreteBooleanIndexError" if masked else known]
         raise StagingError(
             f"{call}: {name} is being compiled, when values are not known yet, got a request for "
             f"{what}{user_line(error)}. {remedy}"

@@ -20,7 +20,14 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched, named_axes
 from funcgrad.core import Primitive, Tracer, bind
-from funcgrad.interop.jax.conversion import Frame, on_host, private, take_apart, to_numpy, viewed
+from funcgrad.interop.jax.conversion import (
+    Containers,
+    as_views,
+    copied_to_jax,
+    flatten_with_jax,
+    results_on_host,
+    to_numpy,
+)
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
 from funcgrad.transforms.arguments import filled
@@ -28,7 +35,17 @@ from funcgrad.transforms.static_arguments import replaced
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 
-__all__ = ["Batched", "Call", "Like", "Program", "Pullback", "Pushed", "Residuals", "from_jax", "nothing"]
+__all__ = [
+    "Batched",
+    "Call",
+    "ShapeDtype",
+    "Program",
+    "Pullback",
+    "WithTangents",
+    "Residuals",
+    "from_jax",
+    "no_static_part",
+]
 
 Leaves = Sequence[Any]
 
@@ -66,54 +83,56 @@ class Program:
                 found = self._derived.setdefault(key, found)
         return found
 
-    def _of(self, leaves: Leaves, traced: Sequence[int]) -> tuple[Callable[..., list[Any]], list[Any]]:
+    def _restricted_to(self, leaves: Leaves, traced: Sequence[int]) -> tuple[Callable[..., list[Any]], list[Any]]:
         """Return the function of the leaves at ``traced`` alone, and a list that will hold its static part."""
-        told: list[Any] = []
+        static_part: list[Any] = []
 
-        def of(*moving: Any) -> list[Any]:
+        def restricted(*moving: Any) -> list[Any]:
             out = self.fun(*replaced(leaves, traced, moving))
-            told[:] = [out.func]
+            static_part[:] = [out.func]
             return list(out.args)
 
-        return of, told
+        return restricted, static_part
 
-    def make_pushed(self, traced: tuple[int, ...]) -> Program:
+    def make_jvp(self, traced: tuple[int, ...]) -> Program:
         """Make the program that returns results and tangents of floating ones, from leaves and tangents of some."""
         jax = self.jax
 
         def fun(*values: Any) -> Any:
             n = len(values) - len(traced)
-            of, told = self._of(values[:n], traced)
-            results, tangents = jax.jvp(of, tuple(values[i] for i in traced), tuple(values[n:]))
+            restricted, static_part = self._restricted_to(values[:n], traced)
+            results, tangents = jax.jvp(restricted, tuple(values[i] for i in traced), tuple(values[n:]))
             live = _inexact(results)
-            return jax.tree_util.Partial(Pushed(told[0], live), *results, *[tangents[i] for i in live])
+            return jax.tree_util.Partial(WithTangents(static_part[0], live), *results, *[tangents[i] for i in live])
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
-    def make_pulled(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
+    def make_vjp(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
         """Make the program that returns cotangents of leaves, from all leaves and cotangents of ``live`` results."""
         jax = self.jax
 
         def fun(*values: Any) -> Any:
             n = len(values) - len(live)
-            of, _ = self._of(values[:n], traced)
-            results, pull = jax.vjp(of, *[values[i] for i in traced])
-            return jax.tree_util.Partial(nothing, *pull(_whole(jax, results, live, values[n:])))
+            restricted, _ = self._restricted_to(values[:n], traced)
+            results, pullback = jax.vjp(restricted, *[values[i] for i in traced])
+            return jax.tree_util.Partial(
+                no_static_part, *pullback(_with_zero_cotangents(jax, results, live, values[n:]))
+            )
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
-    def make_recorded(self, traced: tuple[int, ...]) -> Program:
+    def make_with_residuals(self, traced: tuple[int, ...]) -> Program:
         """Make the program that returns the results, then the residuals; its static part is ``Residuals``."""
         jax = self.jax
 
         def fun(*leaves: Any) -> Any:
-            of, told = self._of(leaves, traced)
-            results, pull = jax.vjp(of, *[leaves[i] for i in traced])
-            residuals, structure = jax.tree_util.tree_flatten(pull)
-            residuals = [private(jax, r) for r in residuals]  # include arrays that the function closes over
-            likes = [Like(r.shape, r.dtype) for r in results]
-            program = Pullback(jax, self.name, structure.unflatten, likes, self.compiled)
-            return jax.tree_util.Partial(Residuals(told[0], len(results), program), *results, *residuals)
+            restricted, static_part = self._restricted_to(leaves, traced)
+            results, pullback = jax.vjp(restricted, *[leaves[i] for i in traced])
+            residuals, structure = jax.tree_util.tree_flatten(pullback)
+            residuals = [copied_to_jax(jax, r) for r in residuals]  # include arrays that the function closes over
+            shapes_dtypes = [ShapeDtype(r.shape, r.dtype) for r in results]
+            program = Pullback(jax, self.name, structure.unflatten, shapes_dtypes, self.compiled)
+            return jax.tree_util.Partial(Residuals(static_part[0], len(results), program), *results, *residuals)
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
@@ -122,7 +141,7 @@ class Program:
         jax = self.jax
 
         def fun(*leaves: Any) -> Any:
-            told: list[Any] = []
+            static_part: list[Any] = []
             still: list[Any] = []
 
             def one(*xs: Any) -> list[Any]:
@@ -130,19 +149,19 @@ class Program:
                 carriers = {type(x) for x, flag in zip(xs, flags, strict=True) if flag}
                 out = self.fun(*xs)
                 moving = tuple([type(r) in carriers for r in out.args])
-                told[:] = [out.func, moving]
+                static_part[:] = [out.func, moving]
                 still[:] = [r for r, m in zip(out.args, moving, strict=True) if not m]
                 return [r for r, m in zip(out.args, moving, strict=True) if m]
 
             mapped = iter(jax.vmap(one, tuple([0 if flag else None for flag in flags]))(*leaves))
-            fixed, (inner, moving) = iter(still), told
+            fixed, (inner, moving) = iter(still), static_part
             results = [next(mapped) if m else next(fixed) for m in moving]
             return jax.tree_util.Partial(Batched(inner, moving), *results)
 
         return Program(jax, self.name, fun, compiled=self.compiled)
 
 
-class Like(NamedTuple):
+class ShapeDtype(NamedTuple):
     """Shape and dtype of a value."""
 
     shape: tuple[int, ...]
@@ -155,8 +174,8 @@ class Pullback(Program):
     Args:
         jax: the JAX module.
         name: the function's name.
-        pull: ``pull(residuals)`` is a function of a list of cotangents.
-        likes: shape and dtype of each result.
+        pullback_of: ``pullback_of(residuals)`` is a function of a list of cotangents.
+        shapes_dtypes: shape and dtype of each result.
         compiled: whether ``jax.jit`` runs the program.
         live: indices of the results whose cotangents are given; None for all floating ones.
     """
@@ -165,47 +184,50 @@ class Pullback(Program):
         self,
         jax: Any,
         name: str,
-        pull: Callable[..., Any],
-        likes: list[Like],
+        pullback_of: Callable[..., Any],
+        shapes_dtypes: list[ShapeDtype],
         compiled: bool,
         live: tuple[int, ...] | None = None,
     ) -> None:
-        self.pull, self.likes = pull, likes
-        self.floating = _inexact(likes)
+        self.pullback_of, self.shapes_dtypes = pullback_of, shapes_dtypes
+        self.floating = _inexact(shapes_dtypes)
         given = self.floating if live is None else live
 
         def fun(*values: Any) -> Any:
             n = len(values) - len(given)
-            return jax.tree_util.Partial(nothing, *pull(list(values[:n]))(_whole(jax, likes, given, values[n:])))
+            return jax.tree_util.Partial(
+                no_static_part,
+                *pullback_of(list(values[:n]))(_with_zero_cotangents(jax, shapes_dtypes, given, values[n:])),
+            )
 
         super().__init__(jax, name, fun, compiled=compiled)
 
-    def make_only(self, live: tuple[int, ...]) -> Program:
+    def make_for_live(self, live: tuple[int, ...]) -> Program:
         """Make the program that takes the cotangents of the results at ``live`` only."""
         if live == self.floating:
             return self
-        return Pullback(self.jax, self.name, self.pull, self.likes, self.compiled, live)
+        return Pullback(self.jax, self.name, self.pullback_of, self.shapes_dtypes, self.compiled, live)
 
 
 def _inexact(results: Sequence[Any]) -> tuple[int, ...]:
     return tuple([i for i, r in enumerate(results) if isinstance(r.dtype, np.dtype) and backend.is_inexact(r)])
 
 
-def _whole(jax: Any, likes: Sequence[Any], live: Sequence[int], cts: Leaves) -> list[Any]:
+def _with_zero_cotangents(jax: Any, shapes_dtypes: Sequence[Any], live: Sequence[int], cts: Leaves) -> list[Any]:
     """Return a cotangent for each result: the given ones for ``live``, zeros for the others."""
     found = dict(zip(live, cts, strict=True))
     zero = jax.numpy.zeros
     return [
         found[i] if i in found else zero(x.shape, x.dtype) if i in floating else np.zeros(x.shape, backend.FLOAT0)
-        for floating in [_inexact(likes)]
-        for i, x in enumerate(likes)
+        for floating in [_inexact(shapes_dtypes)]
+        for i, x in enumerate(shapes_dtypes)
     ]
 
 
 # Static parts of the ``Partial`` that a program returns. A static part says what the arrays mean and must be callable.
 
 
-def nothing(*results: Any) -> tuple[Any, ...]:
+def no_static_part(*results: Any) -> tuple[Any, ...]:
     """Return the arrays unchanged: static part of a program whose arrays need no description."""
     return results
 
@@ -221,7 +243,7 @@ class Static:
 
 
 @dataclass(eq=False)
-class Pushed(Static):
+class WithTangents(Static):
     """Static part of results with tangents; ``live`` holds the indices of the results that have a tangent."""
 
     live: tuple[int, ...]
@@ -229,10 +251,10 @@ class Pushed(Static):
 
 @dataclass(eq=False)
 class Residuals(Static):
-    """Static part of ``count`` results followed by the residuals that ``pull`` needs."""
+    """Static part of ``count`` results followed by the residuals that ``pullback`` needs."""
 
     count: int
-    pull: Pullback
+    pullback: Pullback
 
 
 @dataclass(eq=False)
@@ -248,14 +270,14 @@ class Call:
     Attributes:
         program: the program.
         host: whether results are NumPy's. Residuals are always JAX's.
-        told: static part of the result; None before the call.
+        static_part: static part of the result; None before the call.
     """
 
-    __slots__ = ("host", "program", "told")
+    __slots__ = ("host", "program", "static_part")
 
     def __init__(self, program: Program, host: bool) -> None:
         self.program, self.host = program, host
-        self.told: Any = None
+        self.static_part: Any = None
 
     def __call__(self, *leaves: Any) -> Any:
         """Return the results, computed through all transforms that have tracers among ``leaves``."""
@@ -273,24 +295,24 @@ def run(program: Program, leaves: Leaves) -> tuple[Any, Leaves]:
     """
     jax = program.jax
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
-    theirs = not program.compiled and bool(leaves) and all(isinstance(leaf, jax.Array) for leaf in leaves)
-    with nullcontext() if traced or theirs else double_precision(jax):
-        values = viewed(leaves) if program.compiled else [private(jax, leaf) for leaf in leaves]
+    only_jax = not program.compiled and bool(leaves) and all(isinstance(leaf, jax.Array) for leaf in leaves)
+    with nullcontext() if traced or only_jax else double_precision(jax):
+        values = as_views(leaves) if program.compiled else [copied_to_jax(jax, leaf) for leaf in leaves]
         return program.parts(program.run(*values))
 
 
 def _impl(xp: Any, *leaves: Any, call: Call) -> tuple[Any, ...]:
-    told, results = run(call.program, leaves)
-    call.told = told
+    static_part, results = run(call.program, leaves)
+    call.static_part = static_part
     if not call.host:
         return tuple(results)
-    while type(told) is Batched:
-        told = told.inner
-    count = told.count if type(told) is Residuals else len(results)
+    while type(static_part) is Batched:
+        static_part = static_part.inner
+    count = static_part.count if type(static_part) is Residuals else len(results)
     return (*to_numpy(call.program.jax, results[:count]), *results[count:])
 
 
-def _plain(args: Leaves) -> bool:
+def _can_keep_residuals(args: Leaves) -> bool:
     """Return whether residuals can be kept: no outer transform differentiates or records the values."""
     for x in args:
         while isinstance(x, Tracer):
@@ -303,43 +325,47 @@ def _plain(args: Leaves) -> bool:
 def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
     call: Call = params["call"]
     traced = tuple(traced)
-    if not _plain(args):
-        again = Call(call.program, call.host)
-        outs = again(*args)
-        call.told = again.told
-        return outs, vjp_for_all("jax_call", _backwards_again, len(traced)), (call.program, args, traced, call.host)
-    first = Call(call.program.derived("recorded", traced), call.host)
+    if not _can_keep_residuals(args):
+        rerun = Call(call.program, call.host)
+        outs = rerun(*args)
+        call.static_part = rerun.static_part
+        return outs, vjp_for_all("jax_call", _backwards_by_rerun, len(traced)), (call.program, args, traced, call.host)
+    first = Call(call.program.derived("with_residuals", traced), call.host)
     outs = first(*args)
-    told: Residuals = first.told
-    call.told = told.inner
-    pull = vjp_for_all("jax_call", _backwards, len(traced))
-    return outs[: told.count], pull, (told.pull, outs[told.count :], len(traced), call.host)
+    static_part: Residuals = first.static_part
+    call.static_part = static_part.inner
+    vjp_rule = vjp_for_all("jax_call", _backwards, len(traced))
+    return (
+        outs[: static_part.count],
+        vjp_rule,
+        (static_part.pullback, outs[static_part.count :], len(traced), call.host),
+    )
 
 
 def _backwards(ct: Any, program: Any, residuals: Any, count: int, host: Any) -> Any:
     live = tuple([i for i in program.floating if ct[i] is not None])
     if not live:
         return [None] * count
-    return Call(program.derived("only", live), host)(*residuals, *[ct[i] for i in live])
+    return Call(program.derived("for_live", live), host)(*residuals, *[ct[i] for i in live])
 
 
-def _backwards_again(ct: Any, program: Program, args: Leaves, traced: tuple[int, ...], host: Any) -> Any:
+def _backwards_by_rerun(ct: Any, program: Program, args: Leaves, traced: tuple[int, ...], host: Any) -> Any:
     """Run the function again to compute cotangents, for a call that is itself differentiated."""
     live = tuple([i for i, c in enumerate(ct) if c is not None and backend.is_inexact(c)])
     if not live:
         return [None] * len(traced)
-    return Call(program.derived("pulled", traced, live), host)(*args, *[ct[i] for i in live])
+    return Call(program.derived("vjp", traced, live), host)(*args, *[ct[i] for i in live])
 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
     call: Call = params["call"]
     traced = tuple([i for i, t in enumerate(tangents) if t is not None])
-    pushed = Call(call.program.derived("pushed", traced), call.host)
-    outs = pushed(*args, *[tangents[i] for i in traced])
-    told: Pushed = pushed.told
-    call.told = told.inner
-    count = len(outs) - len(told.live)
-    moving = dict(zip(told.live, outs[count:], strict=True))
+    jvp_call = Call(call.program.derived("jvp", traced), call.host)
+    outs = jvp_call(*args, *[tangents[i] for i in traced])
+    static_part: WithTangents = jvp_call.static_part
+    call.static_part = static_part.inner
+    count = len(outs) - len(static_part.live)
+    moving = dict(zip(static_part.live, outs[count:], strict=True))
     return outs[:count], tuple([moving.get(i) for i in range(count)])
 
 
@@ -348,9 +374,9 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
     names = tuple([name for name, trace in named_axes.get().items() if trace is within])
     mapped = Call(call.program.derived("batched", tuple(batched), names), call.host)
     outs = mapped(*args)
-    told: Batched = mapped.told
-    call.told = told.inner
-    return outs, told.flags
+    static_part: Batched = mapped.static_part
+    call.static_part = static_part.inner
+    return outs, static_part.flags
 
 
 #: ``bind(call_program, leaves, {"call": call})``: the results of a program.
@@ -396,13 +422,13 @@ def from_jax(fun: Callable[P, Any]) -> Callable[P, Any]:
 def run_from_jax(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
     """Run ``from_jax(fun)`` on these arguments."""
     jax = import_jax("from_jax")
-    leaves, frame = take_apart(jax, (args, kwargs))
+    leaves, containers = flatten_with_jax(jax, (args, kwargs))
     moving = [isinstance(x, (Tracer, np.ndarray, np.generic, jax.Array)) for x in leaves]
     given = [x for x, m in zip(leaves, moving, strict=True) if m]
-    program = Program(jax, name_of(fun), _flat(jax, fun, frame, leaves, moving), compiled=False)
-    call = Call(program, on_host([x for x in leaves if backend.is_value(x) or isinstance(x, Tracer)]))
+    program = Program(jax, name_of(fun), _flat(jax, fun, containers, leaves, moving), compiled=False)
+    call = Call(program, results_on_host([x for x in leaves if backend.is_value(x) or isinstance(x, Tracer)]))
     outs = call(*given)
-    return call.told(*outs)
+    return call.static_part(*outs)
 
 
 class _Result:
@@ -416,13 +442,13 @@ class _Result:
 
 
 def _flat(
-    jax: Any, fun: Callable[..., Any], frame: Frame, leaves: Sequence[Any], moving: list[bool]
+    jax: Any, fun: Callable[..., Any], containers: Containers, leaves: Sequence[Any], moving: list[bool]
 ) -> Callable[..., Any]:
     """Return ``fun`` as a function of those leaves that are arrays."""
     still = [None if m else x for x, m in zip(leaves, moving, strict=True)]  # holds no array longer than the call
 
     def flat(*arrays: Any) -> Any:
-        args, kwargs = frame(*filled(still, moving, arrays))
+        args, kwargs = containers(*filled(still, moving, arrays))
         found, structure = jax.tree_util.tree_flatten(fun(*args, **kwargs))
         arrays_only = [isinstance(x, jax.Array) or backend.is_value(x) for x in found]
         others = [None if a else x for x, a in zip(found, arrays_only, strict=True)]

@@ -20,15 +20,23 @@ from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
-from funcgrad.interop.jax.conversion import filling, is_array
-from funcgrad.interop.jax.lift import Closure, lift, staging
-from funcgrad.interop.jax.programs import Batched, Like, Program, Pullback, Pushed, Residuals, nothing
+from funcgrad.interop.jax.conversion import is_array, unflattener
+from funcgrad.interop.jax.lift import ClosedOverTracer, as_staging_errors, lifted_trace
+from funcgrad.interop.jax.programs import (
+    Batched,
+    Program,
+    Pullback,
+    Residuals,
+    ShapeDtype,
+    WithTangents,
+    no_static_part,
+)
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.static_arguments import replaced
 
-__all__ = ["Staged"]
+__all__ = ["StagedProgram"]
 
 #: Names of operations that are cheaper to repeat in the backward half than their results are to keep.
 _LAYOUT = frozenset(
@@ -88,7 +96,7 @@ def halves(
     Args:
         jax: the JAX module, while it traces.
         fun: ``fun(*leaves) -> (results, markers, cts)``, lists of values of JAX. A marker represents the
-            cotangent of a result, and is an unchanged result of ``mark``.
+            cotangent of a result, and is an unchanged result of ``cotangent_marker``.
         leaves: values of JAX.
     """
     counts: list[int] = []
@@ -102,7 +110,7 @@ def halves(
     jaxpr = closed.jaxpr
     ends = counts[0], counts[0] + counts[1]
     markers, cts = jaxpr.outvars[ends[0] : ends[1]], jaxpr.outvars[ends[1] :]
-    first, second, needed = _cut(jaxpr.eqns, markers, cts)
+    first, second, needed = _split_operations(jaxpr.eqns, markers, cts)
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     values = {**consts, **dict(zip(jaxpr.invars, leaves, strict=True))}
     _evaluate(first, values)
@@ -114,7 +122,9 @@ def halves(
     return results, [values[v] for v in places], Backward(asarray, second, constants, places, markers, cts)
 
 
-def _cut(eqns: Sequence[Any], markers: list[Any], cts: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+def _split_operations(
+    eqns: Sequence[Any], markers: list[Any], cts: list[Any]
+) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the operations of the forward half and of the backward half, and the variables that cross the cut."""
     late = set(markers)
     first: list[Any] = []
@@ -143,7 +153,7 @@ def _is_cheap(eqn: Any) -> bool:
     return name in _LAYOUT or (name in _ARITHMETIC and len({v for v in eqn.invars if _is_var(v)}) == 1)
 
 
-def mark(jax: Any, result: Any) -> Any:
+def cotangent_marker(jax: Any, result: Any) -> Any:
     """Return a new value like ``result``, which represents its cotangent."""
     return jax.lax.neg(result)  # any operation would do: it is never executed
 
@@ -171,7 +181,7 @@ def _evaluate(eqns: Sequence[Any], values: dict[Any, Any]) -> None:
 Flat = Callable[..., tuple[list[Any], Any]]
 
 
-class Staged(Program):
+class StagedProgram(Program):
     """Compiled program made from a function of funcgrad.
 
     Args:
@@ -196,15 +206,15 @@ class Staged(Program):
         self.shardings, self.out_shardings = shardings, out_shardings
         #: Static parts of results, and functions that make a result from its leaves, both by number.
         self.static: dict[int, Any] = {}
-        self.fill: dict[int, Callable[[Sequence[Any]], Any]] = {}
+        self.unflatten_by_number: dict[int, Callable[[Sequence[Any]], Any]] = {}
         self._number = itertools.count().__next__
-        super().__init__(jax, name, self.stage, compiled=True, options=options)
-        self.run = jax.jit(self.numbered, **options or {})
+        super().__init__(jax, name, self.run_on_jax, compiled=True, options=options)
+        self.run = jax.jit(self.run_numbered, **options or {})
 
-    def numbered(self, *leaves: Any) -> dict[int, list[Any]]:
-        """Run ``stage``, with a number for the static part, so that JAX makes the result without calling Python."""
-        out, number = self.stage(*leaves), self._number()
-        self.static[number], self.fill[number] = out.func, filling(out.func)
+    def run_numbered(self, *leaves: Any) -> dict[int, list[Any]]:
+        """Run ``run_on_jax``, with a number for the static part, so that JAX makes the result without Python."""
+        out, number = self.run_on_jax(*leaves), self._number()
+        self.static[number], self.unflatten_by_number[number] = out.func, unflattener(out.func)
         return {number: list(out.args)}
 
     def parts(self, out: Any) -> tuple[Any, Sequence[Any]]:
@@ -212,26 +222,26 @@ class Staged(Program):
         ((number, results),) = out.items()
         return self.static[number], results
 
-    def stage(self, *leaves: Any) -> Any:
+    def run_on_jax(self, *leaves: Any) -> Any:
         """Run the function on values of JAX."""
-        with self.lifting(leaves) as (trace, values):
-            outs, told = self.flat(*values)
+        with self.lifted_run(leaves) as (trace, values):
+            outs, static_part = self.flat(*values)
             results = [self.leave(trace, out) for out in outs]
         if self.out_shardings is not None:
-            places = tree.broadcast_prefix(self.out_shardings, told(*range(len(results))))
-            results = _distributed(self.jax, results, places)
-        return self.jax.tree_util.Partial(told, *results)
+            places = tree.broadcast_prefix(self.out_shardings, static_part(*range(len(results))))
+            results = _constrained(self.jax, results, places)
+        return self.jax.tree_util.Partial(static_part, *results)
 
     @contextmanager
-    def lifting(self, leaves: Sequence[Any]) -> Iterator[tuple[LiftedTrace, list[Any]]]:
+    def lifted_run(self, leaves: Sequence[Any]) -> Iterator[tuple[LiftedTrace, list[Any]]]:
         """Return a block with a run on values of JAX that no outer transform observes."""
         if self.shardings:
-            leaves = _distributed(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
+            leaves = _constrained(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
         unseen = blocks.Block(lambda state: state._replace(watch=None, runner=None))
         with unseen if blocks.current() != blocks.State() else nullcontext():
-            trace = lift(alone=True)
+            trace = lifted_trace(refuse_closures=True)
             try:
-                with staging(self.jax, "jit", self.name):
+                with as_staging_errors(self.jax, "jit", self.name):
                     yield trace, [trace.leaf(leaf) for leaf in leaves]
             finally:
                 trace.close()
@@ -240,7 +250,7 @@ class Staged(Program):
         """Return a result as a value of JAX."""
         value = trace.leave(out)
         if isinstance(value, Tracer):
-            raise Closure
+            raise ClosedOverTracer
         if not is_array(value):
             raise InputError(
                 f"jit: {self.name} must return arrays, numbers, or containers of them, got {describe(value)}. Leave "
@@ -248,33 +258,33 @@ class Staged(Program):
             )
         return self.jax.numpy.asarray(value)
 
-    def make_pushed(self, traced: tuple[int, ...]) -> Program:
+    def make_jvp(self, traced: tuple[int, ...]) -> Program:
         """Make the program of results and tangents, by funcgrad's rules."""
-        return Staged(self.jax, self.name, _pushed(self.flat, traced), shardings=self.shardings)
+        return StagedProgram(self.jax, self.name, _jvp_of(self.flat, traced), shardings=self.shardings)
 
-    def make_pulled(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
+    def make_vjp(self, traced: tuple[int, ...], live: tuple[int, ...]) -> Program:
         """Make the program of cotangents, by funcgrad's rules."""
-        return Staged(self.jax, self.name, _pulled(self.flat, traced, live), shardings=self.shardings)
+        return StagedProgram(self.jax, self.name, _vjp_of(self.flat, traced, live), shardings=self.shardings)
 
-    def make_recorded(self, traced: tuple[int, ...]) -> Program:
+    def make_with_residuals(self, traced: tuple[int, ...]) -> Program:
         """Make the program of results and residuals, by funcgrad's rules, cut into two halves."""
-        return Program(self.jax, self.name, lambda *leaves: self.recorded(leaves, traced), compiled=True)
+        return Program(self.jax, self.name, lambda *leaves: self.with_residuals(leaves, traced), compiled=True)
 
-    def recorded(self, leaves: Sequence[Any], traced: tuple[int, ...]) -> Any:
+    def with_residuals(self, leaves: Sequence[Any], traced: tuple[int, ...]) -> Any:
         """Compute the results and the residuals."""
-        told: list[Any] = []
+        static_part: list[Any] = []
 
         def both(*xs: Any) -> tuple[list[Any], list[Any], list[Any]]:
-            with self.lifting(xs) as (trace, values):
+            with self.lifted_run(xs) as (trace, values):
 
                 def of(*moving: Any) -> list[Any]:
                     outs, static = self.flat(*replaced(values, traced, moving))
-                    told[:] = [static]
+                    static_part[:] = [static]
                     return outs
 
                 outs, nodes = record(of, [values[i] for i in traced])
                 results = [self.leave(trace, out) for out in outs]
-                markers = [mark(self.jax, r) if backend.is_inexact(r) else None for r in results]
+                markers = [cotangent_marker(self.jax, r) if backend.is_inexact(r) else None for r in results]
                 pairs = zip(nodes, markers, strict=True)
                 seeds = [(n, trace.leaf(m)) for n, m in pairs if n is not None and m is not None]
                 cts = backward(seeds, len(traced))
@@ -282,29 +292,31 @@ class Staged(Program):
                 return results, [m for m in markers if m is not None], [self.leave(trace, ct) for ct in zeros]
 
         results, residuals, back = halves(self.jax, both, leaves)
-        likes = [Like(r.shape, r.dtype) for r in results]
+        shapes_dtypes = [ShapeDtype(r.shape, r.dtype) for r in results]
         floating = [i for i, r in enumerate(results) if backend.is_inexact(r)]
 
-        def pull(kept: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+        def pullback_of(kept: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
             return lambda cts: back(kept, [cts[i] for i in floating])
 
-        static = Residuals(told[0], len(results), Pullback(self.jax, self.name, pull, likes, True))
+        static = Residuals(
+            static_part[0], len(results), Pullback(self.jax, self.name, pullback_of, shapes_dtypes, True)
+        )
         return self.jax.tree_util.Partial(static, *results, *residuals)
 
     def make_batched(self, flags: tuple[bool, ...], names: tuple[Any, ...] = ()) -> Program:
         """Make the program on batches; use funcgrad's ``vmap`` if the function may look up the batch axis by name."""
         if not names:
             return super().make_batched(flags)
-        return Staged(self.jax, self.name, _batched(self.flat, flags, names))
+        return StagedProgram(self.jax, self.name, _batched_of(self.flat, flags, names))
 
 
-def _distributed(jax: Any, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
+def _constrained(jax: Any, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     """Return ``values`` with JAX's constraints on how to distribute them."""
     put = jax.lax.with_sharding_constraint
-    return [x if s is None else put(x, _automatic(jax, s)) for x, s in zip(values, shardings, strict=True)]
+    return [x if s is None else put(x, _with_automatic_axes(jax, s)) for x, s in zip(values, shardings, strict=True)]
 
 
-def _automatic(jax: Any, sharding: Any) -> Any:
+def _with_automatic_axes(jax: Any, sharding: Any) -> Any:
     """Return ``sharding`` with automatic axes, which the constraint needs; ``jax.make_mesh`` makes explicit axes."""
     mesh: Any = getattr(sharding, "mesh", None)
     if not any(getattr(kind, "name", "") == "Explicit" for kind in getattr(mesh, "axis_types", None) or ()):
@@ -312,30 +324,30 @@ def _automatic(jax: Any, sharding: Any) -> Any:
     return jax.sharding.NamedSharding(jax.sharding.Mesh(mesh.devices, mesh.axis_names), sharding.spec)
 
 
-def _pushed(flat: Flat, traced: tuple[int, ...]) -> Flat:
+def _jvp_of(flat: Flat, traced: tuple[int, ...]) -> Flat:
     """Return the function that gives results and tangents of floating ones, from leaves and tangents of some."""
 
-    def of(*values: Any) -> tuple[list[Any], Any]:
+    def jvp_fun(*values: Any) -> tuple[list[Any], Any]:
         n = len(values) - len(traced)
         trace = ForwardTrace()
         pairs = zip(traced, values[n:], strict=True)
         try:
-            outs, told = flat(*replaced(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
+            outs, static_part = flat(*replaced(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
         finally:
             trace.close()
         mine = [type(out) is Tracer and out._trace is trace for out in outs]
         results = [out._val if m else out for out, m in zip(outs, mine, strict=True)]
         live = tuple([i for i, r in enumerate(results) if is_array(r) and backend.is_inexact(r)])
         tangents = [outs[i].tangent if mine[i] else backend.zeros_like(results[i]) for i in live]
-        return [*results, *tangents], Pushed(told, live)
+        return [*results, *tangents], WithTangents(static_part, live)
 
-    return of
+    return jvp_fun
 
 
-def _pulled(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
+def _vjp_of(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
     """Return the function that gives cotangents of leaves, from all leaves and the cotangents of ``live`` results."""
 
-    def of(*values: Any) -> tuple[list[Any], Any]:
+    def vjp_fun(*values: Any) -> tuple[list[Any], Any]:
         n = len(values) - len(live)
 
         def moving(*xs: Any) -> list[Any]:
@@ -345,25 +357,25 @@ def _pulled(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
         seeds = [(node, ct) for i, ct in zip(live, values[n:], strict=True) if (node := nodes[i]) is not None]
         cts = backward(seeds, len(traced))
         zero = backend.zeros_like
-        return [zero(values[i]) if ct is None else ct for i, ct in zip(traced, cts, strict=True)], nothing
+        return [zero(values[i]) if ct is None else ct for i, ct in zip(traced, cts, strict=True)], no_static_part
 
-    return of
+    return vjp_fun
 
 
-def _batched(flat: Flat, flags: tuple[bool, ...], names: tuple[Any, ...]) -> Flat:
+def _batched_of(flat: Flat, flags: tuple[bool, ...], names: tuple[Any, ...]) -> Flat:
     """Return ``flat`` applied to batches, with names for the batch axis."""
 
-    def of(*values: Any) -> tuple[list[Any], Any]:
+    def batched_fun(*values: Any) -> tuple[list[Any], Any]:
         size = next(v.shape[0] for v, flag in zip(values, flags, strict=True) if flag)
         trace = BatchTrace(size)
         token = named_axes.set({**named_axes.get(), **dict.fromkeys(names, trace)})
         try:
-            outs, told = flat(*[trace.leaf(v) if flag else v for v, flag in zip(values, flags, strict=True)])
+            outs, static_part = flat(*[trace.leaf(v) if flag else v for v, flag in zip(values, flags, strict=True)])
             mine = [type(out) is Tracer and out._trace is trace for out in outs]
             whole = [out._val if m else to_batch(out, size) for out, m in zip(outs, mine, strict=True)]
         finally:
             named_axes.reset(token)
             trace.close()
-        return whole, Batched(told, (True,) * len(whole))
+        return whole, Batched(static_part, (True,) * len(whole))
 
-    return of
+    return batched_fun

@@ -20,10 +20,16 @@ from typing import Any
 import numpy as np
 
 from funcgrad.errors import InputError
-from funcgrad.interop.scipy.boxes import boxed, constrained, listed, scaled
-from funcgrad.interop.scipy.objectives import Layout, Objective, Residuals, elementwise_loss, plain
+from funcgrad.interop.scipy.boxes import as_list, to_bounds, to_constraints, to_x_scale
+from funcgrad.interop.scipy.objectives import Layout, Objective, VectorFunction, elementwise_loss, require_concrete
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize.bounds import HESSIANS, JACOBIANS, PRODUCTS, VALUES, default_method
+from funcgrad.scipy.optimize.bounds import (
+    GRADIENT_FREE_METHODS,
+    HESSIAN_METHODS,
+    HVP_METHODS,
+    JACOBIAN_METHODS,
+    default_method,
+)
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 
@@ -86,27 +92,27 @@ def minimize(
         (True, array([1., 1., 1.]))
     """
     optimize = import_scipy("minimize")
-    layout, args = _start("minimize", "params", fun, params, args)
+    layout, args = _check_arguments("minimize", "params", fun, params, args)
     objective = Objective("minimize", fun, layout, args, has_aux=has_aux)
-    kind = default_method(method, bounds, listed(constraints))
+    kind = default_method(method, bounds, as_list(constraints))
     given: dict[str, Any] = {}
-    if kind in HESSIANS:
+    if kind in HESSIAN_METHODS:
         given["hess"] = objective.hessian
-    if kind in PRODUCTS or not kind:
+    if kind in HVP_METHODS or not kind:
         given["hessp"] = objective.product
     result = optimize.minimize(
-        objective.value if kind in VALUES else objective.value_and_gradient,
+        objective.value if kind in GRADIENT_FREE_METHODS else objective.value_and_gradient,
         layout.vector(params),
-        jac=None if kind in VALUES else True,
+        jac=None if kind in GRADIENT_FREE_METHODS else True,
         method=method,
-        bounds=boxed("minimize", optimize, layout, bounds),
-        constraints=constrained(optimize, constraints, layout, params, second=kind == "trust-constr"),
+        bounds=to_bounds("minimize", optimize, layout, bounds),
+        constraints=to_constraints(optimize, constraints, layout, params, second=kind == "trust-constr"),
         tol=tol,
-        callback=_seeing(callback, layout),
+        callback=_with_trees(callback, layout),
         options=options,
         **given,
     )
-    _rewrite(result, layout)
+    _vectors_to_trees(result, layout)
     if has_aux:
         result.aux = objective.aux(result.x)
     return result
@@ -150,8 +156,8 @@ def root(
         {'x': 2.0, 'y': 1.0}
     """
     optimize = import_scipy("root")
-    layout, args = _start("root", "params", fun, params, args)
-    system = Residuals("root", fun, layout, args, params)
+    layout, args = _check_arguments("root", "params", fun, params, args)
+    system = VectorFunction("root", fun, layout, args, params)
     if system.out.size != layout.size and method != "lm":
         raise InputError(
             f"root: {name_of(fun)} must give as many numbers as params has, got {system.out.size} for {layout.size}. "
@@ -160,7 +166,7 @@ def root(
     result = optimize.root(
         system,
         layout.vector(params),
-        jac=system.jacobian if method in JACOBIANS else None,
+        jac=system.jacobian if method in JACOBIAN_METHODS else None,
         method=method,
         tol=tol,
         callback=None if callback is None else lambda x, f: callback(layout.tree(x), system.out.tree(np.asarray(f))),
@@ -212,8 +218,8 @@ def root_scalar(
         5
     """
     optimize = import_scipy("root_scalar")
-    x0 = plain("root_scalar", "x0", x0)
-    layout, args = _start("root_scalar", "x0", fun, 0.0 if x0 is None else float(x0), args)
+    x0 = require_concrete("root_scalar", "x0", x0)
+    layout, args = _check_arguments("root_scalar", "x0", fun, 0.0 if x0 is None else float(x0), args)
     if method is None and x0 is not None and x1 is None and bracket is None:
         method = "newton"
     objective = Objective("root_scalar", fun, layout, args, has_aux=False)
@@ -292,19 +298,19 @@ def least_squares(
         {'height': 2.0, 'rate': 3.0}
     """
     optimize = import_scipy("least_squares")
-    layout, args = _start("least_squares", "params", fun, params, args)
+    layout, args = _check_arguments("least_squares", "params", fun, params, args)
     if jac not in ("auto", "forward", "reverse", "operator"):
         raise InputError(
             f"least_squares: jac must be 'auto', 'forward', 'reverse' or 'operator', got {jac!r}. The Jacobian comes "
             "from the residuals: leave jac out."
         )
-    residuals = Residuals("least_squares", fun, layout, args, params, jac)
+    residuals = VectorFunction("least_squares", fun, layout, args, params, jac)
     if callback is not None:
-        options["callback"] = _seeing(callback, layout)
+        options["callback"] = _with_trees(callback, layout)
     if "x_scale" in options:
-        options["x_scale"] = scaled("least_squares", layout, options["x_scale"])
+        options["x_scale"] = to_x_scale("least_squares", layout, options["x_scale"])
     if bounds is not None:
-        options["bounds"] = boxed("least_squares", optimize, layout, bounds)
+        options["bounds"] = to_bounds("least_squares", optimize, layout, bounds)
     result = optimize.least_squares(
         residuals,
         layout.vector(params),
@@ -341,8 +347,8 @@ def jacobian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> An
         >>> jacobian @ np.array([1.0, 0.0, 2.0]), jacobian.T @ np.ones(3)
         (array([1., 1., 3.]), array([3., 2., 1.]))
     """
-    layout, args = _start("jacobian_operator", "params", fun, params, args)
-    residuals = Residuals("jacobian_operator", fun, layout, args, params)
+    layout, args = _check_arguments("jacobian_operator", "params", fun, params, args)
+    residuals = VectorFunction("jacobian_operator", fun, layout, args, params)
     return residuals.operator(layout.vector(params))
 
 
@@ -360,7 +366,7 @@ def hessian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any
         array([1., 2.])
     """
     linalg = import_scipy("hessian_operator", "scipy.sparse.linalg")
-    layout, args = _start("hessian_operator", "params", fun, params, args)
+    layout, args = _check_arguments("hessian_operator", "params", fun, params, args)
     objective = Objective("hessian_operator", fun, layout, args, has_aux=False)
     point = layout.vector(params)
 
@@ -370,18 +376,18 @@ def hessian_operator(fun: Callable[..., Any], params: PyTree, *args: Any) -> Any
     return linalg.LinearOperator((layout.size, layout.size), matvec=product, rmatvec=product, dtype=np.float64)
 
 
-def _start(call: str, what: str, fun: Any, params: PyTree, args: Any) -> tuple[Layout, tuple[Any, ...]]:
+def _check_arguments(call: str, what: str, fun: Any, params: PyTree, args: Any) -> tuple[Layout, tuple[Any, ...]]:
     """Check the arguments of a call; return the layout of the parameters, and ``args`` as a tuple of plain values."""
     check_callable(call, fun)
     args = args if isinstance(args, tuple) else (args,)
-    args = plain(call, "args", args)
+    args = require_concrete(call, "args", args)
     layout = Layout(call, what, params)
     if not layout.size:
         raise InputError(f"{call}: there is nothing to look for, got {what} without numbers. Pass floating arrays.")
     return layout, args
 
 
-def _rewrite(result: Any, layout: Layout) -> None:
+def _vectors_to_trees(result: Any, layout: Layout) -> None:
     """Replace SciPy's vectors in ``result`` by trees if they have the size of the parameters."""
     result.x = layout.tree(np.asarray(result.x))
     for name in ("jac", "grad"):  # with trust-constr, jac holds the Jacobians of the constraints
@@ -389,22 +395,22 @@ def _rewrite(result: Any, layout: Layout) -> None:
             result[name] = layout.tree(vector, gradient=True)
 
 
-def _seeing(callback: Callable[..., Any] | None, layout: Layout) -> Callable[..., Any] | None:
+def _with_trees(callback: Callable[..., Any] | None, layout: Layout) -> Callable[..., Any] | None:
     """Return a callback for SciPy, which reads its parameters' names, that passes trees to the caller's callback."""
     if callback is None:
         return None
     try:
-        whole = set(inspect.signature(callback).parameters) == {"intermediate_result"}
+        takes_result = set(inspect.signature(callback).parameters) == {"intermediate_result"}
     except (TypeError, ValueError):  # some functions written in C have no signature
-        whole = False
-    if not whole:
+        takes_result = False
+    if not takes_result:
         return lambda x, *rest: callback(layout.tree(np.asarray(x)), *rest)
 
-    def seeing(intermediate_result: Any) -> Any:
+    def with_tree(intermediate_result: Any) -> Any:
         if isinstance(intermediate_result, np.ndarray):  # methods that report only the point
             return callback(layout.tree(intermediate_result))
         found = type(intermediate_result)(intermediate_result)
-        _rewrite(found, layout)
+        _vectors_to_trees(found, layout)
         return callback(intermediate_result=found)
 
-    return seeing
+    return with_tree

@@ -10,16 +10,16 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.interop.scipy.objectives import Layout, Residuals, Slot
+from funcgrad.interop.scipy.objectives import Layout, Slot, VectorFunction
 from funcgrad.typing import PyTree
 
-__all__ = ["boxed", "constrained", "listed", "scaled"]
+__all__ = ["to_bounds", "to_constraints", "as_list", "to_x_scale"]
 
 #: Lower and upper limits for the two types of constraints in dictionaries.
 _LIMITS = {"eq": (0.0, 0.0), "ineq": (0.0, np.inf)}
 
 
-def boxed(call: str, optimize: Any, layout: Layout, bounds: Any) -> Any:
+def to_bounds(call: str, optimize: Any, layout: Layout, bounds: Any) -> Any:
     """Return bounds as SciPy's ``Bounds`` of vectors.
 
     Raises:
@@ -32,14 +32,17 @@ def boxed(call: str, optimize: Any, layout: Layout, bounds: Any) -> Any:
     if isinstance(bounds, optimize.Bounds):
         sides, keep = [_side(call, layout, side) for side in (bounds.lb, bounds.ub)], np.ravel(bounds.keep_feasible)
     elif _is_pair(bounds) and all(_is_number(side) for side in bounds):
-        sides = [np.full(layout.size, _open(side, i)) for i, side in enumerate(bounds)]
+        sides = [np.full(layout.size, _bound_or_infinite(side, i)) for i, side in enumerate(bounds)]
     elif layout.single and call == "least_squares" and _is_pair(bounds):
-        sides = [_spread(call, layout, 0, _open(side, i)) for i, side in enumerate(bounds)]
+        sides = [_for_each_number(call, layout, 0, _bound_or_infinite(side, i)) for i, side in enumerate(bounds)]
     elif layout.single:
         sides = _rows(call, layout, bounds)
     else:
         pairs = list(enumerate(_pairs(call, layout, bounds)))
-        sides = [np.concatenate([_spread(call, layout, n, _open(p[i], i)) for n, p in pairs]) for i in (0, 1)]
+        sides = [
+            np.concatenate([_for_each_number(call, layout, n, _bound_or_infinite(p[i], i)) for n, p in pairs])
+            for i in (0, 1)
+        ]
     free = np.isinf(sides[0]) & np.isinf(sides[1])
     if any(slot.dtype.kind == "c" and not free[slot.start : slot.stop].all() for slot in layout.slots):
         raise InputError(f"{call}: complex numbers have no order, got bounds for them. Split them into two arrays.")
@@ -54,7 +57,7 @@ def _is_number(x: Any) -> bool:
     return x is None or issubclass(type(x), (int, float, np.integer, np.floating))
 
 
-def _open(side: Any, which: int) -> Any:
+def _bound_or_infinite(side: Any, which: int) -> Any:
     """Return a lower (0) or an upper (1) bound, which is infinite if ``side`` is None."""
     return (-np.inf, np.inf)[which] if side is None else side
 
@@ -67,7 +70,7 @@ def _side(call: str, layout: Layout, side: Any) -> Any:
     if array.shape == (layout.size,):
         return array
     if layout.single:
-        return _spread(call, layout, 0, array)
+        return _for_each_number(call, layout, 0, array)
     raise ShapeError(
         f"{call}: a Bounds has a number for each of params, got {array.shape} for {layout.size}. Give a tree of pairs "
         "to bound leaf by leaf."
@@ -77,17 +80,17 @@ def _side(call: str, layout: Layout, side: Any) -> Any:
 def _rows(call: str, layout: Layout, bounds: Any) -> list[Any]:
     """Return the sides of SciPy's sequence of pairs, one pair for each number of a single array."""
     pairs = list(bounds) if isinstance(bounds, (Sequence, np.ndarray)) else []
-    if len(pairs) != layout.size or not all(np.shape(_closed(p)) == (2,) for p in pairs):
+    if len(pairs) != layout.size or not all(np.shape(_with_infinities(p)) == (2,) for p in pairs):
         raise ShapeError(
             f"{call}: bounds of one array are a pair (lower, upper) for each of its numbers, or one pair for "
             f"all, got {describe(bounds)} for {layout.size} numbers. Give a scipy.optimize.Bounds(lower, upper) for "
             "two arrays."
         )
-    return [np.array([_closed(pair)[i] for pair in pairs], float) for i in (0, 1)]
+    return [np.array([_with_infinities(pair)[i] for pair in pairs], float) for i in (0, 1)]
 
 
-def _closed(pair: Any) -> Any:
-    return [_open(side, i) for i, side in enumerate(pair)] if _is_pair(pair) or np.ndim(pair) else pair
+def _with_infinities(pair: Any) -> Any:
+    return [_bound_or_infinite(side, i) for i, side in enumerate(pair)] if _is_pair(pair) or np.ndim(pair) else pair
 
 
 def _pairs(call: str, layout: Layout, bounds: Any) -> list[Any]:
@@ -96,21 +99,21 @@ def _pairs(call: str, layout: Layout, bounds: Any) -> list[Any]:
     try:
         entries += layout.spec.flatten_up_to(bounds)
     except ValueError:
-        _refuse(call, layout, describe(bounds))
+        _raise_no_pairs(call, layout, describe(bounds))
     for path, pair in zip(layout.paths, entries, strict=True):
         if pair is not None and not _is_pair(pair):
-            _refuse(call, layout, f"{describe(pair)} for {path}")
+            _raise_no_pairs(call, layout, f"{describe(pair)} for {path}")
     return [(None, None) if pair is None else pair for pair in entries]
 
 
-def _refuse(call: str, layout: Layout, got: str) -> NoReturn:
+def _raise_no_pairs(call: str, layout: Layout, got: str) -> NoReturn:
     raise InputError(
         f"{call}: bounds must be a tree like params with a pair (lower, upper) or None for each leaf, got {got}. "
         f"The leaves are {', '.join(layout.paths[:5])}{', ...' if len(layout.paths) > 5 else ''}."
     ) from None
 
 
-def _spread(call: str, layout: Layout, number: int, value: Any) -> Any:
+def _for_each_number(call: str, layout: Layout, number: int, value: Any) -> Any:
     """Return a value for each number of a leaf."""
     slot: Slot = layout.slots[number]
     try:
@@ -123,7 +126,7 @@ def _spread(call: str, layout: Layout, number: int, value: Any) -> Any:
     return np.tile(whole, 2) if slot.dtype.kind == "c" else whole
 
 
-def scaled(call: str, layout: Layout, scale: PyTree) -> Any:
+def to_x_scale(call: str, layout: Layout, scale: PyTree) -> Any:
     """Return a scale for each number; leave SciPy's keywords and vectors as they are.
 
     Raises:
@@ -139,15 +142,15 @@ def scaled(call: str, layout: Layout, scale: PyTree) -> Any:
             f"{call}: x_scale must be a tree like params, one number, or 'jac', got {describe(scale)}. Give a number "
             "or an array for each leaf."
         ) from None
-    return np.concatenate([_spread(call, layout, n, entry) for n, entry in enumerate(entries)])
+    return np.concatenate([_for_each_number(call, layout, n, entry) for n, entry in enumerate(entries)])
 
 
-def listed(constraints: Any) -> list[Any]:
+def as_list(constraints: Any) -> list[Any]:
     """Return constraints as a list; a single constraint makes a list of one."""
     return list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
 
 
-def constrained(optimize: Any, constraints: Any, layout: Layout, params: PyTree, *, second: bool) -> list[Any]:
+def to_constraints(optimize: Any, constraints: Any, layout: Layout, params: PyTree, *, second: bool) -> list[Any]:
     """Return SciPy's constraints as functions of vectors in place of functions of trees, with derivatives.
 
     Args:
@@ -161,16 +164,16 @@ def constrained(optimize: Any, constraints: Any, layout: Layout, params: PyTree,
         InputError: the caller passed derivatives of constraints (a ``TypeError``).
     """
     found = []
-    for one in listed(constraints):
+    for one in as_list(constraints):
         if isinstance(one, dict) and callable(one.get("fun")):
-            made = _function(one["fun"], layout, one.get("args", ()), params, one.get("jac"))
+            made = _constraint_function(one["fun"], layout, one.get("args", ()), params, one.get("jac"))
             kind = one.get("type")
             if second and kind in _LIMITS:
                 one = optimize.NonlinearConstraint(made, *_LIMITS[kind], jac=made.jacobian, hess=made.curvature)
             else:
                 one = {"type": kind, "fun": made, "jac": made.jacobian}
         elif isinstance(one, optimize.NonlinearConstraint):
-            made = _function(one.fun, layout, (), params, *[d for d in (one.jac, one.hess) if callable(d)])
+            made = _constraint_function(one.fun, layout, (), params, *[d for d in (one.jac, one.hess) if callable(d)])
             given = {"hess": made.curvature} if second else {}
             one = optimize.NonlinearConstraint(
                 made, one.lb, one.ub, jac=made.jacobian, keep_feasible=one.keep_feasible, **given
@@ -179,12 +182,14 @@ def constrained(optimize: Any, constraints: Any, layout: Layout, params: PyTree,
     return found
 
 
-def _function(fun: Any, layout: Layout, args: tuple[Any, ...], params: PyTree, *derivatives: Any) -> Residuals:
-    """Return the function of a constraint as ``Residuals``; refuse derivatives from the caller."""
+def _constraint_function(
+    fun: Any, layout: Layout, args: tuple[Any, ...], params: PyTree, *derivatives: Any
+) -> VectorFunction:
+    """Return the function of a constraint as ``VectorFunction``; refuse derivatives from the caller."""
     for derivative in derivatives:
         if derivative is not None:
             raise InputError(
                 f"minimize: the derivatives of constraints are made from their functions, got {describe(derivative)}. "
                 "Leave jac and hess out."
             )
-    return Residuals("minimize", fun, layout, args, params)
+    return VectorFunction("minimize", fun, layout, args, params)

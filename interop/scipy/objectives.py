@@ -12,7 +12,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError
-from funcgrad.interop.jax.devices import moved
+from funcgrad.interop.jax.devices import put_on_device
 from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.optional import import_jax, import_scipy
 from funcgrad.transforms.arguments import check_leaf, split_aux
@@ -22,7 +22,7 @@ from funcgrad.transforms.products import jvp, linearize, vjp
 from funcgrad.transforms.transformed import name_of
 from funcgrad.typing import PyTree
 
-__all__ = ["Layout", "Objective", "Residuals", "elementwise_loss", "plain"]
+__all__ = ["Layout", "Objective", "VectorFunction", "elementwise_loss", "require_concrete"]
 
 
 class Slot(NamedTuple):
@@ -42,7 +42,7 @@ class Layout:
     Args:
         call: name of the public function, for messages.
         what: name of the tree, for messages.
-        whole: the tree, with real or complex floating leaves.
+        params: the tree, with real or complex floating leaves.
 
     Raises:
         InputError: a leaf is not a floating array or number (a ``TypeError``).
@@ -54,13 +54,13 @@ class Layout:
         (3, {'b': np.float64(0.0), 'w': array([[1., 2.]])})
     """
 
-    def __init__(self, call: str, what: str, whole: PyTree) -> None:
-        paths, leaves, self.spec = tree.flatten_with_path(whole)
+    def __init__(self, call: str, what: str, params: PyTree) -> None:
+        paths, leaves, self.spec = tree.flatten_with_path(params)
         self.paths = [what + path for path in paths]
         self.slots: list[Slot] = []
         start = 0
         for path, leaf in zip(self.paths, leaves, strict=True):
-            slot = _slot(call, path, plain(call, path, leaf), start)
+            slot = _slot(call, path, require_concrete(call, path, leaf), start)
             self.slots.append(slot)
             start = slot.stop
         self.size = start
@@ -71,15 +71,15 @@ class Layout:
         """Whether any leaf is complex."""
         return any(slot.dtype.kind == "c" for slot in self.slots)
 
-    def vector(self, whole: PyTree, *, gradient: bool = False) -> Any:
+    def vector(self, params: PyTree, *, gradient: bool = False) -> Any:
         """Return the numbers of a tree with this layout as a vector; tracers give a tracer.
 
         Args:
-            whole: the tree.
+            params: the tree.
             gradient: whether the tree is a gradient, which for a complex leaf z = x + iy is du/dx - i du/dy.
         """
         parts = []
-        for leaf, slot in zip(tree.leaves(whole), self.slots, strict=True):
+        for leaf, slot in zip(tree.leaves(params), self.slots, strict=True):
             flat = fnp.ravel(shallow_copy(leaf))
             if slot.dtype.kind == "c":
                 imaginary = fnp.imag(flat)
@@ -118,11 +118,11 @@ def _leaf(part: Any, slot: Slot, gradient: bool) -> Any:
     if part.dtype != slot.dtype:
         part = part.astype(slot.dtype)
     if slot.home is not None:
-        return moved(import_jax("device_put"), part, slot.home)
+        return put_on_device(import_jax("device_put"), part, slot.home)
     return part[()] if slot.number and type(part) is np.ndarray else part
 
 
-def plain(call: str, what: str, value: PyTree) -> PyTree:
+def require_concrete(call: str, what: str, value: PyTree) -> PyTree:
     """Return ``value``, which must not be differentiated, batched or compiled: an outside solver takes plain values.
 
     Raises:
@@ -154,8 +154,8 @@ class Objective:
         self, call: str, fun: Callable[..., Any], layout: Layout, args: tuple[Any, ...], *, has_aux: bool = False
     ) -> None:
         self.call, self.fun, self.layout, self.args, self.has_aux = call, SelfRebuilding(fun), layout, args, has_aux
-        self._at: Any = None
-        self._push: Callable[..., Any] | None = None
+        self._cached_point: Any = None
+        self._hvp: Callable[..., Any] | None = None
 
     def scalar(self, params: PyTree) -> Any:
         """Compute the function of the tree alone, without aux."""
@@ -172,30 +172,30 @@ class Objective:
 
     def value(self, x: Any) -> float:
         """Return the value."""
-        return float(_plain(self, self.scalar(self.layout.tree(x))))
+        return float(_require_concrete(self, self.scalar(self.layout.tree(x))))
 
     def value_and_gradient(self, x: Any) -> tuple[float, Any]:
         """Return the value and the gradient."""
-        value, gradient = _plain(self, value_and_grad(self.scalar)(self.layout.tree(x)))
+        value, gradient = _require_concrete(self, value_and_grad(self.scalar)(self.layout.tree(x)))
         return float(value), self.layout.vector(gradient, gradient=True)
 
     def product(self, x: Any, direction: Any) -> Any:
         """Return the Hessian at ``x`` times a direction. The linearized gradient is cached for the next direction."""
-        if self._push is None or not np.array_equal(x, self._at):
-            _, self._push = linearize(grad(self.scalar), self.layout.tree(x))
-            self._at = np.array(x)
-        return self.layout.vector(_plain(self, self._push(self.layout.tree(direction))), gradient=True)
+        if self._hvp is None or not np.array_equal(x, self._cached_point):
+            _, self._hvp = linearize(grad(self.scalar), self.layout.tree(x))
+            self._cached_point = np.array(x)
+        return self.layout.vector(_require_concrete(self, self._hvp(self.layout.tree(direction))), gradient=True)
 
     def hessian(self, x: Any) -> Any:
         """Return the Hessian."""
-        return np.asarray(_plain(self, hessian(lambda v: self.scalar(self.layout.tree(v)))(x)), np.float64)
+        return np.asarray(_require_concrete(self, hessian(lambda v: self.scalar(self.layout.tree(v)))(x)), np.float64)
 
     def aux(self, params: PyTree) -> Any:
         """Return the second result of the function."""
         return split_aux(self.call, self.fun(params, *self.args))[1]
 
 
-class Residuals:
+class VectorFunction:
     """Function from trees to trees, as a function of a vector, with its Jacobian.
 
     Args:
@@ -217,8 +217,8 @@ class Residuals:
         mode: str = "auto",
     ) -> None:
         self.call, self.fun, self.layout, self.args = call, SelfRebuilding(fun), layout, args
-        self._at = layout.vector(params)
-        first = _plain(self, fun(layout.tree(self._at), *args))
+        self._cached_point = layout.vector(params)
+        first = _require_concrete(self, fun(layout.tree(self._cached_point), *args))
         self.out = Layout(call, f"the result of {name_of(fun)}", first)
         self._value = self.out.vector(first)
         forward = mode == "forward" or (mode != "reverse" and layout.size <= self.out.size)
@@ -230,14 +230,14 @@ class Residuals:
 
     def __call__(self, x: Any) -> Any:
         """Return the result as a plain vector, from the cache if ``x`` is the last point."""
-        if not np.array_equal(x, self._at):
-            self._value = _plain(self, self.flat(x))
-            self._at = np.array(x)
+        if not np.array_equal(x, self._cached_point):
+            self._value = _require_concrete(self, self.flat(x))
+            self._cached_point = np.array(x)
         return self._value.copy()
 
     def jacobian(self, x: Any) -> Any:
         """Return the Jacobian as a matrix."""
-        return np.asarray(_plain(self, self.differentiate(self.flat)(x)), np.float64)
+        return np.asarray(_require_concrete(self, self.differentiate(self.flat)(x)), np.float64)
 
     def operator(self, x: Any) -> Any:
         """Return the Jacobian as an operator that computes products."""
@@ -267,9 +267,9 @@ def _doubles(direction: Any) -> Any:
     return np.ravel(direction).astype(np.float64)
 
 
-def _plain(problem: Objective | Residuals, result: PyTree) -> PyTree:
+def _require_concrete(problem: Objective | VectorFunction, result: PyTree) -> PyTree:
     """Return a result after the check that it depends on the parameters only, not on traced values."""
-    return plain(problem.call, f"the result of {name_of(problem.fun)}", result)
+    return require_concrete(problem.call, f"the result of {name_of(problem.fun)}", result)
 
 
 def elementwise_loss(rho: Callable[..., Any]) -> Callable[[Any], Any]:

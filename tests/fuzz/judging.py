@@ -20,7 +20,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import ReplayError
 from funcgrad.interop import to_jax
-from funcgrad.interop.crosschecks.divergences import known
+from funcgrad.interop.crosschecks.divergences import divergences_at
 from funcgrad.interop.jax.lift import lifted
 from funcgrad.transforms.referee import Measured, Referee
 from fuzz.eager import run_eagerly
@@ -267,7 +267,7 @@ def _known(program: Program) -> str:
     found: list[str] = []
 
     def watch(primitive: Any, values: Any, params: Any) -> None:
-        found.extend(known(primitive, values, params))
+        found.extend(divergences_at(primitive, values, params))
 
     f = program.function()
     np_ = np if program.dispatch else fnp

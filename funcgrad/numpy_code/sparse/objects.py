@@ -397,7 +397,7 @@ class FillableMatrix:
 
 
 def _positions_of(key: Any, shape: Any) -> tuple[Any, Any]:
-    found: tuple[Any, Any] = changes_module().places_of(key, shape)
+    found: tuple[Any, Any] = changes_module().positions_of(key, shape)
     return found
 
 

@@ -26,11 +26,11 @@ __all__ += hankel.__all__
 __all__ += trigonometric.__all__
 
 #: Names of SciPy's functions that are used as they are.
-_THEIRS = ("fhtoffset", "get_workers", "set_workers")
+_SCIPY_ONLY = ("fhtoffset", "get_workers", "set_workers")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _THEIRS:
+    if name in _SCIPY_ONLY:
         return getattr(import_scipy(f"scipy.fft.{name}", "scipy.fft"), name)
     raise AttributeError(
         f"funcgrad.scipy.fft: there is no function of this name, got {name!r}. It has those of scipy.fft in its "

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.kinds.linear import conj
-from funcgrad.numpy import fft as own
+from funcgrad.numpy import fft as numpy_fft
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.fft import Norm, fftshift, ifftshift
@@ -48,7 +48,7 @@ def _along_one(
 ) -> Array:
     """Compute the transform ``name`` of ``funcgrad.numpy.fft`` with SciPy's arguments."""
     check_plan(name, plan)
-    transformed: Array = getattr(own, name)(wide(x), n, axis, norm)
+    transformed: Array = getattr(numpy_fft, name)(wide(x), n, axis, norm)
     return transformed
 
 
@@ -71,18 +71,18 @@ def _along_several(
     if not along and set("rh") & set(name):
         raise ValueError(f"scipy.fft.{name}: a transform of real numbers needs an axis, got none. Name one.")
     of_all = name.replace("2", "n")
-    transform: Callable[..., Array] = _HERMITIAN.get(of_all) or getattr(own, of_all)
+    transform: Callable[..., Array] = _HERMITIAN.get(of_all) or getattr(numpy_fft, of_all)
     return transform(x, lengths, along, norm)
 
 
-def _turned(norm: Norm) -> Any:
+def _opposite_norm(norm: Norm) -> Any:
     """Return ``norm`` for the transform in the other direction; an unknown norm is refused later."""
     return NORMS.get(norm or "backward", norm)
 
 
 _HERMITIAN: dict[str, Callable[..., Array]] = {
-    "hfftn": lambda x, s, axes, norm: own.irfftn(conj(x), s, axes, _turned(norm)),
-    "ihfftn": lambda x, s, axes, norm: conj(own.rfftn(x, s, axes, _turned(norm))),
+    "hfftn": lambda x, s, axes, norm: numpy_fft.irfftn(conj(x), s, axes, _opposite_norm(norm)),
+    "ihfftn": lambda x, s, axes, norm: conj(numpy_fft.rfftn(x, s, axes, _opposite_norm(norm))),
 }
 
 # fmt: off
@@ -261,7 +261,7 @@ def fftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> A
         >>> fft.fftfreq(4, 0.5)
         array([ 0. ,  0.5, -1. , -0.5])
     """
-    return own.fftfreq(n, d)
+    return numpy_fft.fftfreq(n, d)
 
 
 @mirrors
@@ -273,7 +273,7 @@ def rfftfreq(n: int, d: Scalar = 1.0, *, xp: Any = None, device: Any = None) -> 
         >>> fft.rfftfreq(4, 0.5)
         array([0. , 0.5, 1. ])
     """
-    return own.rfftfreq(n, d)
+    return numpy_fft.rfftfreq(n, d)
 
 
 def next_fast_len(target: int, real: bool = False) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy.creation import as_value
 from funcgrad.scipy.fft.operations.hankel import hankel
-from funcgrad.scipy.own_code import mirrors, of_scipy
+from funcgrad.scipy.own_code import mirrors, rebuilt
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["fht", "ifht"]
@@ -19,7 +19,7 @@ __all__ = ["fht", "ifht"]
 def _transformed(name: str, a: ArrayLike, dln: Any, mu: Any, offset: Any, bias: Any) -> Array:
     numbers = {"dln": dln, "mu": mu, "offset": offset, "bias": bias}
     if any(isinstance(value, Tracer) for value in numbers.values()):
-        found: Array = of_scipy("fft._fftlog_backend", name)(a, **numbers)
+        found: Array = rebuilt("fft._fftlog_backend", name)(a, **numbers)
         return found
     return hankel(as_value(a), name=name, **{what: float(value) for what, value in numbers.items()})
 

@@ -67,8 +67,8 @@ def fixed_quad(func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple
 @cache
 def _widens() -> bool:
     """Whether SciPy's ``fixed_quad`` returns double precision for single-precision limits, as before SciPy 1.18."""
-    theirs = import_scipy("integrate.fixed_quad", "scipy.integrate").fixed_quad
-    return bool(theirs(np.exp, np.float32(0), np.float32(1))[0].dtype == float)
+    scipy_function = import_scipy("integrate.fixed_quad", "scipy.integrate").fixed_quad
+    return bool(scipy_function(np.exp, np.float32(0), np.float32(1))[0].dtype == float)
 
 
 @lru_cache
@@ -121,14 +121,14 @@ def quad(
     check_callable("integrate.quad", func)
     args = args if isinstance(args, tuple) else (args,)
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
-    flat, values = leaves_apart(func, args)
+    flat, values = separate_leaves(func, args)
     routine = partial(
         import_scipy("integrate.quad", "scipy.integrate").quad,
         *(func, a, b, args, full_output),
         **{"points": points, "weight": weight, **tolerances, **options},
     )
     constant = is_plain(a, b, *tree.leaves(args), points, options.get("wvar"))
-    plain, ways = _plainly(routine, constant, _ways(flat, a, b, values))
+    plain, branches = _plain_result(routine, constant, _branches(flat, a, b, values))
     if plain is not None:
         return (np.float64(plain[0]), *plain[1:]) if isinstance(plain[0], float) else plain
     tolerances |= options | ({"full_output": 1} if full_output else {})
@@ -136,16 +136,16 @@ def quad(
     ends = [fnp.astype(as_value(end), float) for end in (a, b)]
 
     def solve() -> tuple[Any, list[Any]]:
-        whole, every = _opened(flat, values, ways)
+        whole, every = _hoist_closure(flat, values, branches)
         if weight is not None:
             return _weighted(weight, options.get("wvar"), whole, ends, every, tolerances)
         if points is None or is_plain(points):
             integral = _Integral(whole, tuple(sorted(tolerances.items())), None if points is None else tuple(points))
-            return integral(*ends, *every), integral.told
+            return integral(*ends, *every), integral.infos
         return _in_pieces(whole, ends, points, every, tolerances)
 
-    found, told = solved(ways, solve)
-    return (*found, *told[-1]) if full_output and told else tuple(found)
+    found, infos = solved(branches, solve)
+    return (*found, *infos[-1]) if full_output and infos else tuple(found)
 
 
 def _in_pieces(
@@ -155,7 +155,7 @@ def _in_pieces(
     points = fnp.sort(fnp.stack([fnp.astype(as_value(point), float) for point in points]))
     integral = _Integral(func, tuple(sorted(tolerances.items())), None, breaks=True)
     parts = [integral(low, high, *values) for low, high in pairwise([ends[0], *points, ends[1]])]
-    return [sum(part[i] for part in parts) for i in (0, 1)], integral.told
+    return [sum(part[i] for part in parts) for i in (0, 1)], integral.infos
 
 
 #: Values of the weights at a point ``x`` for their parameter, by SciPy's name: weights with values at finite limits.
@@ -170,27 +170,27 @@ def _weighted(
     weight: str, given: Any, func: Callable[..., Any], ends: list[Any], values: list[Any], tolerances: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
     """Integrate with a weight of SciPy: its parameter is a constant, and the integrand carries the tangent."""
-    told: list[Any] = []
+    infos: list[Any] = []
 
     def of(func: Callable[..., Any], name: str, fixed: Any, ends: list[Any], *values: Any) -> list[Any]:
         how = {**tolerances, "weight": name, "wvar": fixed}
         integral = _Integral(func, tuple(sorted(how.items())), None)
-        integral.told = told
+        integral.infos = infos
         return list(integral(*ends, *values))
 
     if weight.startswith("alg"):
-        return _algebraic(weight, given, func, ends, values, of), told
+        return _algebraic(weight, given, func, ends, values, of), infos
     if is_plain(given):
-        return of(func, weight, given, ends, *values), told
+        return of(func, weight, given, ends, *values), infos
     fixed = np.asarray(single(stop_gradient(as_value(given))))[()]
     moved = as_value(given) - fixed  # zero, but with a derivative
     if weight == "cauchy":
         shifted = lambda x, moved, *values: func(x + moved, *values)
-        return of(shifted, weight, fixed, [end - moved for end in ends], moved, *values), told
+        return of(shifted, weight, fixed, [end - moved for end in ends], moved, *values), infos
     other, sign = ("sin", -1.0) if weight == "cos" else ("cos", 1.0)
     straight = of(lambda x, moved, *values: func(x, *values) * fnp.cos(moved * x), weight, fixed, ends, moved, *values)
     turned = of(lambda x, moved, *values: func(x, *values) * fnp.sin(moved * x), other, fixed, ends, moved, *values)
-    return [straight[0] + sign * turned[0], straight[1] + turned[1]], told
+    return [straight[0] + sign * turned[0], straight[1] + turned[1]], infos
 
 
 def _algebraic(
@@ -265,13 +265,13 @@ def quad_vec(
     check_callable("integrate.quad_vec", f)
     tolerances = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit}
     rule = {"norm": norm, "cache_size": cache_size, "quadrature": quadrature}
-    flat, values = leaves_apart(f, args if isinstance(args, tuple) else (args,))
+    flat, values = separate_leaves(f, args if isinstance(args, tuple) else (args,))
     routine = partial(
         import_scipy("integrate.quad_vec", "scipy.integrate").quad_vec,
         *(f, a, b),
         **{**tolerances, **rule, "workers": workers, "points": points, "full_output": full_output, "args": args},
     )
-    plain, ways = _plainly(routine, is_plain(a, b, *tree.leaves(args)), _ways(flat, a, b, values))
+    plain, branches = _plain_result(routine, is_plain(a, b, *tree.leaves(args)), _branches(flat, a, b, values))
     if plain is not None:
         return plain
     if full_output or workers != 1:
@@ -279,24 +279,24 @@ def quad_vec(
     how = tuple(sorted({**tolerances, **rule}.items()))
 
     def solve() -> tuple[Any, Any]:
-        whole, every = _opened(flat, values, ways)
+        whole, every = _hoist_closure(flat, values, branches)
         integral = _Integral(whole, how, None if points is None else tuple(points))
         value, error = integral(*[fnp.astype(as_value(end), float) for end in (a, b)], *every)
         # SciPy evaluates at Python numbers, which do not widen single precision; this result gives the dtype
-        slope = whole(_somewhere(_between(a, b)), *every)
+        slope = whole(_representative_number(_point_between(a, b)), *every)
         return fnp.astype(value, backend.dtype_of(as_value(slope))), error
 
-    return solved(ways, solve)
+    return solved(branches, solve)
 
 
-def _somewhere(point: Any) -> float:
+def _representative_number(point: Any) -> float:
     """Return ``point`` as a Python number; for a batch that of the first example, or 0.5 without examples."""
     while isinstance(point, Tracer):
         point = point._val
     return float(np.ravel(point)[0]) if np.size(point) else 0.5
 
 
-def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
+def separate_leaves(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
     """Return ``func`` as a function of ``x`` and of the inexact arrays in ``args``, and a list of these arrays."""
     leaves, spec = tree.flatten(args)
     live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
@@ -311,22 +311,22 @@ def leaves_apart(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Calla
     return flat, [leaves[i] for i in live]
 
 
-def _ways(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
+def _branches(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
     """Return the branches of ``func``, the first recorded at an inner point; an empty list outside of transforms."""
     if not inside():
         return []
-    return [Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_between(a, b), values))]
+    return [Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_point_between(a, b), values))]
 
 
-def _plainly(
+def _plain_result(
     routine: Callable[[], tuple[Any, ...]], constant: bool, known: list[Ways]
 ) -> tuple[tuple[Any, ...] | None, list[Ways]]:
     """Return the result of SciPy's ``routine`` if nothing is traced, else None, and the branches that hold tracers."""
-    ways = [one for one in known if one.held]
-    if ways or not constant:
-        return None, ways
+    branches = [one for one in known if one.held]
+    if branches or not constant:
+        return None, branches
     try:
-        return routine(), ways
+        return routine(), branches
     except ConversionError:  # a traced value occurs on another branch than that of the middle
         if not known:
             raise
@@ -334,22 +334,24 @@ def _plainly(
         return None, known
 
 
-def _opened(func: Callable[..., Any], values: list[Any], ways: list[Ways]) -> tuple[Callable[..., Any], list[Any]]:
+def _hoist_closure(
+    func: Callable[..., Any], values: list[Any], branches: list[Ways]
+) -> tuple[Callable[..., Any], list[Any]]:
     """Return ``func`` with the values that it closes over as further arguments, and all values in a list."""
-    if not ways:
+    if not branches:
         return func, values
-    count, [hoisted] = len(values), ways
+    count, [hoisted] = len(values), branches
     return lambda x, *every: hoisted((x, list(every[:count])), every[count:]), [*values, *hoisted.held]
 
 
-def _between(a: Any, b: Any) -> Any:
+def _point_between(a: Any, b: Any) -> Any:
     """Return a constant point between the limits."""
     low, high = [fnp.where(fnp.isfinite(end), end, 0.0) for end in stop_gradient([as_value(a), as_value(b)])]
     low = fnp.where(fnp.isfinite(a), low, high - 1.0)
     return 0.5 * (low + fnp.where(fnp.isfinite(b), high, low + 2.0))
 
 
-def _widened(x: Any) -> Any:
+def _in_double_precision(x: Any) -> Any:
     """Return ``x``, a narrow NumPy number in double precision: its rounding would make the function look non-smooth."""
     narrow = backend.namespace_of(x) is np and backend.dtype_of(x).char in "ef"
     return np.asarray(x, float)[()] if narrow else x
@@ -362,7 +364,7 @@ def _unless_vanished(derivative: Any, vanished: Callable[[], Any]) -> Any:
     return fnp.where(fnp.logical_or(fnp.isfinite(derivative), fnp.logical_not(vanished())), derivative, 0.0)
 
 
-def _stays(tangent: Any) -> bool:
+def _has_zero_tangent(tangent: Any) -> bool:
     """Whether a limit has zero tangent, so that the integrand may be infinite there."""
     return is_plain(tangent) and not np.any(tangent)
 
@@ -372,13 +374,13 @@ class _Integral:
 
     def __init__(self, func: Callable[..., Any], tolerances: Any, points: Any, breaks: bool = False) -> None:
         self.func, self.tolerances, self.points, self.breaks = func, tolerances, points, breaks
-        self.told: list[Any] = []
+        self.infos: list[Any] = []
         self.rules = CustomRules("integrate.quad", self._run, self._fwd, self._bwd, self._jvp_rule)
 
     def __call__(self, a: Any, b: Any, *leaves: Any) -> Any:
         return custom_call(a, b, *leaves, rules=self.rules)
 
-    def _of(self, func: Callable[..., Any], a: Any, b: Any, *leaves: Any) -> Any:
+    def _integrate_other(self, func: Callable[..., Any], a: Any, b: Any, *leaves: Any) -> Any:
         """Integrate another function, with the same tolerances; the function may close over complex numbers."""
         tolerances = {**dict(self.tolerances), "complex_func": True}
         return _Integral(func, tuple(tolerances.items()), self.points, self.breaks)(a, b, *leaves)[0]
@@ -404,7 +406,7 @@ class _Integral:
         integrate = import_scipy("integrate.quad", "scipy.integrate")
         options = dict(self.tolerances)
         may_be_complex = options.pop("complex_func", False)
-        leaves = tuple([_widened(leaf) for leaf in leaves])
+        leaves = tuple([_in_double_precision(leaf) for leaf in leaves])
 
         def plain(x: Any) -> Any:
             y = shallow_copy(self.func(x, *leaves))
@@ -421,16 +423,16 @@ class _Integral:
         middle = plain(0.5 * (a + b) if math.isfinite(a) and math.isfinite(b) else 0.5)
         if not middle.shape and may_be_complex and middle.dtype.kind == "c":
             options["complex_func"] = True
-            value, error, *told = integrate.quad(lambda x: complex(plain(x)), a, b, points=self.points, **options)
-            self.told.append(told)
+            value, error, *infos = integrate.quad(lambda x: complex(plain(x)), a, b, points=self.points, **options)
+            self.infos.append(infos)
             return [np.complex128(value), np.float64(abs(error))]
         if not middle.shape:
-            value, error, *told = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)
-            self.told.append(told)
+            value, error, *infos = integrate.quad(lambda x: float(plain(x)), a, b, points=self.points, **options)
+            self.infos.append(infos)
             return [np.float64(value), np.float64(error)]
         if "weight" in options:  # ``quad_vec`` has no weights
             each = [lambda *x, i=i: np.ravel(self.func(*x))[i] for i in range(middle.size)]
-            parts = [self._of(one, a, b, *leaves) for one in each]
+            parts = [self._integrate_other(one, a, b, *leaves) for one in each]
             return [np.reshape(np.stack(parts), middle.shape), np.float64(0.0)]
         for name in ("full_output", "limlst", "maxp1", "wopts"):
             options.pop(name, None)
@@ -474,7 +476,7 @@ class _Integral:
                 pulled = pullback(fnp.astype(ct, backend.dtype_of(value)))[0]
                 return _unless_vanished(pulled, lambda: fnp.all(fnp.equal(value, 0)))
 
-            return fnp.astype(self._of(one, a, b, ct, *leaves), backend.dtype_of(leaves[i]))
+            return fnp.astype(self._integrate_other(one, a, b, ct, *leaves), backend.dtype_of(leaves[i]))
 
         # deferred, because each leaf needs an integral and many leaves are constants
         return [*limits, *[Later(partial(of, i)) for i in range(len(leaves))]]
@@ -483,8 +485,8 @@ class _Integral:
         (a, b, *leaves), (da, db, *moving) = values, tangents
         outs = list(self(*values))
         at_a, at_b = self._ends(a, b, leaves)
-        total = 0.0 if at_b is None or _stays(db) else db * at_b
-        total = total if at_a is None or _stays(da) else total - da * at_a
+        total = 0.0 if at_b is None or _has_zero_tangent(db) else db * at_b
+        total = total if at_a is None or _has_zero_tangent(da) else total - da * at_a
         if leaves:
             n = len(leaves)
 
@@ -492,7 +494,7 @@ class _Integral:
                 value, moved = jvp(lambda *some: self.func(x, *some), both[:n], both[n:])
                 return _unless_vanished(moved, lambda: fnp.equal(value, 0))
 
-            total = total + self._of(one, a, b, *leaves, *moving)
+            total = total + self._integrate_other(one, a, b, *leaves, *moving)
         return outs, [total, None]
 
 
@@ -608,15 +610,15 @@ def nquad(
     args = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
     plain = is_plain(*tree.leaves(args), *[end for pair in ranges if not callable(pair) for end in pair])
     if plain and not inside():
-        theirs: Callable[..., tuple[Any, ...]] = import_scipy("integrate.nquad", "scipy.integrate").nquad
-        return theirs(func, ranges, args, opts, full_output)
+        scipy_function: Callable[..., tuple[Any, ...]] = import_scipy("integrate.nquad", "scipy.integrate").nquad
+        return scipy_function(func, ranges, args, opts, full_output)
     if full_output:
         raise InputError("integrate.nquad: full_output is for plain values, got traced ones. Leave it out.")
     listed = list(opts) if isinstance(opts, (list, tuple)) else [opts or {}] * len(ranges)
-    return _over(func, list(ranges), listed, args, ())
+    return _integrate_outer(func, list(ranges), listed, args, ())
 
 
-def _over(
+def _integrate_outer(
     func: Callable[..., Any], ranges: list[Any], opts: list[Any], args: Any, outer: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Integrate over the variables of ``ranges``; ``outer`` holds the values of the variables outside of these."""
@@ -627,7 +629,7 @@ def _over(
     def inner(x: Any) -> Any:
         if len(ranges) == 1:
             return func(x, *outer, *args)
-        return _over(func, ranges[:-1], opts[:-1], args, (x, *outer))[0]
+        return _integrate_outer(func, ranges[:-1], opts[:-1], args, (x, *outer))[0]
 
     found: tuple[Any, ...] = quad(inner, low, high, **chosen)
     return found

@@ -15,7 +15,7 @@ from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Pattern
-from funcgrad.scipy.integrate.ivp.solutions import valued
+from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_one_operation, depends, differentiated, plain, with_fields
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.implicit import custom_root
@@ -93,7 +93,7 @@ def solve_bvp(
         return solver(*functions[:2], *[*numbers, None][:3], singular, *functions[2:], **options)
 
     search = _Search(solve)
-    found = search.found((fun, bc, fun_jac, bc_jac), [as_value(a) for a in (x, y, p) if a is not None])
+    found = search.find((fun, bc, fun_jac, bc_jac), [as_value(a) for a in (x, y, p) if a is not None])
     equations = _Equations(fun, bc, found, singular)
     first = equations(equations.found)
     if not depends(first):
@@ -109,7 +109,7 @@ def solve_bvp(
     return equations.result(equations.solution())
 
 
-class _Found(NamedTuple):
+class _Solutions(NamedTuple):
     """Solutions of SciPy. For a batch, ``x``, ``y`` and so on are tracers that hide one more axis.
 
     Attributes:
@@ -145,48 +145,48 @@ class _Search:
         self.solve = solve
         self.results: list[Any] = []
 
-    def found(self, functions: tuple[Any, ...], guesses: list[Any]) -> _Found:
+    def find(self, functions: tuple[Any, ...], guesses: list[Any]) -> _Solutions:
         """Solve, and return the solutions of all examples."""
         bare = [None if f is None else lambda *args, f=f: plain(_CALL, f(*args)) for f in functions]
         with no_grad():
             try:
                 self.results.append(self.solve(bare, guesses))
-                return self._gathered(np.int64(0))
+                return self._select_runs(np.int64(0))
             except (ConcretizationError, NotDifferentiableError):
                 forgive()
-                parted = self._parted(functions, guesses)
-                held = [value for part in parted if part is not None for value in part.held]
+                hoisted = self._hoist_functions(functions, guesses)
+                held = [value for part in hoisted if part is not None for value in part.held]
                 given = stop_gradient([*held, *guesses])
                 if not any(isinstance(value, Tracer) for value in given):
                     raise
-                number = as_one_operation(_CALL, lambda *values: self._run(parted, values), given)
+                number = as_one_operation(_CALL, lambda *values: self._run(hoisted, values), given)
                 if not self.results:
                     raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.") from None
-                return self._gathered(number[0])
+                return self._select_runs(number[0])
 
-    def _parted(self, functions: tuple[Any, ...], guesses: list[Any]) -> list[_Parted | None]:
-        """Return the functions as ``_Parted``, which takes the values that a function closes over as arguments."""
+    def _hoist_functions(self, functions: tuple[Any, ...], guesses: list[Any]) -> list[_HoistedFunction | None]:
+        """Return the functions as ``_HoistedFunction``, which takes closed-over values as arguments."""
         x, y, *rest = guesses
         inside, ends = (x, y, *rest), (y[:, 0], y[:, -1], *rest)
         fun, bc, *jacobians = functions
-        opened = [lambda *args: _rows(fun(*args)), lambda *args: _rows(bc(*args)), *jacobians]
-        pairs = zip(opened, (inside, ends, inside, ends), strict=True)
-        return [None if f is None else _Parted(f, args) for f, args in pairs]
+        functions_in_rows = [lambda *args: _rows(fun(*args)), lambda *args: _rows(bc(*args)), *jacobians]
+        pairs = zip(functions_in_rows, (inside, ends, inside, ends), strict=True)
+        return [None if f is None else _HoistedFunction(f, args) for f, args in pairs]
 
-    def _run(self, parted: list[Any], values: Sequence[Any]) -> list[Any]:
+    def _run(self, hoisted: list[Any], values: Sequence[Any]) -> list[Any]:
         """Solve one example; return the index of its result."""
         plain_values = [plain(_CALL, value) for value in values]
         for value in plain_values:
             np.asarray(value)  # raises for a batch
         functions: list[Any] = []
-        for part in parted:
+        for part in hoisted:
             count = 0 if part is None else len(part.held)
             mine, plain_values = plain_values[:count], plain_values[count:]
-            functions.append(None if part is None else part.given(mine))
+            functions.append(None if part is None else part.with_values(mine))
         self.results.append(self.solve(functions, plain_values))
         return [np.int64(len(self.results) - 1)]
 
-    def _gathered(self, number: Any) -> _Found:
+    def _select_runs(self, number: Any) -> _Solutions:
         """Return the results, selected for each example by ``number``, the index of its run."""
         results = self.results
         most = max(len(result.x) for result in results)
@@ -206,7 +206,7 @@ class _Search:
         facts["rms_residuals"] = of_each("rms_residuals", "constant")
         facts["message"] = messages[0] if len(set(messages)) == 1 else messages
         last = [len(result.x) - 2 for result in results]
-        return _Found(
+        return _Solutions(
             type(results[0]),
             of_each("x", "edge"),
             of_each("y", "edge"),
@@ -217,7 +217,7 @@ class _Search:
         )
 
 
-class _Parted:
+class _HoistedFunction:
     """A caller's function that takes the values it closes over as arguments, recorded for each mesh length.
 
     Args:
@@ -228,19 +228,19 @@ class _Parted:
     def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.fun = fun
         self._known: dict[Any, Hoisted] = {}
-        self.held = self._recorded(args).held
+        self.held = self._recording_for(args).held
 
-    def _recorded(self, args: tuple[Any, ...]) -> Hoisted:
+    def _recording_for(self, args: tuple[Any, ...]) -> Hoisted:
         key = tuple([np.shape(arg) for arg in args])
         if key not in self._known:
             self._known[key] = Hoisted(_CALL, lambda args: self.fun(*args), args, steered=True)
         return self._known[key]
 
-    def given(self, values: Sequence[Any]) -> Callable[..., Any]:
+    def with_values(self, values: Sequence[Any]) -> Callable[..., Any]:
         """Return the function for other values of the variables that it closes over."""
 
         def called(*args: Any) -> Any:
-            recorded = self._recorded(args)
+            recorded = self._recording_for(args)
             if len(recorded.held) != len(values):
                 raise InputError(
                     f"{_CALL}: under vmap a function must depend on the same values for meshes of any length, got "
@@ -255,7 +255,7 @@ class _Parted:
 class _Equations:
     """The collocation equations of a solution, as a function of one vector of all unknowns."""
 
-    def __init__(self, fun: Callable[..., Any], bc: Callable[..., Any], plain: _Found, S: Any) -> None:
+    def __init__(self, fun: Callable[..., Any], bc: Callable[..., Any], plain: _Solutions, S: Any) -> None:
         self.fun, self.bc, self.plain, self.S = fun, bc, plain, S
         self.shape = backend.shape_of(plain.y)
         self.rest = [] if plain.p is None else [plain.p]
@@ -307,8 +307,8 @@ class _Equations:
         """Return SciPy's result with the derivatives of ``z``."""
         plain = self.plain
         y, p = self.parts(z)
-        y = valued(plain.y, y)
-        yp = valued(plain.yp, self.slopes(plain.x, y, p, True))
+        y = with_derivatives_of(plain.y, y)
+        yp = with_derivatives_of(plain.yp, self.slopes(plain.x, y, p, True))
         fields = {"x": plain.x, "y": y, "yp": yp, "p": p[0] if p else None}
         return with_fields(plain.kind, plain.facts, **fields, sol=_Spline(plain.x, y, yp, plain.last))
 

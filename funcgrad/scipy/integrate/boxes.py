@@ -16,8 +16,8 @@ from funcgrad.kinds.custom import CustomRules, Later, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.adaptive import leaves_apart
-from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.scipy.integrate.adaptive import separate_leaves
+from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.transforms.closures import Hoisted, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
@@ -74,9 +74,9 @@ def cubature(
     """
     check_callable(_CALL, f)
     options = {"rule": rule, "rtol": rtol, "atol": atol, "max_subdivisions": max_subdivisions, "points": points}
-    flat, values = leaves_apart(f, args if isinstance(args, tuple) else (args,))
+    flat, values = separate_leaves(f, args if isinstance(args, tuple) else (args,))
     a, b = as_value(a), as_value(b)
-    whole, values = _opened_cubes(flat, a, b, values)
+    whole, values = _hoist_closure(flat, a, b, values)
     if is_plain(a, b, *tree.leaves(args), *values):
         return import_scipy(_CALL, "scipy.integrate").cubature(f, a, b, args=args, workers=workers, **options)
     if workers != 1:
@@ -106,7 +106,7 @@ def _on_a_fixed_box(
     return mapped, [fnp.astype(a, float), fnp.astype(b, float), *values]
 
 
-def _opened_cubes(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+def _hoist_closure(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
     """Return ``f`` with the values that it closes over as further arguments, and all arguments in a list."""
     if not inside():
         return f, values
@@ -137,7 +137,7 @@ class _Cubature:
     def __call__(self, *values: Any) -> Any:
         return custom_call(*values, rules=self.rules)[0]
 
-    def _of(self, f: Callable[..., Any], *values: Any) -> Any:
+    def _integrate_other(self, f: Callable[..., Any], *values: Any) -> Any:
         """Integrate another function, which may be zero; the tolerance is relative to its magnitude."""
         return _Cubature(f, self.a, self.b, self.options, [], True)(*values)
 
@@ -149,7 +149,7 @@ class _Cubature:
         return outs
 
     def _compute(self, *values: Any) -> list[Any]:
-        fixed = [np.asarray(x) if isinstance(x, Tracer) else numbers(_CALL, x)[()] for x in values]
+        fixed = [np.asarray(x) if isinstance(x, Tracer) else constant_array(_CALL, x)[()] for x in values]
         integrand = lambda x: np.asarray(self.f(x, *fixed))
         with outside():
             options = dict(self.options)
@@ -171,7 +171,7 @@ class _Cubature:
         return [self(*values)], values
 
     def _bwd(self, values: Any, cts: list[Any]) -> list[Any]:
-        def pulled(i: int) -> Callable[..., Any]:
+        def cotangent_of_value(i: int) -> Callable[..., Any]:
             def one(x: Any, ct: Any, *some: Any) -> Any:
                 along = lambda value: self.f(x[None], *some[:i], value, *some[i + 1 :])[0]
                 out, pullback = vjp(along, some[i])
@@ -180,11 +180,13 @@ class _Cubature:
             return lambda x, ct, *some: vmap(lambda p: one(p, ct, *some))(x)
 
         def integral(i: int) -> Any:
-            return fnp.astype(self._of(pulled(i), cts[0], *values), backend.dtype_of(values[i]))
+            return fnp.astype(
+                self._integrate_other(cotangent_of_value(i), cts[0], *values), backend.dtype_of(values[i])
+            )
 
         return [Later(partial(integral, i)) for i in range(len(values))]
 
     def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         n = len(values)
         moved = lambda x, *both: jvp(lambda *some: self.f(x, *some), both[:n], both[n:])[1]
-        return [self(*values)], [self._of(moved, *values, *tangents)]
+        return [self(*values)], [self._integrate_other(moved, *values, *tangents)]

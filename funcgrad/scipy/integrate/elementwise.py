@@ -17,7 +17,7 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.transforms.closures import Hoisted, example_by_example
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient
@@ -141,12 +141,12 @@ class _Elementwise:
         args = args if isinstance(args, tuple) else (args,)
         routine = getattr(import_scipy(self.call, "scipy.integrate"), self.name)
         given = [as_value(x) for x in (a, b, *args)]
-        fun, held = self._opened(f, given)
+        fun, held = self._hoist_closure(f, given)
         if is_plain(*given, *held):
             return routine(f, a, b, args=args, **self.options, **plain)
         if any(plain.values()):
             raise InputError(f"{self.call}: {', '.join(plain)} are for plain values, got traced ones. Leave them out.")
-        given[:2] = _alike(a, b)
+        given[:2] = _promoted_limits(a, b)
         given = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in (*given, *held)]
         found: list[Any] = []
         value = self._value(fun, found, *given)
@@ -155,7 +155,7 @@ class _Elementwise:
         made[self.field] = value
         return made
 
-    def _opened(self, f: Callable[..., Any], given: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    def _hoist_closure(self, f: Callable[..., Any], given: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
         """Return ``f`` with the numbers that it closes over as further arguments, and a list of these numbers."""
         if not inside():
             return f, []
@@ -179,7 +179,9 @@ class _Elementwise:
         moves = [self.moves and isinstance(end, Tracer) for end in given[:2]]
 
         def compute(*some: Any) -> list[Any]:
-            a, b, *args = [numbers(self.call, x)[()] if not isinstance(x, Tracer) else np.asarray(x) for x in some]
+            a, b, *args = [
+                constant_array(self.call, x)[()] if not isinstance(x, Tracer) else np.asarray(x) for x in some
+            ]
             routine = getattr(import_scipy(self.call, "scipy.integrate"), self.name)
             with outside():
                 found.append(routine(fun, a, b, args=tuple(args), **self.options))
@@ -214,7 +216,7 @@ class _Elementwise:
         return fnp.where(finite, fun(fnp.where(finite, end, 0.5), *args), 0.0)
 
 
-def _alike(a: Any, b: Any) -> list[Any]:
+def _promoted_limits(a: Any, b: Any) -> list[Any]:
     """Return limits as arrays; a Python number takes the dtype of the other limit."""
     weak = [type(end) in (int, float) for end in (a, b)]
     ends = [x if backend.is_inexact(x) else fnp.astype(x, float) for x in map(as_value, (a, b))]

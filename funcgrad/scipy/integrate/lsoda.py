@@ -15,11 +15,11 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.answers import is_recorded
-from funcgrad.scipy.integrate.ivp.flows import is_foreign, numbers
+from funcgrad.scipy.integrate.ivp.flows import constant_array, is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import Snapshots
 from funcgrad.scipy.integrate.ivp.portable import Control, adjoint_solution, flow_of, inexact, start_of, through_steps
-from funcgrad.scipy.integrate.ivp.runs import Question, Runs
-from funcgrad.scipy.integrate.ivp.solutions import valued
+from funcgrad.scipy.integrate.ivp.runs import Runs, SolveArguments
+from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.integrate.ivp.solving import (
     adjoint_states,
     method_class,
@@ -125,11 +125,11 @@ def odeint(
         "h0": h0, "hmax": hmax, "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn,
         "mxords": mxords, "printmessg": printmessg,
     }  # fmt: skip
-    kept = _kept(budget, store, steps, adjoint)
-    return _chosen(func, as_value(y0), as_value(t), as_args(args), full_output, tfirst, steps, adjoint, hints, kept)
+    kept = _snapshot_settings(budget, store, steps, adjoint)
+    return _solve(func, as_value(y0), as_value(t), as_args(args), full_output, tfirst, steps, adjoint, hints, kept)
 
 
-def _kept(budget: int | None, store: Any, steps: int | None, adjoint: bool) -> Snapshots | None:
+def _snapshot_settings(budget: int | None, store: Any, steps: int | None, adjoint: bool) -> Snapshots | None:
     """Return how to keep few states, or None to keep all steps."""
     if budget is None and store is None:
         return None
@@ -141,7 +141,7 @@ def _kept(budget: int | None, store: Any, steps: int | None, adjoint: bool) -> S
     return Snapshots(budget, store, _CALL)
 
 
-def _chosen(
+def _solve(
     func: Callable[..., Any],
     y0: Any,
     t: Any,
@@ -157,7 +157,7 @@ def _chosen(
     check_callable(_CALL, func)
     if len(backend.shape_of(t)) != 1:
         raise ShapeError(f"{_CALL}: t must be a vector of times, got {describe(t)}.")
-    if not inside() and steps is None and is_plain(y0, t, *tree.leaves(args)) and _is_scipys(y0):
+    if not inside() and steps is None and is_plain(y0, t, *tree.leaves(args)) and _is_supported_by_scipy(y0):
         found = import_scipy(_CALL, "scipy.integrate")
         return found.odeint(func, y0, t, args, full_output=full_output, tfirst=tfirst, **hints)
     if full_output:
@@ -173,7 +173,7 @@ def _chosen(
     return solution.values(adjoint) if snapshots is None else solution.in_pieces(snapshots)
 
 
-def _is_scipys(y0: Any) -> bool:
+def _is_supported_by_scipy(y0: Any) -> bool:
     return len(backend.shape_of(y0)) < 2 and backend.dtype_of(y0).kind != "c"
 
 
@@ -215,30 +215,30 @@ class _Solution:
 
     def values(self, adjoint: bool) -> Any:
         """Return the solution at all times."""
-        answer = traced_solution(self._question(adjoint, adjoint))
-        self._check(record.result for record in answer.runs.records)
+        solution = traced_solution(self._solve_arguments(adjoint, adjoint))
+        self._check(record.result for record in solution.runs.records)
         if adjoint:
-            found = fnp.moveaxis(adjoint_states(answer), 0, -1)
+            found = fnp.moveaxis(adjoint_states(solution), 0, -1)
         else:
-            found = answer.at(self.t, answer.steps_of(stop_gradient(self.t), "left"))
-        if is_recorded(answer.number):
-            found = fnp.moveaxis(recorded_columns(traced_solution(self._question(True, True)))[1], 0, -1)
-        return self._with_values(answer.runs, answer.values, found)
+            found = solution.at(self.t, solution.steps_of(stop_gradient(self.t), "left"))
+        if is_recorded(solution.number):
+            found = fnp.moveaxis(recorded_columns(traced_solution(self._solve_arguments(True, True)))[1], 0, -1)
+        return self._with_values(solution.runs, solution.values, found)
 
     def in_pieces(self, snapshots: Snapshots) -> Any:
         """Return the solution at all times, keeping only a few states."""
-        pieces = run_in_pieces(self._question(True, False), snapshots)
+        pieces = run_in_pieces(self._solve_arguments(True, False), snapshots)
         self._check([pieces.result])
         return self._with_values(pieces.runs, pieces.values, fnp.moveaxis(pieces.states(), 0, -1))
 
-    def _question(self, at_times: bool, dense: bool) -> Question:
+    def _solve_arguments(self, at_times: bool, dense: bool) -> SolveArguments:
         hints = self.hints
         options = {name: 1.49012e-8 if hints[name] is None else hints[name] for name in ("rtol", "atol")}
         options |= {"max_step": hints["hmax"] or math.inf, "first_step": hints["h0"] or None}
-        most = (hints["mxstep"] or 500) * backend.shape_of(self.t)[0]
-        return Question(
+        max_steps = (hints["mxstep"] or 500) * backend.shape_of(self.t)[0]
+        return SolveArguments(
             self.slope, (self.t[0], self.t[-1]), fnp.ravel(self.y0), method_class("LSODA"),
-            self.t if at_times else None, dense, None, False, self.args, options, most,
+            self.t if at_times else None, dense, None, False, self.args, options, max_steps,
         )  # fmt: skip
 
     def _check(self, results: Iterable[Any]) -> None:
@@ -252,17 +252,17 @@ class _Solution:
     def _with_values(self, runs: Runs, values: Sequence[Any], found: Any) -> Any:
         """Return SciPy's values with the derivatives of ``found``."""
         given = stop_gradient([fnp.ravel(self.y0), self.t, *values])
-        value = as_one_operation(_CALL, lambda *some: self._scipys(runs, *some), given)[0]
-        return fnp.reshape(valued(value, found), (*backend.shape_of(self.t), *self.shape))
+        value = as_one_operation(_CALL, lambda *some: self._scipy_values(runs, *some), given)[0]
+        return fnp.reshape(with_derivatives_of(value, found), (*backend.shape_of(self.t), *self.shape))
 
-    def _scipys(self, runs: Runs, y0: Any, t: Any, *values: Any) -> list[Any]:
+    def _scipy_values(self, runs: Runs, y0: Any, t: Any, *values: Any) -> list[Any]:
         """Return the result of SciPy's ``odeint`` for plain numbers."""
         hints = dict(self.hints)
-        fixed = tuple([numbers(_CALL, value)[()] for value in values])
+        fixed = tuple([constant_array(_CALL, value)[()] for value in values])
         if hints["Dfun"] is not None:
-            jacobian, args = hints["Dfun"], runs.parameters.full(fixed)
+            jacobian, args = hints["Dfun"], runs.parameters.with_values(fixed)
             hints["Dfun"] = lambda t, y: jacobian(t, y, *args) if self.tfirst else jacobian(y, t, *args)
         plain = import_scipy(_CALL, "scipy.integrate").odeint
         slope = lambda t, y: runs.flow.vector(t, y, *fixed)
         with outside():
-            return [plain(slope, numbers(_CALL, y0), numbers(_CALL, t), tfirst=True, **hints)]
+            return [plain(slope, constant_array(_CALL, y0), constant_array(_CALL, t), tfirst=True, **hints)]

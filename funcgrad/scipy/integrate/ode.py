@@ -15,9 +15,9 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import is_foreign
-from funcgrad.scipy.integrate.ivp.pieces import CUT, Snapshots
+from funcgrad.scipy.integrate.ivp.pieces import RESTARTABLE, Snapshots
 from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, inexact, start_of
-from funcgrad.scipy.integrate.ivp.runs import Question
+from funcgrad.scipy.integrate.ivp.runs import SolveArguments
 from funcgrad.scipy.integrate.ivp.solving import (
     adjoint_states,
     method_class,
@@ -106,41 +106,41 @@ def solve_ivp(
         raise InputError(f"integrate.solve_ivp: args must be a tuple, got {describe(args)}. Pass args=(value,).")
     several = events if events is None else (events,) if callable(events) else tuple(events)
     solver = method_class(method)
-    asked = Question(fun, tuple(t_span), y0, solver, t_eval, dense_output, several, vectorized, args, options)
+    arguments = SolveArguments(fun, tuple(t_span), y0, solver, t_eval, dense_output, several, vectorized, args, options)
     if budget is None and store is None:
-        return _answered(asked, adjoint)
-    return _in_pieces(asked, Snapshots(budget, store), adjoint)
+        return _solve_at_once(arguments, adjoint)
+    return _in_pieces(arguments, Snapshots(budget, store), adjoint)
 
 
-def _in_pieces(asked: Question, snapshots: Snapshots, adjoint: bool) -> Any:
+def _in_pieces(arguments: SolveArguments, snapshots: Snapshots, adjoint: bool) -> Any:
     """Solve while keeping only a few states."""
-    name = asked.method.__name__
-    whole = asked.t_eval is None or asked.events is not None or asked.dense_output or adjoint
-    if whole or name not in CUT or method_class(name) is not asked.method:
+    name = arguments.method.__name__
+    whole = arguments.t_eval is None or arguments.events is not None or arguments.dense_output or adjoint
+    if whole or name not in RESTARTABLE or method_class(name) is not arguments.method:
         raise InputError(
-            f"integrate.solve_ivp: store and budget go with {', '.join(CUT)} and t_eval, without events, dense_output "
-            f"and adjoint, got method={name}, t_eval={describe(asked.t_eval)}, events={asked.events}, "
-            f"dense_output={asked.dense_output}, adjoint={adjoint}. For others, go through parts of the interval with "
-            "checkpoint_chain(store=folder)."
+            f"integrate.solve_ivp: store and budget go with {', '.join(RESTARTABLE)} and t_eval, without events, "
+            f"dense_output and adjoint, got method={name}, t_eval={describe(arguments.t_eval)}, "
+            f"events={arguments.events}, dense_output={arguments.dense_output}, adjoint={adjoint}. For others, go "
+            "through parts of the interval with checkpoint_chain(store=folder)."
         )
-    if not inside() and is_plain(asked.t_span, asked.t_eval, *tree.leaves((asked.y0, asked.args))):
-        return plain_solution(asked)
-    return solution_in_pieces(asked, snapshots)
+    if not inside() and is_plain(arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))):
+        return plain_solution(arguments)
+    return solution_in_pieces(arguments, snapshots)
 
 
-def _answered(asked: Question, adjoint: bool) -> Any:
+def _solve_at_once(arguments: SolveArguments, adjoint: bool) -> Any:
     """Return SciPy's result, with derivatives if anything may be traced."""
-    if not inside() and is_plain(asked.t_span, asked.t_eval, *tree.leaves((asked.y0, asked.args))):
-        return plain_solution(asked)
+    if not inside() and is_plain(arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))):
+        return plain_solution(arguments)
     if not adjoint:
-        return result_of(traced_solution(asked))
-    if asked.events is not None or asked.dense_output:
+        return result_of(traced_solution(arguments))
+    if arguments.events is not None or arguments.dense_output:
         raise InputError(
-            f"integrate.solve_ivp: adjoint=True goes without events and dense_output, got events={asked.events}, "
-            f"dense_output={asked.dense_output}. Leave it out: then derivatives go through the steps."
+            f"integrate.solve_ivp: adjoint=True goes without events and dense_output, got events={arguments.events}, "
+            f"dense_output={arguments.dense_output}. Leave it out: then derivatives go through the steps."
         )
-    answer = traced_solution(asked._replace(dense_output=True))
-    made = answer.result(adjoint_states(answer))
+    solution = traced_solution(arguments._replace(dense_output=True))
+    made = solution.result(adjoint_states(solution))
     made.sol = None
     return made
 

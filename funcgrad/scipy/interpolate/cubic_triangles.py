@@ -65,23 +65,23 @@ class CloughTocher2DInterpolator(Scattered):
         self._columns = fnp.reshape(self.values, (shape[0], -1))
         self._slopes = _slopes(self.tri, self.points, self._columns)
 
-    def _within(self, places: Any, points: Array) -> Array:
-        corners = fnp.take(self.tri.simplices, places, axis=0)
-        found = _net(
+    def _within(self, simplices: Any, points: Array) -> Array:
+        corners = fnp.take(self.tri.simplices, simplices, axis=0)
+        found = _bernstein_polynomials(
             fnp.take(self._columns, corners, axis=0),
             fnp.take(self._slopes, corners, axis=0),
             fnp.take(self.points, corners, axis=0),
-            self._towards(places),
-        )(self._shares(places, points))
+            self._towards(simplices),
+        )(self._shares(simplices, points))
         return fnp.reshape(found, (-1, *backend.shape_of(self.values)[1:]))
 
-    def _towards(self, places: Any) -> Array:
+    def _towards(self, simplices: Any) -> Array:
         """Return for each edge the direction of linear slope along it: to the middle of the triangle beyond it."""
-        beyond = fnp.take(self.tri.neighbors, places, axis=0)
+        beyond = fnp.take(self.tri.neighbors, simplices, axis=0)
         directions = []
         for k in range(3):
             there = fnp.take(self.tri.simplices, beyond[:, k], axis=0)
-            shares = self._shares(places, fnp.mean(fnp.take(self.points, there, axis=0), axis=1))
+            shares = self._shares(simplices, fnp.mean(fnp.take(self.points, there, axis=0), axis=1))
             a, b, is_last = shares[:, k - 2], shares[:, k - 1], beyond[:, k] < 0
             below = fnp.where(is_last, 1.0, 2 - 3 * b - 3 * a)
             directions.append(fnp.where(is_last, -0.5, (2 * b + a - 1) / below))  # at the border: away from the middle
@@ -112,7 +112,7 @@ def _slopes(triangles: Any, points: Array, values: Array) -> Array:
     return fnp.reshape(found, (n, 2, -1))
 
 
-def _net(f: Array, slopes: Array, vertices: Array, towards: Array) -> Any:
+def _bernstein_polynomials(f: Array, slopes: Array, vertices: Array, towards: Array) -> Any:
     """Return the polynomials of triangles, split at their middles, as a function of barycentric coordinates.
 
     Args:
@@ -121,18 +121,25 @@ def _net(f: Array, slopes: Array, vertices: Array, towards: Array) -> Any:
         vertices: the vertices, of shape (n, 3, 2).
         towards: the direction of linear slope along each edge, of shape (n, 3, 1).
     """
-    next_, before = [f + _along(_turned(vertices, k) - vertices, slopes) / 3 for k in (1, 2)]
+    next_, before = [f + _along(_rotated_vertices(vertices, k) - vertices, slopes) / 3 for k in (1, 2)]
     inner = (next_ + before + f) / 3
-    a, b = _turned(f, 1), _turned(f, 2)
-    ab, ba = _turned(next_, 1), _turned(before, 2)
-    across = (towards * (-a + 3 * ab - 3 * ba + b) - a + 2 * ab - ba + _turned(inner, 1) + _turned(inner, 2)) / 2
-    deep = (_turned(across, 1) + _turned(across, 2) + inner) / 3
+    a, b = _rotated_vertices(f, 1), _rotated_vertices(f, 2)
+    ab, ba = _rotated_vertices(next_, 1), _rotated_vertices(before, 2)
+    across = (
+        towards * (-a + 3 * ab - 3 * ba + b)
+        - a
+        + 2 * ab
+        - ba
+        + _rotated_vertices(inner, 1)
+        + _rotated_vertices(inner, 2)
+    ) / 2
+    deep = (_rotated_vertices(across, 1) + _rotated_vertices(across, 2) + inner) / 3
     middle = fnp.mean(deep, axis=1)
 
     def at(shares: Array) -> Array:
         least = fnp.min(shares, axis=1, keepdims=True)
         x, m = (shares - least)[..., None], 3 * least[..., None]
-        y, z = _turned(x, 1), _turned(x, 2)
+        y, z = _rotated_vertices(x, 1), _rotated_vertices(x, 2)
         terms = (
             x**3 * f + 3 * x**2 * (y * next_ + z * before + m * inner) + 3 * x * m**2 * deep + 6 * m * y * z * across
         )
@@ -141,7 +148,7 @@ def _net(f: Array, slopes: Array, vertices: Array, towards: Array) -> Any:
     return at
 
 
-def _turned(x: Array, k: int) -> Array:
+def _rotated_vertices(x: Array, k: int) -> Array:
     """Return for each vertex the entry of the ``k``-th vertex after it."""
     return fnp.roll(x, -k, axis=1)
 

@@ -47,7 +47,7 @@ def _column(x: Array, y: Array) -> Array:
     return fnp.reshape(x, (*backend.shape_of(x), *[1] * (len(backend.shape_of(y)) - 1)))
 
 
-def _behind(q: Array, extra: int) -> Array:
+def _with_trailing_axes(q: Array, extra: int) -> Array:
     """Append ``extra`` axes of length 1 to ``q``."""
     return fnp.reshape(q, (*backend.shape_of(q), *[1] * extra))
 
@@ -78,7 +78,7 @@ class _Curve:
         if extrapolate == "periodic":
             q = self.x[0] + fnp.mod(q - self.x[0], self.x[-1] - self.x[0])
         place, extra = _cells(self.x, q), len(backend.shape_of(self.c[0])) - 1
-        distance = _behind(q - getitem(self.x, place), extra)
+        distance = _with_trailing_axes(q - getitem(self.x, place), extra)
         found: Any = None
         for power, c in self._powers():
             if power < nu:
@@ -90,8 +90,8 @@ class _Curve:
             found = fnp.zeros_like(getitem(self.c[0], place))
         if not extrapolate:
             outside = (q < self.x[0]) | (q > self.x[-1])
-            found = fnp.where(_behind(outside, extra), np.nan, found)
-        return _placed(found, len(backend.shape_of(q)), self.axis, extra)
+            found = fnp.where(_with_trailing_axes(outside, extra), np.nan, found)
+        return _move_query_axes(found, len(backend.shape_of(q)), self.axis, extra)
 
     def derivative(self, nu: int = 1) -> _Curve:
         """Return the derivative of order ``nu``, a curve."""
@@ -100,7 +100,7 @@ class _Curve:
         made = self
         for _ in range(nu):
             c = [c * float(power) for power, c in made._powers() if power] or [fnp.zeros_like(made.c[0])]
-            made = made._with(c, self.extrapolate)
+            made = made._with_coefficients(c, self.extrapolate)
         return made
 
     def antiderivative(self, nu: int = 1) -> _Curve:
@@ -113,7 +113,7 @@ class _Curve:
             h = _column(fnp.diff(self.x), c[0])
             steps = sum([row * h ** (len(c) - i) for i, row in enumerate(c)])
             start = fnp.concatenate([fnp.zeros_like(steps[:1]), fnp.cumsum(steps, axis=0)[:-1]])
-            made = made._with([*c, start], self.extrapolate if self.extrapolate != "periodic" else False)
+            made = made._with_coefficients([*c, start], self.extrapolate if self.extrapolate != "periodic" else False)
         return made
 
     def integrate(self, a: ArrayLike, b: ArrayLike, extrapolate: bool | str | None = None) -> Array:
@@ -149,14 +149,14 @@ class _Curve:
         """Return the powers of the distance with their coefficients."""
         return list(zip(range(len(self.c) - 1, -1, -1), self.c, strict=True))
 
-    def _with(self, c: list[Array], extrapolate: bool | str) -> _Curve:
+    def _with_coefficients(self, c: list[Array], extrapolate: bool | str) -> _Curve:
         """Return a curve with other coefficients."""
         made = object.__new__(_Curve)
         made.x, made.axis, made.extrapolate, made.c = self.x, self.axis, extrapolate, c
         return made
 
 
-def _placed(found: Array, rank: int, axis: int, extra: int) -> Array:
+def _move_query_axes(found: Array, rank: int, axis: int, extra: int) -> Array:
     """Move the ``rank`` axes of the queries from the front to the former axis of the values."""
     axis = axis % (extra + 1)
     if not axis or not rank:
@@ -314,11 +314,11 @@ def _monotone_slopes(h: Array, rise: Array) -> Array:
     """Return weighted harmonic means of the slopes on both sides, 0 where the slopes differ in sign."""
     if backend.shape_of(h)[0] == 1:
         return fnp.concatenate([rise, rise])
-    before, behind = rise[:-1], rise[1:]
-    flat = (fnp.sign(before) != fnp.sign(behind)) | (before == 0.0) | (behind == 0.0)
+    before, after = rise[:-1], rise[1:]
+    flat = (fnp.sign(before) != fnp.sign(after)) | (before == 0.0) | (after == 0.0)
     left, right = 2.0 * h[1:] + h[:-1], h[1:] + 2.0 * h[:-1]
-    before, behind = (fnp.where(flat, 1.0, m) for m in (before, behind))
-    inner = fnp.where(flat, 0.0, (left + right) / (left / before + right / behind))
+    before, after = (fnp.where(flat, 1.0, m) for m in (before, after))
+    inner = fnp.where(flat, 0.0, (left + right) / (left / before + right / after))
     ends = [_monotone_end(h[i], h[j], rise[i], rise[j]) for i, j in ((0, 1), (-1, -2))]
     return fnp.concatenate([ends[0][None], inner, ends[1][None]])
 
@@ -455,12 +455,12 @@ class interp1d:  # noqa: N801  (SciPy's name)
         if not self.extrapolates:
             pair = isinstance(self.fill_value, tuple)
             below, above = self.fill_value if pair else (self.fill_value, self.fill_value)
-            found = fnp.where(_behind(q < self.x[0], extra), below, found)
-            found = fnp.where(_behind(q > self.x[-1], extra), above, found)
+            found = fnp.where(_with_trailing_axes(q < self.x[0], extra), below, found)
+            found = fnp.where(_with_trailing_axes(q > self.x[-1], extra), above, found)
         elif self.kind in ("previous", "next"):  # one side has no such knot
             outside = q < self.x[0] if self.kind == "previous" else q > self.x[-1]
-            found = fnp.where(_behind(outside, extra), np.nan, found)
-        return _placed(found, len(backend.shape_of(q)), self.axis, extra)
+            found = fnp.where(_with_trailing_axes(outside, extra), np.nan, found)
+        return _move_query_axes(found, len(backend.shape_of(q)), self.axis, extra)
 
     def _between(self, q: Array, extra: int) -> Array:
         if isinstance(self.kind, int):
@@ -470,7 +470,7 @@ class interp1d:  # noqa: N801  (SciPy's name)
             place = _cells(self.x, q)
             start, stop = getitem(self.x, place), getitem(self.x, place + 1)
             low, high = getitem(self.y, place), getitem(self.y, place + 1)
-            return low + _behind((q - start) / (stop - start), extra) * (high - low)
+            return low + _with_trailing_axes((q - start) / (stop - start), extra) * (high - low)
         last = backend.shape_of(self.x)[0] - 1
         if self.kind in ("nearest", "nearest-up"):
             middles = (self.x[1:] + self.x[:-1]) / 2.0

@@ -94,18 +94,18 @@ class RegularGridInterpolator:
                 )
             xi = xi[..., None]
         coordinates = [fnp.atleast_1d(xi[..., i]) for i in range(len(self.grid))]
-        places, shares = zip(*[self._cell(p, q) for p, q in zip(self.grid, coordinates, strict=True)], strict=True)
+        cells, shares = zip(*[self._cell(p, q) for p, q in zip(self.grid, coordinates, strict=True)], strict=True)
         extra = len(backend.shape_of(self.values)) - len(self.grid)
         if method in _DEGREES:
             found = self._smooth(coordinates, _DEGREES[method], nu or [0] * len(self.grid))
         else:
-            found = self._nearest(places, shares) if method == "nearest" else self._linear(places, shares, extra)
+            found = self._nearest(cells, shares) if method == "nearest" else self._linear(cells, shares, extra)
         if self.fill_value is None:
             return found
         outside: Any = False
         for p, q in zip(self.grid, coordinates, strict=True):
             outside = outside | (q < p[0]) | (q > p[-1])
-        return fnp.where(_behind(outside, extra), self.fill_value, found)
+        return fnp.where(_with_trailing_axes(outside, extra), self.fill_value, found)
 
     def _cell(self, points: Array, q: Array) -> tuple[Array, Array]:
         """Return the interval that contains ``q``, and the fraction of the interval before ``q``."""
@@ -115,24 +115,24 @@ class RegularGridInterpolator:
                 "One of the requested xi is out of bounds: interpolate.RegularGridInterpolator, got "
                 f"{values.min()} to {values.max()}. Pass bounds_error=False."
             )
-        place = fnp.clip(fnp.searchsorted(points, q, side="right") - 1, 0, backend.shape_of(points)[0] - 2)
-        start = getitem(points, place)
-        return place, (q - start) / (getitem(points, place + 1) - start)
+        cell = fnp.clip(fnp.searchsorted(points, q, side="right") - 1, 0, backend.shape_of(points)[0] - 2)
+        start = getitem(points, cell)
+        return cell, (q - start) / (getitem(points, cell + 1) - start)
 
-    def _nearest(self, places: Sequence[Array], shares: Sequence[Array]) -> Array:
-        at = [place + fnp.where(share <= 0.5, 0, 1) for place, share in zip(places, shares, strict=True)]
+    def _nearest(self, cells: Sequence[Array], shares: Sequence[Array]) -> Array:
+        at = [cell + fnp.where(share <= 0.5, 0, 1) for cell, share in zip(cells, shares, strict=True)]
         return getitem(self.values, tuple(at))
 
-    def _linear(self, places: Sequence[Array], shares: Sequence[Array], extra: int) -> Array:
+    def _linear(self, cells: Sequence[Array], shares: Sequence[Array], extra: int) -> Array:
         """Sum over the corners of the cell, each weighted with the volume of the opposite part."""
         total: Any = None
-        for corner in itertools.product((0, 1), repeat=len(places)):
-            at = tuple([place + step for place, step in zip(places, corner, strict=True)])
+        for corner in itertools.product((0, 1), repeat=len(cells)):
+            at = tuple([cell + step for cell, step in zip(cells, corner, strict=True)])
             weight: Any = None
             for share, step in zip(shares, corner, strict=True):
                 part = share if step else 1.0 - share
                 weight = part if weight is None else weight * part
-            term = getitem(self.values, at) * _behind(weight, extra)
+            term = getitem(self.values, at) * _with_trailing_axes(weight, extra)
             total = term if total is None else total + term
         return total
 
@@ -167,5 +167,5 @@ def _falls(p: Array) -> Array:
     return p[..., 0] > p[..., -1]
 
 
-def _behind(q: Array, extra: int) -> Array:
+def _with_trailing_axes(q: Array, extra: int) -> Array:
     return fnp.reshape(q, (*backend.shape_of(q), *[1] * extra))

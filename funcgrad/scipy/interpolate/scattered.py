@@ -42,9 +42,9 @@ class LinearNDInterpolator(Scattered):
     def __init__(self, points: Any, values: ArrayLike, fill_value: ArrayLike = np.nan, rescale: bool = False) -> None:
         super().__init__("LinearNDInterpolator", points, values, fill_value, rescale)
 
-    def _within(self, places: Any, points: Array) -> Array:
-        corners = fnp.take(self.tri.simplices, places, axis=0)
-        return fnp.einsum("pv,pv...->p...", self._shares(places, points), fnp.take(self.values, corners, axis=0))
+    def _within(self, simplices: Any, points: Array) -> Array:
+        corners = fnp.take(self.tri.simplices, simplices, axis=0)
+        return fnp.einsum("pv,pv...->p...", self._shares(simplices, points), fnp.take(self.values, corners, axis=0))
 
 
 class NearestNDInterpolator:
@@ -89,15 +89,15 @@ class NearestNDInterpolator:
         at = self._nearest(flat, query_options)
         found = fnp.take(self.values, fnp.minimum(at, len(self.values) - 1), axis=0)
         found = found if backend.dtype_of(found).kind == "c" else fnp.astype(found, float)
-        behind = backend.shape_of(found)[1:]
-        beyond = fnp.reshape(at == len(self.values), (-1, *[1] * len(behind)))  # none within the upper bound
-        return fnp.reshape(fnp.where(beyond, np.nan, found), (*backend.shape_of(xi)[:-1], *behind))
+        trailing = backend.shape_of(found)[1:]
+        beyond = fnp.reshape(at == len(self.values), (-1, *[1] * len(trailing)))  # none within the upper bound
+        return fnp.reshape(fnp.where(beyond, np.nan, found), (*backend.shape_of(xi)[:-1], *trailing))
 
-    def _nearest(self, places: Array, options: Any) -> Any:
+    def _nearest(self, queries: Array, options: Any) -> Any:
         """Return the index of the nearest point of each query; for a batch, from the distances to all points."""
-        if options or all(is_single(x) for x in (self.points, places)):
+        if options or all(is_single(x) for x in (self.points, queries)):
             if self.tree is None:
                 spatial = import_scipy("interpolate.NearestNDInterpolator", "scipy.spatial")
                 self.tree = spatial.cKDTree(single(self.points), **self.tree_options)
-            return self.tree.query(single(places), **options)[1]
-        return fnp.argmin(fnp.sum((places[:, None] - self.points) ** 2, axis=-1), axis=1)
+            return self.tree.query(single(queries), **options)[1]
+        return fnp.argmin(fnp.sum((queries[:, None] - self.points) ** 2, axis=-1), axis=1)

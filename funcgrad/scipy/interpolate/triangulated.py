@@ -66,24 +66,24 @@ class Scattered:
                 f"interpolate.{self.call}: the last axis of xi must be {dimension} long, got {describe(xi)}."
             )
         flat = (fnp.reshape(xi, (-1, dimension)) - self.origin) / self.unit
-        places = self._places(flat, simplex_tolerance * 100 * np.finfo(float).eps)
-        found = self._within(places, flat)
-        behind = backend.shape_of(found)[1:]
-        outside = fnp.reshape(places < 0, (-1, *[1] * len(behind)))
-        return fnp.reshape(fnp.where(outside, self.fill_value, found), (*backend.shape_of(xi)[:-1], *behind))
+        simplices = self._containing_simplices(flat, simplex_tolerance * 100 * np.finfo(float).eps)
+        found = self._within(simplices, flat)
+        trailing = backend.shape_of(found)[1:]
+        outside = fnp.reshape(simplices < 0, (-1, *[1] * len(trailing)))
+        return fnp.reshape(fnp.where(outside, self.fill_value, found), (*backend.shape_of(xi)[:-1], *trailing))
 
-    def _within(self, places: Any, points: Array) -> Array:
-        """Return the values at ``points``, which lie in the simplices with the indices ``places``."""
+    def _within(self, simplices: Any, points: Array) -> Array:
+        """Return the values at ``points``, which lie in the simplices with the indices ``simplices``."""
         raise NotImplementedError
 
-    def _shares(self, places: Any, points: Array) -> Array:
+    def _shares(self, simplices: Any, points: Array) -> Array:
         """Return the barycentric coordinates of points in simplices, of shape (n, d + 1)."""
-        vertices = fnp.take(self.points, fnp.take(self.tri.simplices, places, axis=0), axis=0)
+        vertices = fnp.take(self.points, fnp.take(self.tri.simplices, simplices, axis=0), axis=0)
         edges = fnp.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2)
         shares = fnp.linalg.solve(edges, (points - vertices[:, -1])[..., None])[..., 0]
         return fnp.concatenate([shares, 1 - fnp.sum(shares, axis=1, keepdims=True)], axis=1)
 
-    def _places(self, points: Array, tolerance: float) -> Any:
+    def _containing_simplices(self, points: Array, tolerance: float) -> Any:
         """Return the index of the simplex that contains each point, -1 outside of all simplices."""
         if is_single(points):
             return self.tri.find_simplex(known(points), tol=tolerance)

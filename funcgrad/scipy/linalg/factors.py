@@ -301,17 +301,17 @@ def _standard(a: Array, b: Array, lower: bool, type: int) -> tuple[Array, Array]
     factor = solving.cholesky(hermitian_of(b, lower), upper=False)
     whole = hermitian_of(a, lower)
     if type == 1:
-        half = _by(factor, whole)
-        return adjoint(_by(factor, adjoint(half))), factor
+        half = _apply_factor(factor, whole)
+        return adjoint(_apply_factor(factor, adjoint(half))), factor
     return adjoint(factor) @ whole @ factor, factor
 
 
-def _by(factor: Array, x: Array, adjoint_one: bool = False) -> Array:
+def _apply_factor(factor: Array, x: Array, adjoint_one: bool = False) -> Array:
     part = factor.conj() if adjoint_one else factor
     return solving.solve_triangular(part, x, lower=True, transposed=adjoint_one, unit_diagonal=False)
 
 
-def _chosen(w: Array, by_index: Any, by_value: Any) -> slice:
+def _wanted_slice(w: Array, by_index: Any, by_value: Any) -> slice:
     """Return the slice of the wanted eigenvalues, which ascend; its length is the same for all examples of a vmap."""
     if by_value is not None:
         low, high = by_value
@@ -367,12 +367,12 @@ def eigh(
     uplo = "L" if lower or factor is not None else "U"
     if eigvals_only:
         w = fnp.linalg.eigvalsh(matrix, uplo)
-        return w[..., _chosen(w, subset_by_index, subset_by_value)]
+        return w[..., _wanted_slice(w, subset_by_index, subset_by_value)]
     w, v = fnp.linalg.eigh(matrix, uplo)
-    part = _chosen(w, subset_by_index, subset_by_value)
+    part = _wanted_slice(w, subset_by_index, subset_by_value)
     w, v = w[..., part], v[..., :, part]
     if factor is not None:
-        v = factor @ v if type == 3 else _by(factor, v, adjoint_one=True)
+        v = factor @ v if type == 3 else _apply_factor(factor, v, adjoint_one=True)
     return w, v
 
 

@@ -30,7 +30,7 @@ from funcgrad.typing import Array, ArrayLike
 __all__ = ["hessenberg", "ordqz", "qz", "schur"]
 
 
-def _of_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, ...]:
+def _run_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, ...]:
     """Return the arrays that SciPy's function computes, one example after the other."""
     if xp is not np:
         raise InputError(f"linalg.{name}: LAPACK computes on NumPy arrays, got JAX's. Pass NumPy's, or use eig.")
@@ -38,7 +38,7 @@ def _of_scipy(name: str, xp: Any, *arrays: Any, **options: Any) -> tuple[Any, ..
     return tuple(each(lambda *one: theirs(*one, **options), (2,) * len(arrays), *arrays))
 
 
-def _from_columns(columns: list[Array], like: Array) -> Array:
+def _skew_from_columns(columns: list[Array], like: Array) -> Array:
     """Return the skew matrix with these columns below its diagonal, from the first on; all other entries are zero."""
     n = like.shape[-1]
     below = fnp.concatenate(
@@ -58,7 +58,7 @@ def _by_triangle(s: Array, right: Array) -> Array:
 # ---- Schur's form ------------------------------------------------------------------------------------------
 
 
-def _turn(s: Array, m: Array) -> Array:
+def _skew_generator(s: Array, m: Array) -> Array:
     """Return the skew X for which ``m + s X - X s`` is zero below the diagonal."""
     n = s.shape[-1]
     columns: list[Any] = []
@@ -68,7 +68,7 @@ def _turn(s: Array, m: Array) -> Array:
             right = right + column[..., j - k :, :] * s[..., k, j, None, None]
         moved = s[..., j + 1 :, j + 1 :] - s[..., j, j, None, None] * np.eye(n - j - 1)
         columns.append(_by_triangle(moved, right))
-    return _from_columns(columns, s)
+    return _skew_from_columns(columns, s)
 
 
 #: ``pairs(t)``: 1 where an entry below the diagonal of a real form is not zero, so two eigenvalues are conjugate.
@@ -77,14 +77,14 @@ pairs: Operation = nondifferentiable(
 )
 
 
-def _beside(x: Array, k: int) -> Array:
+def _diagonal_matrix(x: Array, k: int) -> Array:
     """Return the matrix with ``x`` on its ``k``-th diagonal."""
     row = fnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(int(k > 0), int(k < 0))])
     return row[..., None, :] * np.eye(x.shape[-1] + 1, k=k)
 
 
-def _real_turn(t: Array, m: Array) -> Array:
-    """Return the skew X of ``_turn`` for the real form, where conjugate eigenvalues have blocks of two rows.
+def _real_skew_generator(t: Array, m: Array) -> Array:
+    """Return the skew X of ``_skew_generator`` for the real form, where conjugate eigenvalues have blocks of two rows.
 
     A block is triangular in complex numbers, which determines all of X outside of the block. Inside, X keeps the two
     entries on the diagonal equal, as LAPACK does.
@@ -94,17 +94,17 @@ def _real_turn(t: Array, m: Array) -> Array:
     b, c = fnp.where(pair, upper, 1.0), fnp.where(pair, lower, -1.0)
     size = fnp.sqrt(b * (b - c))
     cos, sin = fnp.where(pair, b / size, 1.0), fnp.where(pair, fnp.sqrt(-b * c) / size, 0.0)
-    turn = _beside(sin, 1) * 1j + _beside(sin, -1) * 1j + _both(cos)
+    turn = _diagonal_matrix(sin, 1) * 1j + _diagonal_matrix(sin, -1) * 1j + _block_diagonal(cos)
     s, of_m = (matmul(adjoint(turn), matmul(a, turn)) for a in (t, m))
-    x = matmul(turn, matmul(_turn(s, of_m), adjoint(turn))).real
-    inside = _beside(pair, 1) + _beside(pair, -1)
+    x = matmul(turn, matmul(_skew_generator(s, of_m), adjoint(turn))).real
+    inside = _diagonal_matrix(pair, 1) + _diagonal_matrix(pair, -1)
     x = x * (1 - inside)
     rest = fnp.diagonal(m + matmul(t, x) - matmul(x, t), 0, -2, -1)
     rate = fnp.where(pair, rest[..., 1:] - rest[..., :-1], 0.0) / fnp.where(pair, 2 * (b + c), 1.0)
-    return x + _beside(rate, -1) - _beside(rate, 1)
+    return x + _diagonal_matrix(rate, -1) - _diagonal_matrix(rate, 1)
 
 
-def _both(x: Array) -> Array:
+def _block_diagonal(x: Array) -> Array:
     """Return the diagonal matrix that has ``x`` in both rows of a block, and 1 outside of blocks."""
     ones = np.ones((*x.shape[:-1], 1))
     diagonal = fnp.concatenate([x, ones], axis=-1) * fnp.concatenate([ones, x], axis=-1)
@@ -115,16 +115,16 @@ def _schur_jvp(dx: Array, ans: Any, *, output: str, sort: Any) -> list[Array]:
     t, z = ans[:2]
     m = matmul(adjoint(z), matmul(dx, z))
     is_real = backend.dtype_of(t).kind == "f"
-    x = _real_turn(t, m) if is_real else _turn(t, m)
+    x = _real_skew_generator(t, m) if is_real else _skew_generator(t, m)
     moved = m + matmul(t, x) - matmul(x, t)
-    kept = fnp.triu(moved) + (_beside(fnp.diagonal(moved, -1, -2, -1) * pairs(t), -1) if is_real else 0)
+    kept = fnp.triu(moved) + (_diagonal_matrix(fnp.diagonal(moved, -1, -2, -1) * pairs(t), -1) if is_real else 0)
     return [kept, matmul(z, x), *[backend.zeros_like(part) for part in ans[2:]]]
 
 
 #: ``schur(x, *, output, sort)``: SciPy's T and Z, and with ``sort`` the number of eigenvalues that come first.
 _schur: Operation = primitive(
     "schur",
-    lambda xp, x, **options: _of_scipy("schur", xp, x, **options),
+    lambda xp, x, **options: _run_scipy("schur", xp, x, **options),
     jvps=[_schur_jvp],
     batch="leading",
     multiple=True,
@@ -200,7 +200,7 @@ def _hessenberg_jvp(dx: Array, ans: Any) -> list[Array]:
 
 _hessenberg: Operation = primitive(
     "hessenberg",
-    lambda xp, x: _of_scipy("hessenberg", xp, x, calc_q=True),
+    lambda xp, x: _run_scipy("hessenberg", xp, x, calc_q=True),
     jvps=[_hessenberg_jvp],
     batch="leading",
     multiple=True,
@@ -251,7 +251,7 @@ def _qz_moved(s: Array, t: Array, m: Array, n: Array) -> list[Array]:
         both = fnp.conj(a) * (matmul(s_rest, y) - of_s) + fnp.conj(b) * (matmul(t_rest, y) - of_t)
         left.append(both / (fnp.abs(a) ** 2 + fnp.abs(b) ** 2))
         right.append(y)
-    x, y = _from_columns(left, s), _from_columns(right, s)
+    x, y = _skew_from_columns(left, s), _skew_from_columns(right, s)
     if s.dtype.kind == "c":  # the diagonal of T stays real
         diagonal = fnp.diagonal(t, 0, -2, -1).real
         phase = fnp.diagonal(n + matmul(t, y) - matmul(x, t), 0, -2, -1).imag / fnp.where(diagonal == 0, 1.0, diagonal)
@@ -276,8 +276,8 @@ def _qz_jvp(place: int) -> Callable[..., list[Array]]:
 
 def _qz_impl(xp: Any, x: Any, y: Any, *, output: str, sort: Any) -> tuple[Any, ...]:
     if sort is None:
-        return _of_scipy("qz", xp, x, y, output=output)
-    s, t, _, _, q, z = _of_scipy("ordqz", xp, x, y, output=output, sort=sort)
+        return _run_scipy("qz", xp, x, y, output=output)
+    s, t, _, _, q, z = _run_scipy("ordqz", xp, x, y, output=output, sort=sort)
     return s, t, q, z
 
 

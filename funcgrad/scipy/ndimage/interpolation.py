@@ -22,7 +22,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.ndimage.operations import sources, spline_axis
-from funcgrad.scipy.ndimage.sums import entries, prepared, value_of
+from funcgrad.scipy.ndimage.sums import one_per_axis, plain_values, prepared
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.scipy.special import cosdg, sindg
 from funcgrad.typing import Array, ArrayLike, Shape
@@ -43,8 +43,8 @@ def _double(x: ArrayLike) -> Array:
     return fnp.astype(x, complex if backend.dtype_of(x).kind == "c" else float)
 
 
-def _filled(values: Array, outside: Any, reading: Reading, dtype: Any) -> Array:
-    return fnp.astype(values if outside is None else fnp.where(outside, reading.cval, values), dtype)
+def _with_outside_value(values: Array, outside: Any, settings: InterpolationSettings, dtype: Any) -> Array:
+    return fnp.astype(values if outside is None else fnp.where(outside, settings.cval, values), dtype)
 
 
 @mirrors
@@ -86,7 +86,7 @@ def map_coordinates(
     """
     if isinstance(coordinates, (list, tuple)) and not is_plain(coordinates):
         coordinates = fnp.stack([fnp.asarray(c) for c in coordinates])
-    reading = Reading("map_coordinates", order, mode, cval, prefilter)
+    settings = InterpolationSettings("map_coordinates", order, mode, cval, prefilter)
     x, dtype = _image("map_coordinates", input, output)
     coordinates = as_value(coordinates)
     rank, shape = len(backend.shape_of(x)), backend.shape_of(coordinates)
@@ -98,24 +98,26 @@ def map_coordinates(
             f"{describe(coordinates)}."
         )
     at = _double(coordinates)
-    return _filled(*sampled(coefficients(x, reading, rank), [at[i] for i in range(rank)], reading), reading, dtype)
+    return _with_outside_value(
+        *sampled(coefficients(x, settings, rank), [at[i] for i in range(rank)], settings), settings, dtype
+    )
 
 
-def _by_axes(x: Array, coordinates: Sequence[Array], reading: Reading, dtype: Any) -> Array:
+def _by_axes(x: Array, coordinates: Sequence[Array], settings: InterpolationSettings, dtype: Any) -> Array:
     """Read ``x`` on a grid whose coordinates along an axis depend on the index along that axis alone."""
     rank = len(coordinates)
-    x, outside = coefficients(x, reading, rank), None
+    x, outside = coefficients(x, settings, rank), None
     for axis, c in enumerate(coordinates):
         (n,) = backend.shape_of(c)
         rows = fnp.moveaxis(x, axis, -1)
         shape = backend.shape_of(rows)
         flat = reshape(rows, to=(prod(shape[:-1]), shape[-1]))
-        values, beyond = sampled(flat, [c], reading)
+        values, beyond = sampled(flat, [c], settings)
         x = fnp.moveaxis(reshape(values, to=(*shape[:-1], n)), -1, axis)
         if beyond is not None:
             beyond = reshape(beyond, to=tuple([n if i == axis else 1 for i in range(rank)]))
             outside = beyond if outside is None else outside | beyond
-    return _filled(x, outside, reading, dtype)
+    return _with_outside_value(x, outside, settings, dtype)
 
 
 @mirrors
@@ -136,11 +138,11 @@ def shift(
         >>> shift([0.0, 1.0, 4.0], 0.5, order=1)
         array([0. , 0.5, 2.5])
     """
-    reading = Reading("shift", order, mode, cval, prefilter)
+    settings = InterpolationSettings("shift", order, mode, cval, prefilter)
     x, dtype = _image("shift", input, output)
     lengths = backend.shape_of(x)
-    moves = [_double(s) for s in entries("shift", "shift", shift, len(lengths))]
-    return _by_axes(x, [np.arange(float(n)) - s for n, s in zip(lengths, moves, strict=True)], reading, dtype)
+    moves = [_double(s) for s in one_per_axis("shift", "shift", shift, len(lengths))]
+    return _by_axes(x, [np.arange(float(n)) - s for n, s in zip(lengths, moves, strict=True)], settings, dtype)
 
 
 @mirrors
@@ -171,10 +173,10 @@ def zoom(
             "ndimage.zoom: zoom sets the shape of the result, which has no derivative in it, got a traced value. Pass "
             "plain numbers, or scale with affine_transform."
         )
-    reading = Reading("zoom", order, mode, cval, prefilter)
+    settings = InterpolationSettings("zoom", order, mode, cval, prefilter)
     x, dtype = _image("zoom", input, output)
     lengths = backend.shape_of(x)
-    factors = entries("zoom", "zoom", zoom, len(lengths))
+    factors = one_per_axis("zoom", "zoom", zoom, len(lengths))
     if prefilter and all(z == 1 for z in factors):
         return fnp.astype(x, dtype)
     coordinates = []
@@ -184,7 +186,7 @@ def zoom(
         scale = of / steps if steps else 1.0
         places = np.arange(float(m))
         coordinates.append((places + 0.5) * scale - 0.5 if grid_mode else places * scale)
-    return _by_axes(x, coordinates, reading, dtype)
+    return _by_axes(x, coordinates, settings, dtype)
 
 
 @mirrors
@@ -220,18 +222,18 @@ def affine_transform(
         >>> affine_transform([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], order=1)
         array([[1., 3.], [2., 4.]])
     """
-    reading = Reading("affine_transform", order, mode, cval, prefilter)
+    settings = InterpolationSettings("affine_transform", order, mode, cval, prefilter)
     x, dtype = _image("affine_transform", input, output)
     shape = backend.shape_of(x) if output_shape is None else tuple(map(int, output_shape))
     matrix, offsets = _affine(_double(matrix), offset, len(backend.shape_of(x)), len(shape))
-    return _affinely(x, matrix, offsets, shape, reading, dtype)
+    return _affinely(x, matrix, offsets, shape, settings, dtype)
 
 
 def _affine(matrix: Array, offset: Any, rank: int, out: int) -> tuple[Array, list[Array]]:
     """Return the matrix, or its diagonal, and an offset for each axis."""
     size = backend.shape_of(matrix)
     if len(size) == 2 and size[1] == rank + 1 and size[0] in (rank, rank + 1):
-        values = value_of(matrix)
+        values = plain_values(matrix)
         if size[0] == rank + 1 and values is not None and not (values[..., rank, :] == [0] * rank + [1]).all():
             raise ShapeError(
                 f"ndimage.affine_transform: the last row must be {[0] * rank + [1]}, got {describe(matrix)}."
@@ -242,14 +244,16 @@ def _affine(matrix: Array, offset: Any, rank: int, out: int) -> tuple[Array, lis
             f"ndimage.affine_transform: matrix must be of {rank} x {out}, a vector of {rank}, or of homogeneous "
             f"coordinates, got {describe(matrix)}."
         )
-    return matrix, [_double(o) for o in entries("affine_transform", "offset", offset, rank)]
+    return matrix, [_double(o) for o in one_per_axis("affine_transform", "offset", offset, rank)]
 
 
-def _affinely(x: Array, matrix: Array, offset: Sequence[Array], shape: Shape, reading: Reading, dtype: Any) -> Array:
+def _affinely(
+    x: Array, matrix: Array, offset: Sequence[Array], shape: Shape, settings: InterpolationSettings, dtype: Any
+) -> Array:
     """Read the last axes of ``x``, as many as there are offsets, at the image of a grid of ``shape``."""
     if len(backend.shape_of(matrix)) == 1:
         scaled = [m * np.arange(float(n)) + o for n, m, o in zip(shape, matrix, offset, strict=True)]
-        return _by_axes(x, scaled, reading, dtype)
+        return _by_axes(x, scaled, settings, dtype)
     grid = [np.broadcast_to(g, shape) for g in np.ogrid[tuple([slice(0.0, float(n)) for n in shape])]]
     coordinates = []
     for i, o in enumerate(offset):
@@ -257,7 +261,7 @@ def _affinely(x: Array, matrix: Array, offset: Sequence[Array], shape: Shape, re
         for j, g in enumerate(grid):
             c = c + matrix[i, j] * g
         coordinates.append(c)
-    return _filled(*sampled(coefficients(x, reading, len(offset)), coordinates, reading), reading, dtype)
+    return _with_outside_value(*sampled(coefficients(x, settings, len(offset)), coordinates, settings), settings, dtype)
 
 
 @mirrors
@@ -294,7 +298,7 @@ def rotate(
         >>> rotate([[1.0, 2.0], [3.0, 4.0]], 90, order=1)
         array([[2., 4.], [1., 3.]])
     """
-    reading = Reading("rotate", order, mode, cval, prefilter)
+    settings = InterpolationSettings("rotate", order, mode, cval, prefilter)
     x, dtype = _image("rotate", input, output)
     rank = len(backend.shape_of(x))
     plane = sorted([one_axis(axis, rank) for axis in axes])
@@ -310,7 +314,7 @@ def rotate(
         (n - 1) / 2 - (matrix[i, 0] * ((shape[0] - 1) / 2) + matrix[i, 1] * ((shape[1] - 1) / 2))
         for i, n in enumerate(lengths)
     ]
-    return fnp.moveaxis(_affinely(x, matrix, offset, shape, reading, dtype), (-2, -1), plane)
+    return fnp.moveaxis(_affinely(x, matrix, offset, shape, settings, dtype), (-2, -1), plane)
 
 
 def _turned_shape(c: Array, s: Array, lengths: Shape) -> Shape:
@@ -318,7 +322,7 @@ def _turned_shape(c: Array, s: Array, lengths: Shape) -> Shape:
     iy, ix = lengths
     sizes = fnp.stack([fnp.abs(c) * iy + fnp.abs(s) * ix, fnp.abs(s) * iy + fnp.abs(c) * ix])
     whole = fnp.astype(fnp.floor(sizes + 0.5), int)
-    values = value_of(whole)
+    values = plain_values(whole)
     flat = np.empty((0, 2)) if values is None else values.reshape(-1, 2)
     if not len(flat) or (flat != flat[0]).any():
         raise ConcretizationError(
@@ -339,22 +343,22 @@ def spline_filter1d(
         >>> spline_filter1d([0.0, 1.0, 0.0]).round(6)
         array([-1.,  2., -1.])
     """
-    reading = Reading("spline_filter1d", order, mode, 0.0, True)
+    settings = InterpolationSettings("spline_filter1d", order, mode, 0.0, True)
     x, dtype = _image("spline_filter1d", input, output)
     if order > 1:
-        along, mode = one_axis(axis, len(backend.shape_of(x))), spline_mode(reading.mode)
-        x = spline_axis(x, axis=along, order=reading.order, mode=mode, transposed=False)
+        along, mode = one_axis(axis, len(backend.shape_of(x))), spline_mode(settings.mode)
+        x = spline_axis(x, axis=along, order=settings.order, mode=mode, transposed=False)
     return fnp.astype(x, dtype)
 
 
 _MODES = {"grid-mirror": "reflect"}
 #: Border by which elements beyond the border follow from those inside, where it differs from the mode.
-_BEYOND = {"constant": "mirror", "wrap": "mirror", "grid-wrap": "wrap", "grid-constant": "nearest"}
-_KNOWN = ("reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap", "wrap")
+_BORDER_MODES = {"constant": "mirror", "wrap": "mirror", "grid-wrap": "wrap", "grid-constant": "nearest"}
+_SUPPORTED_MODES = ("reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap", "wrap")
 _BORDER = 12  # elements that SciPy pads an array with before it computes the spline, for modes without an exact spline
 
 
-class Reading:
+class InterpolationSettings:
     """Settings that all functions that interpolate have in common.
 
     Raises:
@@ -364,8 +368,8 @@ class Reading:
     def __init__(self, call: str, order: int, mode: str, cval: Any, prefilter: bool) -> None:
         if order not in range(6):
             raise ShapeError(f"ndimage.{call}: order must be an integer from 0 to 5, got {order}.")
-        if mode not in _KNOWN:
-            raise ShapeError(f"ndimage.{call}: mode must be one of {', '.join(_KNOWN)}, got {mode!r}.")
+        if mode not in _SUPPORTED_MODES:
+            raise ShapeError(f"ndimage.{call}: mode must be one of {', '.join(_SUPPORTED_MODES)}, got {mode!r}.")
         self.call, self.order, self.mode, self.cval = call, int(order), _MODES.get(mode, mode), cval
         self.prefilter = bool(prefilter) and order > 1
         self.border = _BORDER if self.prefilter and mode in ("nearest", "grid-constant") else 0
@@ -378,18 +382,18 @@ def spline_mode(mode: str) -> str:
     return "grid-wrap" if mode == "grid-wrap" else "mirror"
 
 
-def coefficients(x: Array, reading: Reading, rank: int) -> Array:
+def coefficients(x: Array, settings: InterpolationSettings, rank: int) -> Array:
     """Compute the coefficients of the spline through ``x`` along its last ``rank`` axes, with their border."""
     axes = range(len(backend.shape_of(x)) - rank, len(backend.shape_of(x)))
-    if reading.border:
-        widths = [(reading.border, reading.border) if i in axes else (0, 0) for i in range(axes.stop)]
-        if reading.mode == "nearest":
+    if settings.border:
+        widths = [(settings.border, settings.border) if i in axes else (0, 0) for i in range(axes.stop)]
+        if settings.mode == "nearest":
             x = fnp.pad(x, widths, "edge")
         else:
-            x = fnp.pad(x, widths, constant_values=reading.cval)
-    if reading.prefilter:
+            x = fnp.pad(x, widths, constant_values=settings.cval)
+    if settings.prefilter:
         for axis in axes:
-            x = spline_axis(x, axis=axis, order=reading.order, mode=spline_mode(reading.mode), transposed=False)
+            x = spline_axis(x, axis=axis, order=settings.order, mode=spline_mode(settings.mode), transposed=False)
     return x
 
 
@@ -434,14 +438,14 @@ def _weights(u: Array, order: int) -> list[Array]:
     return found
 
 
-def _met(c: Array, n: int, reading: Reading) -> tuple[Array, list[Array], Any]:
+def _neighbours_and_weights(c: Array, n: int, settings: InterpolationSettings) -> tuple[Array, list[Array], Any]:
     """Return the elements of an axis of ``n`` that coordinates ``c`` read, their weights, and which elements exist.
 
     The elements are along a new first axis. The last result is None if all exist, in any mode except "grid-constant".
     """
-    order = reading.order
+    order = settings.order
     floor = fnp.floor(c) if order & 1 else fnp.floor(c + 0.5)
-    if order == 1 and n > 1 and reading.mode in ("constant", "nearest", "mirror", "wrap"):
+    if order == 1 and n > 1 and settings.mode in ("constant", "nearest", "mirror", "wrap"):
         floor = fnp.where(c == n - 1, n - 2.0, floor)  # at the last element the slope is the slope before it
     share = c - floor if order & 1 else c + 0.5 - floor
     reach = order + 2
@@ -449,12 +453,12 @@ def _met(c: Array, n: int, reading: Reading) -> tuple[Array, list[Array], Any]:
     start = fnp.astype(fnp.clip(floor, -reach, n + reach), int) - order // 2
     steps = np.arange(order + 1).reshape(-1, *[1] * len(backend.shape_of(c)))
     places = start + steps
-    table = sources(n, 2 * reach, 2 * reach, _BEYOND.get(reading.mode, reading.mode))
-    there = (places >= 0) & (places < n) if reading.mode == "grid-constant" else None
+    table = sources(n, 2 * reach, 2 * reach, _BORDER_MODES.get(settings.mode, settings.mode))
+    there = (places >= 0) & (places < n) if settings.mode == "grid-constant" else None
     return getitem(table, places + 2 * reach), _weights(share, order), there
 
 
-def sampled(x: Array, coordinates: Sequence[Array], reading: Reading) -> tuple[Array, Any]:
+def sampled(x: Array, coordinates: Sequence[Array], settings: InterpolationSettings) -> tuple[Array, Any]:
     """Read the coefficients ``x`` at ``coordinates`` along its last axes, one array of coordinates for each.
 
     Returns:
@@ -466,12 +470,12 @@ def sampled(x: Array, coordinates: Sequence[Array], reading: Reading) -> tuple[A
     out = backend.shape_of(coordinates[0])
     flat, there, outside, weights = 0, None, None, []
     for i, (c, n) in enumerate(zip(coordinates, lengths, strict=True)):
-        c = c + reading.border if reading.border else c
-        if reading.mode == "constant":
+        c = c + settings.border if settings.border else c
+        if settings.mode == "constant":
             beyond = (c < 0) | (c > n - 1)
             outside = beyond if outside is None else outside | beyond
-        places, shares, exists = _met(_inside(c, n, reading.mode), n, reading)
-        to = (*(1,) * i, reading.order + 1, *(1,) * (rank - 1 - i), *out)
+        places, shares, exists = _neighbours_and_weights(_inside(c, n, settings.mode), n, settings)
+        to = (*(1,) * i, settings.order + 1, *(1,) * (rank - 1 - i), *out)
         flat = flat + reshape(places, to=to) * prod(lengths[i + 1 :])
         weights.append(shares)
         if exists is not None:
@@ -479,7 +483,7 @@ def sampled(x: Array, coordinates: Sequence[Array], reading: Reading) -> tuple[A
             there = exists if there is None else there & exists
     values = getitem(reshape(x, to=(*batch, prod(lengths))), (*(slice(None),) * len(batch), flat))
     if there is not None:
-        values = fnp.where(there, values, reading.cval)
+        values = fnp.where(there, values, settings.cval)
     return _weighted(values, weights, batch, out), outside
 
 

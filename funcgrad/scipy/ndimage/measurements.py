@@ -17,7 +17,7 @@ from funcgrad.nn.segments import segment_max, segment_min
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
-from funcgrad.scipy.own_code import mirrors, of_scipy
+from funcgrad.scipy.own_code import mirrors, rebuilt
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["center_of_mass", "maximum", "minimum"]
@@ -34,7 +34,7 @@ def center_of_mass(input: ArrayLike, labels: Any = None, index: Any = None) -> A
         >>> center_of_mass([[1.0, 1.0], [0.0, 2.0]])
         (np.float64(0.5), np.float64(0.75))
     """
-    x, sum_labels = as_value(input), of_scipy("ndimage", "sum_labels")
+    x, sum_labels = as_value(input), rebuilt("ndimage", "sum_labels")
     shape = backend.shape_of(x)
     total = sum_labels(x, labels, index)
     found = [

@@ -79,7 +79,7 @@ def _widths(lengths: Shape, origins: Shape) -> tuple[tuple[int, int], ...]:
     return tuple([(m // 2 + o, m - 1 - m // 2 - o) for m, o in zip(lengths, origins, strict=True)])
 
 
-def _bordered(x: Array, lengths: Shape, origins: Shape, mode: str) -> tuple[Array, Shape]:
+def _padded(x: Array, lengths: Shape, origins: Shape, mode: str) -> tuple[Array, Shape]:
     """Return ``x`` with the elements that windows read beyond its ends, and how many zeros it lacks in front."""
     widths = _widths(lengths, origins)
     if mode == "constant":
@@ -109,11 +109,11 @@ def _correlate_axes(xp: Any, x: Any, y: Any, *, mode: str, origins: Shape) -> An
         weights = np.conj(y.ravel()) if y.dtype.kind == "c" else y.ravel()  # SciPy conjugates the weights
         found = _scipy("correlate1d")(wide, weights, long[0], None, mode, 0.0, origins[long[0]])
         return found.astype(dtype, copy=False)
-    around, before = _bordered(x, y.shape, origins, mode)
+    around, before = _padded(x, y.shape, origins, mode)
     return _summed(around, y, before, x.shape).astype(dtype)
 
 
-def _unwound(ct: Array, lengths: Shape, origins: Shape, mode: str, sums: Any) -> Array:
+def _windowed_transpose(ct: Array, lengths: Shape, origins: Shape, mode: str, sums: Any) -> Array:
     """Compute the transpose of a windowed sum: ``sums(x, mode, origins)`` with a reversed window, folded back."""
     widths = _widths(lengths, origins)
     turned = tuple([after - m // 2 for m, (_, after) in zip(lengths, widths, strict=True)])
@@ -128,11 +128,13 @@ def _unwound(ct: Array, lengths: Shape, origins: Shape, mode: str, sums: Any) ->
 def _correlate_dx(ct: Array, y: Array, *, mode: str, origins: Shape) -> Array:
     lengths = shape_of(y)
     y = flip(y, axis=tuple(range(len(lengths))))
-    return _unwound(ct, lengths, origins, mode, lambda x, mode, to: correlate_axes(x, y, mode=mode, origins=to))
+    return _windowed_transpose(
+        ct, lengths, origins, mode, lambda x, mode, to: correlate_axes(x, y, mode=mode, origins=to)
+    )
 
 
 def _correlate_dy(ct: Array, x: Array, shape: Shape, *, mode: str, origins: Shape) -> Array:
-    around, before = _bordered(x, shape, origins, mode)
+    around, before = _padded(x, shape, origins, mode)
     return _summed(around, ct, before, shape)
 
 
@@ -172,7 +174,7 @@ def _uniform_transpose(ct: Array, *, axis: int, size: int, mode: str, origin: in
 
     lengths, origins = [1] * len(shape_of(ct)), [0] * len(shape_of(ct))
     lengths[axis], origins[axis] = size, origin
-    return _unwound(ct, tuple(lengths), tuple(origins), mode, along)
+    return _windowed_transpose(ct, tuple(lengths), tuple(origins), mode, along)
 
 
 #: ``uniform_axis(x, *, axis, size, mode, origin)``: means of ``size`` neighbours, like ``correlate_axes``.
@@ -244,7 +246,7 @@ def _ranked(xp: Any, views: list[Any], rank: int) -> Any:
     return xp.argmax(window == value[..., None], -1)
 
 
-def _chosen(xp: Any, x: Any, *, offsets: tuple[Shape, ...], shape: Shape, rank: int) -> Any:
+def _rank_indices(xp: Any, x: Any, *, offsets: tuple[Shape, ...], shape: Shape, rank: int) -> Any:
     lengths = x.shape[x.ndim - len(shape) :]
     steps = [prod(lengths[i + 1 :]) for i in range(len(lengths))]
     starts = sum(s * i for s, i in zip(steps, np.ogrid[tuple([slice(n) for n in shape])], strict=True))
@@ -263,6 +265,6 @@ def _chosen(xp: Any, x: Any, *, offsets: tuple[Shape, ...], shape: Shape, rank: 
     return starts + ahead[which]
 
 
-#: ``chosen(x, *, offsets, shape, rank)``: for each place of ``shape`` the index in ``x``, with its last axes flattened,
-#: of the element of that rank among the elements at ``offsets`` from the place.
-chosen: Operation = nondifferentiable("chosen", _chosen, batch="leading")
+#: ``rank_indices(x, *, offsets, shape, rank)``: for each place of ``shape`` the index in ``x``, with its last axes
+#: flattened, of the element of that rank among the elements at ``offsets`` from the place.
+rank_indices: Operation = nondifferentiable("chosen", _rank_indices, batch="leading")

@@ -17,8 +17,8 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.primitives.indexing import take_along_axis
-from funcgrad.scipy.ndimage.operations import chosen, extend
-from funcgrad.scipy.ndimage.sums import axes_of, entries, mode_of, prepared, shift_of
+from funcgrad.scipy.ndimage.operations import extend, rank_indices
+from funcgrad.scipy.ndimage.sums import axes_of, mode_of, one_per_axis, prepared, shift_of
 from funcgrad.scipy.own_code import mirror_rows, mirrors
 from funcgrad.typing import Array, ArrayLike
 
@@ -28,7 +28,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _picked(call: str, x: Array, footprint: np.ndarray, rank: int, mode: str, cval: Any, origins: list[int]) -> Array:
+def _take_ranked(
+    call: str, x: Array, footprint: np.ndarray, rank: int, mode: str, cval: Any, origins: list[int]
+) -> Array:
     """Return for each place the element of that rank under the footprint."""
     shape = backend.shape_of(x)
     mode = mode_of(call, mode, x)
@@ -40,7 +42,7 @@ def _picked(call: str, x: Array, footprint: np.ndarray, rank: int, mode: str, cv
         for axis, (b, a) in enumerate(widths):
             x = extend(x, axis=axis, before=b, after=a, mode=mode) if b or a else x
     offsets = tuple([tuple([int(i) for i in place]) for place in np.argwhere(footprint)])
-    at = chosen(x, offsets=offsets, shape=shape, rank=rank)
+    at = rank_indices(x, offsets=offsets, shape=shape, rank=rank)
     flat = reshape(x, to=(prod(backend.shape_of(x)),))
     return reshape(take_along_axis(flat, reshape(at, to=(prod(shape),)), axis=0), to=shape)
 
@@ -61,7 +63,7 @@ def _extreme(
     axis = one_axis(axis, rank)
     window = np.ones([int(size) if i == axis else 1 for i in range(rank)], bool)
     origins = [origin if i == axis else 0 for i in range(rank)]
-    return fnp.astype(_picked(call, x, window, int(size) - 1 if largest else 0, mode, cval, origins), dtype)
+    return fnp.astype(_take_ranked(call, x, window, int(size) - 1 if largest else 0, mode, cval, origins), dtype)
 
 
 @mirror_rows
@@ -96,7 +98,7 @@ def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: A
     if footprint is None:
         if size is None:
             raise InputError(f"ndimage.{call}: a window is needed, got neither size nor footprint. Pass one.")
-        footprint = np.ones([operator.index(n) for n in entries(call, "size", size, len(along))], bool)
+        footprint = np.ones([operator.index(n) for n in one_per_axis(call, "size", size, len(along))], bool)
     footprint = np.asarray(footprint, bool)
     if footprint.ndim != len(along) or not footprint.any():
         raise ShapeError(
@@ -105,7 +107,7 @@ def _window(call: str, x: Array, size: Any, footprint: Any, origin: Any, axes: A
         )
     origins = [0] * rank
     for axis, o in zip(
-        along if len(along) < rank else range(rank), entries(call, "origin", origin, len(along)), strict=True
+        along if len(along) < rank else range(rank), one_per_axis(call, "origin", origin, len(along)), strict=True
     ):
         origins[axis] = o
     # SciPy assigns the axes of the footprint to the array's axes in rising order, whatever the order of ``axes``
@@ -129,13 +131,16 @@ def _of_box(
     largest = name.startswith("max")
     if footprint is not None and not np.all(footprint):
         window, origins = _window(name, x, size, footprint, origin, axes)
-        return fnp.astype(_picked(name, x, window, int(window.sum()) - 1 if largest else 0, mode, cval, origins), dtype)
+        return fnp.astype(
+            _take_ranked(name, x, window, int(window.sum()) - 1 if largest else 0, mode, cval, origins), dtype
+        )
     size = size if footprint is None else np.shape(footprint)
     if size is None:
         raise InputError(f"ndimage.{name}: a window is needed, got neither size nor footprint. Pass one.")
     along = axes_of(name, axes, len(backend.shape_of(x)))
     sizes, modes, origins = [
-        entries(name, what, given, len(along)) for what, given in (("size", size), ("mode", mode), ("origin", origin))
+        one_per_axis(name, what, given, len(along))
+        for what, given in (("size", size), ("mode", mode), ("origin", origin))
     ]
     for axis, n, how, shift in zip(along, sizes, modes, origins, strict=True):
         x = _extreme(name, x, n, axis, dtype, how, cval, shift, largest) if n > 1 else x
@@ -176,7 +181,7 @@ def _of_rank(call: str, input: Any, given: Any, size: Any, footprint: Any, outpu
     if rank in (0, count - 1):  # SciPy filters these along one axis after the other, with a mode for each
         extreme = "minimum_filter" if rank == 0 else "maximum_filter"
         return _of_box(extreme, input, None, window, output, mode, cval, origins)
-    return fnp.astype(_picked(call, x, window, rank, mode, cval, origins), dtype)
+    return fnp.astype(_take_ranked(call, x, window, rank, mode, cval, origins), dtype)
 
 
 def _rank(call: str, given: Any, count: int) -> int:

@@ -43,7 +43,7 @@ def _around(x: Array, lengths: Shape, origins: Shape, cval: ArrayLike) -> tuple[
 
 
 def _correlated(x: Array, weights: Array, mode: str, cval: ArrayLike, origins: Shape) -> Array:
-    if mode != "constant" or zero(cval):
+    if mode != "constant" or is_plain_zero(cval):
         return correlate_axes(x, weights, mode=mode, origins=origins)
     x, part = _around(x, backend.shape_of(weights), origins, cval)
     return getitem(correlate_axes(x, weights, mode=mode, origins=origins), part)
@@ -173,7 +173,7 @@ def _in_all_axes(
             f"ndimage.{call}: weights must have one axis, not empty, for each of {len(chosen)} axes, got "
             f"{describe(weights)}."
         )
-    given: list[int] = entries(call, "origin", origin, len(chosen))
+    given: list[int] = one_per_axis(call, "origin", origin, len(chosen))
     if call == "convolve":
         weights = flip(weights, axis=tuple(range(len(lengths))))
         given = [-o if m & 1 else -o - 1 for o, m in zip(given, lengths, strict=True)]
@@ -212,7 +212,7 @@ def uniform_filter1d(
     rank = len(backend.shape_of(x))
     axis, mode, size = one_axis(axis, rank), mode_of("uniform_filter1d", mode, x), int(size)
     origin = shift_of("uniform_filter1d", origin, size)
-    if mode != "constant" or zero(cval):
+    if mode != "constant" or is_plain_zero(cval):
         return fnp.astype(uniform_axis(x, axis=axis, size=size, mode=mode, origin=origin), dtype)
     lengths = tuple([size if i == axis else 1 for i in range(rank)])
     x, part = _around(x, lengths, tuple([origin if i == axis else 0 for i in range(rank)]), cval)
@@ -269,7 +269,7 @@ def axes_of(call: str, axes: Any, rank: int) -> tuple[int, ...]:
     return tuple([axis % rank for axis in found])
 
 
-def entries(call: str, name: str, given: Any, count: int) -> list[Any]:
+def one_per_axis(call: str, name: str, given: Any, count: int) -> list[Any]:
     """Return ``given`` as one entry for each of ``count`` axes, from a single entry or a sequence.
 
     Raises:
@@ -309,14 +309,14 @@ def shift_of(call: str, origin: Any, length: int) -> int:
     return int(origin)
 
 
-def value_of(x: Any) -> np.ndarray | None:
+def plain_values(x: Any) -> np.ndarray | None:
     """Return the NumPy values of ``x``, of all examples of a ``vmap`` together; None if JAX traces ``x``."""
     while isinstance(x, Tracer):
         x = x._val
     return None if backend.is_stand_in(x) else np.asarray(x)
 
 
-def zero(value: Any) -> bool:
+def is_plain_zero(value: Any) -> bool:
     """Whether ``value`` is the plain number 0."""
     return type(value) in (int, float, complex) and value == 0
 
@@ -329,7 +329,7 @@ def _radius(call: str, sigma: Array, truncate: float, radius: Any) -> int:
             raise ShapeError(f"ndimage.{call}: radius must not be negative, got {radius}.")
         return int(given)
     reach = fnp.astype(fnp.floor(truncate * sigma + 0.5), int)
-    values = value_of(reach)
+    values = plain_values(reach)
     if values is None or not values.size or values.min() != values.max():
         raise ConcretizationError(
             f"ndimage.{call}: the length of the kernel depends on sigma, which is not known here or differs between "
@@ -359,9 +359,9 @@ def _kernel(sigma: Array, order: int, radius: int) -> Array:
     return fnp.flip(values * curve)
 
 
-def _is_nothing(sigma: Array) -> bool:
+def _is_identity(sigma: Array) -> bool:
     """Whether the curve is so narrow that the filter changes nothing."""
-    values = value_of(sigma)
+    values = plain_values(sigma)
     return values is not None and values.size > 0 and bool(values.max() <= 1e-15 and steer(sigma, values) is values)
 
 
@@ -470,11 +470,11 @@ def _filtered(
 ) -> Array:
     chosen = axes_of(call, axes, len(backend.shape_of(x)))
     sigmas, orders, modes, reaches = [
-        entries(call, name, given, len(chosen))
+        one_per_axis(call, name, given, len(chosen))
         for name, given in (("sigma", sigma), ("order", order), ("mode", mode), ("radius", radius))
     ]
     for axis, s, o, how, reach in zip(chosen, map(as_value, sigmas), orders, modes, reaches, strict=True):
-        if not _is_nothing(s):
+        if not _is_identity(s):
             x = _smoothed(call, x, s, axis, o, dtype, how, cval, truncate, reach)
     return fnp.astype(x, dtype)
 
@@ -500,7 +500,7 @@ def gaussian_gradient_magnitude(
     rank = len(backend.shape_of(x))
     chosen = axes_of("gaussian_gradient_magnitude", axes, rank)
 
-    modes = entries("gaussian_gradient_magnitude", "mode", mode, len(chosen))
+    modes = one_per_axis("gaussian_gradient_magnitude", "mode", mode, len(chosen))
     squares = []
     for axis, how in zip(chosen, modes, strict=True):
         orders = [1 if i == axis else 0 for i in range(rank)]

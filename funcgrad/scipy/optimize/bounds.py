@@ -50,7 +50,7 @@ def _spread(x: Any, size: int) -> Any:
     return fnp.broadcast_to(fnp.astype(as_value(x), float), (size,))
 
 
-def held(gradient: Callable[[Any], Any], x: Any, within: Limits | None) -> Callable[[Any], Any]:
+def bounded_stationarity(gradient: Callable[[Any], Any], x: Any, within: Limits | None) -> Callable[[Any], Any]:
     """Return the equation of a minimum within bounds: zero gradient, or the unknown equals its active bound.
 
     A bound is active where the distance to it is at most the gradient that pushes against it. Active bounds are
@@ -77,11 +77,11 @@ def are_fixed(bounds: Any, within: Limits | None) -> bool:
 
 
 #: Methods of ``minimize`` that use no gradient, Hessian-vector products, whole Hessians. The others use gradients.
-VALUES = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
-PRODUCTS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))
-HESSIANS = frozenset(("dogleg", "trust-exact"))
+GRADIENT_FREE_METHODS = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
+HVP_METHODS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))
+HESSIAN_METHODS = frozenset(("dogleg", "trust-exact"))
 #: Methods of ``root`` that take a Jacobian.
-JACOBIANS = frozenset(("hybr", "lm"))
+JACOBIAN_METHODS = frozenset(("hybr", "lm"))
 
 
 def default_method(method: Any, bounds: Any, constraints: Any) -> str:

@@ -18,17 +18,17 @@ from funcgrad.batching import BatchTrace, in_batch
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.running import at_work
-from funcgrad.scipy.optimize.bounds import Limits, held
+from funcgrad.scipy.optimize.bounds import Limits, bounded_stationarity
 from funcgrad.scipy.optimize.implicit import Problem, plain, vector
 from funcgrad.transforms.closures import Hoisted
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["NEAR", "Constraint", "equations", "for_scipy", "listed", "opened", "values_of"]
+__all__ = ["ACTIVE_TOLERANCE", "Constraint", "equations", "for_scipy", "as_constraints", "hoist_closure", "values_of"]
 
 #: Largest distance to the limit of an active constraint, relative to ``1 + abs(value)``; SciPy's methods come so near.
-NEAR = 1e-5
+ACTIVE_TOLERANCE = 1e-5
 
 
 class Constraint(NamedTuple):
@@ -54,13 +54,13 @@ class Constraint(NamedTuple):
         return fnp.reshape(fnp.astype(fnp.asarray(y), float), (-1,))
 
 
-def listed(constraints: Any) -> list[Constraint]:
+def as_constraints(constraints: Any) -> list[Constraint]:
     """Return a list from one or several constraints: dictionaries, ``LinearConstraint``, ``NonlinearConstraint``."""
     several = constraints if isinstance(constraints, (list, tuple)) else [constraints]
-    return [_one(given) for given in several]
+    return [_as_constraint(given) for given in several]
 
 
-def _one(given: Any) -> Constraint:
+def _as_constraint(given: Any) -> Constraint:
     if isinstance(given, dict):
         args = given.get("args", ())
         high = 0.0 if given["type"].lower() == "eq" else np.inf
@@ -68,7 +68,7 @@ def _one(given: Any) -> Constraint:
     return Constraint(given, given.fun if hasattr(given, "fun") else given.A, given.lb, given.ub, ())
 
 
-def opened(call: str, one: Constraint, point: Any) -> Constraint:
+def hoist_closure(call: str, one: Constraint, point: Any) -> Constraint:
     """Return ``one`` with the ``vmap`` batches that its function closes over turned into further arguments.
 
     The caller's Jacobian and Hessian may close over batches too: funcgrad's Jacobian and SciPy's BFGS replace them.
@@ -89,10 +89,10 @@ def opened(call: str, one: Constraint, point: Any) -> Constraint:
 
 def for_scipy(problem: Problem, constraints: list[Constraint], point: Any) -> list[Any]:
     """Return the constraints as functions of plain values, with exact Jacobians where the caller gave none."""
-    return [_plain(problem, one, point) for one in constraints]
+    return [_for_scipy(problem, one, point) for one in constraints]
 
 
-def _plain(problem: Problem, one: Constraint, point: Any) -> Any:
+def _for_scipy(problem: Problem, one: Constraint, point: Any) -> Any:
     call, given = problem.call, one.given
 
     def value(x: Any) -> Any:
@@ -138,8 +138,8 @@ def equations(
     jacobian = stop_gradient(jacrev(lambda x: values_of(constraints, x)[0])(x))
     free = fnp.ones(size) if within is None else _is_inside(stop_gradient(x), within)
     equal = low == high
-    floor = y - low <= NEAR * (1 + fnp.abs(y))
-    ceiling = fnp.logical_and(high - y <= NEAR * (1 + fnp.abs(y)), fnp.logical_not(floor))
+    floor = y - low <= ACTIVE_TOLERANCE * (1 + fnp.abs(y))
+    ceiling = fnp.logical_and(high - y <= ACTIVE_TOLERANCE * (1 + fnp.abs(y)), fnp.logical_not(floor))
 
     def multipliers(holds: Any) -> Any:
         return fnp.linalg.pinv(fnp.swapaxes(jacobian * fnp.where(holds, 1.0, 0.0)[:, None] * free, 0, 1)) @ (
@@ -157,7 +157,7 @@ def equations(
     def equation(z: Any) -> Any:
         y, low, high = values_of(constraints, z[:size])
         limit = fnp.where(holds, fnp.where(floor, low, high), 0.0)
-        moved = held(lambda x: stationary(fnp.concatenate([x, z[size:]])), z[:size], within)
+        moved = bounded_stationarity(lambda x: stationary(fnp.concatenate([x, z[size:]])), z[:size], within)
         return fnp.concatenate([moved(z[:size]), fnp.where(holds, y - limit, z[size:])])
 
     return equation, root
@@ -167,4 +167,4 @@ def _is_inside(x: Any, within: Limits) -> Any:
     """Return 1 for each unknown that is not at a bound, else 0."""
     low, high = (stop_gradient(end) for end in within)
     apart = fnp.minimum(x - low, high - x)
-    return fnp.where(apart > NEAR * (1 + fnp.abs(x)), 1.0, 0.0)
+    return fnp.where(apart > ACTIVE_TOLERANCE * (1 + fnp.abs(x)), 1.0, 0.0)

@@ -11,7 +11,15 @@ from typing import Any
 from funcgrad import backend
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize.implicit import answer, as_args, depends, one_by_one, plain, search, with_fields
+from funcgrad.scipy.optimize.implicit import (
+    as_args,
+    depends,
+    differentiable_root,
+    one_by_one,
+    plain,
+    search,
+    with_fields,
+)
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
@@ -54,7 +62,7 @@ def find_root(
         >>> grad(lambda a: elementwise.find_root(lambda x: x**3 - a, (0.0, 3.0)).x)(8.0).round(9)
         np.float64(0.083333333)
     """
-    return _found("find_root", f, init, args, lambda f: f, tolerances, maxiter, callback)
+    return _solve_elementwise("find_root", f, init, args, lambda f: f, tolerances, maxiter, callback)
 
 
 def find_minimum(
@@ -77,10 +85,10 @@ def find_minimum(
         >>> grad(lambda a: elementwise.find_minimum(lambda x: (x - a) ** 2 + a * x, (0.0, 0.5, 3.0)).x)(2.0)
         np.float64(0.5)
     """
-    return _found("find_minimum", f, init, args, _slope, tolerances, maxiter, callback)
+    return _solve_elementwise("find_minimum", f, init, args, _slope, tolerances, maxiter, callback)
 
 
-def _found(
+def _solve_elementwise(
     name: str,
     f: Callable[..., Any],
     init: Any,
@@ -105,7 +113,7 @@ def _found(
     if not depends((found.x, f(found.x, *args))):
         return found.result
     solved = equation(f)
-    x = answer(call, lambda x: solved(x, *args), found, found.facts["success"], one_by_one)
+    x = differentiable_root(call, lambda x: solved(x, *args), found, found.facts["success"], one_by_one)
     alone = type(found.result) is not list
     ends = {name: found.result[name] for name in ("bracket", "f_bracket") if alone}
     kind = import_scipy(call).OptimizeResult

@@ -17,13 +17,13 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.linalg import cholesky, solve_triangular
-from funcgrad.scipy.optimize.bounds import are_fixed, held, limits
+from funcgrad.scipy.optimize.bounds import are_fixed, bounded_stationarity, limits
 from funcgrad.scipy.optimize.implicit import (
-    Found,
     Problem,
-    answer,
+    SearchResult,
     as_args,
     depends,
+    differentiable_root,
     plain,
     search,
     vector,
@@ -144,7 +144,7 @@ def _squares(
     def solve(problem: Problem, x0: Any, within: Any) -> Any:
         start = vector(call, x0)
         of_caller = lambda x, args, kwargs: jac(x, *args, **kwargs)
-        slope = problem.given(of_caller, jacfwd(_flat(problem))) if callable(jac) else jac
+        slope = problem.plain_derivative(of_caller, jacfwd(_flat(problem))) if callable(jac) else jac
         slope = (exact_jacobian(problem, start) if exact else None) or slope
         box = bounds if fixed else tuple([vector(call, end) for end in within])
         found = import_scipy(call).least_squares(problem, start, slope, box, loss=loss, f_scale=scale, **options)
@@ -157,7 +157,7 @@ def _squares(
     return fitted(call, lambda x: fnp.ravel(as_value(residuals(x, *args))), found, within, loss, scale)
 
 
-def fitted(call: str, residuals: Callable[[Any], Any], found: Found, within: Any, loss: Any, scale: Any) -> Any:
+def fitted(call: str, residuals: Callable[[Any], Any], found: SearchResult, within: Any, loss: Any, scale: Any) -> Any:
     """Return the result of least squares with its derivatives."""
     rho = weight(loss)
 
@@ -165,7 +165,7 @@ def fitted(call: str, residuals: Callable[[Any], Any], found: Found, within: Any
         return 0.5 * scale**2 * fnp.sum(rho((residuals(x) / scale) ** 2))
 
     slope = grad(cost)
-    x = answer(call, held(slope, found.x, within), found, found.facts["success"])
+    x = differentiable_root(call, bounded_stationarity(slope, found.x, within), found, found.facts["success"])
     made = {"x": x, "cost": cost(x), "fun": residuals(x), "grad": slope(x)}
     return with_fields(import_scipy(call).OptimizeResult, found.facts, **made)
 
@@ -221,7 +221,7 @@ def nnls(A: ArrayLike, b: ArrayLike, *, maxiter: int | None = None, **deprecated
         return found.x, found.result["rnorm"]
     A, b = as_value(A), fnp.ravel(b)
     zero = found.x <= 0
-    x = answer(call, lambda x: fnp.where(zero, x, (A @ x - b) @ A), found, True)
+    x = differentiable_root(call, lambda x: fnp.where(zero, x, (A @ x - b) @ A), found, True)
     return x, fnp.linalg.norm(A @ x - b)
 
 
@@ -289,7 +289,9 @@ def lsq_linear(
     def residuals(x: Any) -> Any:
         return fnp.matmul(whole, x) - fnp.ravel(b)
 
-    x = answer(call, held(lambda x: residuals(x) @ whole, found.x, within), found, found.facts["success"])
+    x = differentiable_root(
+        call, bounded_stationarity(lambda x: residuals(x) @ whole, found.x, within), found, found.facts["success"]
+    )
     fields = {"x": x, "cost": 0.5 * fnp.sum(residuals(x) ** 2), "fun": residuals(x)}
     return with_fields(optimize.OptimizeResult, found.facts, **fields)
 
@@ -362,7 +364,7 @@ def curve_fit(
         return import_scipy(_CALL).curve_fit(f, xdata, ydata, p0, sigma, **given, **options)
     check_callable(_CALL, f)
     fit = _Curve(f, xdata, ydata, p0, sigma, bounds, jac, options)
-    found = fit.searched()
+    found = fit.search_result()
     if not fit.depends(found.x):
         return found.result["whole"] if full_output else found.result["whole"][:2]
     _check_plain("full_output", bool(full_output))
@@ -405,7 +407,7 @@ class _Curve:
         weigh = _weighing(self.sigma)
         return lambda p: weigh(fnp.ravel(as_value(self.model(p, self.xdata))) - fnp.ravel(self.ydata))
 
-    def searched(self) -> Found:
+    def search_result(self) -> SearchResult:
         """Find the parameters with SciPy."""
         start = (self.p0, self.ydata, self.sigma, None if self.fixed else self.within)
         guess = np.ones(self.size) if self.p0 is None else 1.0 * fnp.ravel(self.p0)
@@ -433,7 +435,7 @@ class _Curve:
     def _jacobian(self, problem: Problem, p0: Any) -> Any:
         """Return the argument ``jac`` for SciPy."""
         if callable(self.jac):
-            given = problem.given(lambda p, xdata: self.jac(xdata, *p), jacfwd(_flat(problem)))
+            given = problem.plain_derivative(lambda p, xdata: self.jac(xdata, *p), jacfwd(_flat(problem)))
             return lambda _, *p: given(np.array(p, float))
         if self.jac is not None or self.options.keys() & {"epsfcn", "diff_step"}:
             return self.jac

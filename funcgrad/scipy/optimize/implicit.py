@@ -28,7 +28,7 @@ from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import no_grad
 
 #: Largest Newton step, relative to the solution, that counts as zero: default tolerances leave errors of this size.
-_NEAR = 1e-5
+_STEP_TOLERANCE = 1e-5
 
 
 class Problem(NamedTuple):
@@ -42,7 +42,7 @@ class Problem(NamedTuple):
         """Return the value of the function at ``x`` in NumPy numbers."""
         return plain(self.call, self.fun(x))
 
-    def given(self, derivative: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    def plain_derivative(self, derivative: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
         """Return the caller's ``derivative`` as a plain function; ``own`` replaces it if it closes over a batch."""
 
         def call(x: Any, *more: Any) -> Any:
@@ -68,7 +68,7 @@ class Problem(NamedTuple):
         return lambda *points: plain(self.call, derivative(*points))
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Result of a search.
 
     Attributes:
@@ -130,7 +130,7 @@ def search(
     start: tuple[Any, ...],
     solve: Callable[..., tuple[Any, dict[str, Any]]],
     guess: Any,
-) -> Found:
+) -> SearchResult:
     """Run SciPy's search; for a batch, one example after the other.
 
     Args:
@@ -143,7 +143,7 @@ def search(
     """
     leaves, spec = tree.flatten((args, start))
     live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
-    values, aside = [leaves[i] for i in live], _Aside()
+    values, fields = [leaves[i] for i in live], _ResultFields()
     hoisted: Hoisted | None = None
 
     def one(*values: Any) -> list[Any]:
@@ -154,7 +154,7 @@ def search(
         known = hoisted
         fixed = (lambda x: fun(x, *args)) if known is None else (lambda x: known(x, held))
         x, result = solve(Problem(call, fixed, args), *start)
-        return aside.split(x, result)
+        return fields.split(x, result)
 
     with no_grad():
         try:
@@ -165,9 +165,9 @@ def search(
             if not hoisted.held:
                 raise
             values = [*values, *hoisted.held]
-            aside.results.clear()
+            fields.results.clear()
             outs = as_one_operation(call, one, values)
-    return aside.joined(outs) if outs else _of_none(values, guess)
+    return fields.joined(outs) if outs else _empty_batch(values, guess)
 
 
 def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]) -> list[Any]:
@@ -175,20 +175,20 @@ def as_one_operation(call: str, one: Callable[..., list[Any]], values: list[Any]
     if not any(isinstance(value, Tracer) for value in values):
         return one(*values)
 
-    return list(custom_call(*values, rules=_constant(call, one)))
+    return list(custom_call(*values, rules=_constant_rules(call, one)))
 
 
-def _constant(call: str, one: Callable[..., list[Any]]) -> CustomRules:
+def _constant_rules(call: str, one: Callable[..., list[Any]]) -> CustomRules:
     """Return the rules of a constant. They form no reference cycle, so what ``one`` holds is freed with them."""
     return CustomRules(call, lambda *values: example_by_example(one, values), jvp=partial(_jvp_rule, call, one))
 
 
 def _jvp_rule(call: str, one: Callable[..., list[Any]], leaves: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
-    outs = list(custom_call(*leaves, rules=_constant(call, one)))
+    outs = list(custom_call(*leaves, rules=_constant_rules(call, one)))
     return outs, [None] * len(outs)
 
 
-class _Aside:
+class _ResultFields:
     """The parts of results that operations cannot return, such as texts. Each example of a batch adds its result."""
 
     def __init__(self) -> None:
@@ -201,21 +201,21 @@ class _Aside:
         self.names = [name for name, value in result.items() if _is_count(value) and name != "hess_inv"]
         return [x, *[result[name] for name in self.names]]
 
-    def joined(self, outs: list[Any]) -> Found:
+    def joined(self, outs: list[Any]) -> SearchResult:
         """Return the complete result."""
         facts = dict(zip(self.names, outs[1:], strict=True))
         alone, last = len(self.results) == 1, self.results[-1]
         for name, value in last.items():
             if isinstance(value, str):
                 facts[name] = value if alone else [result.get(name) for result in self.results]
-        return Found(outs[0], facts, last if alone else self.results)
+        return SearchResult(outs[0], facts, last if alone else self.results)
 
 
-def _of_none(leaves: list[Any], guess: Any) -> Found:
+def _empty_batch(leaves: list[Any], guess: Any) -> SearchResult:
     """Return the result for a batch without examples."""
     within: Any = max((leaf._trace for leaf in leaves if is_batched(leaf)), key=lambda trace: trace.level)
     shape = np.broadcast_shapes(*[backend.shape_of(leaf) for leaf in tree.leaves(guess)])
-    return Found(tracer_of(np.empty((0, *shape)), within), defaultdict(lambda: True), [])
+    return SearchResult(tracer_of(np.empty((0, *shape)), within), defaultdict(lambda: True), [])
 
 
 def _is_count(value: Any) -> bool:
@@ -233,7 +233,9 @@ def depends(value: Any) -> bool:
     )
 
 
-def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any, linear: Any = dense_solve) -> Any:
+def differentiable_root(
+    call: str, equation: Callable[[Any], Any], found: SearchResult, solved: Any, linear: Any = dense_solve
+) -> Any:
     """Return the solution that a search found as the root of ``equation``, with the derivatives of the root.
 
     Args:
@@ -258,7 +260,7 @@ def answer(call: str, equation: Callable[[Any], Any], found: Found, solved: Any,
     if xp is not np:
         dtype = backend.native_dtype(xp, dtype)
         like = fnp.astype(like, dtype) if isinstance(like, Tracer) else xp.asarray(like, dtype)
-    if differentiated(first) and _is_false(solved) and not _is_near(shaped, like, linear):
+    if differentiated(first) and _may_have_failed(solved) and not _has_converged(shaped, like, linear):
         raise ConvergenceError(
             f"{call}: the solver has not converged, so there is no derivative, got {_message(found)}. Begin nearer to "
             "the solution, allow more steps or a larger tolerance, or take stop_gradient of the inputs of the answer."
@@ -281,20 +283,20 @@ def one_by_one(matvec: Callable[[Any], Any], b: Any) -> Any:
     return b / matvec(backend.ones_like(b))
 
 
-def _is_false(solved: Any) -> bool:
+def _may_have_failed(solved: Any) -> bool:
     """Whether the search failed for any example, or its success is not known yet."""
     return known(solved, steers=False) is None or anywhere(fnp.logical_not, solved)
 
 
 @no_grad
-def _is_near(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any]) -> bool:
+def _has_converged(equation: Callable[[Any], Any], x: Any, linear: Callable[..., Any]) -> bool:
     """Whether Newton's method would hardly move from ``x``: the search then stopped only for lack of precision."""
     try:
         step = linear(lambda v: jvp(equation, (x,), (v,))[1], equation(x))
     except np.linalg.LinAlgError:
         return False
     size = fnp.max(fnp.abs(step), initial=0.0) / (1 + fnp.max(fnp.abs(x), initial=0.0))
-    return known(size, steers=False) is not None and not anywhere(lambda size: ~(size <= _NEAR), size)
+    return known(size, steers=False) is not None and not anywhere(lambda size: ~(size <= _STEP_TOLERANCE), size)
 
 
 def differentiated(x: Any) -> bool:
@@ -306,7 +308,7 @@ def differentiated(x: Any) -> bool:
     return False
 
 
-def _message(found: Found) -> str:
+def _message(found: SearchResult) -> str:
     said = found.facts.get("message", found.facts.get("flag", found.facts.get("mesg", "no success")))
     return repr(" ".join(str(said).split()))
 

@@ -17,9 +17,26 @@ from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize.bounds import HESSIANS, PRODUCTS, VALUES, are_fixed, default_method, held, pairs
-from funcgrad.scipy.optimize.constraints import equations, for_scipy, listed, opened, values_of
-from funcgrad.scipy.optimize.implicit import Problem, answer, as_args, depends, number, search, vector, with_fields
+from funcgrad.scipy.optimize.bounds import (
+    GRADIENT_FREE_METHODS,
+    HESSIAN_METHODS,
+    HVP_METHODS,
+    are_fixed,
+    bounded_stationarity,
+    default_method,
+    pairs,
+)
+from funcgrad.scipy.optimize.constraints import as_constraints, equations, for_scipy, hoist_closure, values_of
+from funcgrad.scipy.optimize.implicit import (
+    Problem,
+    as_args,
+    depends,
+    differentiable_root,
+    number,
+    search,
+    vector,
+    with_fields,
+)
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian
 from funcgrad.transforms.products import jvp
@@ -97,7 +114,7 @@ def minimize(
     kind = default_method(method, bounds, constraints)
 
     guess = fnp.reshape(fnp.astype(as_value(x0), float), (size,))
-    limited = [opened(call, one, guess) for one in listed(constraints)]
+    limited = [hoist_closure(call, one, guess) for one in as_constraints(constraints)]
     options = {"method": method, "tol": tol, "callback": callback, "options": options}
 
     def solve(problem: Problem, x0: Any, within: Any, limits: Any) -> Any:
@@ -118,9 +135,9 @@ def minimize(
         return found.result
     if limited:
         equation, root = equations(value, limited, found.x, within)
-        x = answer(call, equation, found._replace(x=root), found.facts["success"])[:size]
+        x = differentiable_root(call, equation, found._replace(x=root), found.facts["success"])[:size]
     else:
-        x = answer(call, held(grad(value), found.x, within), found, found.facts["success"])
+        x = differentiable_root(call, bounded_stationarity(grad(value), found.x, within), found, found.facts["success"])
     least, slope_there = value_and_grad(value)(x)
     return with_fields(import_scipy(call).OptimizeResult, found.facts, x=x, fun=least, jac=slope_there)
 
@@ -143,20 +160,24 @@ class _Derivatives:
 
         point = 1.0 * np.atleast_1d(start)
         self.fun: Any = problem
-        self.jac = problem.given(jac, grad(scalar)) if callable(jac) else jac
-        self.hess = problem.given(hess, hessian(scalar)) if callable(hess) else hess
+        self.jac = problem.plain_derivative(jac, grad(scalar)) if callable(jac) else jac
+        self.hess = problem.plain_derivative(hess, hessian(scalar)) if callable(hess) else hess
 
         def product(x: Any, v: Any) -> Any:
             return jvp(grad(scalar), (x,), (_doubles(v),))[1]
 
-        self.hessp = problem.given(hessp, product) if callable(hessp) else hessp
-        if jac is None and kind not in VALUES and (both := problem.exact(value_and_grad(scalar), point)) is not None:
+        self.hessp = problem.plain_derivative(hessp, product) if callable(hessp) else hessp
+        if (
+            jac is None
+            and kind not in GRADIENT_FREE_METHODS
+            and (both := problem.exact(value_and_grad(scalar), point)) is not None
+        ):
             self.fun, self.jac = both, True
         if hess is not None or hessp is not None:
             return
-        if kind in HESSIANS:
+        if kind in HESSIAN_METHODS:
             self.hess = problem.exact(hessian(scalar), point)
-        elif kind in PRODUCTS or not kind:
+        elif kind in HVP_METHODS or not kind:
             self.hessp = problem.exact(product, point, point)
 
 
@@ -224,5 +245,5 @@ def minimize_scalar(
     if (within is None or is_plain(*within)) and not depends((found.x, value(found.x))):
         return found.result
     slope = grad(value)
-    x = answer(call, held(slope, found.x, within), found, found.facts["success"])
+    x = differentiable_root(call, bounded_stationarity(slope, found.x, within), found, found.facts["success"])
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))

@@ -11,8 +11,8 @@ import funcgrad.numpy as fnp
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.bounds import pairs
-from funcgrad.scipy.optimize.constraints import NEAR, Constraint, equations
-from funcgrad.scipy.optimize.implicit import Problem, answer, depends, search, vector, with_fields
+from funcgrad.scipy.optimize.constraints import ACTIVE_TOLERANCE, Constraint, equations
+from funcgrad.scipy.optimize.implicit import Problem, depends, differentiable_root, search, vector, with_fields
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import ArrayLike
 
@@ -93,7 +93,7 @@ def linprog(
         stays = fnp.logical_or(np.isin(kinds, (1, 3)), fnp.logical_and(kinds == 2, at == 0))
         within = tuple(fnp.where(stays, at, end) for end in within)
     equation, root = equations(lambda x: cost @ x, limits, found.x, within)
-    solved = answer(call, equation, found._replace(x=root), found.facts["success"])
+    solved = differentiable_root(call, equation, found._replace(x=root), found.facts["success"])
     x, prices = solved[:size], solved[size:]
     left = {name: fnp.empty(0) if A is None else b - A @ x for name, (A, b) in zip(("slack", "con"), rows, strict=True)}
     parts, reduced = {}, cost
@@ -103,7 +103,7 @@ def linprog(
         reduced = reduced if A is None else reduced - prices[:count] @ A
         prices = prices[count:]
     for name, residual in (("lower", x - within[0]), ("upper", within[1] - x)):
-        held_there = stop_gradient(residual) <= NEAR * (1 + fnp.abs(stop_gradient(x)))
+        held_there = stop_gradient(residual) <= ACTIVE_TOLERANCE * (1 + fnp.abs(stop_gradient(x)))
         parts[name] = optimize.OptimizeResult(residual=residual, marginals=fnp.where(held_there, reduced, 0.0))
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=cost @ x, **left, **parts)
 

@@ -16,11 +16,11 @@ from funcgrad.numpy.faces import rows
 from funcgrad.numpy.shaping import size
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import (
-    Found,
     Problem,
-    answer,
+    SearchResult,
     as_args,
     depends,
+    differentiable_root,
     number,
     one_by_one,
     search,
@@ -127,11 +127,11 @@ def _bracketed(
     return (root, result) if full_output else root
 
 
-def _root_of(call: str, f: Callable[..., Any], args: tuple[Any, ...], found: Found) -> tuple[Any, Any]:
+def _root_of(call: str, f: Callable[..., Any], args: tuple[Any, ...], found: SearchResult) -> tuple[Any, Any]:
     """Return the root and SciPy's result, both with derivatives if anything is traced."""
     if not depends((found.x, f(found.x, *args))):
         return found.x, found.result
-    root = answer(call, lambda x: f(x, *args), found, found.facts["converged"])
+    root = differentiable_root(call, lambda x: f(x, *args), found, found.facts["converged"])
     return root, with_fields(import_scipy(call).RootResults, found.facts, root=root)
 
 
@@ -190,7 +190,9 @@ def newton(
     def solve(problem: Problem, x0: Any, x1: Any) -> Any:
         orders = _orders(problem.fun)
         given = (fprime, fprime2)
-        first, second = (None if f is None else problem.given(f, own) for f, own in zip(given, orders, strict=True))
+        first, second = (
+            None if f is None else problem.plain_derivative(f, own) for f, own in zip(given, orders, strict=True)
+        )
         made = optimize.newton(
             problem,
             number(call, x0),
@@ -211,7 +213,7 @@ def newton(
         return (root, result) if full_output else root
     if not depends((found.x, func(found.x, *args))):
         return found.result["whole"] if full_output else found.x
-    root = answer(call, lambda x: func(x, *args), found, found.facts["converged"], one_by_one)
+    root = differentiable_root(call, lambda x: func(x, *args), found, found.facts["converged"], one_by_one)
     return Roots(root, found.facts["converged"], found.facts["zero_der"]) if full_output else root
 
 
@@ -280,7 +282,7 @@ def root_scalar(
         x0, x1 = number(call, x0), number(call, x1)
         given = (fprime, fprime2)
         orders = _orders(lambda x: value(x, *problem.args) if together else problem.fun(x))
-        known = [problem.given(d, own) if callable(d) else d for d, own in zip(given, orders, strict=True)]
+        known = [problem.plain_derivative(d, own) if callable(d) else d for d, own in zip(given, orders, strict=True)]
         exact = not together and x0 is not None and bracket is None
         first, second = _slopes(problem, method, x0, x1, known) if exact else known
         found = optimize.root_scalar(

@@ -13,8 +13,17 @@ from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import warn
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.optimize.bounds import JACOBIANS
-from funcgrad.scipy.optimize.implicit import Found, Problem, answer, as_args, depends, search, vector, with_fields
+from funcgrad.scipy.optimize.bounds import JACOBIAN_METHODS
+from funcgrad.scipy.optimize.implicit import (
+    Problem,
+    SearchResult,
+    as_args,
+    depends,
+    differentiable_root,
+    search,
+    vector,
+    with_fields,
+)
 from funcgrad.transforms.jacobians import jacfwd
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
@@ -85,7 +94,7 @@ def fsolve(
         start = vector(call, x0)
         own = _jacobian(problem)
         turned = (lambda x: own(x).T) if col_deriv else own
-        jacobian, transposed = None if fprime is None else problem.given(fprime, turned), col_deriv
+        jacobian, transposed = None if fprime is None else problem.plain_derivative(fprime, turned), col_deriv
         if fprime is None and band is None and epsfcn is None:
             jacobian, transposed = _exact(problem, start.flatten()), 0
         chosen = {**options, "col_deriv": transposed, "factor": factor, "diag": diag}
@@ -96,7 +105,7 @@ def fsolve(
     x, facts = found.x, found.facts
     if not depends((x, func(x, *args))):
         return (x, found.result["all"], facts["ier"], facts["mesg"]) if full_output else _warned(x, facts)
-    x = answer(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
+    x = differentiable_root(call, lambda x: _array(func(x, *args)), found, facts["ier"] == 1)
     return (x, {**_counts(facts), "fvec": _array(func(x, *args))}, facts["ier"], facts["mesg"]) if full_output else x
 
 
@@ -172,8 +181,13 @@ def root(
 
     def solve(problem: Problem, x0: Any) -> Any:
         start = vector(call, x0)
-        jacobian = problem.given(jac, _jacobian(problem)) if callable(jac) else jac
-        if not together and not callable(jac) and method in JACOBIANS and not (options or {}).keys() & {"band", "eps"}:
+        jacobian = problem.plain_derivative(jac, _jacobian(problem)) if callable(jac) else jac
+        if (
+            not together
+            and not callable(jac)
+            and method in JACOBIAN_METHODS
+            and not (options or {}).keys() & {"band", "eps"}
+        ):
             jacobian = _exact(problem, start)
         found = optimize.root(problem, start, method=method, jac=jacobian, tol=tol, callback=callback, options=options)
         return found.x, found
@@ -183,7 +197,7 @@ def root(
     if not depends((found.x, result)):
         return found.result
     _check_count(call, backend.shape_of(result), backend.shape_of(found.x))
-    x = answer(call, value, found, found.facts["success"])
+    x = differentiable_root(call, value, found, found.facts["success"])
     return with_fields(optimize.OptimizeResult, found.facts, x=x, fun=value(x))
 
 
@@ -232,7 +246,7 @@ def fixed_point(
     def solve(problem: Problem, x0: Any) -> Any:
         return optimize.fixed_point(problem, vector(call, x0), xtol=xtol, maxiter=maxiter, method=method), {}
 
-    found: Found = search(call, func, args, (x0,), solve, fnp.astype(x0, float))
+    found: SearchResult = search(call, func, args, (x0,), solve, fnp.astype(x0, float))
     if not depends((found.x, func(found.x, *args))):
         return found.x
-    return answer(call, lambda x: _array(func(x, *args)) - x, found, True)
+    return differentiable_root(call, lambda x: _array(func(x, *args)) - x, found, True)

@@ -65,9 +65,9 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
     b, a = _coefficients("signal.lfilter", b, a)
     x = fnp.moveaxis(x, axis, -1)
     state = None if zi is None else fnp.moveaxis(as_value(zi), axis, -1)
-    y, behind = _filtered(b, a, x, state)
+    y, final_state = _filtered(b, a, x, state)
     y = fnp.moveaxis(y, -1, axis)
-    return y if zi is None else (y, fnp.moveaxis(behind, -1, axis))
+    return y if zi is None else (y, fnp.moveaxis(final_state, -1, axis))
 
 
 def _filtered(b: Array, a: Array, x: Array, state: Array | None) -> tuple[Array, Any]:
@@ -127,12 +127,12 @@ def _extended(x: Array, padtype: str | None, edge: int) -> Array:
     if not edge:
         return x
     first, last = x[..., :1], x[..., -1:]
-    before, behind = x[..., edge:0:-1], x[..., -2 : -edge - 2 : -1]
+    before, after = x[..., edge:0:-1], x[..., -2 : -edge - 2 : -1]
     if padtype == "odd":
-        before, behind = 2.0 * first - before, 2.0 * last - behind
+        before, after = 2.0 * first - before, 2.0 * last - after
     elif padtype == "constant":
-        before, behind = [end * constant(np.ones(edge), x) for end in (first, last)]
-    return fnp.concatenate([before, x, behind], axis=-1)
+        before, after = [end * constant(np.ones(edge), x) for end in (first, last)]
+    return fnp.concatenate([before, x, after], axis=-1)
 
 
 @mirrors
@@ -159,9 +159,9 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
     sections = _sections("signal.sosfilt", sos)
     axis = axis % len(backend.shape_of(x))
     states = None if zi is None else fnp.moveaxis(as_value(zi), axis + 1, -1)
-    y, behind = _through(sections, fnp.moveaxis(x, axis, -1), states)
+    y, final_states = _filter_sections(sections, fnp.moveaxis(x, axis, -1), states)
     y = fnp.moveaxis(y, -1, axis)
-    return y if zi is None else (y, fnp.moveaxis(fnp.stack(behind), -1, axis + 1))
+    return y if zi is None else (y, fnp.moveaxis(fnp.stack(final_states), -1, axis + 1))
 
 
 def _sections(call: str, sos: Array) -> list[tuple[Array, Array]]:
@@ -172,13 +172,13 @@ def _sections(call: str, sos: Array) -> list[tuple[Array, Array]]:
     return [_coefficients(call, sos[i, :3], sos[i, 3:]) for i in range(shape[0])]
 
 
-def _through(sections: list[tuple[Array, Array]], x: Array, states: Any) -> tuple[Array, list[Any]]:
+def _filter_sections(sections: list[tuple[Array, Array]], x: Array, states: Any) -> tuple[Array, list[Any]]:
     """Filter by one section after the other along the last axis; return the signal and all states after its end."""
-    behind = []
+    final_states = []
     for i, (b, a) in enumerate(sections):
         x, state = _filtered(b, a, x, None if states is None else states[i])
-        behind.append(state)
-    return x, behind
+        final_states.append(state)
+    return x, final_states
 
 
 @mirrors
@@ -211,7 +211,7 @@ def sosfiltfilt(
         states.append(lfilter_zi(b, a) * gain)
         gain = gain * fnp.sum(b) / fnp.sum(a)
     for _ in range(2):
-        x = fnp.flip(_through(sections, x, [state * x[..., :1] for state in states])[0], axis=-1)
+        x = fnp.flip(_filter_sections(sections, x, [state * x[..., :1] for state in states])[0], axis=-1)
     n = backend.shape_of(x)[-1]
     return fnp.moveaxis(x[..., edge : n - edge], -1, axis)
 
@@ -379,7 +379,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     return _convolved("signal.convolve", x, y, mode, method)
 
 
-def _turned(y: Array) -> Array:
+def _reversed_conjugate(y: Array) -> Array:
     """Return ``y`` reversed in all axes, and conjugated."""
     y = fnp.flip(y)
     return conj(y) if backend.dtype_of(y).kind == "c" else y
@@ -405,10 +405,12 @@ def convolve2d(
         >>> convolve2d([[1.0, 2.0]], [[1.0, 10.0]], "same", boundary="wrap")
         array([[21., 12.]])
     """
-    return _in_a_plane("signal.convolve2d", as_value(in1), as_value(in2), mode, boundary, fillvalue)
+    return _convolve_matrices("signal.convolve2d", as_value(in1), as_value(in2), mode, boundary, fillvalue)
 
 
-def _in_a_plane(call: str, x: Array, y: Array, mode: str, boundary: str, fillvalue: float, later: int = 0) -> Array:
+def _convolve_matrices(
+    call: str, x: Array, y: Array, mode: str, boundary: str, fillvalue: float, later: int = 0
+) -> Array:
     """Convolve two matrices; ``later=1`` moves the middle part by one along axes where ``y`` has even length."""
     shapes = backend.shape_of(x), backend.shape_of(y)
     if any(len(shape) != 2 for shape in shapes):
@@ -446,4 +448,4 @@ def correlate2d(
     if mode == "valid" and backend.shape_of(x) < backend.shape_of(y):  # SciPy exchanges them, and conjugates the other
         x, y = conj(x), conj(y)
     # The middle part of SciPy starts one sample later than for convolve2d along axes of even length.
-    return _in_a_plane("signal.correlate2d", x, _turned(y), mode, boundary, fillvalue, later=1)
+    return _convolve_matrices("signal.correlate2d", x, _reversed_conjugate(y), mode, boundary, fillvalue, later=1)

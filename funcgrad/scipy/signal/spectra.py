@@ -12,7 +12,7 @@ from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import add_along_axis, getitem
-from funcgrad.scipy.own_code import mirrors, of_scipy
+from funcgrad.scipy.own_code import mirrors, rebuilt
 from funcgrad.scipy.signal.filters import constant
 from funcgrad.scipy.signal.filters import detrend as without_trend
 from funcgrad.typing import Array, ArrayLike
@@ -23,7 +23,7 @@ __all__ = ["csd", "istft"]
 def _window(window: Any, length: int) -> Any:
     if isinstance(window, str) and window.endswith("_periodic"):  # a name that older versions of SciPy lack
         window = window.removesuffix("_periodic")
-    return fnp.asarray(of_scipy("signal", "get_window")(window, length))
+    return fnp.asarray(rebuilt("signal", "get_window")(window, length))
 
 
 class _Frames(NamedTuple):

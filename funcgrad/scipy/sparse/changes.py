@@ -14,10 +14,10 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import is_buffer
 
-__all__ = ["Changing", "on_diagonal", "places_of", "written"]
+__all__ = ["InPlaceMethods", "on_diagonal", "positions_of", "set_at"]
 
 
-def places_of(key: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
+def positions_of(key: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
     """Return the rows and columns that an index selects, as arrays of the selected shape."""
     if hasattr(key, "nonzero") and getattr(key, "ndim", 0) == 2:  # a mask
         key = key.nonzero()
@@ -48,7 +48,7 @@ def on_diagonal(values: Any, k: int, shape: tuple[int, int]) -> tuple[Any, Any, 
     return places - min(k, 0), places + max(k, 0), values
 
 
-def written(values: Any, at: Any, new: Any) -> Any:
+def set_at(values: Any, at: Any, new: Any) -> Any:
     """Return ``values`` with ``new`` at the indices ``at``, written in place or, if that is impossible, in a copy."""
     if type(values) is np.ndarray and isinstance(new, Tracer):
         values = fnp.copy(values)
@@ -76,7 +76,7 @@ def _sorts_diagonals() -> bool:
     return bool(matrix.has_sorted_indices and matrix.indices[0] == 0)
 
 
-class Changing:
+class InPlaceMethods:
     """Methods of sparse matrices that change them in place, and properties of the order of the values.
 
     Values at positions that the matrix has are written in place, so all who share the values see them, as in SciPy.
@@ -168,8 +168,8 @@ class Changing:
 
     def diagonal_of(self, values: Any, k: int) -> tuple[Any, Any, Any]:
         """Return the result of ``on_diagonal``; a number takes the dtype of the matrix, a vector keeps its own."""
-        rows, columns, written = on_diagonal(values, k, self.shape)
-        return rows, columns, written if fnp.ndim(values) else fnp.astype(written, self.dtype)
+        rows, columns, new = on_diagonal(values, k, self.shape)
+        return rows, columns, new if fnp.ndim(values) else fnp.astype(new, self.dtype)
 
     def _replace_diagonal(self, rows: Any, columns: Any, values: Any) -> bool:
         """Remove the values at these positions and append ``values``; return False if SciPy writes in place instead.
@@ -194,7 +194,7 @@ class Changing:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         value = value.toarray() if hasattr(value, "toarray") else value
-        rows, columns = places_of(key, self.shape)
+        rows, columns = positions_of(key, self.shape)
         self._write(rows.ravel(), columns.ravel(), fnp.broadcast_to(fnp.asarray(value), rows.shape).reshape(-1))
 
     def keep(self, kept: Any) -> None:
@@ -222,7 +222,7 @@ class Changing:
             first, many, order = self._found(major, minor)
         there, new = many > 0, many == 0
         if there.any():
-            self.stored = written(self.stored, order[first[there]], values[there])
+            self.stored = set_at(self.stored, order[first[there]], values[there])
         if new.any():
             a = self.structure
             whole = fnp.concatenate([self.values, values[new]])

@@ -14,7 +14,7 @@ from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, assembled, csr_array, every_element, rearranged
+from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, assembled, csr_array, dense_as_sparse, rearrange
 
 __all__ = ["block_array", "diags_array", "eye_array", "hstack", "kron", "tril", "triu", "vstack"]
 
@@ -99,7 +99,7 @@ def _part(call: str, x: Any) -> SparseArray:
     if not isinstance(x, (Tracer, np.ndarray, list)):
         return as_sparse(call, x)
     x = fnp.atleast_2d(x)
-    return csr_array(x) if is_plain(x) else every_element(x)
+    return csr_array(x) if is_plain(x) else dense_as_sparse(x)
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> SparseArray:
@@ -151,7 +151,7 @@ def block_array(blocks: Sequence[Sequence[Any]], *, format: str | None = None, d
         rest = iter(numbers)
         return scipy.block_array([[None if block is None else next(rest) for block in row] for row in blocks])
 
-    made: SparseArray = rearranged(arrange, *whole)
+    made: SparseArray = rearrange(arrange, *whole)
     return made if dtype is None else made.with_data(fnp.astype(made.values, dtype))
 
 
@@ -193,7 +193,7 @@ def tril(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
         0
     """
     scipy = import_scipy("sparse.tril", "scipy.sparse")
-    made: SparseArray = rearranged(lambda numbers: scipy.tril(numbers, k), as_sparse("sparse.tril", A))
+    made: SparseArray = rearrange(lambda numbers: scipy.tril(numbers, k), as_sparse("sparse.tril", A))
     return made
 
 
@@ -208,5 +208,5 @@ def triu(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
         2
     """
     scipy = import_scipy("sparse.triu", "scipy.sparse")
-    made: SparseArray = rearranged(lambda numbers: scipy.triu(numbers, k), as_sparse("sparse.triu", A))
+    made: SparseArray = rearrange(lambda numbers: scipy.triu(numbers, k), as_sparse("sparse.triu", A))
     return made

@@ -14,7 +14,7 @@ from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse_eigen import Search, sparse_eig, sparse_eigh
-from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, every_element, is_sparse
+from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, dense_as_sparse, is_sparse
 
 __all__ = ["eigs", "eigsh"]
 
@@ -28,24 +28,24 @@ def _matrix(call: str, A: Any) -> Any:
     if isinstance(A, SparseArray) or is_sparse(A) or hasattr(A, "matvec"):
         return A
     A = as_value(A)
-    return A if is_plain(A) else every_element(A)
+    return A if is_plain(A) else dense_as_sparse(A)
 
 
 def _is_traced(A: Any) -> bool:
     return isinstance(A, SparseArray)
 
 
-def _followed(call: str, A: Any) -> SparseArray:
+def _as_square_sparse(call: str, A: Any) -> SparseArray:
     if not is_sparse(A) and not isinstance(A, np.ndarray):
         A = A @ np.eye(A.shape[1])  # ``A`` is a linear operator
-    A = as_sparse(call, A) if is_sparse(A) else every_element(A)
+    A = as_sparse(call, A) if is_sparse(A) else dense_as_sparse(A)
     if A.shape[0] != A.shape[1]:
         raise ShapeError(f"{call}: matrices must be square, got {list(A.shape)}. Use svds for singular values.")
     made: SparseArray = A.tocsr()
     return made
 
 
-def _searched(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any) -> Any:
+def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any) -> Any:
     call = f"sparse.linalg.{name}"
     A, M = _matrix(call, A), None if M is None else _matrix(call, M)
     given = {key: value for key, value in options.items() if value is not None}
@@ -59,7 +59,7 @@ def _searched(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any) 
         raise InputError(f"{call}: mode must be 'normal' with traced values, got {given['mode']!r}. Leave it out.")
     if name == "eigs" and _is_traced(M):
         raise InputError(f"{call}: M must be constant, got traced values. Use eigsh, or solve for inv(M) A.")
-    A, M = _followed(call, A), None if M is None else _followed(call, M)
+    A, M = _as_square_sparse(call, A), None if M is None else _as_square_sparse(call, M)
     floating = fnp.result_type(A.dtype, np.float32)
     search = Search(A.structure, None if M is None else M.structure, {"k": k, **given})
     weights = np.ones(A.shape[0], np.int8) if M is None else M.values
@@ -125,7 +125,7 @@ def eigsh(
         array([0.25, 0.5 , 0.25])
     """
     options = {"sigma": sigma, "which": which, "v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol, "mode": mode}
-    return _searched("eigsh", A, k, M, return_eigenvectors, **options, Minv=Minv, OPinv=OPinv, rng=rng)
+    return _eigenpairs("eigsh", A, k, M, return_eigenvectors, **options, Minv=Minv, OPinv=OPinv, rng=rng)
 
 
 def eigs(
@@ -160,4 +160,4 @@ def eigs(
         np.float64(0.666667)
     """
     options = {"sigma": sigma, "which": which, "v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol}
-    return _searched("eigs", A, k, M, return_eigenvectors, **options, Minv=Minv, OPinv=OPinv, OPpart=OPpart, rng=rng)
+    return _eigenpairs("eigs", A, k, M, return_eigenvectors, **options, Minv=Minv, OPinv=OPinv, OPpart=OPpart, rng=rng)

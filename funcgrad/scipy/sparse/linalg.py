@@ -25,7 +25,7 @@ from funcgrad.scipy.sparse.matrices import (
     as_sparse,
     coo_array,
     csc_array,
-    every_element,
+    dense_as_sparse,
     is_sparse,
     on_columns,
 )
@@ -60,7 +60,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     """
     A = as_sparse("sparse.linalg.spsolve", A)
     if is_sparse(b):
-        return every_element(spsolve(A, as_sparse("sparse.linalg.spsolve", b).toarray()))
+        return dense_as_sparse(spsolve(A, as_sparse("sparse.linalg.spsolve", b).toarray()))
     b = as_value(b)
     if A.shape[0] != A.shape[1]:
         raise ShapeError(f"sparse.linalg.spsolve: A must be square, got {list(A.shape)}. Use lstsq of a dense matrix.")
@@ -241,8 +241,8 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
         options: further options of the solver.
     """
     call = f"sparse.linalg.{name}"
-    theirs = import_scipy(call, "scipy.sparse.linalg")
-    routine = getattr(theirs, name)
+    scipy_linalg = import_scipy(call, "scipy.sparse.linalg")
+    routine = getattr(scipy_linalg, name)
     options |= {} if M is None else {"M": M}
     A = plain_matrix(A)
     is_operator = hasattr(A, "matvec") and not is_sparse(A)
@@ -257,22 +257,22 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
     matrix = A if isinstance(A, (SparseArray, Tracer, np.ndarray)) or is_operator else as_sparse(call, A)
     rtol, atol = options.get("rtol", 1e-5), options.get("atol", 0.0)
 
-    def solve(turned: bool) -> Any:
+    def solve(transposed: bool) -> Any:
         here = dict(options)
-        for key in _TURNED & options.keys() if turned else ():
-            here[key] = _turned(options[key], hermitian=name in _HERMITIAN)
+        for key in _PRECONDITIONERS & options.keys() if transposed else ():
+            here[key] = _transposed_preconditioner(options[key], hermitian=name in _HERMITIAN)
 
         def solver(matvec: Callable[[Any], Any], b: Any) -> Any:
-            pullback = vjp(matvec, np.zeros(size, dtype))[1] if name in _BOTH_WAYS else None
+            pullback = vjp(matvec, np.zeros(size, dtype))[1] if name in _WITH_ADJOINT_PRODUCT else None
 
-            def plainly(v: Any) -> Any:
+            def multiply(v: Any) -> Any:
                 return np.asarray(_plain(call, matvec(np.ravel(v).astype(dtype))))
 
-            def back(v: Any) -> Any:
+            def multiply_adjoint(v: Any) -> Any:
                 assert pullback is not None
                 return np.conj(_plain(call, pullback(np.conj(np.ravel(v).astype(dtype)))[0]))
 
-            system = theirs.LinearOperator((size, size), plainly, back, dtype=dtype)
+            system = scipy_linalg.LinearOperator((size, size), multiply, multiply_adjoint, dtype=dtype)
             b = np.asarray(_plain(call, b))
             x, info = routine(system, b, **here)
             for _ in range(10):
@@ -280,7 +280,7 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
                     break
                 x, info = routine(system, b, x, **here)  # after a breakdown the solver restarts from ``x``
             allowed = 10 * max(rtol * np.linalg.norm(b), atol)
-            if info and not np.linalg.norm(plainly(x) - b) <= allowed:  # a solver may break down at the solution
+            if info and not np.linalg.norm(multiply(x) - b) <= allowed:  # a solver may break down at the solution
                 raise ConvergenceError(
                     f"{call}: no convergence, got the code {info} from SciPy. Allow more iterations or a larger rtol, "
                     "or give a preconditioner M."
@@ -294,12 +294,12 @@ def iterated(name: str, A: Any, b: ArrayLike, x0: Any = None, *, M: Any = None, 
 
 
 #: Solvers of self-adjoint systems, and solvers that also multiply by the adjoint.
-_HERMITIAN, _BOTH_WAYS = ("cg", "minres"), ("bicg", "qmr")
+_HERMITIAN, _WITH_ADJOINT_PRODUCT = ("cg", "minres"), ("bicg", "qmr")
 #: Options that belong to the matrix of the system.
-_TURNED = frozenset(("M", "M1", "M2"))
+_PRECONDITIONERS = frozenset(("M", "M1", "M2"))
 
 
-def _turned(M: Any, *, hermitian: bool) -> Any:
+def _transposed_preconditioner(M: Any, *, hermitian: bool) -> Any:
     """Return a preconditioner for the transposed system; None if ``M`` is a function without a known transpose."""
     if M is None or hermitian:
         return M

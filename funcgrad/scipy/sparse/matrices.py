@@ -18,13 +18,13 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.sparse import Structure, compressed, is_matrix, sparse_matvec, sparse_product
-from funcgrad.scipy.sparse.changes import Changing
+from funcgrad.scipy.sparse.changes import InPlaceMethods
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "matvec"]
 
 
-class SparseArray(Changing):
+class SparseArray(InPlaceMethods):
     """A sparse matrix: a pytree with one leaf, its values.
 
     Products, sums, parts and ``A.toarray()`` are differentiable in the values and in ``x``. ``*`` is the elementwise
@@ -101,7 +101,7 @@ class SparseArray(Changing):
             )
         return SparseArray(data, self.structure, self.transposed)
 
-    def of_values(self, change: Callable[[Any], Any]) -> SparseArray:
+    def map_values(self, change: Callable[[Any], Any]) -> SparseArray:
         """Apply ``change``, which must map zero to zero, to the values, one for each position; return the matrix."""
         whole = self.summed()
         return whole.with_data(change(whole.values))
@@ -121,8 +121,8 @@ class SparseArray(Changing):
     def multiply(self, other: Any) -> SparseArray:
         """Multiply elementwise with a number, an array that broadcasts to the shape, or a sparse matrix."""
         if is_sparse(other):
-            return _common(self, as_sparse("SparseArray.multiply", other))
-        return SparseArray(self.values * _at_places(self, other), self.structure, self.transposed)
+            return _elementwise_product(self, as_sparse("SparseArray.multiply", other))
+        return SparseArray(self.values * _at_positions(self, other), self.structure, self.transposed)
 
     __mul__ = multiply
 
@@ -132,13 +132,13 @@ class SparseArray(Changing):
     def __truediv__(self, other: Any) -> SparseArray:
         if is_sparse(other):
             raise InputError("SparseArray: a quotient of sparse matrices is not sparse, got two. Divide arrays.")
-        return SparseArray(self.values / _at_places(self, other), self.structure, self.transposed)
+        return SparseArray(self.values / _at_positions(self, other), self.structure, self.transposed)
 
     def __neg__(self) -> SparseArray:
         return self * -1
 
     def __abs__(self) -> SparseArray:
-        return self.of_values(fnp.abs)
+        return self.map_values(fnp.abs)
 
     def power(self, n: Any, dtype: Any = None) -> SparseArray:
         """Raise the values to the power of ``n``, elementwise.
@@ -150,7 +150,7 @@ class SparseArray(Changing):
             raise InputError(
                 "SparseArray.power: n must not be 0, which fills the matrix, got 0. Write np.ones(A.shape)."
             )
-        return (self if dtype is None else self.astype(dtype)).of_values(lambda values: values**n)
+        return (self if dtype is None else self.astype(dtype)).map_values(lambda values: values**n)
 
     __pow__ = power
 
@@ -202,7 +202,7 @@ class SparseArray(Changing):
             rows, columns = self.places()
             return fnp.sum(getitem(self.values, np.flatnonzero((rows == i) & (columns == j))))
         key = key.nonzero() if is_sparse(key) else key
-        return rearranged(lambda numbers: numbers[key], self)
+        return rearrange(lambda numbers: numbers[key], self)
 
     def places(self) -> tuple[Any, Any]:
         """Return the row and the column of each value."""
@@ -218,14 +218,14 @@ class SparseArray(Changing):
         rows, columns = self.places()
         on = np.flatnonzero(columns - rows == k)
         length = max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
-        return _added(getitem(self.values, on), np.minimum(rows[on], columns[on]), length)
+        return _sums_by_position(getitem(self.values, on), np.minimum(rows[on], columns[on]), length)
 
     def sum(self, axis: int | None = None) -> Array:
         """Sum all values, or those of each column (``axis=0``) or row (``axis=1``)."""
         if axis is None:
             return fnp.sum(self.values)
         kept = 1 - axis % 2
-        return _added(self.values, self.places()[kept], self.shape[kept])
+        return _sums_by_position(self.values, self.places()[kept], self.shape[kept])
 
     def mean(self, axis: int | None = None) -> Array:
         """Return the mean of all elements, zeros included, or of each column (``axis=0``) or row (``axis=1``)."""
@@ -301,18 +301,18 @@ class SparseArray(Changing):
 
     def nonzero(self) -> tuple[Any, Any]:
         """Return rows and columns of the non-zero values; the values steer the run, like a branch."""
-        there = _plainly(self.data != 0, "sparse.nonzero")
+        there = _as_plain(self.data != 0, "sparse.nonzero")
         rows, columns = self.coords
         return rows[there], columns[there]
 
     def plain(self, asked: str) -> Any:
         """Return SciPy's matrix of the plain values, one for each position; they steer the run, like a branch."""
         whole = canonical(self)
-        return whole.structure.matrix(_plainly(whole.values, asked))
+        return whole.structure.matrix(_as_plain(whole.values, asked))
 
     def reshape(self, *shape: Any, **options: Any) -> SparseArray:
         """Return the matrix with its elements, row by row, in another shape of two axes."""
-        made: SparseArray = rearranged(lambda numbers: numbers.reshape(*shape, **options).tocsr(), self)
+        made: SparseArray = rearrange(lambda numbers: numbers.reshape(*shape, **options).tocsr(), self)
         return made
 
     def resize(self, *shape: Any) -> None:
@@ -337,9 +337,9 @@ class SparseArray(Changing):
             other = as_sparse("SparseArray", other)
             whole: SparseArray = (self + other).summed()
             return whole.with_data(choose(*(_elements(A, *whole.places()) for A in (self, other))))
-        if _plainly(fnp.asarray(choose(0.0, other) == 0.0), "maximum").all():
-            return self.of_values(lambda values: choose(values, other))
-        return every_element(choose(self.toarray(), other))
+        if _as_plain(fnp.asarray(choose(0.0, other) == 0.0), "maximum").all():
+            return self.map_values(lambda values: choose(values, other))
+        return dense_as_sparse(choose(self.toarray(), other))
 
     def getnnz(self, axis: int | None = None) -> Any:
         """Return the number of values, or of the values of each column (``axis=0``) or row (``axis=1``)."""
@@ -352,9 +352,9 @@ class SparseArray(Changing):
         return f"<SparseArray {self.shape[0]} x {self.shape[1]}, {self.nnz} values of {self.dtype}>"
 
 
-def _of_values(name: str) -> Callable[[SparseArray], SparseArray]:
+def _elementwise_method(name: str) -> Callable[[SparseArray], SparseArray]:
     def method(self: SparseArray) -> SparseArray:
-        return self.of_values(getattr(fnp, name))
+        return self.map_values(getattr(fnp, name))
 
     method.__name__, method.__doc__ = name, f"Compute ``{name}`` of each element."
     return method
@@ -366,7 +366,7 @@ ELEMENTWISE = (
     *("sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
 )
 for _name in ELEMENTWISE:
-    setattr(SparseArray, _name, _of_values(_name))
+    setattr(SparseArray, _name, _elementwise_method(_name))
 
 tree.register_pytree_node(
     SparseArray, lambda a: ((a.values,), (a.structure, a.transposed)), lambda rest, parts: SparseArray(*parts, *rest)
@@ -385,11 +385,11 @@ def _elements(A: SparseArray, rows: Any, columns: Any) -> Array:
     return getitem(fnp.append(whole.values, np.zeros(1, whole.dtype)), at)
 
 
-def _plainly(x: Any, asked: str) -> Any:
+def _as_plain(x: Any, asked: str) -> Any:
     return np.asarray(concrete(x, asked) if isinstance(x, Tracer) else x)
 
 
-def _added(values: Array, places: Any, length: int) -> Array:
+def _sums_by_position(values: Array, places: Any, length: int) -> Array:
     """Return a vector of ``length`` entries: the sums of the values at each place."""
     indptr = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=length))])
     chosen = Structure(np.argsort(places, kind="stable"), indptr, (length, len(places)))
@@ -400,13 +400,13 @@ def assembled(data: Array, rows: Any, columns: Any, shape: tuple[int, int]) -> S
     """Build the matrix from values and their positions; values at the same position are added."""
     keys = np.asarray(rows, np.int64) * shape[1] + columns
     places, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    data = getitem(data, first) if len(places) == len(keys) else _added(data, number.ravel(), len(places))
+    data = getitem(data, first) if len(places) == len(keys) else _sums_by_position(data, number.ravel(), len(places))
     rows, columns = np.divmod(places, max(shape[1], 1))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
     return SparseArray(data, Structure(columns, indptr, shape))
 
 
-def every_element(x: Array) -> SparseArray:
+def dense_as_sparse(x: Array) -> SparseArray:
     """Return a dense matrix as a sparse one that stores all elements."""
     m, n = backend.shape_of(x)
     return SparseArray(fnp.ravel(x), Structure(np.tile(np.arange(n), m), np.arange(0, m * n + 1, n), (m, n)))
@@ -420,7 +420,7 @@ def canonical(A: SparseArray) -> SparseArray:
     return assembled(A.values, *A.places(), A.shape)
 
 
-def rearranged(arrange: Any, *matrices: SparseArray) -> Any:
+def rearrange(arrange: Any, *matrices: SparseArray) -> Any:
     """Apply ``arrange``, which moves values of SciPy's sparse matrices: numbers take the values' places in the call."""
     whole, numbered, count = [canonical(A) for A in matrices], [], 1
     for A in whole:
@@ -437,7 +437,7 @@ def rearranged(arrange: Any, *matrices: SparseArray) -> Any:
     return SparseArray(getitem(values, numbers - 1), structure)
 
 
-def _at_places(A: SparseArray, other: Any) -> Any:
+def _at_positions(A: SparseArray, other: Any) -> Any:
     """Return a number, or the elements of an array at the positions of ``A``."""
     other = as_value(other)
     if not backend.shape_of(other):
@@ -445,7 +445,7 @@ def _at_places(A: SparseArray, other: Any) -> Any:
     return getitem(fnp.broadcast_to(other, A.shape), A.places())
 
 
-def _common(A: SparseArray, B: SparseArray) -> SparseArray:
+def _elementwise_product(A: SparseArray, B: SparseArray) -> SparseArray:
     """Return the elementwise product."""
     if A.shape != B.shape:
         raise ShapeError(f"SparseArray: shapes differ, got {A.shape} and {B.shape}. Multiply matrices of one shape.")

@@ -41,25 +41,25 @@ def table(module: str) -> Callable[[str, Callable[..., Any], str, str, str], Ufu
         (0.75, array(1.))
     """
 
-    def row(call: str, own: Callable[..., Any], text: str, example: str, shows: str) -> Ufunc:
-        return _ufunc(stub(module, call, documented(text, example, shows)), own)
+    def row(call: str, operation: Callable[..., Any], text: str, example: str, shows: str) -> Ufunc:
+        return _ufunc(stub(module, call, documented(text, example, shows)), operation)
 
     return row
 
 
-def _ufunc(dressed: Callable[..., Any], own: Callable[..., Any]) -> Ufunc:
-    plain = signature(dressed)
-    name, nin = dressed.__name__, len(plain.parameters)
+def _ufunc(documented_stub: Callable[..., Any], operation: Callable[..., Any]) -> Ufunc:
+    plain = signature(documented_stub)
+    name, nin = documented_stub.__name__, len(plain.parameters)
 
-    @wraps(dressed)
+    @wraps(documented_stub)
     def call(*args: Any, out: Any = None, **options: Any) -> Any:
         if len(args) == nin and out is None and not options:
-            return own(*args)
+            return operation(*args)
         if len(args) < nin:
             raise TypeError(f"{name}() takes {nin} arguments, got {len(args)}")
-        theirs: Any = special(np, name)
-        places = out if len(args) == nin else args[nin] if theirs.nout == 1 else args[nin:]
-        return applied(theirs, own, args[:nin], places, options, name)
+        scipy_ufunc: Any = special(np, name)
+        out_arrays = out if len(args) == nin else args[nin] if scipy_ufunc.nout == 1 else args[nin:]
+        return applied(scipy_ufunc, operation, args[:nin], out_arrays, options, name)
 
     made: Any = call
     del made.__wrapped__

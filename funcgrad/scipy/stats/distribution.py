@@ -54,32 +54,32 @@ def safe_where(allowed: Any, x: Any, instead: Any) -> Any:
     return x if allowed is True else fnp.where(allowed, x, instead)
 
 
-def settled(condition: Any) -> Any:
+def true_if_known(condition: Any) -> Any:
     """Return True if ``condition`` is seen to hold everywhere; else, and on a captured graph, ``condition``."""
-    numbers = _seen(condition)
+    numbers = _known_values(condition)
     return True if numbers is not None and numbers.all() else condition
 
 
-def _somewhere(condition: Any) -> Any:
+def _none_if_false(condition: Any) -> Any:
     """Return ``condition`` if it holds somewhere, or may hold on a captured graph; else None."""
-    numbers = _seen(condition)
+    numbers = _known_values(condition)
     captured = any(isinstance(trace, GraphTrace) for trace in traces_of([condition]))
     return condition if captured or (numbers is not None and numbers.any()) else None
 
 
-def _seen(condition: Any) -> Any:
+def _known_values(condition: Any) -> Any:
     """Return the values of a condition; None if they are unknown, or may change because a graph is captured."""
     return None if any(isinstance(trace, GraphTrace) for trace in traces_of([condition])) else known(condition)
 
 
-def poisoned(ans: Array, allowed: Any, *parameters: Any) -> Array:
+def nan_where_invalid(ans: Array, allowed: Any, *parameters: Any) -> Array:
     """Return ``ans``, but NaN where parameters are not allowed; their derivatives there are NaN too."""
     if allowed is True:
         return ans
     return ans + poison(reduce(lambda a, b: a + b, parameters) * 1.0, allowed)
 
 
-class OfSciPy:
+class SciPyDistribution:
     """A distribution whose functions have counterparts of the same name in SciPy."""
 
     name: str
@@ -101,18 +101,18 @@ class OfSciPy:
         """Whether the distribution has the function, and a formula for it."""
         return function in self.functions
 
-    def _theirs(self, function: str) -> Any:
+    def _scipy_method(self, function: str) -> Any:
         return getattr(getattr(import_scipy(f"stats.{self.name}", "scipy.stats"), self.name), function)
 
 
-def or_scipys(method: F) -> F:
+def delegates_plain(method: F) -> F:
     """Wrap ``method`` so that calls with plain arguments go to SciPy's method of the same name."""
     name = method.__name__
 
     @wraps(method)
-    def call(self: OfSciPy, *args: Any, **kwds: Any) -> Any:
+    def call(self: SciPyDistribution, *args: Any, **kwds: Any) -> Any:
         if is_plain(*args, *kwds.values()):
-            return self._theirs(name)(*args, **kwds)
+            return self._scipy_method(name)(*args, **kwds)
         return method(self, *args, **kwds)
 
     return cast(F, call)
@@ -130,7 +130,7 @@ def _is_number(x: Any, value: float) -> bool:
     return type(x) in (int, float) and x == value
 
 
-class Distribution(OfSciPy):
+class Distribution(SciPyDistribution):
     """Base class of the distributions of one variable; subclasses have the functions.
 
     Args:
@@ -187,9 +187,9 @@ class Distribution(OfSciPy):
         if self.has_scale and not (type(scale) in (int, float) and scale > 0):
             positive = scale > 0
             allowed = positive if allowed is True else allowed & positive
-        return settled(allowed)
+        return true_if_known(allowed)
 
-    def _kept(self, allowed: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _safe_shapes(self, allowed: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the shape parameters, with typical values where they are not allowed."""
         return tuple([safe_where(allowed, s, t) for s, t in zip(shapes, self.typical, strict=True)])
 
@@ -209,21 +209,21 @@ class Distribution(OfSciPy):
         if formula is None:
             self.__getattr__(function)
         allowed = self._allowed(parameters)
-        value = formula(*self._kept(allowed, parameters.shapes)) if callable(formula) else formula
+        value = formula(*self._safe_shapes(allowed, parameters.shapes)) if callable(formula) else formula
         scale, loc = safe_where(allowed, parameters.scale, 1.0), parameters.loc
         made = {
             0: lambda: value + fnp.log(scale) + 0 * loc,
             1: lambda: value * scale + loc,
             2: lambda: value * scale**2 + 0 * loc,
         }
-        return poisoned(made[degree](), allowed, *parameters.shapes, loc, parameters.scale)
+        return nan_where_invalid(made[degree](), allowed, *parameters.shapes, loc, parameters.scale)
 
-    @or_scipys
+    @delegates_plain
     def mean(self, *args: Any, **kwds: Any) -> Any:
         """Return the mean."""
         return self._moment("mean", args, kwds, 1)
 
-    @or_scipys
+    @delegates_plain
     def var(self, *args: Any, **kwds: Any) -> Any:
         """Return the variance."""
         return self._moment("var", args, kwds, 2)
@@ -232,7 +232,7 @@ class Distribution(OfSciPy):
         """Return the standard deviation."""
         return fnp.sqrt(self.var(*args, **kwds))
 
-    @or_scipys
+    @delegates_plain
     def entropy(self, *args: Any, **kwds: Any) -> Any:
         """Return the entropy."""
         return self._moment("entropy", args, kwds, 0)
@@ -283,22 +283,22 @@ class _Cumulative(Distribution):
         """Compute ``function`` of ``x``; its values outside of the support are ``below`` and ``above``."""
         raise NotImplementedError
 
-    @or_scipys
+    @delegates_plain
     def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the probability of values up to ``x``."""
         return self._cumulative("cdf", x, args, kwds, 0.0, 1.0)
 
-    @or_scipys
+    @delegates_plain
     def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of ``cdf``."""
         return self._cumulative("logcdf", x, args, kwds, -INF, 0.0)
 
-    @or_scipys
+    @delegates_plain
     def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the probability of values above ``x``."""
         return self._cumulative("sf", x, args, kwds, 1.0, 0.0)
 
-    @or_scipys
+    @delegates_plain
     def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of ``sf``."""
         return self._cumulative("logsf", x, args, kwds, 0.0, -INF)
@@ -348,8 +348,8 @@ class Continuous(_Cumulative):
         """Return where ``y`` is in the support; infinity is not."""
         low, high = ends
         if not closed:
-            return settled((y > low) & (y < high))
-        return settled((y >= low) & (y <= high) & fnp.isfinite(y))
+            return true_if_known((y > low) & (y < high))
+        return true_if_known((y >= low) & (y <= high) & fnp.isfinite(y))
 
     def _at(self, function: str, x: Any, args: Any, kwds: Any, formula: Callable[..., Any], outside: Any) -> Any:
         """Return ``formula(y, *shapes)`` inside of the support; ``outside`` gives the values below and above it.
@@ -358,7 +358,7 @@ class Continuous(_Cumulative):
         """
         parameters = self._parse(function, args, kwds)
         allowed = self._allowed(parameters)
-        shapes = self._kept(allowed, parameters.shapes)
+        shapes = self._safe_shapes(allowed, parameters.shapes)
         x = as_double(x)
         y = kept = self._standard(x, parameters, allowed)
         ends = self._ends(shapes)
@@ -378,8 +378,8 @@ class Continuous(_Cumulative):
         ans = ans if fixed is None else fnp.where(fixed, stop_gradient(found), ans)
         if inside is not True:
             ans = fnp.where(inside, ans, beyond)
-            allowed = settled((allowed & (y == y)) if allowed is not True else y == y)
-        return poisoned(ans, allowed, y, *parameters.shapes, parameters.scale)
+            allowed = true_if_known((allowed & (y == y)) if allowed is not True else y == y)
+        return nan_where_invalid(ans, allowed, y, *parameters.shapes, parameters.scale)
 
     def _fixed(self, function: str, ans: Any, y: Any, shapes: tuple[Any, ...]) -> Any:
         """Return which elements are constant: probabilities of 0, or of 1 where the density is 0; None for none.
@@ -387,20 +387,20 @@ class Continuous(_Cumulative):
         Inside ``jax.jit`` the elements are unknown, and the result is None.
         """
         if function in ("pdf", "logpdf"):
-            return _somewhere(ans == -INF)
+            return _none_if_false(ans == -INF)
         nothing, all_of_it = (-INF, 0.0) if function.startswith("log") else (0.0, 1.0)
         fixed = ans == nothing
-        full = _somewhere(ans == all_of_it)
+        full = _none_if_false(ans == all_of_it)
         if full is not None:
             fixed = fixed | (full & (self.formulas["logpdf"](stop_gradient(y), *map(stop_gradient, shapes)) == -INF))
-        return _somewhere(fixed)
+        return _none_if_false(fixed)
 
-    @or_scipys
+    @delegates_plain
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of the density: minus infinity outside of the support."""
         return self._at("logpdf", x, args, kwds, self.formulas["logpdf"], (-INF, -INF, True))
 
-    @or_scipys
+    @delegates_plain
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the density."""
         formula = self.formulas["logpdf"]
@@ -409,12 +409,12 @@ class Continuous(_Cumulative):
     def _cumulative(self, function: str, x: Any, args: Any, kwds: Any, below: float, above: float) -> Any:
         return self._at(function, x, args, kwds, lambda y, *s: self._tail(function, y, *s), (below, above, False))
 
-    @or_scipys
+    @delegates_plain
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """Return the value up to which the probability is ``q``: the inverse of ``cdf``."""
         return self._quantile("ppf", q, args, kwds)
 
-    @or_scipys
+    @delegates_plain
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
         """Return the value above which the probability is ``q``: the inverse of ``sf``."""
         return self._quantile("isf", q, args, kwds)
@@ -426,20 +426,20 @@ class Continuous(_Cumulative):
     def _quantile(self, function: str, q: Any, args: Any, kwds: Any) -> Any:
         parameters = self._parse(function, args, kwds)
         allowed = self._allowed(parameters)
-        shapes = self._kept(allowed, parameters.shapes)
+        shapes = self._safe_shapes(allowed, parameters.shapes)
         scale, loc = safe_where(allowed, parameters.scale, 1.0), parameters.loc
         q = as_double(q)
-        inside = settled((q > 0) & (q < 1))
+        inside = true_if_known((q > 0) & (q < 1))
         standard = self._inverse(function, safe_where(inside, q, 0.5), shapes)
         if inside is True:
-            return poisoned(standard * scale + loc, allowed, q, *parameters.shapes, loc, parameters.scale)
+            return nan_where_invalid(standard * scale + loc, allowed, q, *parameters.shapes, loc, parameters.scale)
         low, high = self._ends(shapes)
         low, high = (low, high) if function == "ppf" else (high, low)
         at_ends = fnp.where(q == 0, _moved(low, loc, scale), _moved(high, loc, scale))
         ans = fnp.where(inside, standard * scale + loc, at_ends)
         fine = (q >= 0) & (q <= 1)
-        allowed = settled(fine if allowed is True else allowed & fine)
-        return poisoned(ans, allowed, q, *parameters.shapes, loc, parameters.scale)
+        allowed = true_if_known(fine if allowed is True else allowed & fine)
+        return nan_where_invalid(ans, allowed, q, *parameters.shapes, loc, parameters.scale)
 
     def _inverse(self, function: str, q: Any, shapes: tuple[Any, ...]) -> Any:
         formulas = self.formulas
@@ -454,8 +454,8 @@ class Continuous(_Cumulative):
 
         Each step doubles the order up to which the result is the inverse, so derivatives are exact up to the third.
         """
-        theirs = self._theirs(function)
-        guess = nondifferentiable(f"stats.{self.name}.{function}", _of_numpy(theirs))
+        scipy_function = self._scipy_method(function)
+        guess = nondifferentiable(f"stats.{self.name}.{function}", _on_numpy_arrays(scipy_function))
         x = guess(q, *shapes)
         side = "cdf" if function == "ppf" else "sf"
         sign = 1.0 if function == "ppf" else -1.0
@@ -474,9 +474,9 @@ def _between(low: Any, high: Any) -> Any:
     return (below + fnp.where(fnp.isfinite(high), high, below + 2)) / 2
 
 
-def _of_numpy(theirs: Callable[..., Any]) -> Callable[..., Any]:
+def _on_numpy_arrays(scipy_function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(xp: Any, *args: Any) -> Any:
-        return theirs(*args)
+        return scipy_function(*args)
 
     compute.numpy_only = True  # type: ignore[attr-defined]
     return compute
@@ -516,21 +516,21 @@ class Discrete(_Cumulative):
     def _begin(self, function: str, k: Any, args: Any, kwds: Any) -> tuple[Parameters, Any, tuple[Any, ...], Any, Any]:
         parameters = self._parse(function, args, kwds)
         allowed = self._allowed(parameters)
-        shapes = self._kept(allowed, parameters.shapes)
+        shapes = self._safe_shapes(allowed, parameters.shapes)
         high = self.high(*shapes) if callable(self.high) else self.high
         return parameters, allowed, shapes, self._standard(k, parameters, True), high
 
-    @or_scipys
+    @delegates_plain
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of ``pmf``: minus infinity outside of the support and between integers."""
         parameters, allowed, shapes, y, high = self._begin("logpmf", k, args, kwds)
         inside = (y >= self.low) & (y <= high) & (fnp.floor(y) == y) & fnp.isfinite(y)
         ans = self.formulas["logpmf"](fnp.where(inside, y, float(self.low)), *shapes)
         ans = fnp.where(inside, ans, -INF)
-        allowed = settled(y == y if allowed is True else allowed & (y == y))
-        return poisoned(ans, allowed, y, *parameters.shapes)
+        allowed = true_if_known(y == y if allowed is True else allowed & (y == y))
+        return nan_where_invalid(ans, allowed, y, *parameters.shapes)
 
-    @or_scipys
+    @delegates_plain
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """Return the probability of ``k``."""
         return fnp.exp(self.logpmf(k, *args, **kwds))
@@ -541,8 +541,8 @@ class Discrete(_Cumulative):
         inside = (y >= self.low) & (y < high)
         ans = self._tail(function, fnp.where(inside, y, float(self.low)), *self._open(inside, shapes))
         ans = fnp.where(inside, ans, fnp.where(y >= self.low, above, below))
-        allowed = settled(y == y if allowed is True else allowed & (y == y))
-        return poisoned(ans, allowed, y, *parameters.shapes)
+        allowed = true_if_known(y == y if allowed is True else allowed & (y == y))
+        return nan_where_invalid(ans, allowed, y, *parameters.shapes)
 
     def _open(self, inside: Any, shapes: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the shape parameters, with typical values for elements that need no formula."""

@@ -18,7 +18,13 @@ from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
 from funcgrad.primitives import solving
 from funcgrad.scipy import special as fsp
-from funcgrad.scipy.stats.distribution import OfSciPy, as_double, or_scipys, poisoned, settled
+from funcgrad.scipy.stats.distribution import (
+    SciPyDistribution,
+    as_double,
+    delegates_plain,
+    nan_where_invalid,
+    true_if_known,
+)
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["dirichlet", "multinomial", "multivariate_normal", "multivariate_t", "gaussian_kde"]
@@ -58,13 +64,13 @@ def _gaussian_form(call: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any, in
     return fnp.sum(whitened * whitened, axis=-1), log_det, n
 
 
-class _MultivariateNormal(OfSciPy):
+class _MultivariateNormal(SciPyDistribution):
     """Normal distribution of vectors. Traced covariances must be positive definite; their gradients are symmetric."""
 
     name = "multivariate_normal"
     functions = ("pdf", "logpdf", "entropy")
 
-    @or_scipys
+    @delegates_plain
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """Return the logarithm of the density.
 
@@ -86,12 +92,12 @@ class _MultivariateNormal(OfSciPy):
         square, log_det, n = _gaussian_form("stats.multivariate_normal", x, 0.0 if mean is None else mean, cov)
         return -0.5 * (n * LOG_2PI + log_det + square)
 
-    @or_scipys
+    @delegates_plain
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """Return the density; see ``logpdf``."""
         return fnp.exp(self.logpdf(x, mean, cov))
 
-    @or_scipys
+    @delegates_plain
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """Return the entropy, which does not depend on the mean."""
         cov = as_double(cov)
@@ -100,13 +106,13 @@ class _MultivariateNormal(OfSciPy):
         return 0.5 * (n * (LOG_2PI + 1) + log_det)
 
 
-class _MultivariateT(OfSciPy):
+class _MultivariateT(SciPyDistribution):
     """Student's distribution of vectors."""
 
     name = "multivariate_t"
     functions = ("pdf", "logpdf")
 
-    @or_scipys
+    @delegates_plain
     def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
         """Return the logarithm of the density.
 
@@ -130,19 +136,19 @@ class _MultivariateT(OfSciPy):
         start = fsp.gammaln(half) - fsp.gammaln(0.5 * df) - 0.5 * n * fnp.log(math.pi * df)
         return start - 0.5 * log_det - half * fnp.log1p(square / df)
 
-    @or_scipys
+    @delegates_plain
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
         """Return the density; see ``logpdf``."""
         return fnp.exp(self.logpdf(x, loc, shape, df))
 
 
-class _Dirichlet(OfSciPy):
+class _Dirichlet(SciPyDistribution):
     """Dirichlet distribution: vectors of shares, which add up to 1."""
 
     name = "dirichlet"
     functions = ("pdf", "logpdf", "entropy", "mean", "var")
 
-    @or_scipys
+    @delegates_plain
     def logpdf(self, x: Any, alpha: Any) -> Any:
         """Return the logarithm of the density; minus infinity outside of the support.
 
@@ -172,27 +178,27 @@ class _Dirichlet(OfSciPy):
         weights = fnp.reshape(alpha - 1, (n, *(1,) * (len(shape) - 1)))
         norm = fnp.sum(fsp.gammaln(alpha)) - fsp.gammaln(fnp.sum(alpha))
         ans = fnp.where(inside, fnp.sum(fsp.xlogy(weights, kept), axis=0) - norm, -math.inf)
-        return as_scalar(poisoned(ans, settled(fnp.all(alpha > 0)), fnp.sum(alpha)))
+        return as_scalar(nan_where_invalid(ans, true_if_known(fnp.all(alpha > 0)), fnp.sum(alpha)))
 
-    @or_scipys
+    @delegates_plain
     def pdf(self, x: Any, alpha: Any) -> Any:
         """Return the density; see ``logpdf``."""
         return fnp.exp(self.logpdf(x, alpha))
 
-    @or_scipys
+    @delegates_plain
     def mean(self, alpha: Any) -> Any:
         """Return the mean."""
         alpha = as_double(alpha)
         return alpha / fnp.sum(alpha)
 
-    @or_scipys
+    @delegates_plain
     def var(self, alpha: Any) -> Any:
         """Return the variances."""
         alpha = as_double(alpha)
         total = fnp.sum(alpha)
         return alpha * (total - alpha) / (total * total * (total + 1))
 
-    @or_scipys
+    @delegates_plain
     def entropy(self, alpha: Any) -> Any:
         """Return the entropy."""
         alpha = as_double(alpha)
@@ -201,13 +207,13 @@ class _Dirichlet(OfSciPy):
         return norm + (total - n) * fsp.psi(total) - fnp.sum((alpha - 1) * fsp.psi(alpha))
 
 
-class _Multinomial(OfSciPy):
+class _Multinomial(SciPyDistribution):
     """Multinomial distribution: counts of several outcomes."""
 
     name = "multinomial"
     functions = ("pmf", "logpmf")
 
-    @or_scipys
+    @delegates_plain
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
         """Return the logarithm of the probability of the counts ``x``.
 
@@ -228,10 +234,10 @@ class _Multinomial(OfSciPy):
         inside = fnp.all(x >= 0, axis=-1) & (fnp.sum(x, axis=-1) == n)
         kept = fnp.where(inside[..., None], x, 0.0)
         ans = fsp.gammaln(n + 1.0) + fnp.sum(fsp.xlogy(kept, p) - fsp.gammaln(kept + 1), axis=-1)
-        allowed = settled(fnp.all((p >= 0) & (p <= 1), axis=-1))
-        return poisoned(fnp.where(inside, ans, -math.inf), allowed, fnp.sum(p, axis=-1))
+        allowed = true_if_known(fnp.all((p >= 0) & (p <= 1), axis=-1))
+        return nan_where_invalid(fnp.where(inside, ans, -math.inf), allowed, fnp.sum(p, axis=-1))
 
-    @or_scipys
+    @delegates_plain
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
         """Return the probability of the counts ``x``; see ``logpmf``."""
         return fnp.exp(self.logpmf(x, n, p))
@@ -366,8 +372,8 @@ class gaussian_kde:  # noqa: N801  (SciPy's name)
         given = [x._given or x if isinstance(x, gaussian_kde) else x for x in args]
         if self._given is not None and is_plain(*given) and not any(isinstance(x, gaussian_kde) for x in given):
             return getattr(self._given, name)(*given, **options)
-        theirs = import_scipy(f"stats.gaussian_kde.{name}", "scipy.stats").gaussian_kde
-        return run_anywhere(getattr(theirs, name), (self, *args), options)
+        scipy_class = import_scipy(f"stats.gaussian_kde.{name}", "scipy.stats").gaussian_kde
+        return run_anywhere(getattr(scipy_class, name), (self, *args), options)
 
     def logpdf(self, x: ArrayLike) -> Array:
         """Return the logarithm of the density at points (points,) or (dimensions, points).

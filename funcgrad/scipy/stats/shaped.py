@@ -15,7 +15,7 @@ from funcgrad.numpy.peeking import known
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.special.operations.convex import log1p_quotient
 from funcgrad.scipy.stats.continuous import EULER, LOG_2, LOG_PI, LOG_ROOT_2PI, log_normal
-from funcgrad.scipy.stats.distribution import INF, Continuous, settled
+from funcgrad.scipy.stats.distribution import INF, Continuous, true_if_known
 
 __all__ = [
     "beta", "chi", "chi2", "exponnorm", "f", "gamma", "gennorm", "invgamma", "invgauss", "maxwell", "skewnorm", "t",
@@ -124,7 +124,7 @@ def _or_normal(of_t: Any, normal: Any) -> Any:
     """Return a formula that is ``of_t(x, df)``, and ``normal(x)`` where ``df`` is infinite."""
 
     def formula(x: Any, df: Any) -> Any:
-        finite = settled(fnp.isfinite(df))
+        finite = true_if_known(fnp.isfinite(df))
         if finite is True:
             return of_t(x, df)
         return where(finite, of_t(x, where(finite, df, 1.0)), normal(x))

@@ -1,5 +1,5 @@
 """HIPS autograd's ``scipy.integrate``."""
 
-from funcgrad.interop.autograd.lookup import of_scipy
+from funcgrad.interop.autograd.lookup import names_of_scipy
 
-__getattr__, __dir__ = of_scipy("integrate")
+__getattr__, __dir__ = names_of_scipy("integrate")

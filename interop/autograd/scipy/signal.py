@@ -11,10 +11,10 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.interop.autograd.lookup import of_scipy
+from funcgrad.interop.autograd.lookup import names_of_scipy
 from funcgrad.numpy.creation import as_value
 
-__getattr__, __dir__ = of_scipy("signal")
+__getattr__, __dir__ = names_of_scipy("signal")
 
 Two = tuple[Sequence[int], Sequence[int]] | Sequence[Sequence[int]]
 

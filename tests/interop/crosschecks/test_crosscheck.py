@@ -15,7 +15,7 @@ import funcgrad.numpy as fnp
 from funcgrad import custom_vjp, errors, extend, grad, interop, jacfwd, jvp, no_grad, stop_gradient, vjp, vmap
 from funcgrad.interop import CrossCheck, Row, to_jax
 from funcgrad.interop import crosscheck as whole_crosscheck
-from funcgrad.interop.crosschecks.divergences import KNOWN, known
+from funcgrad.interop.crosschecks.divergences import KNOWN, divergences_at
 from funcgrad.kinds import elementwise
 from funcgrad.optional import precision_switch
 from funcgrad.primitives.arithmetic import power
@@ -315,10 +315,10 @@ def test_every_known_divergence_is_one(fun, x):
 
 
 def test_divergences_are_looked_up_by_value():
-    assert known(power.primitive, (np.zeros(2), np.float64(1.0)), {})
-    assert not known(power.primitive, (np.zeros(2), 1), {})
-    assert not known(power.primitive, (np.ones(2), 0.0), {})
-    assert not known(sin.primitive, (0.0,), {})
+    assert divergences_at(power.primitive, (np.zeros(2), np.float64(1.0)), {})
+    assert not divergences_at(power.primitive, (np.zeros(2), 1), {})
+    assert not divergences_at(power.primitive, (np.ones(2), 0.0), {})
+    assert not divergences_at(sin.primitive, (0.0,), {})
     assert len({(entry.primitive, entry.says) for entry in KNOWN}) == len(KNOWN)
 
 
@@ -499,7 +499,7 @@ def test_what_steers_by_values_is_not_compiled():
 
 
 def test_a_long_run_is_not_compiled(monkeypatch):
-    monkeypatch.setattr("funcgrad.interop.crosschecks.checking.LONG", 5)
+    monkeypatch.setattr("funcgrad.interop.crosschecks.checking.MANY_OPERATIONS", 5)
     report = whole_crosscheck(lambda x: fnp.sum(fnp.sin(x) * x * x * x * x), also=["jit"])(X)
     assert verdicts(report)["jit", "result"] == "not compared, 6 operations are too many to compile"
 
@@ -641,7 +641,7 @@ def test_a_search_that_fails_does_not_cost_the_report(monkeypatch):
     def refuse(*args):
         raise RuntimeError("no graph")
 
-    monkeypatch.setattr("funcgrad.interop.crosschecks.checking.accused", refuse)
+    monkeypatch.setattr("funcgrad.interop.crosschecks.checking.blame_search", refuse)
     report = crosscheck(lambda x: fnp.sum(wrong_sin(x)))(X)
     assert verdicts(report)["gradient", "x"] == "funcgrad stands alone"
     assert "the search for the operation was given up, RuntimeError: no graph" in str(report)

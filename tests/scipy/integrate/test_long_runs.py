@@ -43,7 +43,7 @@ def begins_lsoda(test):
 @pytest.fixture
 def short(monkeypatch):
     """Pieces of few steps, also where states are short."""
-    monkeypatch.setattr(pieces, "_AT_ONCE", 48)
+    monkeypatch.setattr(pieces, "_MAX_ENTRIES", 48)
 
 
 def loss(method, y0, p, t0, times, **more):
@@ -52,7 +52,7 @@ def loss(method, y0, p, t0, times, **more):
 
 
 @pytest.mark.parametrize("times", [np.array([5.0]), np.array([0.3, 1.0, 1.01, 2.5])], ids=["end", "several"])
-@pytest.mark.parametrize("method", pieces.CUT)
+@pytest.mark.parametrize("method", pieces.RESTARTABLE)
 @begins_lsoda
 def test_derivatives_are_those_of_all_steps_at_once(short, tmp_path, method, times):
     args = START, RATES, 0.3, times
@@ -190,7 +190,7 @@ def test_refusals_of_odeint(tmp_path, monkeypatch):
         vmap(lambda k: last(k, budget=3)[0])(np.ones(2))
     with pytest.raises(ConvergenceError, match="the steps became too many"):
         grad(lambda k: last(k, budget=3, mxstep=2)[0])(1.0)
-    monkeypatch.setattr(pieces, "_OF_LSODA", ("nowhere",))
+    monkeypatch.setattr(pieces, "_LSODA_MEMORY", ("nowhere",))
     with pytest.raises(InputError, match=r"from SciPy 1\.17 on"):
         grad(lambda k: last(k, budget=3)[0])(1.0)
 

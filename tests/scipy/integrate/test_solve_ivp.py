@@ -575,9 +575,9 @@ def test_products_are_written_down_once(monkeypatch):
 def test_parts_of_products_that_are_known_take_the_numbers_of_each_call(method, monkeypatch):
     """Of one code with other arrays, arguments and numbers: gradients are those of a first call."""
     rng, n, made = np.random.default_rng(0), 30, []
-    parted = products._parted
+    parted = products._split
     monkeypatch.setattr(products, "_parts", {})
-    monkeypatch.setattr(products, "_parted", lambda *args: made.append(0) or parted(*args))
+    monkeypatch.setattr(products, "_split", lambda *args: made.append(0) or parted(*args))
 
     def loss(weights, power, p, start):
         flow = lambda t, y, p: p[0] * fnp.tanh(weights @ y + fnp.sin(t)) - p[1] * y**power
@@ -649,8 +649,8 @@ def test_full_jacobians_of_long_states(method, monkeypatch):
         integrate.solve_ivp(flow, (0.0, 2.0), y0, method, [0.7, 2.0], args=(p,), **options).y ** 2
     )
     made = []
-    renew = iterations.Iterated._renew
-    monkeypatch.setattr(iterations.Iterated, "_renew", lambda self, n: made.append(n) or renew(self, n))
+    renew = iterations.Iterated._update_jacobian
+    monkeypatch.setattr(iterations.Iterated, "_update_jacobian", lambda self, n: made.append(n) or renew(self, n))
     by_start, by_rate = grad(last, (0, 1))(start, p)
     assert 0 < len(made) < 20
     tangents = np.sin(np.arange(30)), np.array([0.3, -0.2])
@@ -665,7 +665,7 @@ def test_full_jacobians_of_long_states(method, monkeypatch):
     batch = vmap(grad(lambda p: last(start, p)))(np.stack([p, 1.1 * p]))
     np.testing.assert_allclose(batch[0], by_rate, rtol=1e-8)
 
-    monkeypatch.setattr(iterations, "_MOST", 1)  # they never come to an end
+    monkeypatch.setattr(iterations, "_MAX_ITERATIONS", 1)  # they never come to an end
     for got, want in zip((by_start, by_rate), grad(last, (0, 1))(start, p), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10 * np.abs(want).max())
     np.testing.assert_allclose(pushed, jvp(last, (start, p), tangents)[1], rtol=1e-9)
@@ -759,7 +759,7 @@ def test_gradients_by_the_steps_of_lsoda(system, monkeypatch):
     np.testing.assert_allclose(by_start @ along, (ends[0] - ends[1]) / 2e-4, rtol=1e-4)
     pushed = jvp(last, (start, p), (along, np.ones_like(p)))[1]
     np.testing.assert_allclose(pushed, by_start @ along + np.sum(by_rate), rtol=1e-9)
-    monkeypatch.setattr(records, "own_steps", lambda *some: None)  # as where it has begun anew
+    monkeypatch.setattr(records, "nordsieck_steps", lambda *some: None)  # as where it has begun anew
     np.testing.assert_allclose(grad(last, 1)(start, p), by_rate, rtol=1e-4)
 
 

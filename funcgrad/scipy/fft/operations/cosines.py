@@ -63,7 +63,7 @@ def _trigonometric(
         }
         parts = [_trigonometric(xp, part, **params, dual=dual) for part in (x.real, x.imag)]
         return parts[0] + parts[1] * x.dtype.type(1j)
-    routine = _of_scipy if xp is np else _of_fourier
+    routine = _by_scipy if xp is np else _by_fft
     if not dual:
         return routine(xp, _resized(xp, x, n, axis), kind, type, axis, norm, orthogonal)
     ends = [] if orthogonal else _ENDS.get((kind, type), [])
@@ -73,12 +73,12 @@ def _trigonometric(
     return _with_ends(x, ends, axis, 0.5) if ends and type in (1, 3) else x
 
 
-def _of_scipy(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, orthogonal: bool) -> Any:
+def _by_scipy(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, orthogonal: bool) -> Any:
     routine = getattr(import_scipy(f"scipy.fft.{kind}", "scipy.fft"), kind)
     return routine(x, type, None, axis, norm, orthogonalize=orthogonal)
 
 
-def _of_fourier(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, orthogonal: bool) -> Any:
+def _by_fft(xp: Any, x: Any, kind: str, type: int, axis: int, norm: str, orthogonal: bool) -> Any:
     """Compute the transform by fast Fourier transforms of twice the length."""
     dtype = xp.result_type(x.dtype, float) if x.dtype.kind in "biu" else x.dtype
     x = xp.moveaxis(x.astype(dtype), axis, -1)

@@ -19,10 +19,10 @@ from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
-from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.scipy.integrate.ivp.records import padded
 from funcgrad.scipy.integrate.ivp.runs import Runs, event_times
-from funcgrad.scipy.integrate.ivp.solutions import Path, moved, segments, solution_class, valued
+from funcgrad.scipy.integrate.ivp.solutions import Path, advanced, solution_class, steps_containing, with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_one_operation
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
@@ -31,7 +31,7 @@ from funcgrad.transforms.stopping import stop_gradient
 _CALL = "integrate.solve_ivp"
 
 
-class Answer:
+class Solution:
     """The result of a run, assembled from its steps.
 
     Args:
@@ -45,10 +45,10 @@ class Answer:
         values: the values that the functions depend on.
 
     Attributes:
-        anew: makes an answer from another start, other times and values.
+        restart: makes an answer from another start, other times and values.
     """
 
-    anew: Callable[..., Answer]
+    restart: Callable[..., Solution]
 
     def __init__(
         self,
@@ -61,37 +61,41 @@ class Answer:
         t_eval: Any,
         values: Sequence[Any],
     ) -> None:
-        self.asked, self.runs, self.packing, self.flow = runs.asked, runs, runs.packing, runs.flow
+        self.arguments, self.runs, self.packing, self.flow = runs.arguments, runs, runs.packing, runs.flow
         self.number, self.start, self.t0, self.tf = number, start, t0, tf
         self.t_eval, self.values, self.derivatives = t_eval, list(values), derivatives
         # a traced number is looked up even if there is one run: it may be evaluated later for other runs
-        self.alone = not isinstance(number, Tracer)
-        recorded: list[Any] = [self.held(name) for name in ("S", "X", "T", "U", "V", "P", "Q")]
-        S, X = derivatives(self._first(), recorded[0], recorded[1], recorded[2:], self.values)
-        TS, TX, origin, scale = (self.held(name) for name in ("TS", "TX", "origin", "scale"))
+        self.is_single_run = not isinstance(number, Tracer)
+        recorded: list[Any] = [self.recorded_array(name) for name in ("S", "X", "T", "U", "V", "P", "Q")]
+        S, X = derivatives(self._first_rows(), recorded[0], recorded[1], recorded[2:], self.values)
+        TS, TX, origin, scale = (self.recorded_array(name) for name in ("TS", "TX", "origin", "scale"))
         self.path = Path(S, X, TS, TX, origin, scale, runs.scheme.ahead)
 
-    def held(self, name: str) -> Any:
+    def recorded_array(self, name: str) -> Any:
         """Return the array ``name`` of the record; for a batch, that of each example."""
         whole = padded(self.runs.records, name)
-        if self.alone:
+        if self.is_single_run:
             return whole
-        return self.of_each(whole if len(self.runs.records) > 1 else whole[None])
+        return self.for_each_example(whole if len(self.runs.records) > 1 else whole[None])
 
-    def of_each(self, whole: Any) -> Any:
+    def for_each_example(self, whole: Any) -> Any:
         """Return the entry of each example."""
         return fnp.take(np.asarray(whole), self.number, axis=0)
 
-    def _first(self) -> Any:
+    def _first_rows(self) -> Any:
         """Return the rows of the first state at the constant first time, with the derivative in ``t0``."""
         start = self.packing.real(self.start)
         fixed = stop_gradient(self.t0)
         if self.t0 is not fixed:
-            start = moved(self.flow, fixed, start, fixed - self.t0, self.values)
+            start = advanced(self.flow, fixed, start, fixed - self.t0, self.values)
         rows = max(record.S.shape[1] for record in self.runs.records)
         if rows == 1:
             return start[None]
-        first = self.held("first") if self.alone else self.of_each([record.first for record in self.runs.records])
+        first = (
+            self.recorded_array("first")
+            if self.is_single_run
+            else self.for_each_example([record.first for record in self.runs.records])
+        )
         slope = self.flow(fixed, start, *self.values)
         return fnp.concatenate([start[None], (first * slope)[None], np.zeros((rows - 2, self.flow.size))])
 
@@ -101,13 +105,13 @@ class Answer:
         made = type(records[0])()
         for name in ("nfev", "njev", "nlu", "status", "success"):
             found = [result[name] for result in records]
-            made[name] = found[0] if len(found) == 1 else self.of_each(found)
+            made[name] = found[0] if len(found) == 1 else self.for_each_example(found)
         messages = [result.message for result in records]
         made.message = messages[0] if len(set(messages)) == 1 else messages
-        made.t_events, made.y_events = self._events() if self.asked.events is not None else (None, None)
+        made.t_events, made.y_events = self._events() if self.arguments.events is not None else (None, None)
         made.t = self.times() if times is None else times
         made.y = self.states() if states is None else states
-        made.sol = self._sol() if self.asked.dense_output else None
+        made.sol = self._sol() if self.arguments.dense_output else None
         made.y = self._tree(made.y)
         if made.y_events is not None:
             made.y_events = [self._rows(y) for y in made.y_events]
@@ -135,13 +139,13 @@ class Answer:
         fixed = stop_gradient(t)
         if t is fixed or not self.runs.scheme.implicit:
             return self.path.at(t, steps)
-        return moved(self.flow.many, fixed, self.path.at(fixed, steps), t - fixed, self.values)
+        return advanced(self.flow.slopes, fixed, self.path.at(fixed, steps), t - fixed, self.values)
 
     def steps_of(self, times: Any, side: Literal["left", "right"]) -> Any:
         """Return the indices of the steps that contain the constant ``times``."""
 
         def one(t: Any, number: Any) -> list[Any]:
-            return [segments(self.runs.records[int(number)].times, numbers(_CALL, t), side)]
+            return [steps_containing(self.runs.records[int(number)].times, constant_array(_CALL, t), side)]
 
         return as_one_operation(_CALL, one, [times, self.number])[0]
 
@@ -149,52 +153,52 @@ class Answer:
         """Return ``t`` of the result."""
         t = plain_states(self.runs, self.number)[0]
         count = backend.shape_of(t)[0]
-        if self.asked.t_eval is not None:
-            return valued(t, self.t_eval[:count]) if count else t
-        ended = self._ended()
-        if self._fixed and ended != 1:
+        if self.arguments.t_eval is not None:
+            return with_derivatives_of(t, self.t_eval[:count]) if count else t
+        ended = self._status()
+        if self._has_constant_ends and ended != 1:
             return fnp.copy(t)  # the caller may write to the result
         end = self.terminal[0] if ended == 1 else self.tf if ended == 0 else t[-1]
         parts = [fnp.reshape(self.t0, (1,)), t[1:-1], fnp.reshape(end, (1,))]
-        return valued(t, fnp.concatenate(parts[:count] if count > 1 else parts[:1]))
+        return with_derivatives_of(t, fnp.concatenate(parts[:count] if count > 1 else parts[:1]))
 
     def states(self) -> Any:
         """Return ``y`` of the result, one column for each time."""
         y = plain_states(self.runs, self.number)[1]
         count = backend.shape_of(y)[-1] if len(backend.shape_of(y)) > 1 else 0
-        if self.asked.t_eval is not None:
+        if self.arguments.t_eval is not None:
             if not count:
                 return y
             wanted = self.t_eval[:count]
             found = self.at(wanted, self.steps_of(stop_gradient(wanted), "left"))
-            return valued(y, fnp.moveaxis(found, 0, -1))
-        if self._fixed and self._ended() == 0:
+            return with_derivatives_of(y, fnp.moveaxis(found, 0, -1))
+        if self._has_constant_ends and self._status() == 0:
             return fnp.moveaxis(self.packing.from_real(self.path.S[:count, 0]), 0, -1)
         rows = [self.start[None], self.packing.from_real(self.path.S[1 : count - 1, 0])]
         if count > 1:
-            rows.append(self._last(count - 1)[None])
-        return valued(y, fnp.moveaxis(fnp.concatenate(rows), 0, -1))
+            rows.append(self._last_state(count - 1)[None])
+        return with_derivatives_of(y, fnp.moveaxis(fnp.concatenate(rows), 0, -1))
 
     @property
-    def _fixed(self) -> bool:
+    def _has_constant_ends(self) -> bool:
         """Whether both ends are constants."""
         return all(t is stop_gradient(t) for t in (self.t0, self.tf))
 
-    def _ended(self) -> int:
+    def _status(self) -> int:
         """Return the status with which all runs ended."""
         ended = [int(record.result.status) for record in self.runs.records]
         if len(set(ended)) > 1:
             raise ShapeError(f"{_CALL}: under vmap all examples must end alike, got status {ended}. Pass t_eval.")
         return ended[0]
 
-    def _last(self, step: int) -> Any:
+    def _last_state(self, step: int) -> Any:
         """Return the last state: at the event that ended the run, or at the last time."""
-        ended, real = self._ended(), self.path.S[step, 0]
+        ended, real = self._status(), self.path.S[step, 0]
         if ended == 1:
             return self.terminal[1]
         fixed = stop_gradient(self.tf)
         if ended == 0 and self.tf is not fixed:
-            real = moved(self.flow, fixed, real, self.tf - fixed, self.values)
+            real = advanced(self.flow, fixed, real, self.tf - fixed, self.values)
         return self.packing.from_real(real)
 
     def _events(self) -> tuple[list[Any], list[Any]]:
@@ -203,12 +207,12 @@ class Answer:
         times: list[Any] = []
         states: list[Any] = []
         for i, event in enumerate(self.runs.events):
-            t = gathered(self.number, "the times of events", [result.t_events[i] for result in results])
-            y = gathered(self.number, "the times of events", [np.asarray(result.y_events[i]) for result in results])
+            t = select_run(self.number, "the times of events", [result.t_events[i] for result in results])
+            y = select_run(self.number, "the times of events", [np.asarray(result.y_events[i]) for result in results])
             if backend.shape_of(t)[0]:
                 steps = self.steps_of(t, "left")
                 t = event_times(event, t, partial(self.real_at, steps=steps), self.values)
-                y = valued(y, self.at(t, steps))
+                y = with_derivatives_of(y, self.at(t, steps))
             times.append(t)
             states.append(y)
         self._keep_terminal(results, times, states)
@@ -231,7 +235,7 @@ class Answer:
         """Return the index of the event that is the last in time."""
         backwards = len(result.t) > 1 and result.t[-1] < result.t[0]
         last = [(-1 if backwards else 1) * t[-1] if len(t) else -np.inf for t in result.t_events]
-        terminal = [getattr(event, "terminal", None) for event in self.asked.events or ()]
+        terminal = [getattr(event, "terminal", None) for event in self.arguments.events or ()]
         return max(range(len(last)), key=lambda i: (last[i], bool(terminal[i])))
 
     def _sol(self) -> Any:
@@ -243,16 +247,16 @@ class Answer:
             fixed = stop_gradient(times)
 
             def one(t: Any, number: Any) -> list[Any]:
-                return [self.runs.records[int(number)].result.sol(numbers(_CALL, t))]
+                return [self.runs.records[int(number)].result.sol(constant_array(_CALL, t))]
 
             value = as_one_operation(_CALL, one, [fixed, self.number])[0]
             found = fnp.moveaxis(self.at(times, self.steps_of(fixed, side)), 0, -1)
-            return self._tree(valued(value, found))
+            return self._tree(with_derivatives_of(value, found))
 
         return solution_class()(plain, at)
 
 
-def gathered(number: Any, what: str, arrays: list[Any]) -> Any:
+def select_run(number: Any, what: str, arrays: list[Any]) -> Any:
     """Select the array of the run ``number`` from one array for each run; under ``vmap`` their shapes must agree."""
     if not isinstance(number, Tracer):
         return arrays[0]
@@ -268,8 +272,8 @@ def gathered(number: Any, what: str, arrays: list[Any]) -> Any:
 def plain_states(runs: Runs, number: Any) -> tuple[Any, Any]:
     """Return SciPy's ``t`` and ``y``."""
     results = [record.result for record in runs.records]
-    t = gathered(number, "the times", [np.asarray(result.t) for result in results])
-    return t, gathered(number, "the times", [np.asarray(result.y) for result in results])
+    t = select_run(number, "the times", [np.asarray(result.t) for result in results])
+    return t, select_run(number, "the times", [np.asarray(result.y) for result in results])
 
 
 def is_recorded(x: Any) -> bool:
@@ -281,11 +285,11 @@ def is_recorded(x: Any) -> bool:
     return False
 
 
-def run_anew(answer: Callable[..., Answer], leaves: Sequence[Any], count: int) -> tuple[Any, Any]:
+def run_as_operation(restart: Callable[..., Solution], leaves: Sequence[Any], count: int) -> tuple[Any, Any]:
     """Compute times and states, ``t`` and ``y``, as one operation on the values that determine them.
 
     Args:
-        answer: makes the answer from these values.
+        restart: makes the answer from these values.
         leaves: the first state, both ends, the requested times, and the values that the functions depend on.
         count: the number of times when the function was recorded.
 
@@ -294,7 +298,7 @@ def run_anew(answer: Callable[..., Answer], leaves: Sequence[Any], count: int) -
     """
 
     def outputs(*some: Any) -> tuple[Any, Any]:
-        found = answer(*some)
+        found = restart(*some)
         t, y = found.times(), found.states()
         if backend.shape_of(t)[0] != count:
             raise ConcretizationError(

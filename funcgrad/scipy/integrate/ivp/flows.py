@@ -28,7 +28,7 @@ from funcgrad.writable import inside
 R = TypeVar("R")
 
 
-def numbers(call: str, x: Any) -> np.ndarray:
+def constant_array(call: str, x: Any) -> np.ndarray:
     """Return ``x`` as a constant NumPy array.
 
     Raises:
@@ -147,78 +147,78 @@ class Parameters:
     def __init__(self, call: str, args: Any, t: Any, y: Any) -> None:
         self.call, self.args = call, args
         self.leaves, self.spec = tree.flatten(args)
-        self.live = [i for i, leaf in enumerate(self.leaves) if _moves(leaf)]
+        self.live = [i for i, leaf in enumerate(self.leaves) if _is_differentiable(leaf)]
         self.values = [self.leaves[i] for i in self.live]
-        self._own = len(self.values)
+        self._own_count = len(self.values)
         self._trial = stop_gradient((t, y))
-        self._opened: list[tuple[Opened, Ways]] = []
-        self._closed: list[Opened] = []
+        self._hoisted: list[tuple[HoistedFunction, Ways]] = []
+        self._not_hoisted: list[HoistedFunction] = []
 
-    def full(self, values: Sequence[Any]) -> Any:
+    def with_values(self, values: Sequence[Any]) -> Any:
         """Return the arguments with other values."""
         leaves = list(self.leaves)
         for i, value in zip(self.live, values, strict=False):
             leaves[i] = value
         return tree.unflatten(self.spec, leaves)
 
-    def opened(self, fun: Callable[..., Any]) -> Opened:
+    def hoist(self, fun: Callable[..., Any]) -> HoistedFunction:
         """Return ``fun(t, y, *args)`` as a function of ``t``, ``y`` and ``values``, closed-over values among them."""
-        made = Opened(self, fun)
-        if inside() and not self._opens(made):
-            self._closed.append(made)
-        return made
+        function = HoistedFunction(self, fun)
+        if inside() and not self._hoist_closed_over(function):
+            self._not_hoisted.append(function)
+        return function
 
-    def _opens(self, made: Opened, always: bool = False) -> bool:
+    def _hoist_closed_over(self, function: HoistedFunction, always: bool = False) -> bool:
         """Make closed-over values arguments, if a trial finds some or ``always``; return whether this was done."""
-        (t, y), own = self._trial, self.values[: self._own]
+        (t, y), own = self._trial, self.values[: self._own_count]
         try:
-            if not always and _is_plain(made.fun(t, y, *self.full(stop_gradient(own)))):
+            if not always and _is_plain(function.fun(t, y, *self.with_values(stop_gradient(own)))):
                 return False
-            fun = made.fun
-            ways = Ways(self.call, lambda x: _arrays(fun(x[0], x[1], *self.full(x[2]))), (t, y, own))
+            fun = function.fun
+            ways = Ways(self.call, lambda x: _arrays(fun(x[0], x[1], *self.with_values(x[2]))), (t, y, own))
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
             forgive()
             return False  # SciPy's conversion to numbers raises if a derivative would be lost
         if not (always or ways.held):
             return False
-        made.fun, made.places = ways, (self._own, self._own, self._own)
-        self._opened.append((made, ways))
+        function.fun, function.value_ranges = ways, (self._own_count, self._own_count, self._own_count)
+        self._hoisted.append((function, ways))
         return True
 
     def solved(self, solve: Callable[[Sequence[Any]], R]) -> R:
         """Return ``solve(values)``; ``values`` include all that the functions close over on the branches they take."""
         try:
-            return solved([ways for _, ways in self._opened], lambda: solve(self._arranged()))
+            return solved([ways for _, ways in self._hoisted], lambda: solve(self._collect_values()))
         except ConversionError:  # a function closes over a traced value on a branch that the trial did not take
-            closed, self._closed = self._closed, []
-            opened = [made for made in closed if self._opens(made, always=True)]
-            if not opened:
+            closed, self._not_hoisted = self._not_hoisted, []
+            hoisted = [function for function in closed if self._hoist_closed_over(function, always=True)]
+            if not hoisted:
                 raise
             forgive()
         return self.solved(solve)
 
-    def _arranged(self) -> list[Any]:
-        self.values = self.values[: self._own]
-        for opened, ways in self._opened:
+    def _collect_values(self) -> list[Any]:
+        self.values = self.values[: self._own_count]
+        for hoisted, ways in self._hoisted:
             first = len(self.values)
             self.values += ways.held
-            opened.places = (self._own, first, len(self.values))
+            hoisted.value_ranges = (self._own_count, first, len(self.values))
         return self.values
 
 
-class Opened:
+class HoistedFunction:
     """A function of time, state and all other values that it depends on.
 
     Args:
         parameters: these other values.
         fun: the caller's function of ``t``, ``y`` and the arguments, or a ``Ways`` that takes closed-over values too.
-        places: for a ``Ways``, how many of the values are arguments, and the bounds of its closed-over values.
+        value_ranges: for a ``Ways``, how many of the values are arguments, and the bounds of its closed-over values.
     """
 
     def __init__(
-        self, parameters: Parameters, fun: Callable[..., Any], places: tuple[int, int, int] | None = None
+        self, parameters: Parameters, fun: Callable[..., Any], value_ranges: tuple[int, int, int] | None = None
     ) -> None:
-        self.parameters, self.fun, self.places = parameters, fun, places
+        self.parameters, self.fun, self.value_ranges = parameters, fun, value_ranges
 
     def __call__(self, t: Any, y: Any, *values: Any) -> Any:
         """Return the value of the function."""
@@ -227,10 +227,10 @@ class Opened:
     def bound(self, values: Sequence[Any]) -> Callable[[Any, Any], Any]:
         """Return the function with fixed values, for many calls."""
         fun = self.fun
-        if self.places is None:
-            args = self.parameters.full(values)
+        if self.value_ranges is None:
+            args = self.parameters.with_values(values)
             return lambda t, y: fun(t, y, *args)
-        own, first, last = self.places
+        own, first, last = self.value_ranges
         given, held = list(values[:own]), values[first:last]
         return lambda t, y: fun((t, y, given), held)
 
@@ -249,7 +249,7 @@ def _arrays(y: Any) -> Any:
     return fnp.array(y) if _is_vector(y) else y
 
 
-def _moves(leaf: Any) -> bool:
+def _is_differentiable(leaf: Any) -> bool:
     return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
 
 
@@ -262,7 +262,7 @@ class Flow:
         vectorized: whether ``fun`` takes columns.
     """
 
-    def __init__(self, packing: Packing, fun: Opened, vectorized: bool) -> None:
+    def __init__(self, packing: Packing, fun: HoistedFunction, vectorized: bool) -> None:
         self.packing, self.fun, self.vectorized = packing, fun, vectorized
         self.size = packing.size * (1 + packing.is_complex)
         self.one_by_one = False  # True once a batch has failed, because the function looks at values
@@ -284,7 +284,7 @@ class Flow:
             return self.packing.real(fnp.astype(slope, complex))
         return slope if backend.dtype_of(slope) == np.float64 else fnp.astype(slope, float)
 
-    def many(self, t: Any, y: Any, *values: Any) -> Any:
+    def slopes(self, t: Any, y: Any, *values: Any) -> Any:
         """Return the slopes at states along all axes but the last, at times with the same leading axes."""
         shape = backend.shape_of(y)
         count = int(np.prod(shape[:-1]))

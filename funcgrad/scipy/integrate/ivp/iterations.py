@@ -18,13 +18,13 @@ from funcgrad.scipy.integrate.ivp.products import Products, exact_jacobian
 _CALL = "integrate.solve_ivp"
 #: Largest last correction, relative to the solution. It is added, so the error is a good deal smaller.
 _TOLERANCE = 1e-11
-_MOST = 24
+_MAX_ITERATIONS = 24
 #: Iterations after which the next step gets its own Jacobian, and steps that a Jacobian serves at least.
-_SLOW, _YOUNG = 8, 5
+_MANY_ITERATIONS, _MIN_STEPS_PER_JACOBIAN = 8, 5
 #: Largest relative difference between the length of a step and that of the factorisation.
-_ALIKE = 0.02
+_LENGTH_TOLERANCE = 0.02
 #: Number of earlier stages through which the first guess extrapolates, for steps of one stage.
-_BEHIND = 4
+_EXTRAPOLATED_STAGES = 4
 
 
 class Iterated:
@@ -43,7 +43,7 @@ class Iterated:
         which = np.arange(len(found))[:, None], order
         self.roots, self.right, self.left = found[which], right.swapaxes(1, 2)[which], left[which]
         self.jacobian: Any = None
-        self.made = self.slow = 0  # the step of the Jacobian, and whether the last system took many iterations
+        self.jacobian_step = self.was_slow = 0  # the step of the Jacobian; whether the last system was slow
         self.factors: list[Any] = []
         self.length = 0.0  # the step length of the factors
 
@@ -55,7 +55,7 @@ class Iterated:
         for n, guess in enumerate(_weights(self.steps.T)):
             along = U[n] @ z[n]
             rhs = b[n] + self.products(n, along)
-            x[n] = self._solve(n, rhs, _guessed(guess, x, scale, n))
+            x[n] = self._solve(n, rhs, _extrapolated(guess, x, scale, n))
             z[n + 1] = P[n] @ z[n] + Q[n] @ x[n] + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
@@ -66,25 +66,25 @@ class Iterated:
         empty = lengths == 0  # steps that change nothing; they pad the shorter runs of a batch
         scale = np.where(empty, 1.0, lengths)
         weights = _weights(self.steps.T[::-1, ::-1])
-        behind = np.linalg.inv(np.where(empty[:, None, None], np.eye(V.shape[1]), V.swapaxes(1, 2)))
-        turned, scales = x[::-1, ::-1], scale[::-1]  # views, in the order in which the steps are taken
+        inverse = np.linalg.inv(np.where(empty[:, None, None], np.eye(V.shape[1]), V.swapaxes(1, 2)))
+        reversed_x, scales = x[::-1, ::-1], scale[::-1]  # views, in the order in which the steps are taken
         for k, guess in enumerate(weights):
             n = len(b) - 1 - k
             after = z[n + 1]
             rhs = b[n] + Q[n].T @ after
-            first = _guessed(guess, turned, scales, k)
+            first = _extrapolated(guess, reversed_x, scales, k)
             x[n] = found = self._solve(n, rhs, None if first is None else first[::-1])
             # the transposed Jacobians times ``found``
-            pulled = self.products(n, found) if empty[n] else behind[n] @ (found - rhs)
-            z[n] = P[n].T @ after + U[n].T @ pulled + c[n]
+            jacobian_product = self.products(n, found) if empty[n] else inverse[n] @ (found - rhs)
+            z[n] = P[n].T @ after + U[n].T @ jacobian_product + c[n]
 
     def _begin(self, transposed: bool) -> None:
         steps = self.steps
         self.transposed = transposed
         self.products = Products(steps.flow, steps.T, steps.Y, steps.values, transposed)
-        self.pulled = self.products.pulled
+        self.value_cotangents = self.products.value_cotangents
 
-    def _times(self, n: int, x: Any) -> Any:
+    def _matvec(self, n: int, x: Any) -> Any:
         """Multiply the matrix of step ``n``, or its transpose, with ``x``."""
         if self.transposed:
             return x - self.steps.V[n].T @ self.products(n, x)
@@ -97,43 +97,43 @@ class Iterated:
         if not rhs.any():
             return np.zeros_like(rhs)
         length = float(abs(self.roots[n, 0]))
-        if self.jacobian is None or (self.slow and abs(n - self.made) >= _YOUNG):
-            self._renew(n)
-        elif abs(length - self.length) > _ALIKE * self.length:
+        if self.jacobian is None or (self.was_slow and abs(n - self.jacobian_step) >= _MIN_STEPS_PER_JACOBIAN):
+            self._update_jacobian(n)
+        elif abs(length - self.length) > _LENGTH_TOLERANCE * self.length:
             self._factor(n)
         with np.errstate(all="ignore"):
             found, count, done = self._iterate(n, rhs, guess)
-            if not done and self.made != n:
-                self._renew(n)
+            if not done and self.jacobian_step != n:
+                self._update_jacobian(n)
                 found, count, done = self._iterate(n, rhs, guess)
-        self.slow = count >= _SLOW
-        return found if done else self._directly(n, rhs)
+        self.was_slow = count >= _MANY_ITERATIONS
+        return found if done else self._solve_directly(n, rhs)
 
     def _iterate(self, n: int, rhs: Any, guess: Any) -> tuple[Any, int, bool]:
         """Return the solution, the number of iterations, and whether they converged."""
         size, shape = rhs.size, rhs.shape
-        steps, images = np.empty((_MOST, size)), np.empty((_MOST, size))
-        x, rest = np.zeros(size), rhs.ravel()
+        steps, images = np.empty((_MAX_ITERATIONS, size)), np.empty((_MAX_ITERATIONS, size))
+        x, residual = np.zeros(size), rhs.ravel()
         if guess is not None:
             x = guess.ravel()
-            rest = rest - self._times(n, guess).ravel()
-        for k in range(_MOST):
-            step = self._nearly(n, rest.reshape(shape)).ravel()
+            residual = residual - self._matvec(n, guess).ravel()
+        for k in range(_MAX_ITERATIONS):
+            step = self._precondition(n, residual.reshape(shape)).ravel()
             if step @ step <= _TOLERANCE**2 * (x @ x):
                 return (x + step).reshape(shape), k, True
-            image = self._times(n, step.reshape(shape)).ravel()
+            image = self._matvec(n, step.reshape(shape)).ravel()
             if k:
                 along = images[:k] @ image
                 image = image - along @ images[:k]
                 step = step - along @ steps[:k]
             by = 1.0 / np.sqrt(image @ image)
             steps[k], images[k] = by * step, by * image
-            far = images[k] @ rest
+            far = images[k] @ residual
             x = x + far * steps[k]
-            rest = rest - far * images[k]
-        return x.reshape(shape), _MOST, False
+            residual = residual - far * images[k]
+        return x.reshape(shape), _MAX_ITERATIONS, False
 
-    def _nearly(self, n: int, rhs: Any) -> Any:
+    def _precondition(self, n: int, rhs: Any) -> Any:
         """Solve approximately, with the Jacobian of another time for all stages."""
         trans = int(self.transposed)
         if len(rhs) == 1:
@@ -151,11 +151,11 @@ class Iterated:
                 found += np.multiply.outer(out[k].real, part)
         return found
 
-    def _renew(self, n: int) -> None:
+    def _update_jacobian(self, n: int) -> None:
         """Compute the Jacobian of the last stage of step ``n``, and factorise."""
         steps = self.steps
         self.jacobian = exact_jacobian(steps.flow, None, steps.values)(float(steps.T[n, -1]), steps.Y[n, -1])
-        self.made = n
+        self.jacobian_step = n
         self._factor(n)
 
     def _factor(self, n: int) -> None:
@@ -170,7 +170,7 @@ class Iterated:
             else:
                 self.factors.append(self.lapack.dgetrf(one - root.real * self.jacobian)[:2])
 
-    def _directly(self, n: int, rhs: Any) -> Any:
+    def _solve_directly(self, n: int, rhs: Any) -> Any:
         """Solve by a factorisation of the whole matrix."""
         J, V = self.steps.part(n, n + 1).jacobians()[0], self.steps.V[n]
         s, size, _ = J.shape
@@ -185,7 +185,7 @@ def _weights(T: Any) -> Any:
     Weights are zero if there are too few earlier stages, or if the extrapolation is ill-conditioned.
     """
     count, s = T.shape
-    m = _BEHIND if s == 1 else s
+    m = _EXTRAPOLATED_STAGES if s == 1 else s
     times = T.ravel()
     found = np.zeros((count, s, m))
     first = -(-m // s)  # the first step with enough of them
@@ -204,7 +204,7 @@ def _weights(T: Any) -> Any:
     return found
 
 
-def _guessed(weights: Any, x: Any, scale: Any, n: int) -> Any:
+def _extrapolated(weights: Any, x: Any, scale: Any, n: int) -> Any:
     """Return the extrapolation from the steps before step ``n``; None if there is none."""
     if not weights.any():
         return None

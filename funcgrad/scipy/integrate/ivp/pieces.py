@@ -23,25 +23,25 @@ from funcgrad.numpy.concretization import constant
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.answers import is_recorded
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
-from funcgrad.scipy.integrate.ivp.flows import numbers
+from funcgrad.scipy.integrate.ivp.flows import constant_array
 from funcgrad.scipy.integrate.ivp.records import Record
-from funcgrad.scipy.integrate.ivp.runs import Runs, forget, noting
-from funcgrad.scipy.integrate.ivp.solutions import Path, moved, segments, valued
+from funcgrad.scipy.integrate.ivp.runs import Runs, clear_solvers, with_notes
+from funcgrad.scipy.integrate.ivp.solutions import Path, advanced, steps_containing, with_derivatives_of
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.writable import outside
 
 #: Names of the methods whose solvers can begin in the middle.
-CUT = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+RESTARTABLE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 #: Approximate largest number of entries in the slopes of one piece.
-_AT_ONCE = 1 << 19
+_MAX_ENTRIES = 1 << 19
 #: Names of a solver's attributes that do not change, or are written before they are read.
-_LEFT_OUT = frozenset(
+_UNCHANGED_ATTRIBUTES = frozenset(
     ("K", "K_extended", "I", "Z", "y", "y_old", "atol", "rtol", "gamma", "alpha", "error_const", "nfev", "njev", "nlu")
 ) | {"_lsoda_solver"}
 #: Arrays in which the integrator behind SciPy's LSODA keeps its memory; complete from SciPy 1.17 on.
-_OF_LSODA = ("rwork", "iwork", "state_doubles", "state_ints")
+_LSODA_MEMORY = ("rwork", "iwork", "state_doubles", "state_ints")
 
 
 class Snapshots(NamedTuple):
@@ -58,7 +58,7 @@ class Snapshots(NamedTuple):
     call: str = "integrate.solve_ivp"
 
 
-class _Remembered:
+class _OtherAttributes:
     """The attributes of a solver that are not arrays."""
 
     def __init__(self, values: dict[str, Any]) -> None:
@@ -91,33 +91,33 @@ class Pieces:
                 f"{self.call}: store and budget are for one run, got a batch or a function that is being recorded. "
                 "Leave them out, or solve one example after the other."
             )
-        self.plain = [numbers(self.call, x) for x in given]
+        self.plain = [constant_array(self.call, x) for x in given]
         with outside():
             self._first_run()
 
     def _first_run(self) -> None:
         """Run SciPy once; set its result, the times of its steps, and a solver at the beginning."""
-        asked = self.runs.asked
+        arguments = self.runs.arguments
         y0, t0, tf, t_eval, *given = self.plain
         values = tuple([value[()] for value in given])
-        ends, seen = array("d"), list[Any]()
+        ends, solvers = array("d"), list[Any]()
         slope, options = self.runs.slope(values), self.runs.options(values)
         self.result = import_scipy(self.call, "scipy.integrate").solve_ivp(
             slope,
             (float(t0), float(tf)),
             y0,
-            method=noting(asked, lambda solver: None, lambda solver, _: ends.append(solver.t), seen),
+            method=with_notes(arguments, lambda solver: None, lambda solver, _: ends.append(solver.t), solvers),
             t_eval=t_eval,
-            vectorized=asked.vectorized,
+            vectorized=arguments.vectorized,
             **options,
         )
-        forget(asked.method, seen)
+        clear_solvers(arguments.method, solvers)
         self.times = np.append(float(t0), ends)
         options = self.runs.options(values)
-        self.solver = asked.method(slope, float(t0), y0, float(tf), vectorized=asked.vectorized, **options)
+        self.solver = arguments.method(slope, float(t0), y0, float(tf), vectorized=arguments.vectorized, **options)
         self.factor = getattr(self.solver, "h_abs", 0.0) * self.solver.direction
         inner = _integrator(self.solver)
-        if inner is not None and not all(hasattr(inner, name) for name in _OF_LSODA):
+        if inner is not None and not all(hasattr(inner, name) for name in _LSODA_MEMORY):
             raise InputError(
                 f"{self.call}: store and budget go with LSODA from SciPy 1.17 on, which can begin it in the middle, "
                 "got an older one. Leave them out, or take another method."
@@ -132,59 +132,63 @@ class Pieces:
                 f"{self.call}: store and budget need steps and times in t_eval, got {len(self.times) - 1} and {count}. "
                 "Leave them out."
             )
-        wanted = segments(self.times, self.plain[3][:count], "left") // self._size
+        wanted = steps_containing(self.times, self.plain[3][:count], "left") // self._steps_per_piece
         seen = np.unique(wanted).tolist()
         if len(seen) > 1 and seen[0] > seen[-1]:
             seen.reverse()
         chains = [range(a + 1, b) for a, b in zip([-1, *seen[:-1]], seen, strict=True)]
-        carry: Any = (self._first(), self._remembered())
+        carry: Any = (self._first_rows(), self._solver_state())
         rows = []
         for chain, i in zip(chains, seen, strict=True):
             if chain:
                 carry = checkpoint_chain(
-                    self._across, carry, chain, args=(self.values,), **self._kept(sum(map(bool, chains)))
+                    self._state_after_piece,
+                    carry,
+                    chain,
+                    args=(self.values,),
+                    **self._chain_settings(sum(map(bool, chains))),
                 )
-            places = np.flatnonzero(wanted == i)
-            carry, found = checkpoint(partial(self._seen, i))(carry, self.t_eval[places], self.values)
+            indices = np.flatnonzero(wanted == i)
+            carry, found = checkpoint(partial(self._states_within, i))(carry, self.t_eval[indices], self.values)
             rows.append(found)
         found = self.runs.packing.from_real(fnp.concatenate(rows))
-        return valued(y, fnp.moveaxis(found, 0, -1))
+        return with_derivatives_of(y, fnp.moveaxis(found, 0, -1))
 
-    def _kept(self, chains: int) -> dict[str, Any]:
+    def _chain_settings(self, chains: int) -> dict[str, Any]:
         """Return the settings of each of several chains, which share the budget."""
         budget, store, _ = self.snapshots
         return {"budget": None if budget is None else max(1, budget // chains), "store": store}
 
     @property
-    def _size(self) -> int:
+    def _steps_per_piece(self) -> int:
         """Number of steps of a piece."""
         slopes = len(getattr(self.solver, "K", ())) or 8
-        return max(1, _AT_ONCE // (slopes * max(1, int(self.derivatives.flow.size))))
+        return max(1, _MAX_ENTRIES // (slopes * max(1, int(self.derivatives.flow.size))))
 
-    def _first(self) -> Any:
+    def _first_rows(self) -> Any:
         """Return the rows of the first state at the constant first time, with the derivative in ``t0``."""
-        rows = 8 if self.runs.asked.method.__name__ == "BDF" else 1
+        rows = 8 if self.runs.arguments.method.__name__ == "BDF" else 1
         start, fixed = self.runs.packing.real(self.start), stop_gradient(self.t0)
         if self.t0 is not fixed:
-            start = moved(self.derivatives.flow, fixed, start, fixed - self.t0, self.values)
+            start = advanced(self.derivatives.flow, fixed, start, fixed - self.t0, self.values)
         if rows == 1:
             return start[None]
         slope = self.derivatives.flow(fixed, start, *self.values)
         return fnp.concatenate([start[None], (self.factor * slope)[None], np.zeros((rows - 2, len(slope)))])
 
-    def _across(self, carry: Any, i: int, values: Sequence[Any]) -> Any:
+    def _state_after_piece(self, carry: Any, i: int, values: Sequence[Any]) -> Any:
         """Return the state and the solver's attributes after piece ``i``."""
-        record, after = self._stepped(carry, i, False)
+        record, after = self._take_steps(carry, i, False)
         S, _ = self._differentiable(carry, record, values)
         return fnp.copy(S[-1]), after  # a view would keep all states of the piece alive
 
-    def _seen(self, i: int, carry: Any, t: Any, values: Sequence[Any]) -> Any:
+    def _states_within(self, i: int, carry: Any, t: Any, values: Sequence[Any]) -> Any:
         """Return the state and the solver's attributes after piece ``i``, and states at times within it, in rows."""
         fixed = stop_gradient(t)
-        times = self.times[i * self._size : (i + 1) * self._size + 1]
-        steps = segments(times, numbers(self.call, fixed), "left")
-        between = t is not fixed or not np.array_equal(times[steps + 1], numbers(self.call, fixed))
-        record, after = self._stepped(carry, i, between)
+        times = self.times[i * self._steps_per_piece : (i + 1) * self._steps_per_piece + 1]
+        steps = steps_containing(times, constant_array(self.call, fixed), "left")
+        between = t is not fixed or not np.array_equal(times[steps + 1], constant_array(self.call, fixed))
+        record, after = self._take_steps(carry, i, between)
         S, X = self._differentiable(carry, record, values)
         if not between:
             return (fnp.copy(S[-1]), after), fnp.take(S, steps + 1, axis=0)[:, 0]
@@ -192,58 +196,60 @@ class Pieces:
         path = Path(S, X, record.TS, record.TX, record.origin, record.scale, ahead)
         if t is fixed or not self.runs.scheme.implicit:
             return (fnp.copy(S[-1]), after), path.at(t, steps)
-        found = moved(self.derivatives.flow.many, fixed, path.at(fixed, steps), t - fixed, values)
+        found = advanced(self.derivatives.flow.slopes, fixed, path.at(fixed, steps), t - fixed, values)
         return (fnp.copy(S[-1]), after), found
 
     def _differentiable(self, carry: Any, record: Record, values: Sequence[Any]) -> tuple[Any, Any]:
         mesh = [record.T, record.U, record.V, record.P, record.Q]
         return self.derivatives(carry[0], record.S, record.X, mesh, values)
 
-    def _stepped(self, carry: Any, i: int, dense: bool) -> tuple[Record, Any]:
+    def _take_steps(self, carry: Any, i: int, dense: bool) -> tuple[Record, Any]:
         """Take the steps of piece ``i`` in plain numbers; return them and the solver's attributes after them."""
-        rows, remembered = carry
+        rows, solver_state = carry
         with self._lock, outside():
-            return self._steps(numbers(self.call, stop_gradient(rows)), remembered, i, dense)
+            return self._take_plain_steps(constant_array(self.call, stop_gradient(rows)), solver_state, i, dense)
 
-    def _steps(self, rows: Any, remembered: Any, i: int, dense: bool) -> tuple[Record, Any]:
+    def _take_plain_steps(self, rows: Any, solver_state: Any, i: int, dense: bool) -> tuple[Record, Any]:
         runs, solver = self.runs, self.solver
         packing, scheme = runs.packing, runs.scheme
-        self._recall(*remembered)
+        self._restore_solver_state(*solver_state)
         solver.y = packing.from_real(rows[0])
         if _integrator(solver) is not None:
             solver._lsoda_solver._y = solver.y.copy()
         values = tuple([value[()] for value in self.plain[4:]])
-        count = min(self._size, len(self.times) - 1 - i * self._size)
+        count = min(self._steps_per_piece, len(self.times) - 1 - i * self._steps_per_piece)
         notes: list[Any] = []
         while len(notes) < count:
             before = scheme.watch(solver)
             solver.step()
             if solver.t != solver.t_old:
                 notes.append(scheme.note(solver, before))
-        slopes = lambda t, y: runs.flow.many(t, y, *values)
+        slopes = lambda t, y: runs.flow.slopes(t, y, *values)
         start = {"start": rows} if len(rows) > 1 else {}
-        made = scheme.part(notes, packing, dense, slopes, **start)
+        made = scheme.arrays_of_part(notes, packing, dense, slopes, **start)
         times = np.array([notes[0][0], *[note[1] for note in notes]])
-        return Record(**{"first": 0.0, **made}, times=times, result=None), self._remembered()
+        return Record(**{"first": 0.0, **made}, times=times, result=None), self._solver_state()
 
-    def _remembered(self) -> tuple[dict[str, Any], _Remembered]:
+    def _solver_state(self) -> tuple[dict[str, Any], _OtherAttributes]:
         """Return the solver's changing attributes: arrays, and the rest."""
         moving = {
-            name: x for name, x in vars(self.solver).items() if name not in _LEFT_OUT and type(x) is not FunctionType
+            name: x
+            for name, x in vars(self.solver).items()
+            if name not in _UNCHANGED_ATTRIBUTES and type(x) is not FunctionType
         }
         inner = _integrator(self.solver)
         if inner is not None:
-            moving.update({name: getattr(inner, name) for name in _OF_LSODA}, istate=inner.call_args[3])
+            moving.update({name: getattr(inner, name) for name in _LSODA_MEMORY}, istate=inner.call_args[3])
         arrays = {name: x for name, x in moving.items() if type(x) is np.ndarray}
         rest = {name: x for name, x in moving.items() if name not in arrays}
-        return {name: x.copy() for name, x in arrays.items()}, _Remembered(rest)
+        return {name: x.copy() for name, x in arrays.items()}, _OtherAttributes(rest)
 
-    def _recall(self, arrays: dict[str, Any], rest: _Remembered) -> None:
+    def _restore_solver_state(self, arrays: dict[str, Any], rest: _OtherAttributes) -> None:
         """Set the solver's attributes to these values."""
         solver, inner = self.solver, _integrator(self.solver)
         moving = {**rest.values, **arrays}
         if inner is not None:
-            for name in _OF_LSODA:
+            for name in _LSODA_MEMORY:
                 getattr(inner, name)[...] = moving.pop(name)
             inner.call_args[3] = moving.pop("istate")
             solver._lsoda_solver.t = moving["t"]

@@ -64,7 +64,7 @@ class Control(NamedTuple):
 def flow_of(func: Callable[..., Any], args: Any, tfirst: bool) -> tuple[Flow, list[Any]]:
     """Return ``func`` as a function of value, time and the inexact leaves of ``args``, and a list of these leaves."""
     leaves, spec = tree.flatten(args if isinstance(args, tuple) else (args,))
-    live = [i for i, leaf in enumerate(leaves) if _moves(leaf)]
+    live = [i for i, leaf in enumerate(leaves) if _is_differentiable(leaf)]
 
     def flow(y: Any, t: Any, *values: Any) -> Any:
         full = list(leaves)
@@ -76,7 +76,7 @@ def flow_of(func: Callable[..., Any], args: Any, tfirst: bool) -> tuple[Flow, li
     return flow, [leaves[i] for i in live]
 
 
-def _moves(leaf: Any) -> bool:
+def _is_differentiable(leaf: Any) -> bool:
     return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
 
 
@@ -128,7 +128,7 @@ class Run:
         first = self.slope(y, start)
         if self.control.steps is not None:
             return self._evenly(y, start, length, first)
-        whole = float(np.abs(_numbers(self.control.call, length)).max(initial=0.0))
+        whole = float(np.abs(_constant_array(self.control.call, length)).max(initial=0.0))
         if self.size is None:
             self.size = self._first_size(y, first)
         path: list[tuple[Any, Any]] = []
@@ -174,14 +174,14 @@ class Run:
 
     def _error(self, y: Any, moved: Any, error: Any) -> float:
         """Return the error of a step in units of the tolerance; under ``vmap`` the largest of all examples."""
-        old, new, off = [np.abs(_numbers(self.control.call, x)).astype(float) for x in (y, moved, error)]
+        old, new, off = [np.abs(_constant_array(self.control.call, x)).astype(float) for x in (y, moved, error)]
         ratio = (off / (self.control.atol + self.control.rtol * np.maximum(old, new))) ** 2
         axes = tuple(range(-len(self.shape), 0))
         return float(np.sqrt(np.mean(ratio, axis=axes).max(initial=0.0))) if ratio.size else 0.0
 
     def _first_size(self, y: Any, slope: Any) -> float:
         """Return a first step size (Hairer, Norsett and Wanner, Solving ordinary differential equations I, II.4)."""
-        value, change = [np.abs(_numbers(self.control.call, x)).astype(float) for x in (y, slope)]
+        value, change = [np.abs(_constant_array(self.control.call, x)).astype(float) for x in (y, slope)]
         scale = self.control.atol + self.control.rtol * value
         sizes = [float(np.sqrt(np.mean((x / scale) ** 2))) if x.size else 0.0 for x in (value, change)]
         tiny = any(not 1e-5 < x < math.inf for x in sizes)
@@ -202,7 +202,7 @@ def _weighted(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
     return total
 
 
-def _numbers(call: str, x: Any) -> np.ndarray:
+def _constant_array(call: str, x: Any) -> np.ndarray:
     """Return the numbers behind ``x``, those of all examples of a ``vmap`` together."""
     while isinstance(x, Tracer):
         x = x._val

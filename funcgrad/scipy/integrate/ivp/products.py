@@ -36,10 +36,10 @@ from funcgrad.transforms.dependence import DependenceTrace, colour_columns
 from funcgrad.transforms.products import jvp, recorded, vjp
 from funcgrad.transforms.vectorize import vmap
 
-__all__ = ["Products", "pulled", "Pattern", "exact_jacobian", "found_pattern"]
+__all__ = ["Products", "value_cotangents", "Pattern", "exact_jacobian", "find_pattern"]
 
 
-def found_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
+def find_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
     """Return the Jacobian's sparsity pattern at ``y``; None if it is not sparse or its pattern cannot be found.
 
     The Jacobian may have more entries at other states: see ``Pattern.entries``.
@@ -69,17 +69,17 @@ def exact_jacobian(flow: Callable[..., Any], sparsity: Any, values: Sequence[Any
         values: the other values that the function depends on, in plain numbers.
     """
 
-    def pushed(t: Any, y: Any, seeds: Any) -> Any:
+    def columns_of(t: Any, y: Any, seeds: Any) -> Any:
         return vmap(lambda seed: jvp(lambda y: flow(t, y, *values), (y,), (seed,))[1])(seeds)
 
     if sparsity is None:
-        return lambda t, y: pushed(t, y, np.eye(len(y))).T
+        return lambda t, y: columns_of(t, y, np.eye(len(y))).T
     pattern: list[Pattern] = []  # filled at the first call, when the length is known
 
     def sparse(t: Any, y: Any) -> Any:
         if not pattern:
             pattern.append(Pattern(sparsity, len(y)))
-        return pattern[0].matrix(lambda seeds: pushed(t, y, seeds))
+        return pattern[0].matrix(lambda seeds: columns_of(t, y, seeds))
 
     return sparse
 
@@ -109,10 +109,10 @@ class Pattern:
         self.size, self.count, self.indptr, self.columns = size, rows.nnz, rows.indptr, rows.indices
         self.rows = np.repeat(np.arange(size), np.diff(rows.indptr))
         self.colours = colour_columns(rows, _CALL)
-        self._row_places = _table(self.rows, size, self.count)
-        self._row_columns = np.append(self.columns, 0)[self._row_places]
-        self._column_places = _table(self.columns, size, self.count)
-        self._column_rows = np.append(self.rows, 0)[self._column_places]
+        self._row_entries = _table(self.rows, size, self.count)
+        self._row_columns = np.append(self.columns, 0)[self._row_entries]
+        self._column_entries = _table(self.columns, size, self.count)
+        self._column_rows = np.append(self.rows, 0)[self._column_entries]
         self._systems: dict[int, Any] = {}
 
     @property
@@ -128,29 +128,29 @@ class Pattern:
         found = np.zeros((*steps.Y.shape[:2], self.count + 1))
         for colour in range(int(self.colours.max(initial=-1)) + 1):
             mine = self.colours == colour
-            pushed = steps.pushed(np.broadcast_to(mine.astype(float), steps.Y.shape).copy())
+            pushed = steps.jacobian_products(np.broadcast_to(mine.astype(float), steps.Y.shape).copy())
             here = np.flatnonzero(mine[self.columns])
             found[..., here] = pushed[..., self.rows[here]]
         vector = np.random.default_rng(1).uniform(0.5, 1.5, self.size)
-        got = np.einsum("nsik,ik->nsi", found[..., self._row_places], vector[self._row_columns])
-        wanted = steps.pushed(np.broadcast_to(vector, steps.Y.shape).copy())
-        size = np.einsum("nsik,ik->nsi", np.abs(found[..., self._row_places]), vector[self._row_columns])
+        got = np.einsum("nsik,ik->nsi", found[..., self._row_entries], vector[self._row_columns])
+        wanted = steps.jacobian_products(np.broadcast_to(vector, steps.Y.shape).copy())
+        size = np.einsum("nsik,ik->nsi", np.abs(found[..., self._row_entries]), vector[self._row_columns])
         return found if np.all(np.abs(got - wanted) <= 1e-9 * (size + np.abs(wanted))) else None
 
-    def matrix(self, push: Callable[[Any], Any]) -> Any:
-        """Return the Jacobian at one state as a sparse matrix; ``push`` multiplies it with vectors in rows."""
+    def matrix(self, multiply: Callable[[Any], Any]) -> Any:
+        """Return the Jacobian at one state as a sparse matrix; ``multiply`` multiplies it with vectors in rows."""
         seeds = self.colours == np.arange(self.colours.max(initial=0) + 1)[:, None]
-        data = push(seeds.astype(float))[self.colours[self.columns], self.rows]
+        data = multiply(seeds.astype(float))[self.colours[self.columns], self.rows]
         sparse = import_scipy(_CALL, "scipy.sparse")
         return sparse.csr_matrix((data, self.columns, self.indptr), shape=(self.size, self.size)).tocsc()
 
     def times(self, entries: Any, v: Any) -> Any:
         """Multiply the matrix with a vector."""
-        return np.einsum("ik,ik->i", entries[self._row_places], v[self._row_columns])
+        return np.einsum("ik,ik->i", entries[self._row_entries], v[self._row_columns])
 
     def times_transposed(self, entries: Any, v: Any) -> Any:
         """Multiply the transposed matrix with a vector."""
-        return np.einsum("ik,ik->i", entries[self._column_places], v[self._column_rows])
+        return np.einsum("ik,ik->i", entries[self._column_entries], v[self._column_rows])
 
     def factor(self, entries: Any, V: Any) -> Any:
         """Return a solver for the matrix of blocks ``delta_ij I - V_ij J_i``, and for its transpose."""
@@ -195,14 +195,14 @@ def _table(lines: Any, size: int, count: int) -> Any:
 
 _CALL = "integrate.solve_ivp"
 #: Largest state whose products are recorded: longer ones cost more than Python does, and their values take memory.
-_LONG = 1 << 13
+_MAX_RECORDED_SIZE = 1 << 13
 #: Number of products above which writing the linear part as code pays: writing takes as long as thirty products.
-_MANY = 40
+_COMPILE_ABOVE = 40
 
 
-def pulled(flow: Flow, T: Any, Y: Any, values: tuple[Any, ...], ct: Any) -> list[Any]:
+def value_cotangents(flow: Flow, T: Any, Y: Any, values: tuple[Any, ...], ct: Any) -> list[Any]:
     """Return the cotangents of ``values`` from the cotangents ``ct`` of the slopes at all states ``Y``."""
-    return list(vjp(lambda *some: flow.many(T, Y, *some), *values)[1](ct)) if values else []
+    return list(vjp(lambda *some: flow.slopes(T, Y, *some), *values)[1](ct)) if values else []
 
 
 class Products:
@@ -219,21 +219,21 @@ class Products:
     def __init__(self, flow: Flow, T: Any, Y: Any, values: tuple[Any, ...], transposed: bool) -> None:
         self.flow, self.T, self.Y, self.values, self.transposed = flow, T, Y, values, transposed
         self._run: Callable[..., Any] | None = None  # returns the product as the first entry of a tuple
-        self._held: list[Any] = []  # for each point the values that its product needs
-        self._pull: Callable[[Any], Any] | None = None  # the pullback to the values, if all points share a recording
-        if len(Y) > 1 and Y.shape[-1] <= _LONG and not flow.one_by_one:
+        self._values_at_points: list[Any] = []  # for each point the values that its product needs
+        self._pullback: Callable[[Any], Any] | None = None  # to the values, if all points share a recording
+        if len(Y) > 1 and Y.shape[-1] <= _MAX_RECORDED_SIZE and not flow.one_by_one:
             try:
                 self._record_all()
             except (BranchError, ConcretizationError, NotDifferentiableError, InputError, TypeError, IndexError):
                 forgive()
-                self._run = self._pull = None  # the function looks at values
+                self._run = self._pullback = None  # the function looks at values
 
     def _record_all(self) -> None:
         """Record the product at one point, and compute the part that does not depend on the vector for all points."""
-        slope = self.flow if self.Y.ndim == 2 else self.flow.many
+        slope = self.flow if self.Y.ndim == 2 else self.flow.slopes
         at = (self.T[0], self.Y[0], list(self.values))
-        given = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True, lasting=False)
-        ahead, linear, held = self._parts(given, slope, tree.leaves(at))
+        recorded_slope = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True, lasting=False)
+        ahead, linear, held = self._parts(recorded_slope, slope, tree.leaves(at))
         found: list[Any] = []
 
         def slopes(*values: Any) -> Any:
@@ -244,12 +244,12 @@ class Products:
             return vmap(slope)(self.T, self.Y)
 
         if self.transposed and self.values:
-            self._pull = _pulling(slopes, *self.values)[1]
+            self._pullback = _fast_vjp(slopes, *self.values)[1]
         else:
             slopes(*self.values)
         columns = [_numbers(value._val) if is_batched(value) else repeat(_numbers(value)) for value in found]
         written = None
-        if len(self.Y) > _MANY:
+        if len(self.Y) > _COMPILE_ABOVE:
             first = [column[0] if type(column) is np.ndarray else next(column) for column in columns]
             written = linear.program(self.Y.shape[1:], first)
         if written is None:
@@ -257,27 +257,27 @@ class Products:
         else:
             self._run = written[0]
             columns += map(repeat, written[1])
-        self._held = list(zip(*columns, strict=False)) if columns else [()] * len(self.Y)
+        self._values_at_points = list(zip(*columns, strict=False)) if columns else [()] * len(self.Y)
 
-    def _parts(self, given: Hoisted, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
+    def _parts(self, recorded_slope: Hoisted, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
         """Return the parts of a recorded slope, from the cache if an equal recording was split before."""
         inner: list[Any] = []
-        key = None if given.held else key_of(given.recording, inner)
+        key = None if recorded_slope.held else key_of(recorded_slope.recording, inner)
         if key is None:
-            return self._parted(slope, inputs)
+            return self._split(slope, inputs)
         lasting = [*inputs, *inner]
         known = (self.transposed, key, tuple(map(kind_of, lasting)))
         parts = _parts.get(known)
         if parts is None:
-            parts = self._parted(lifted(given.recording, len(inputs)), lasting)
+            parts = self._split(lifted(recorded_slope.recording, len(inputs)), lasting)
             if parts.held or parts.ahead.decisions:
-                return self._parted(slope, inputs)
+                return self._split(slope, inputs)
             _parts[known] = parts
-            while len(_parts) > _KEPT:
+            while len(_parts) > _CACHE_SIZE:
                 _parts.pop(next(iter(_parts)), None)
         return parts._replace(held=inner)
 
-    def _parted(self, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
+    def _split(self, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
         """Return the parts of the slope and the product of a function of ``inputs``."""
 
         def both(x: Any) -> Any:
@@ -286,27 +286,27 @@ class Products:
             return value, product(v)
 
         whole = Hoisted(_CALL, both, [*inputs, np.zeros(self.Y.shape[1:])], steered=True)
-        return _parted(whole, len(inputs))
+        return _split(whole, len(inputs))
 
     def _product(self, fun: Callable[[Any], Any], y: Any) -> tuple[Any, Callable[[Any], Any]]:
         """Return the slope at ``y`` (``y`` itself unless transposed) and a function that multiplies by the Jacobian."""
         if self.transposed:
-            value, pullback = _pulling(fun, y)
+            value, pullback = _fast_vjp(fun, y)
             return value, lambda v: pullback(v)[0]
         return y, lambda v: jvp(fun, (y,), (v,))[1]
 
     def __call__(self, i: int, v: Any) -> Any:
         """Return the product at point ``i`` with ``v``."""
         if self._run is not None:
-            return self._run(v, *self._held[i])[0]
-        slope, t = (self.flow, float(self.T[i])) if self.Y.ndim == 2 else (self.flow.many, self.T[i])
+            return self._run(v, *self._values_at_points[i])[0]
+        slope, t = (self.flow, float(self.T[i])) if self.Y.ndim == 2 else (self.flow.slopes, self.T[i])
         return self._product(lambda y: slope(t, y, *self.values), self.Y[i])[1](v)
 
-    def pulled(self, ct: Any) -> list[Any]:
+    def value_cotangents(self, ct: Any) -> list[Any]:
         """Return the cotangents of the values from the cotangents of the slopes at all points."""
-        if self._pull is not None:
-            return list(self._pull(ct))
-        return pulled(self.flow, self.T, self.Y, self.values, ct)
+        if self._pullback is not None:
+            return list(self._pullback(ct))
+        return value_cotangents(self.flow, self.T, self.Y, self.values, ct)
 
 
 class _Linear(Hoisted):
@@ -338,7 +338,7 @@ class _Parts(NamedTuple):
     held: list[Any]
 
 
-def _parted(both: Hoisted, number: int) -> _Parts:
+def _split(both: Hoisted, number: int) -> _Parts:
     """Split a recording whose input ``number`` is the vector and whose results are slope and product."""
     whole = both.recording
     vector, (value, product) = whole.inputs[number], whole.outputs
@@ -362,10 +362,10 @@ def _parted(both: Hoisted, number: int) -> _Parts:
 
 #: Parts by the key of the right-hand side, the oldest first.
 _parts: dict[Any, _Parts] = {}
-_KEPT = 64
+_CACHE_SIZE = 64
 
 
-def _pulling(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
+def _fast_vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
     """Compute ``vjp``; its pullback must be used before other code can write to an array."""
     found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: recorded(fun, primals, False, {}, lasting=False))
     return found

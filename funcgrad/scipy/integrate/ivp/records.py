@@ -19,7 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.nordsieck import LsodaNote, evaluated, note_lsoda, numbers_of, own_steps
+from funcgrad.scipy.integrate.ivp.nordsieck import (
+    LsodaNote,
+    nordsieck_steps,
+    note_lsoda,
+    step_data,
+    with_evaluation_buffer,
+)
 
 #: Names of the arrays of a record, in the order in which operations take them.
 ARRAYS = ("S", "X", "T", "U", "V", "P", "Q", "TS", "TX", "origin", "scale")
@@ -75,9 +81,9 @@ class Scheme(NamedTuple):
         ahead: 1 if the interpolant begins with the state after a step, 0 if it begins with the state before.
         watch: ``watch(solver)`` is called before a step and returns what must be remembered.
         note: ``note(solver, remembered)`` is called after a step.
-        written: ``written(notes, packing, dense, slopes)`` makes the arrays of a record.
-        part: like ``written``, for some steps in the middle of a run.
-        kept: for long states, turns the solver's class into a class that keeps more of a step for ``note``.
+        arrays_of_run: ``arrays_of_run(notes, packing, dense, slopes)`` makes the arrays of a record.
+        arrays_of_part: like ``arrays_of_run``, for some steps in the middle of a run.
+        recording_class: for long states, turns the solver's class into a class that keeps more of a step for ``note``.
     """
 
     implicit: bool
@@ -85,29 +91,29 @@ class Scheme(NamedTuple):
     ahead: int
     watch: Callable[[Any], Any]
     note: Callable[[Any, Any], Any]
-    written: Callable[..., dict[str, Any]]
-    part: Callable[..., dict[str, Any]]
-    kept: Callable[[Any], Any] = lambda method: method
+    arrays_of_run: Callable[..., dict[str, Any]]
+    arrays_of_part: Callable[..., dict[str, Any]]
+    recording_class: Callable[[Any], Any] = lambda method: method
 
 
 def scheme_of(method: type) -> Scheme:
     """Return how steps of a solver class are recorded."""
     integrate = import_scipy("integrate.solve_ivp", "scipy.integrate")
     if method in (integrate.RK23, integrate.RK45, integrate.DOP853):
-        written: Any = _explicit(method)
-        return Scheme(False, False, 0, _nothing, _note_explicit, written, written)
+        arrays_of_run: Any = _explicit(method)
+        return Scheme(False, False, 0, _watch_nothing, _note_explicit, arrays_of_run, arrays_of_run)
     if method is integrate.Radau:
-        written = partial(_collocation, 3)
-        return Scheme(True, True, 0, _nothing, _note_radau, written, written)
+        arrays_of_run = partial(_collocation, 3)
+        return Scheme(True, True, 0, _watch_nothing, _note_radau, arrays_of_run, arrays_of_run)
     if method is integrate.BDF:
         return Scheme(True, True, 1, _watch_bdf, _note_bdf, _bdf, _bdf)
     if method is integrate.LSODA:
-        return Scheme(True, False, 0, lambda solver: solver.y, note_lsoda, _lsoda, _lsoda_part, evaluated)
-    written = partial(_collocation, _STAGES)
-    return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, written, written)
+        return Scheme(True, False, 0, lambda solver: solver.y, note_lsoda, _lsoda, _lsoda_part, with_evaluation_buffer)
+    arrays_of_run = partial(_collocation, _STAGES)
+    return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, arrays_of_run, arrays_of_run)
 
 
-def _nothing(solver: Any) -> None:
+def _watch_nothing(solver: Any) -> None:
     return None
 
 
@@ -217,7 +223,7 @@ def _note_dense(solver: Any, before: Any) -> Any:
 
 def _lsoda(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Callable[..., Any]) -> dict[str, Any]:
     """Record LSODA's own steps for long states; for short ones, collocation, which takes all steps together."""
-    own = own_steps(notes) if len(notes[0].y) > SHORT else None
+    own = nordsieck_steps(notes) if len(notes[0].y) > SHORT else None
     return _lsoda_part(notes, packing, dense, slopes) if own is None else own
 
 
@@ -226,20 +232,20 @@ def _lsoda_part(notes: list[LsodaNote], packing: Any, dense: bool, slopes: Calla
 
     Long states that are never stiff are recorded as DOP853 steps of the same lengths, which need no factorisation.
     """
-    if len(notes[0].y) > SHORT and not numbers_of(notes).stiff.any():
+    if len(notes[0].y) > SHORT and not step_data(notes).stiff.any():
         explicit = import_scipy("integrate.solve_ivp", "scipy.integrate").DOP853
         unknown = np.empty((0, len(notes[0].y)))
         return _explicit(explicit)([(*note[:4], unknown) for note in notes], packing, dense, slopes)
     t_old, t, y_old, y = _columns([note[:4] for note in notes])
-    order, later, _, length, longer, _ = numbers_of(notes)
+    order, next_order, _, length, next_length, _ = step_data(notes)
     times = t_old[:, None] + (t - t_old)[:, None] * _radau(_STAGES)[0]
     inside = np.empty((len(notes), _STAGES, y.shape[1]))
     for k in np.unique(order).tolist():
         of = np.flatnonzero(order == k)
         scaled = np.stack([notes[i].rows(k + 1) for i in of.tolist()])
-        lowered = later[of] < k
-        scaled[lowered, -1] *= ((longer[of] / length[of]) ** k)[lowered, None]
-        x = (times[of] - t[of, None]) / longer[of, None]
+        lowered = next_order[of] < k
+        scaled[lowered, -1] *= ((next_length[of] / length[of]) ** k)[lowered, None]
+        x = (times[of] - t[of, None]) / next_length[of, None]
         inside[of] = np.matmul(x[..., None] ** np.arange(k + 1), scaled)
     inside -= y_old[:, None]
     inside[:, -1] = y - y_old
@@ -296,9 +302,9 @@ class _BdfNote(NamedTuple):
     y: Any
     order: int
     first: float  # the nominal length of the step
-    shorter: float  # the length of the step relative to the nominal length
-    later: int  # the order of the next step
-    longer: float  # the length of the next step relative to this step
+    length_fraction: float  # the length of the step relative to the nominal length
+    next_order: int  # the order of the next step
+    length_ratio: float  # the length of the next step relative to this step
     scale: float  # the length of the next step
 
 
@@ -311,7 +317,7 @@ def _watch_bdf(solver: Any) -> Any:
 def _note_bdf(solver: Any, before: Any) -> _BdfNote:
     h_abs, order, y_old = before
     taken = abs(solver.t - solver.t_old)
-    shorter = taken / h_abs
+    length_fraction = taken / h_abs
     return _BdfNote(
         solver.t_old,
         solver.t,
@@ -319,7 +325,7 @@ def _note_bdf(solver: Any, before: Any) -> _BdfNote:
         solver.y,
         order,
         h_abs * solver.direction,
-        1.0 if abs(shorter - 1) < 1e-10 else shorter,
+        1.0 if abs(length_fraction - 1) < 1e-10 else length_fraction,
         solver.order,
         solver.h_abs / taken,
         solver.h_abs * solver.direction,
@@ -381,12 +387,12 @@ def _bdf(
     ends = packing.real(np.array([note.y for note in notes]))
     for n, note in enumerate(notes):
         predicts, psi, update, (*enters, alpha) = _bdf_step(note.order)
-        before, behind = _rescaled(note.order, note.shorter), _rescaled(note.later, note.longer)
-        c, enters = (note.t - note.t_old) / alpha, behind @ np.array(enters)
+        before, after = _rescaled(note.order, note.length_fraction), _rescaled(note.next_order, note.length_ratio)
+        c, enters = (note.t - note.t_old) / alpha, after @ np.array(enters)
         U[n, 0], V[n] = (predicts - psi) @ before, c
-        P[n] = (behind @ update - np.outer(enters, psi)) @ before
+        P[n] = (after @ update - np.outer(enters, psi)) @ before
         Q[n, :, 0] = c * enters
-        TS[n] = _bdf_inside(note.later)
+        TS[n] = _bdf_inside(note.next_order)
         X[n, 0] = (ends[n] - U[n, 0] @ S[n]) / c
         S[n + 1] = P[n] @ S[n] + Q[n] * X[n]
     S[1:, 0] = ends
@@ -427,7 +433,7 @@ def padded(records: list[Record], name: str) -> Any:
     wanted = steps + (name in ("S", "times"))
     if len({array.shape[1:] for array in arrays}) > 1:
         arrays = _widened(arrays, name)
-    return np.stack([_longer(array, wanted, name) for array in arrays])
+    return np.stack([_extended(array, wanted, name) for array in arrays])
 
 
 def _widened(arrays: list[Any], name: str) -> list[Any]:
@@ -443,7 +449,7 @@ def _widened(arrays: list[Any], name: str) -> list[Any]:
     return wide
 
 
-def _longer(array: Any, wanted: int, name: str) -> Any:
+def _extended(array: Any, wanted: int, name: str) -> Any:
     missing = wanted - len(array)
     if not missing:
         return array

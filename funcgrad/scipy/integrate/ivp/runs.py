@@ -16,10 +16,10 @@ from funcgrad import backend
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters, numbers
+from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters, constant_array
 from funcgrad.scipy.integrate.ivp.products import exact_jacobian
 from funcgrad.scipy.integrate.ivp.records import SHORT, Record, Scheme, scheme_of
-from funcgrad.scipy.integrate.ivp.solutions import valued
+from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.writable import outside
@@ -27,7 +27,7 @@ from funcgrad.writable import outside
 _CALL = "integrate.solve_ivp"
 
 
-class Question(NamedTuple):
+class SolveArguments(NamedTuple):
     """The arguments of ``solve_ivp``.
 
     Attributes:
@@ -41,7 +41,7 @@ class Question(NamedTuple):
         vectorized: whether ``fun`` takes columns.
         args: further arguments, or None.
         options: the solver's options.
-        most: the largest number of steps, None for any number.
+        max_steps: the largest number of steps, None for any number.
     """
 
     fun: Callable[..., Any]
@@ -54,32 +54,32 @@ class Question(NamedTuple):
     vectorized: bool
     args: tuple[Any, ...] | None
     options: dict[str, Any]
-    most: int | None = None
+    max_steps: int | None = None
 
 
 def _constant(jac: Any) -> Any:
     """Return a caller's Jacobian as numbers: it only helps to find the steps, and may close over tracers."""
     if hasattr(jac, "tocsr"):
         return jac.plain(_CALL) if hasattr(jac, "plain") else jac
-    return numbers(_CALL, stop_gradient(fnp.asarray(jac)))
+    return constant_array(_CALL, stop_gradient(fnp.asarray(jac)))
 
 
 class Runs:
     """SciPy's runs: one, or one for each example of a ``vmap``. Operations carry the indices of the runs."""
 
     def __init__(
-        self, asked: Question, packing: Packing, flow: Flow, events: list[Event], parameters: Parameters
+        self, arguments: SolveArguments, packing: Packing, flow: Flow, events: list[Event], parameters: Parameters
     ) -> None:
-        self.asked, self.packing, self.flow, self.events = asked, packing, flow, events
+        self.arguments, self.packing, self.flow, self.events = arguments, packing, flow, events
         self.parameters = parameters
-        self.scheme: Scheme = scheme_of(asked.method)
+        self.scheme: Scheme = scheme_of(arguments.method)
         self.records: list[Record] = []
         self.complete = False  # whether new records are refused
         self._known: dict[Any, int] = {}
 
     def run(self, y0: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> list[Any]:
         """Return the index of the record for these values; run SciPy if there is none."""
-        plain = [numbers(_CALL, x) for x in (y0, t0, tf, t_eval, *values)]
+        plain = [constant_array(_CALL, x) for x in (y0, t0, tf, t_eval, *values)]
         key = tuple([(x.shape, x.dtype.str, x.tobytes()) for x in plain])
         if key not in self._known:
             if self.complete:
@@ -93,30 +93,36 @@ class Runs:
         return [np.int64(self._known[key])]
 
     def _run(self, y0: Any, t0: Any, tf: Any, t_eval: Any, *given: Any) -> None:
-        asked = self.asked
-        t_eval = None if asked.t_eval is None else t_eval
+        arguments = self.arguments
+        t_eval = None if arguments.t_eval is None else t_eval
         values = tuple([value[()] for value in given])
         notes: list[Any] = []
-        seen: list[Any] = []
+        solvers: list[Any] = []
         note = self.scheme.note
-        solver = asked if self.packing.size <= SHORT else asked._replace(method=self.scheme.kept(asked.method))
+        solver = (
+            arguments
+            if self.packing.size <= SHORT
+            else arguments._replace(method=self.scheme.recording_class(arguments.method))
+        )
         result = import_scipy(_CALL, "scipy.integrate").solve_ivp(
             self.slope(values),
             (float(t0), float(tf)),
             y0,
-            method=noting(solver, self.scheme.watch, lambda solver, before: notes.append(note(solver, before)), seen),
+            method=with_notes(
+                solver, self.scheme.watch, lambda solver, before: notes.append(note(solver, before)), solvers
+            ),
             t_eval=t_eval,
-            dense_output=asked.dense_output,
+            dense_output=arguments.dense_output,
             events=[event.plain(values) for event in self.events] or None,
-            vectorized=asked.vectorized,
+            vectorized=arguments.vectorized,
             **self.options(values),
         )
-        dense = asked.dense_output or t_eval is not None or bool(self.events)
-        if asked.dense_output and asked.method.__name__ in ("BDF", "LSODA"):
+        dense = arguments.dense_output or t_eval is not None or bool(self.events)
+        if arguments.dense_output and arguments.method.__name__ in ("BDF", "LSODA"):
             ends = result.sol.ts
             result.sol = type(result.sol)(ends, result.sol.interpolants, alt_segment=True)
-        self.records.append(self._record(notes, result, float(t0), y0, dense, values))
-        forget(asked.method, seen)
+        self.records.append(self._make_record(notes, result, float(t0), y0, dense, values))
+        clear_solvers(arguments.method, solvers)
         notes.clear()  # the solver's class is a reference cycle, which is collected later
 
     def slope(self, values: tuple[Any, ...]) -> Callable[[Any, Any], Any]:
@@ -127,10 +133,10 @@ class Runs:
 
     def options(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """Return the solver's options in SciPy's form."""
-        options = dict(self.asked.options)
+        options = dict(self.arguments.options)
         given = options.get("jac")
         if callable(given):
-            args = self.parameters.full(values)
+            args = self.parameters.with_values(values)
             options["jac"] = lambda t, y: _constant(given(t, self.packing.unpacked(y), *args))
         elif isinstance(given, str):
             if given != "exact" or self.packing.is_complex:
@@ -141,12 +147,12 @@ class Runs:
             options["jac"] = exact_jacobian(self.flow, sparsity if self.scheme.sparse else None, values)
         return options
 
-    def _record(self, notes: list[Any], result: Any, t0: float, y0: Any, dense: bool, values: Any) -> Record:
+    def _make_record(self, notes: list[Any], result: Any, t0: float, y0: Any, dense: bool, values: Any) -> Record:
 
         def slopes(t: Any, y: Any) -> Any:
             if len(t) > 1:
-                return self.flow.many(t, y, *values)
-            return numbers(_CALL, self.flow(float(t[0]), y[0], *values))[None]
+                return self.flow.slopes(t, y, *values)
+            return constant_array(_CALL, self.flow(float(t[0]), y[0], *values))[None]
 
         if not notes:  # nothing was integrated: record one step that changes nothing
             n = self.packing.real(np.atleast_1d(y0)).shape[-1]
@@ -156,7 +162,7 @@ class Runs:
                 rows, np.zeros((1, 1, n)), **empty, origin=np.array([t0]), scale=np.ones(1), first=0.0,
                 times=np.array([t0, t0]), result=result,
             )  # fmt: skip
-        made = self.scheme.written(notes, self.packing, dense, slopes)
+        made = self.scheme.arrays_of_run(notes, self.packing, dense, slopes)
         times = np.array([notes[0][0], *[note[1] for note in notes]])
         return Record(**{"first": 0.0, **made}, times=times, result=result)
 
@@ -165,7 +171,7 @@ class Runs:
 _SHAPES = {"T": (1, 1), **dict.fromkeys(("U", "V", "P", "Q", "TS", "TX"), (1, 1, 1))}
 
 
-def forget(method: Any, solvers: list[Any]) -> None:
+def clear_solvers(method: Any, solvers: list[Any]) -> None:
     """Clear solvers of a SciPy class: they are reference cycles, which keep all arrays until a garbage collection.
 
     From SciPy 1.17 on, each step of LSODA leaks a reference to its memory. Nothing reads the memory now: it is emptied.
@@ -179,16 +185,18 @@ def forget(method: Any, solvers: list[Any]) -> None:
     solvers.clear()
 
 
-def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, Any], None], seen: list[Any]) -> Any:
+def with_notes(
+    arguments: SolveArguments, watch: Callable[[Any], Any], note: Callable[[Any, Any], None], solvers: list[Any]
+) -> Any:
     """Return a subclass of the solver that calls ``watch`` before each step and ``note`` with its result after.
 
-    Each new solver is appended to ``seen``, for ``forget``.
+    Each new solver is appended to ``solvers``, for ``clear_solvers``.
     """
-    method: Any = asked.method
-    most, count = asked.most, itertools.count(1)
+    method: Any = arguments.method
+    max_steps, count = arguments.max_steps, itertools.count(1)
 
     def begin(self: Any, *args: Any, **options: Any) -> None:
-        seen.append(self)
+        solvers.append(self)
         method.__init__(self, *args, **options)
 
     def step(self: Any) -> Any:
@@ -196,7 +204,7 @@ def noting(asked: Question, watch: Callable[[Any], Any], note: Callable[[Any, An
         message = method.step(self)
         if self.status != "failed" and self.t != self.t_old and self.n:
             note(self, before)
-        if next(count) == most:  # steps that do not move count too
+        if next(count) == max_steps:  # steps that do not move count too
             self.status, message = "failed", "Excess work done on this call."
         return message
 
@@ -219,7 +227,7 @@ class Event:
         """Return the function that SciPy calls."""
 
         def event(t: Any, y: Any) -> Any:
-            return numbers(_CALL, self.fun(t, self.packing.unpacked(y), *values))
+            return constant_array(_CALL, self.fun(t, self.packing.unpacked(y), *values))
 
         for name in ("terminal", "direction"):
             if hasattr(self.given, name):
@@ -250,13 +258,13 @@ def event_times(event: Event, t: Any, along: Callable[[Any], Any], values: Seque
         count = backend.shape_of(times)[0]
         return fnp.stack([event(times[i], states[i], values) for i in range(count)])
 
-    return valued(t, custom_root(equation, t, lambda _, start: start, _each_alone))
+    return with_derivatives_of(t, custom_root(equation, t, lambda _, start: start, _solve_diagonal))
 
 
-def _each_alone(matvec: Callable[[Any], Any], b: Any) -> Any:
+def _solve_diagonal(matvec: Callable[[Any], Any], b: Any) -> Any:
     """Solve a linear system whose matrix is diagonal."""
     slopes = matvec(backend.ones_like(b))
-    if np.any(numbers(_CALL, slopes) == 0):
+    if np.any(constant_array(_CALL, slopes) == 0):
         raise np.linalg.LinAlgError(
             "integrate.solve_ivp: the time of an event that only touches zero has no derivative, got a slope of 0."
         )

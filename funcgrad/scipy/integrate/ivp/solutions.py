@@ -17,12 +17,12 @@ from funcgrad.optional import import_scipy
 from funcgrad.transforms.stopping import stop_gradient
 
 
-def valued(value: Any, y: Any) -> Any:
+def with_derivatives_of(value: Any, y: Any) -> Any:
     """Return the constant ``value`` with the derivatives of ``y``."""
     return value + (y - stop_gradient(y))
 
 
-def moved(flow: Callable[..., Any], t: Any, y: Any, by: Any, values: Sequence[Any]) -> Any:
+def advanced(flow: Callable[..., Any], t: Any, y: Any, by: Any, values: Sequence[Any]) -> Any:
     """Return the state at ``t + by`` from the state at ``t``, or many in rows; ``by`` is zero but has derivatives.
 
     This is one step of the classical Runge-Kutta method. Up to order four its derivatives in ``by`` are the solution's.
@@ -96,7 +96,7 @@ def solution_class() -> Any:
     return OdeSolution
 
 
-def segments(times: Any, t: Any, side: Literal["left", "right"]) -> Any:
+def steps_containing(times: Any, t: Any, side: Literal["left", "right"]) -> Any:
     """Return the indices of the steps that contain the times ``t``; ``side`` is as in SciPy's solution."""
     rising = times[-1] >= times[0]
     ordered = times if rising else times[::-1]

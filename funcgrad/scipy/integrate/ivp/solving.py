@@ -13,13 +13,13 @@ from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.adjoint import Adjoint
-from funcgrad.scipy.integrate.ivp.answers import Answer, is_recorded, run_anew
+from funcgrad.scipy.integrate.ivp.answers import Solution, is_recorded, run_as_operation
 from funcgrad.scipy.integrate.ivp.derivatives import Derivatives
 from funcgrad.scipy.integrate.ivp.flows import Flow, Packing, Parameters
 from funcgrad.scipy.integrate.ivp.pieces import Pieces, Snapshots
 from funcgrad.scipy.integrate.ivp.products import Pattern
-from funcgrad.scipy.integrate.ivp.runs import Event, Question, Runs
-from funcgrad.scipy.integrate.ivp.solutions import valued
+from funcgrad.scipy.integrate.ivp.runs import Event, Runs, SolveArguments
+from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 
@@ -46,36 +46,36 @@ def method_class(method: Any) -> Any:
     raise ValueError(f"`method` must be one of {list(METHODS)} or OdeSolver class.")
 
 
-def plain_solution(asked: Question) -> Any:
+def plain_solution(arguments: SolveArguments) -> Any:
     """Return SciPy's result for plain values."""
     solve = import_scipy(_CALL, "scipy.integrate").solve_ivp
-    given = (asked.t_span, asked.y0, asked.method, asked.t_eval, asked.dense_output)
-    is_tree = type(asked.y0) is not np.ndarray and Packing.needed(asked.y0)
-    if not is_tree and not isinstance(asked.options.get("jac"), str):
-        return solve(asked.fun, *given, asked.events, asked.vectorized, asked.args, **asked.options)
-    return result_of(traced_solution(asked))
+    given = (arguments.t_span, arguments.y0, arguments.method, arguments.t_eval, arguments.dense_output)
+    is_tree = type(arguments.y0) is not np.ndarray and Packing.needed(arguments.y0)
+    if not is_tree and not isinstance(arguments.options.get("jac"), str):
+        return solve(arguments.fun, *given, arguments.events, arguments.vectorized, arguments.args, **arguments.options)
+    return result_of(traced_solution(arguments))
 
 
 class _Setting:
     """The arguments of a call, with the values that its functions depend on."""
 
-    def __init__(self, asked: Question) -> None:
-        self.asked = asked
-        self.packing = Packing(_CALL, asked.y0)
-        self.t0, self.tf = (fnp.astype(as_value(t), float) for t in asked.t_span)
+    def __init__(self, arguments: SolveArguments) -> None:
+        self.arguments = arguments
+        self.packing = Packing(_CALL, arguments.y0)
+        self.t0, self.tf = (fnp.astype(as_value(t), float) for t in arguments.t_span)
         self.parameters = Parameters(
-            _CALL, asked.args or (), stop_gradient(self.t0), self.packing.unpacked(self.packing.vector)
+            _CALL, arguments.args or (), stop_gradient(self.t0), self.packing.unpacked(self.packing.vector)
         )
-        fun = self.parameters.opened(asked.fun)
-        self.events = [Event(event, self.parameters.opened(event), self.packing) for event in asked.events or ()]
-        self.flow = Flow(self.packing, fun, asked.vectorized)
-        self.t_eval = np.zeros(0) if asked.t_eval is None else fnp.astype(as_value(asked.t_eval), float)
-        pattern = asked.options.get("jac_sparsity")
+        fun = self.parameters.hoist(arguments.fun)
+        self.events = [Event(event, self.parameters.hoist(event), self.packing) for event in arguments.events or ()]
+        self.flow = Flow(self.packing, fun, arguments.vectorized)
+        self.t_eval = np.zeros(0) if arguments.t_eval is None else fnp.astype(as_value(arguments.t_eval), float)
+        pattern = arguments.options.get("jac_sparsity")
         self.sparse = None if pattern is None or self.packing.is_complex else Pattern(pattern, self.packing.size)
 
     def runs(self) -> Runs:
         """Return an object for SciPy's runs, with no run so far."""
-        return Runs(self.asked, self.packing, self.flow, self.events, self.parameters)
+        return Runs(self.arguments, self.packing, self.flow, self.events, self.parameters)
 
     def derivatives(self, runs: Runs) -> Derivatives:
         """Return the operations of the method."""
@@ -87,26 +87,26 @@ class _Setting:
         return (self.packing.vector, self.t0, self.tf, self.t_eval)
 
 
-def traced_solution(asked: Question) -> Answer:
+def traced_solution(arguments: SolveArguments) -> Solution:
     """Return the solution that SciPy finds, with derivatives."""
-    setting = _Setting(asked)
-    return setting.parameters.solved(lambda values: _answer(setting, *setting.leaves, *values))
+    setting = _Setting(arguments)
+    return setting.parameters.solved(lambda values: _solve(setting, *setting.leaves, *values))
 
 
-def _answer(setting: _Setting, start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Answer:
+def _solve(setting: _Setting, start: Any, t0: Any, tf: Any, t_eval: Any, *values: Any) -> Solution:
     runs = setting.runs()
     found = as_one_operation(_CALL, runs.run, stop_gradient([start, t0, tf, t_eval, *values]))
     runs.complete = True
     if not runs.records:
         raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.")
-    made = Answer(runs, setting.derivatives(runs), found[0], start, t0, tf, t_eval, values)
-    made.anew = partial(_answer, setting)
-    return made
+    solution = Solution(runs, setting.derivatives(runs), found[0], start, t0, tf, t_eval, values)
+    solution.restart = partial(_solve, setting)
+    return solution
 
 
-def run_in_pieces(asked: Question, snapshots: Snapshots) -> Pieces:
+def run_in_pieces(arguments: SolveArguments, snapshots: Snapshots) -> Pieces:
     """Return SciPy's run, whose steps are repeated in the backward pass."""
-    setting = _Setting(asked)
+    setting = _Setting(arguments)
 
     def solve(values: Sequence[Any]) -> Pieces:
         runs = setting.runs()
@@ -115,31 +115,31 @@ def run_in_pieces(asked: Question, snapshots: Snapshots) -> Pieces:
     return setting.parameters.solved(solve)
 
 
-def solution_in_pieces(asked: Question, snapshots: Snapshots) -> Any:
+def solution_in_pieces(arguments: SolveArguments, snapshots: Snapshots) -> Any:
     """Return SciPy's result, with derivatives from a run in pieces."""
-    pieces = run_in_pieces(asked, snapshots)
+    pieces = run_in_pieces(arguments, snapshots)
     made, y = pieces.result, pieces.states()
-    made.t = valued(made.t, pieces.t_eval[: len(made.t)])
+    made.t = with_derivatives_of(made.t, pieces.t_eval[: len(made.t)])
     made.y = pieces.runs.packing.unpacked(y)
     return made
 
 
-def result_of(answer: Answer) -> Any:
+def result_of(solution: Solution) -> Any:
     """Return SciPy's result with derivatives; while a function is recorded, the result is one operation."""
-    asked = answer.asked
-    if not is_recorded(answer.number) or asked.events is not None or asked.dense_output:
-        return answer.result()
-    t, y = recorded_columns(answer)
-    return answer.result(y, t)
+    arguments = solution.arguments
+    if not is_recorded(solution.number) or arguments.events is not None or arguments.dense_output:
+        return solution.result()
+    t, y = recorded_columns(solution)
+    return solution.result(y, t)
 
 
-def recorded_columns(answer: Answer) -> tuple[Any, Any]:
+def recorded_columns(solution: Solution) -> tuple[Any, Any]:
     """Return times and states of an answer, as one operation that can be repeated with other values."""
-    leaves = (answer.start, answer.t0, answer.tf, answer.t_eval, *answer.values)
-    return run_anew(answer.anew, leaves, len(answer.runs.records[0].result.t))
+    leaves = (solution.start, solution.t0, solution.tf, solution.t_eval, *solution.values)
+    return run_as_operation(solution.restart, leaves, len(solution.runs.records[0].result.t))
 
 
-def adjoint_states(answer: Answer) -> Any:
+def adjoint_states(solution: Solution) -> Any:
     """Return the states of an answer with dense output, with the adjoint equation for reverse mode."""
-    run = Adjoint(answer.runs, answer.derivatives)
-    return run(answer.number, answer.start, answer.t0, answer.tf, answer.t_eval, answer.values)
+    run = Adjoint(solution.runs, solution.derivatives)
+    return run(solution.number, solution.start, solution.t0, solution.tf, solution.t_eval, solution.values)

@@ -18,13 +18,13 @@ from numpy.lib.stride_tricks import as_strided
 
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.scipy.integrate.ivp.iterations import Iterated
-from funcgrad.scipy.integrate.ivp.products import Pattern, Products, pulled
+from funcgrad.scipy.integrate.ivp.products import Pattern, Products, value_cotangents
 from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.vectorize import vmap
 
 #: Largest number of entries that are computed at once.
-_AT_ONCE = 1 << 21
+_MAX_ENTRIES = 1 << 21
 
 
 class Steps(NamedTuple):
@@ -61,25 +61,25 @@ class Steps(NamedTuple):
 
     def pieces(self, numbers: int) -> list[tuple[int, int]]:
         """Return the bounds of pieces that are small enough, if a step has this many entries."""
-        size = max(1, _AT_ONCE // max(numbers, 1))
+        size = max(1, _MAX_ENTRIES // max(numbers, 1))
         return [(a, min(a + size, len(self.T))) for a in range(0, len(self.T), size)]
 
     def jacobians(self) -> Any:
         """Return the Jacobian at each stage, ``(N, s, n, n)``."""
         n = self.Y.shape[-1]
-        found, basis, at_once = np.empty((*self.Y.shape, n)), np.eye(n), max(1, _AT_ONCE // self.Y.size)
-        column = vmap(lambda seed: self.pushed(np.broadcast_to(seed, self.Y.shape)))
+        found, basis, at_once = np.empty((*self.Y.shape, n)), np.eye(n), max(1, _MAX_ENTRIES // self.Y.size)
+        column = vmap(lambda seed: self.jacobian_products(np.broadcast_to(seed, self.Y.shape)))
         for j in range(0, n, at_once):
             found[..., j : j + at_once] = np.moveaxis(column(basis[j : j + at_once]), 0, -1)
         return found
 
-    def pushed(self, tangent: Any) -> Any:
+    def jacobian_products(self, tangent: Any) -> Any:
         """Multiply the Jacobians with a vector for each stage."""
-        return jvp(lambda Y: self.flow.many(self.T, Y, *self.values), (self.Y,), (tangent,))[1]
+        return jvp(lambda Y: self.flow.slopes(self.T, Y, *self.values), (self.Y,), (tangent,))[1]
 
-    def pulled(self, ct: Any) -> list[Any]:
+    def value_cotangents(self, ct: Any) -> list[Any]:
         """Return the cotangents of the values from the cotangents of the slopes."""
-        return pulled(self.flow, self.T, self.Y, self.values, ct)
+        return value_cotangents(self.flow, self.T, self.Y, self.values, ct)
 
 
 def forward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
@@ -99,7 +99,7 @@ def backward(steps: Steps, b: Any, c: Any) -> tuple[Any, Any]:
     return x, z
 
 
-def pulled_back(steps: Steps, b: Any, c: Any) -> tuple[Any, list[Any]]:
+def backward_cotangents(steps: Steps, b: Any, c: Any) -> tuple[Any, list[Any]]:
     """Return the first state of the transposed system, and the cotangents of the values, from its slopes."""
     x, z = np.empty_like(b), np.empty_like(c[0])
     states = np.empty_like(c) if steps.Y.shape[-1] <= SHORT else as_strided(z, c.shape, (0, *z.strides))  # one buffer
@@ -113,7 +113,7 @@ def _backwards(steps: Steps, b: Any, c: Any, x: Any, z: Any, wanted: bool = Fals
         part = _solver(steps.part(a, e))
         part.backward(b[a:e], c[a:e], x[a:e], z[a : e + 1])
         if wanted:
-            more = part.pulled(x[a:e])
+            more = part.value_cotangents(x[a:e])
             total = [u + v for u, v in zip(total, more, strict=True)] if total else more
     return total
 
@@ -140,7 +140,7 @@ class _Solver:
     """Base class of solvers that go through some steps."""
 
     def __init__(self, steps: Steps) -> None:
-        self.steps, self.pulled = steps, steps.pulled
+        self.steps, self.value_cotangents = steps, steps.value_cotangents
 
 
 class _Products(_Solver):
@@ -176,10 +176,10 @@ class _Products(_Solver):
     def _local_transposed(self, b: Any) -> Any:
         if self.W is not None:
             return (self.W.swapaxes(1, 2) @ b.reshape(*self.W.shape[:2], 1)).reshape(b.shape)
-        found, pulled = np.empty_like(b), np.empty_like(b)
+        found, transposed_products = np.empty_like(b), np.empty_like(b)
         for i in reversed(range(b.shape[1])):
-            found[:, i] = b[:, i] + _combined(self.steps.V[:, i + 1 :, i], pulled[:, i + 1 :])
-            pulled[:, i] = _times(self.J[:, i].swapaxes(1, 2), found[:, i])
+            found[:, i] = b[:, i] + _combined(self.steps.V[:, i + 1 :, i], transposed_products[:, i + 1 :])
+            transposed_products[:, i] = _times(self.J[:, i].swapaxes(1, 2), found[:, i])
         return found
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
@@ -274,7 +274,7 @@ class _Explicit(_Solver):
         used = enters.any(-1) | given
         stages, rows = b.shape[1], z.shape[1]
         product = self._products(True)
-        self.pulled = lambda ct: product.pulled(ct.reshape(-1, ct.shape[-1]))
+        self.value_cotangents = lambda ct: product.value_cotangents(ct.reshape(-1, ct.shape[-1]))
         both = np.zeros((rows + stages, b.shape[2]))  # the cotangents after the step, and those from the stages
         after, parts = both[:rows], both[rows:]
         after[:] = z[-1]

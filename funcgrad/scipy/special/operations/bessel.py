@@ -22,9 +22,9 @@ from funcgrad.primitives.signals import bessel_i
 from funcgrad.scipy.special.operations.partials import (
     difference_quotient,
     in_double,
-    of_scipy,
     pointwise,
     refused,
+    scipy_operation,
     shifted,
     summed,
     whole,
@@ -249,42 +249,44 @@ def _real_only(call: str, rule: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y, ans)
 
 
-jv: Operation = of_scipy("jv", dx=lambda x, y: jv_in_order(x, y, order=1), dy=lambda x, y: _pair(jv, -1)(x, y))
-yv: Operation = of_scipy("yv", dx=lambda x, y: yv_in_order(x, y, order=1), dy=lambda x, y: _pair(yv, -1)(x, y))
-iv: Operation = of_scipy("iv", dx=lambda x, y: iv_in_order(x, y, order=1), dy=lambda x, y: _pair(iv, 1)(x, y))
-kv: Operation = of_scipy("kv", dx=lambda x, y: kv_in_order(x, y, order=1), dy=lambda x, y: _pair(kv, 1, -0.5)(x, y))
+jv: Operation = scipy_operation("jv", dx=lambda x, y: jv_in_order(x, y, order=1), dy=lambda x, y: _pair(jv, -1)(x, y))
+yv: Operation = scipy_operation("yv", dx=lambda x, y: yv_in_order(x, y, order=1), dy=lambda x, y: _pair(yv, -1)(x, y))
+iv: Operation = scipy_operation("iv", dx=lambda x, y: iv_in_order(x, y, order=1), dy=lambda x, y: _pair(iv, 1)(x, y))
+kv: Operation = scipy_operation(
+    "kv", dx=lambda x, y: kv_in_order(x, y, order=1), dy=lambda x, y: _pair(kv, 1, -0.5)(x, y)
+)
 #: For real numbers jve and yve are jv and yv.
-jve: Operation = of_scipy(
+jve: Operation = scipy_operation(
     "jve",
     dx=_real_only("jve", lambda x, y, ans: jv_in_order(x, y, order=1)),
     dy=_real_only("jve", lambda x, y, ans: _pair(jv, -1)(x, y)),
 )
-yve: Operation = of_scipy(
+yve: Operation = scipy_operation(
     "yve",
     dx=_real_only("yve", lambda x, y, ans: yv_in_order(x, y, order=1)),
     dy=_real_only("yve", lambda x, y, ans: _pair(yv, -1)(x, y)),
 )
-ive: Operation = of_scipy(
+ive: Operation = scipy_operation(
     "ive",
     dx=_real_only("ive", lambda x, y, ans: ive_in_order(x, y, order=1)),
     dy=_real_only("ive", lambda x, y, ans: ive_slope(shifted(x, 0), y, order=1)),
 )
-kve: Operation = of_scipy(
+kve: Operation = scipy_operation(
     "kve", dx=lambda x, y: kve_in_order(x, y, order=1), dy=lambda x, y: kve_slope(shifted(x, 0), y, order=1)
 )
-hankel1: Operation = of_scipy(
+hankel1: Operation = scipy_operation(
     "hankel1", dx=lambda x, y: hankel1_in_order(x, y, order=1), dy=lambda x, y: _pair(hankel1, -1)(x, y)
 )
-hankel2: Operation = of_scipy(
+hankel2: Operation = scipy_operation(
     "hankel2", dx=lambda x, y: hankel2_in_order(x, y, order=1), dy=lambda x, y: _pair(hankel2, -1)(x, y)
 )
 #: Scaled Hankel functions. The factor ``exp(-1j * z)``, for hankel2e ``exp(1j * z)``, leaves the size of a power.
-hankel1e: Operation = of_scipy(
+hankel1e: Operation = scipy_operation(
     "hankel1e",
     dx=lambda x, y: hankel1_in_order(x, y, order=1) * exp(y * -1j),
     dy=lambda x, y: hankel1e_slope(shifted(x, 0), y, order=1),
 )
-hankel2e: Operation = of_scipy(
+hankel2e: Operation = scipy_operation(
     "hankel2e",
     dx=lambda x, y: hankel2_in_order(x, y, order=1) * exp(y * 1j),
     dy=lambda x, y: hankel2e_slope(shifted(x, 0), y, order=1),
@@ -395,18 +397,18 @@ _scaled_k_slope: Operation = pointwise(
 # ---- whole orders ------------------------------------------------------------------------------------------
 
 _whole = "The order is a whole number: yv and kv have a derivative in theirs"
-yn: Operation = of_scipy("yn", dx=refused("yn", "n", _whole), dy=lambda x, y: _pair(yn, -1)(whole(x), y))
-kn: Operation = of_scipy("kn", dx=refused("kn", "n", _whole), dy=lambda x, y: _pair(kn, 1, -0.5)(whole(x), y))
-j0: Operation = of_scipy("j0", dx=lambda x: -j1(x))
-j1: Operation = of_scipy("j1", dx=lambda x: (j0(x) - jv(2, x)) * 0.5)
-y0: Operation = of_scipy("y0", dx=lambda x: -y1(x))
-y1: Operation = of_scipy("y1", dx=lambda x: (y0(x) - yv(2, x)) * 0.5)
-k0: Operation = of_scipy("k0", dx=lambda x: -k1(x))
-k1: Operation = of_scipy("k1", dx=lambda x: (k0(x) + kv(2, x)) * -0.5)
-k0e: Operation = of_scipy("k0e", dx=lambda x: _scaled_k_slope(x, n=0, order=1))
-k1e: Operation = of_scipy("k1e", dx=lambda x: _scaled_k_slope(x, n=1, order=1))
-i0: Operation = of_scipy("i0", dx=lambda x: i1(x))
-i1: Operation = of_scipy("i1", dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5)
+yn: Operation = scipy_operation("yn", dx=refused("yn", "n", _whole), dy=lambda x, y: _pair(yn, -1)(whole(x), y))
+kn: Operation = scipy_operation("kn", dx=refused("kn", "n", _whole), dy=lambda x, y: _pair(kn, 1, -0.5)(whole(x), y))
+j0: Operation = scipy_operation("j0", dx=lambda x: -j1(x))
+j1: Operation = scipy_operation("j1", dx=lambda x: (j0(x) - jv(2, x)) * 0.5)
+y0: Operation = scipy_operation("y0", dx=lambda x: -y1(x))
+y1: Operation = scipy_operation("y1", dx=lambda x: (y0(x) - yv(2, x)) * 0.5)
+k0: Operation = scipy_operation("k0", dx=lambda x: -k1(x))
+k1: Operation = scipy_operation("k1", dx=lambda x: (k0(x) + kv(2, x)) * -0.5)
+k0e: Operation = scipy_operation("k0e", dx=lambda x: _scaled_k_slope(x, n=0, order=1))
+k1e: Operation = scipy_operation("k1e", dx=lambda x: _scaled_k_slope(x, n=1, order=1))
+i0: Operation = scipy_operation("i0", dx=lambda x: i1(x))
+i1: Operation = scipy_operation("i1", dx=lambda x: (i0(x) + bessel_i(x, order=2)) * 0.5)
 
 
 def _scaled_bessel_i(xp: Any, x: Any, *, order: int) -> Any:

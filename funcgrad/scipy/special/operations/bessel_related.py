@@ -16,7 +16,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.comparison import greater, less, less_equal, logical_or, where
 from funcgrad.primitives.elementwise import exp, is_complex, sqrt
 from funcgrad.scipy.special.operations.bessel import i0, j0, jv, k0, kv, order_rate, y0
-from funcgrad.scipy.special.operations.partials import analytic, in_double, kernel, of_scipy, pointwise, refused
+from funcgrad.scipy.special.operations.partials import analytic, in_double, kernel, pointwise, refused, scipy_operation
 
 __all__ = [
     "airy", "airye", "bei", "beip", "ber", "berp", "bessel_jn_of", "it2i0k0", "it2j0y0", "it2struve0", "itairy",
@@ -202,9 +202,9 @@ def _of_order_0(fun: Operation, x: Any) -> Any:
     return fun(dtype_of(x).type(0), x, orders=(0, 0))
 
 
-itstruve0: Operation = of_scipy("itstruve0", dx=lambda x: _of_order_0(struve, x))
-itmodstruve0: Operation = of_scipy("itmodstruve0", dx=lambda x: _of_order_0(modstruve, x))
-it2struve0: Operation = of_scipy(
+itstruve0: Operation = scipy_operation("itstruve0", dx=lambda x: _of_order_0(struve, x))
+itmodstruve0: Operation = scipy_operation("itmodstruve0", dx=lambda x: _of_order_0(modstruve, x))
+it2struve0: Operation = scipy_operation(
     "it2struve0", dx=lambda x: where(x == 0, -2 / math.pi, -_of_order_0(struve, x) / where(x == 0, 1, x))
 )
 
@@ -234,8 +234,8 @@ def _kelvin(name: str, part: Callable[..., Any], second: Callable[..., Any]) -> 
         part: the real or the imaginary part.
         second: the second derivative of the Bessel function.
     """
-    slope = of_scipy(f"{name}p", dx=lambda x: part(second(x)))
-    return of_scipy(name, dx=lambda x: slope(x)), slope
+    slope = scipy_operation(f"{name}p", dx=lambda x: part(second(x)))
+    return scipy_operation(name, dx=lambda x: slope(x)), slope
 
 
 _FALLING, _RISING = (-1 + 1j) / math.sqrt(2), (1 + 1j) / math.sqrt(2)

@@ -15,15 +15,15 @@ from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, as_numpy, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, logical_and, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
-from funcgrad.scipy.special.operations.partials import derivatives, kernel, of_scipy
+from funcgrad.scipy.special.operations.partials import derivatives, kernel, scipy_operation
 
 LN10, RADIAN = math.log(10.0), math.pi / 180
 
 # ---- products with logarithms --------------------------------------------------------------------------------
 
-xlogy: Operation = of_scipy("xlogy", dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
-xlog1py: Operation = of_scipy("xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy(x), y - -1))
-entr: Operation = of_scipy("entr", dx=lambda x: -log(x) - 1)
+xlogy: Operation = scipy_operation("xlogy", dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
+xlog1py: Operation = scipy_operation("xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy(x), y - -1))
+entr: Operation = scipy_operation("entr", dx=lambda x: -log(x) - 1)
 
 
 def _logarithm(x: Any, y: Any) -> Any:
@@ -36,10 +36,12 @@ def _quotient(x: Any, y: Any) -> Any:
     return where(none, 0, divide(as_numpy(x), where(none, 1, y)))
 
 
-rel_entr: Operation = of_scipy(
+rel_entr: Operation = scipy_operation(
     "rel_entr", dx=lambda x, y: log(divide(as_numpy(x), y)) + 1, dy=lambda x, y: -_quotient(x, y)
 )
-kl_div: Operation = of_scipy("kl_div", dx=lambda x, y: log(divide(as_numpy(x), y)), dy=lambda x, y: 1 - _quotient(x, y))
+kl_div: Operation = scipy_operation(
+    "kl_div", dx=lambda x, y: log(divide(as_numpy(x), y)), dy=lambda x, y: 1 - _quotient(x, y)
+)
 
 # ---- losses --------------------------------------------------------------------------------------------------
 
@@ -50,7 +52,7 @@ def _huber_of_jax(xp: Any, delta: Any, r: Any) -> Any:
     return xp.where(delta < 0, math.inf, loss)
 
 
-huber: Operation = of_scipy(
+huber: Operation = scipy_operation(
     "huber",
     _huber_of_jax,
     dx=lambda x, y: where(less_equal(absolute(y), x), 0, absolute(y) - x),
@@ -77,7 +79,7 @@ _harmonic: Operation = elementwise(
     dx=lambda x, y: (y / hypot(x, y)) ** 3,
     dy=lambda x, y: (x / hypot(x, y)) ** 3,
 )
-pseudo_huber: Operation = of_scipy(
+pseudo_huber: Operation = scipy_operation(
     "pseudo_huber", _pseudo_huber_of_jax, dx=_pseudo_huber_dx, dy=lambda x, y: _harmonic(x, y)
 )
 
@@ -89,9 +91,9 @@ _logistic_density: Operation = elementwise(
     lambda xp, x: special(xp, "expit")(x) * special(xp, "expit")(-x),
     dx=lambda x, ans: -ans * tanh(0.5 * x),
 )
-expit: Operation = of_scipy("expit", dx=lambda x: _logistic_density(x))
-logit: Operation = of_scipy("logit", dx=lambda t, x: t / (x * (1 - x)))
-log_expit: Operation = of_scipy("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0), dx=lambda x: expit(-x))
+expit: Operation = scipy_operation("expit", dx=lambda x: _logistic_density(x))
+logit: Operation = scipy_operation("logit", dx=lambda t, x: t / (x * (1 - x)))
+log_expit: Operation = scipy_operation("log_expit", lambda xp, x: -xp.logaddexp(-x, 0.0), dx=lambda x: expit(-x))
 
 # ---- quotients with a removable singularity -------------------------------------------------------------------
 
@@ -176,13 +178,13 @@ def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
     return where(nothing, limit, log_base * log_base * exprel(lmbda * log_base, order=1))
 
 
-boxcox: Operation = of_scipy(
+boxcox: Operation = scipy_operation(
     "boxcox",
     lambda xp, x, lmbda: _times_exprel(xp, xp.log(x), lmbda),
     dx=lambda x, y: power(as_numpy(x), y - 1),
     dy=lambda x, y: boxcox_slope(log(x), y),
 )
-boxcox1p: Operation = of_scipy(
+boxcox1p: Operation = scipy_operation(
     "boxcox1p",
     lambda xp, x, lmbda: _times_exprel(xp, xp.log1p(x), lmbda),
     dx=lambda x, y: power(as_numpy(x) - -1, y - 1),
@@ -200,13 +202,13 @@ def _inverse_slope(x: Any, y: Any) -> Any:
     return x * x * log1p_quotient(x * y, order=1)
 
 
-inv_boxcox: Operation = of_scipy(
+inv_boxcox: Operation = scipy_operation(
     "inv_boxcox",
     lambda xp, y, lmbda: xp.exp(_inverse_exponent(xp, y, lmbda)),
     dx=lambda x, y, ans: ans / (x * y - -1),
     dy=lambda x, y, ans: ans * _inverse_slope(x, y),
 )
-inv_boxcox1p: Operation = of_scipy(
+inv_boxcox1p: Operation = scipy_operation(
     "inv_boxcox1p",
     lambda xp, y, lmbda: xp.expm1(_inverse_exponent(xp, y, lmbda)),
     dx=lambda x, y, ans: (ans - -1) / (x * y - -1),
@@ -220,13 +222,13 @@ def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(x > 0, xp.expm1(y * xp.log(xp.where(x > 0, x, 1))), xp.power(x, y) - 1)
 
 
-powm1: Operation = of_scipy(
+powm1: Operation = scipy_operation(
     "powm1",
     _powm1_of_jax,
     dx=lambda x, y: y * power(as_numpy(x), y - 1),
     dy=lambda x, y: power(as_numpy(x), y) * log(x),
 )
-cosm1: Operation = of_scipy("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2, dx=lambda x: -sin(x))
+cosm1: Operation = scipy_operation("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2, dx=lambda x: -sin(x))
 
 
 def _lambertw(xp: Any, z: Any, *, k: int, tol: float) -> Any:
@@ -243,11 +245,13 @@ lambertw: Operation = primitive(
 )
 #: ``x / (x + 1)``, whose derivative contains no difference.
 _share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))
-wrightomega: Operation = of_scipy("wrightomega", dx=lambda ans: _share(ans))
-exp10: Operation = of_scipy("exp10", lambda xp, x: xp.power(10.0, x), dx=lambda ans: ans * LN10)
+wrightomega: Operation = scipy_operation("wrightomega", dx=lambda ans: _share(ans))
+exp10: Operation = scipy_operation("exp10", lambda xp, x: xp.power(10.0, x), dx=lambda ans: ans * LN10)
 
 #: Trigonometric functions of degrees.
-sindg: Operation = of_scipy("sindg", lambda xp, x: xp.sin(x * RADIAN), dx=lambda x: cosdg(x) * RADIAN)
-cosdg: Operation = of_scipy("cosdg", lambda xp, x: xp.cos(x * RADIAN), dx=lambda x: sindg(x) * -RADIAN)
-tandg: Operation = of_scipy("tandg", lambda xp, x: xp.tan(x * RADIAN), dx=lambda ans: (ans * ans + 1) * RADIAN)
-cotdg: Operation = of_scipy("cotdg", lambda xp, x: 1 / xp.tan(x * RADIAN), dx=lambda ans: (ans * ans + 1) * -RADIAN)
+sindg: Operation = scipy_operation("sindg", lambda xp, x: xp.sin(x * RADIAN), dx=lambda x: cosdg(x) * RADIAN)
+cosdg: Operation = scipy_operation("cosdg", lambda xp, x: xp.cos(x * RADIAN), dx=lambda x: sindg(x) * -RADIAN)
+tandg: Operation = scipy_operation("tandg", lambda xp, x: xp.tan(x * RADIAN), dx=lambda ans: (ans * ans + 1) * RADIAN)
+cotdg: Operation = scipy_operation(
+    "cotdg", lambda xp, x: 1 / xp.tan(x * RADIAN), dx=lambda ans: (ans * ans + 1) * -RADIAN
+)

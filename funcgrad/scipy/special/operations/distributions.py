@@ -40,9 +40,9 @@ from funcgrad.scipy.special.operations.partials import (
     difference_quotient,
     in_double,
     kernel,
-    of_scipy,
     pointwise,
     refused,
+    scipy_operation,
     summed,
     whole,
 )
@@ -72,7 +72,7 @@ def _function(name: str, partials: Partials, of_jax: Callable[..., Any] | None, 
     return _defined(name, [rule(partial) for partial in partials], of_jax)
 
 
-def where_found(ans: Any, slope: Callable[[Any], Any]) -> Any:
+def zero_where_search_failed(ans: Any, slope: Callable[[Any], Any]) -> Any:
     """Return ``slope(ans)`` for a result of SciPy's search; 0 at the ends of the range, where the search gives up."""
     size = absolute(ans)
     nowhere = logical_or(less(size, 1e-40), greater(size, 9e9))
@@ -96,7 +96,7 @@ def _inverse(name: str, partials: Partials, position: int, sign: float = 1.0, se
                 rate = partials[position](*point)  # type: ignore[operator]
                 return sign / rate if i == position else -partial(*point) / rate
 
-            return where_found(ans, slope) if searched else slope(ans)
+            return zero_where_search_failed(ans, slope) if searched else slope(ans)
 
         return implicit
 
@@ -255,7 +255,7 @@ def _kolmogorov(xp: Any, y: Any, order: int) -> Any:
 
 #: ``kolmogorov(y, *, order)``: see ``derivatives``.
 kolmogorov: Operation = derivatives("kolmogorov", lambda xp, y: special(xp, "kolmogorov")(y), _kolmogorov)
-kolmogi: Operation = of_scipy("kolmogi", dx=lambda ans: 1 / kolmogorov(ans, order=1))
+kolmogi: Operation = scipy_operation("kolmogi", dx=lambda ans: 1 / kolmogorov(ans, order=1))
 #: Kolmogorov's distribution function, which is private in SciPy, and its inverse.
 kolmogc: Operation = elementwise("kolmogc", _private("_kolmogc"), dx=lambda x: -kolmogorov(x, order=1))
 kolmogci: Operation = elementwise("kolmogci", _private("_kolmogci"), dx=lambda ans: -1 / kolmogorov(ans, order=1))
@@ -300,7 +300,7 @@ _SIZE = "It is a whole number: pass it as a constant"
 smirnov: Operation = pointwise(
     "smirnov", _smirnov, refused("smirnov", "n", _SIZE), lambda n, d, *, order: smirnov(n, d, order=order + 1)
 )
-smirnovi: Operation = of_scipy(
+smirnovi: Operation = scipy_operation(
     "smirnovi", dx=refused("smirnovi", "n", _SIZE), dy=lambda x, ans: 1 / smirnov(x, ans, order=1)
 )
 smirnovc: Operation = elementwise(
@@ -389,14 +389,14 @@ def _quantile_slope(ans: Any) -> Any:
 
 
 #: Mean and deviation of a normal distribution: ``x - std ndtri(p)``, ``(x - mn) / ndtri(p)``.
-nrdtrimn: Operation = of_scipy(
+nrdtrimn: Operation = scipy_operation(
     "nrdtrimn",
     lambda xp, p, std, x: x - std * special(xp, "ndtri")(p),
     dx=lambda x, y: -y * _quantile_slope(ndtri(x)),
     dy=lambda x: -ndtri(x),
     dz=1,
 )
-nrdtrisd: Operation = of_scipy(
+nrdtrisd: Operation = scipy_operation(
     "nrdtrisd",
     lambda xp, mn, p, x: (x - mn) / special(xp, "ndtri")(p),
     dx=lambda y: -1 / ndtri(y),
@@ -416,7 +416,7 @@ def _tukey_rate(y: Any, ans: Any) -> Any:
     return power(ans, y - 1) + power(1 - ans, y - 1)
 
 
-tklmbda: Operation = of_scipy(
+tklmbda: Operation = scipy_operation(
     "tklmbda",
     dx=lambda y, ans: _within(ans, lambda p: 1 / _tukey_rate(y, p)),
     dy=lambda y, ans: _within(
@@ -560,16 +560,16 @@ def _stdtr_of_jax(xp: Any, v: Any, t: Any) -> Any:
     return xp.where(t < 0, tails, 1 - tails)
 
 
-stdtr: Operation = of_scipy(
+stdtr: Operation = scipy_operation(
     "stdtr", _stdtr_of_jax, dx=lambda x, y: stdtr_parameter(x, y, order=1), dy=lambda x, y: student_density(x, y)
 )
-stdtrit: Operation = of_scipy(
+stdtrit: Operation = scipy_operation(
     "stdtrit",
     dx=lambda x, ans: -stdtr_parameter(x, ans, order=1) / student_density(x, ans),
     dy=lambda x, ans: 1 / student_density(x, ans),
 )
-stdtridf: Operation = of_scipy(
+stdtridf: Operation = scipy_operation(
     "stdtridf",
-    dx=lambda y, ans: where_found(ans, lambda v: 1 / stdtr_parameter(v, y, order=1)),
-    dy=lambda y, ans: where_found(ans, lambda v: -student_density(v, y) / stdtr_parameter(v, y, order=1)),
+    dx=lambda y, ans: zero_where_search_failed(ans, lambda v: 1 / stdtr_parameter(v, y, order=1)),
+    dy=lambda y, ans: zero_where_search_failed(ans, lambda v: -student_density(v, y) / stdtr_parameter(v, y, order=1)),
 )

@@ -21,7 +21,7 @@ from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import as_numpy
 from funcgrad.primitives.comparison import equal, greater, less, logical_or, where
 from funcgrad.primitives.elementwise import log, sin, sqrt
-from funcgrad.scipy.special.operations.partials import in_double, kernel, of_scipy, pointwise, refused, summed
+from funcgrad.scipy.special.operations.partials import in_double, kernel, pointwise, refused, scipy_operation, summed
 
 __all__ = [
     "agm", "carlson", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc", "elliprd",
@@ -123,20 +123,20 @@ def _elliprc_dy(x: Any, y: Any, ans: Any) -> Any:
     return where(negative, (ans - sqrt(x) / where(negative, y, 1.0)) / (2 * where(negative, x - y, 1.0)), integral)
 
 
-elliprc: Operation = of_scipy("elliprc", dx=_elliprc_dx, dy=_elliprc_dy)
-elliprd: Operation = of_scipy(
+elliprc: Operation = scipy_operation("elliprc", dx=_elliprc_dx, dy=_elliprc_dy)
+elliprd: Operation = scipy_operation(
     "elliprd",
     dx=lambda x, y, z: _integral(-0.75, (1.5, 0.5, 1.5), x, y, z),
     dy=lambda x, y, z: _integral(-0.75, (0.5, 1.5, 1.5), x, y, z),
     dz=lambda x, y, z: _integral(-2.25, (0.5, 0.5, 2.5), x, y, z),
 )
-elliprf: Operation = of_scipy(
+elliprf: Operation = scipy_operation(
     "elliprf",
     dx=lambda x, y, z: _integral(-0.25, (1.5, 0.5, 0.5), x, y, z),
     dy=lambda x, y, z: _integral(-0.25, (0.5, 1.5, 0.5), x, y, z),
     dz=lambda x, y, z: _integral(-0.25, (0.5, 0.5, 1.5), x, y, z),
 )
-elliprg: Operation = of_scipy(
+elliprg: Operation = scipy_operation(
     "elliprg",
     dx=lambda x, y, z: _integral(0.125, (1.5, 0.5, 0.5), x, y, z, rise=1),
     dy=lambda x, y, z: _integral(0.125, (0.5, 1.5, 0.5), x, y, z, rise=1),
@@ -182,16 +182,16 @@ def _agm_far_apart(x: Any, y: Any) -> Any:
     return where(smaller, where(equal(small, 0), math.inf, in_small), rate * (1 - 1 / length))
 
 
-agm: Operation = of_scipy(
+agm: Operation = scipy_operation(
     "agm", dx=lambda x, y, ans: _agm_partial(x, y, ans), dy=lambda x, y, ans: _agm_partial(y, x, ans)
 )
 
 # ---- Legendre's integrals ----------------------------------------------------------------------------------
 
 #: DLMF 19.4.1 and 19.4.2, as integrals of one sign: there is no cancellation at m = 0.
-ellipk: Operation = of_scipy("ellipk", dx=lambda x: _integral(0.25, (0.5, 1.5, 0.5), 0.0, 1 - x, 1.0))
-ellipkm1: Operation = of_scipy("ellipkm1", dx=lambda x: _integral(-0.25, (0.5, 1.5, 0.5), 0.0, x, 1.0))
-ellipe: Operation = of_scipy("ellipe", dx=lambda x: _integral(-0.25, (0.5, 0.5, 1.5), 0.0, 1 - x, 1.0))
+ellipk: Operation = scipy_operation("ellipk", dx=lambda x: _integral(0.25, (0.5, 1.5, 0.5), 0.0, 1 - x, 1.0))
+ellipkm1: Operation = scipy_operation("ellipkm1", dx=lambda x: _integral(-0.25, (0.5, 1.5, 0.5), 0.0, x, 1.0))
+ellipe: Operation = scipy_operation("ellipe", dx=lambda x: _integral(-0.25, (0.5, 0.5, 1.5), 0.0, 1 - x, 1.0))
 
 
 def _legendre_integral(xp: Any, phi: Any, m: Any, *, k: int, q: int) -> Any:
@@ -223,12 +223,12 @@ legendre_integral: Operation = pointwise(
     _legendre_integrand,
     lambda phi, m, *, k, q: legendre_integral(phi, m, k=k + 1, q=q + 2) * (q / 2),
 )
-ellipkinc: Operation = of_scipy(
+ellipkinc: Operation = scipy_operation(
     "ellipkinc",
     dx=lambda x, y: _legendre_integrand(x, y, k=0, q=1),
     dy=lambda x, y: legendre_integral(x, y, k=1, q=3) * 0.5,
 )
-ellipeinc: Operation = of_scipy(
+ellipeinc: Operation = scipy_operation(
     "ellipeinc",
     dx=lambda x, y: _legendre_integrand(x, y, k=0, q=-1),
     dy=lambda x, y: legendre_integral(x, y, k=1, q=1) * -0.5,

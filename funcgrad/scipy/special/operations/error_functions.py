@@ -26,9 +26,9 @@ from funcgrad.scipy.special.operations.partials import (
     derivatives,
     in_double,
     kernel,
-    of_scipy,
     pointwise,
     refused,
+    scipy_operation,
     shifted,
     whole,
 )
@@ -56,17 +56,17 @@ _normal: Operation = elementwise(
 )
 
 
-erf: Operation = of_scipy("erf", dx=lambda x: 2 / ROOT_PI * _gaussian(x))
-erfc: Operation = of_scipy("erfc", dx=lambda x: -2 / ROOT_PI * _gaussian(x))
-erfinv: Operation = of_scipy("erfinv", dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
+erf: Operation = scipy_operation("erf", dx=lambda x: 2 / ROOT_PI * _gaussian(x))
+erfc: Operation = scipy_operation("erfc", dx=lambda x: -2 / ROOT_PI * _gaussian(x))
+erfinv: Operation = scipy_operation("erfinv", dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
 
 
-erfcinv: Operation = of_scipy(
+erfcinv: Operation = scipy_operation(
     "erfcinv", lambda xp, y: -special(xp, "ndtri")(y / 2) / ROOT_2, dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans)
 )
 
 
-erfi: Operation = of_scipy(
+erfi: Operation = scipy_operation(
     "erfi", lambda xp, x: 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x), dx=lambda x: 2 / ROOT_PI * exp(x * x)
 )
 
@@ -158,8 +158,8 @@ _WOFZ_TERMS = 20
 #: ``wofz(z, *, order)``: derivative of this order.
 wofz: Operation = pointwise("wofz", _wofz, lambda x, *, order: wofz(x * (1 + 0j), order=order + 1))
 
-ndtr: Operation = of_scipy("ndtr", dx=_normal)
-ndtri: Operation = of_scipy("ndtri", dx=lambda ans: ROOT_2PI * exp(0.5 * ans * ans))
+ndtr: Operation = scipy_operation("ndtr", dx=_normal)
+ndtri: Operation = scipy_operation("ndtri", dx=lambda ans: ROOT_2PI * exp(0.5 * ans * ans))
 
 
 def _inverse_mills(x: Any) -> Any:
@@ -170,8 +170,8 @@ def _inverse_mills(x: Any) -> Any:
     return where(left, below, _normal(above) / ndtr(above))
 
 
-log_ndtr: Operation = of_scipy("log_ndtr", dx=_inverse_mills)
-ndtri_exp: Operation = of_scipy(
+log_ndtr: Operation = scipy_operation("log_ndtr", dx=_inverse_mills)
+ndtri_exp: Operation = scipy_operation(
     "ndtri_exp", lambda xp, y: special(xp, "ndtri")(xp.exp(y)), dx=lambda t, ans: t / _inverse_mills(ans)
 )
 
@@ -181,7 +181,7 @@ def _owens_t_partial_a(x: Any, y: Any) -> Any:
     return exp(-0.5 * x * x * square) / (2 * math.pi * square)
 
 
-owens_t: Operation = of_scipy(
+owens_t: Operation = scipy_operation(
     "owens_t", dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)), dy=_owens_t_partial_a
 )
 
@@ -225,7 +225,7 @@ def _voigt_of_jax(xp: Any, x: Any, sigma: Any, gamma: Any) -> Any:
     return xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI)
 
 
-voigt_profile: Operation = of_scipy(
+voigt_profile: Operation = scipy_operation(
     "voigt_profile",
     _voigt_of_jax,
     dx=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1.0),
@@ -236,8 +236,8 @@ voigt_profile: Operation = of_scipy(
 
 #: ``exp(x) / x``. Its derivative is one product: a difference of two quotients is ``inf - inf`` where they overflow.
 _exp_quotient: Operation = elementwise("exp_quotient", lambda xp, x: xp.exp(x) / x, dx=lambda x, ans: ans * (1 - 1 / x))
-expi: Operation = of_scipy("expi", dx=lambda x: _exp_quotient(x))
-exp1: Operation = of_scipy("exp1", dx=lambda x: _exp_quotient(-x))
+expi: Operation = scipy_operation("expi", dx=lambda x: _exp_quotient(x))
+exp1: Operation = scipy_operation("exp1", dx=lambda x: _exp_quotient(-x))
 
 
 def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
@@ -256,7 +256,9 @@ def _lowest(n: Any, x: Any, ans: Any) -> Any:
 
 
 #: ``expn(n, x)``, differentiable in x.
-expn: Operation = of_scipy("expn", dx=refused("expn", "n", "It is an integer: pass it as a constant"), dy=_expn_partial)
+expn: Operation = scipy_operation(
+    "expn", dx=refused("expn", "n", "It is an integer: pass it as a constant"), dy=_expn_partial
+)
 
 
 def _oscillating(fun: Callable[..., Any], x: Any) -> Any:
@@ -302,4 +304,4 @@ def _spence_partial(x: Any) -> Any:
     return where(small, log(near) / (1 - near), -log1p_quotient(where(small, 0, x - 1), order=0))
 
 
-spence: Operation = of_scipy("spence", dx=_spence_partial)
+spence: Operation = scipy_operation("spence", dx=_spence_partial)

@@ -25,9 +25,9 @@ from funcgrad.scipy.special.operations.partials import (
     in_double,
     kernel,
     log_beta,
-    of_scipy,
     pointwise,
     refused,
+    scipy_operation,
 )
 
 __all__ = [
@@ -80,13 +80,13 @@ def digamma(x: Any) -> Any:
 
 
 #: ``polygamma(n, x)`` for any array n, differentiable in x.
-polygamma: Operation = of_scipy(
+polygamma: Operation = scipy_operation(
     "polygamma",
     dx=refused("polygamma", "n", "It is an integer: pass it as a constant"),
     dy=lambda x, y: polygamma(x + 1, y),
 )
-gamma: Operation = of_scipy("gamma", dx=lambda x, ans: ans * digamma(x))
-gammaln: Operation = of_scipy("gammaln", dx=lambda x: digamma(x))
+gamma: Operation = scipy_operation("gamma", dx=lambda x, ans: ans * digamma(x))
+gammaln: Operation = scipy_operation("gammaln", dx=lambda x: digamma(x))
 gammasgn: Operation = nondifferentiable("gammasgn", kernel("gammasgn"))
 
 
@@ -95,7 +95,7 @@ def _loggamma_partial(x: Any) -> Any:
     return digamma(x) if _is_complex(x) else where(x < 0, math.nan, digamma(x))
 
 
-loggamma: Operation = of_scipy("loggamma", dx=_loggamma_partial)
+loggamma: Operation = scipy_operation("loggamma", dx=_loggamma_partial)
 
 
 _FAR = 1000.0
@@ -114,7 +114,7 @@ def _rgamma_partial(x: Any, ans: Any) -> Any:
     return where(left, reflected, -ans * digamma(right))
 
 
-rgamma: Operation = of_scipy(
+rgamma: Operation = scipy_operation(
     "rgamma", lambda xp, x: special(xp, "gammasgn")(x) * xp.exp(-special(xp, "gammaln")(x)), dx=_rgamma_partial
 )
 
@@ -158,10 +158,10 @@ def _long_digamma_step(x: Any, y: Any) -> Any:
     return where(large, far, digamma(where(large, 1.0, x + y)) - digamma(where(large, 1.0, x)))
 
 
-beta: Operation = of_scipy(
+beta: Operation = scipy_operation(
     "beta", dx=lambda x, y, ans: -ans * _digamma_step(x, y), dy=lambda x, y, ans: -ans * _digamma_step(y, x)
 )
-betaln: Operation = of_scipy(
+betaln: Operation = scipy_operation(
     "betaln", log_beta, dx=lambda x, y: -_digamma_step(x, y), dy=lambda x, y: -_digamma_step(y, x)
 )
 
@@ -185,7 +185,7 @@ def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
 #: Distance from 0 beyond which the gamma function underflows.
 _POLES = 100.0
 
-poch: Operation = of_scipy("poch", dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
+poch: Operation = scipy_operation("poch", dx=_poch_partial, dy=lambda x, y, ans: ans * digamma(x + y))
 
 
 def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> Callable[..., Any]:
@@ -205,7 +205,7 @@ def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> 
     return partial
 
 
-binom: Operation = of_scipy(
+binom: Operation = scipy_operation(
     "binom",
     lambda xp, n, k: 1 / ((n + 1) * special(xp, "beta")(n - k + 1, k + 1)),
     dx=_binom_partial(
@@ -274,7 +274,9 @@ hurwitz_zeta: Operation = pointwise(
     "hurwitz_zeta", _hurwitz_zeta, lambda x, y, *, order: hurwitz_zeta(x, y, order=order + 1), _zeta_slope
 )
 
-zetac: Operation = of_scipy("zetac", lambda xp, x: special(xp, "zeta")(x, 1) - 1, dx=lambda x: riemann_zeta(x, order=1))
+zetac: Operation = scipy_operation(
+    "zetac", lambda xp, x: special(xp, "zeta")(x, 1) - 1, dx=lambda x: riemann_zeta(x, order=1)
+)
 
 
 def _riemann_zeta(xp: Any, x: Any, *, order: int) -> Any:

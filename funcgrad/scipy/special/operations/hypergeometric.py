@@ -24,11 +24,11 @@ from funcgrad.primitives.comparison import equal, greater, less, logical_and, wh
 from funcgrad.primitives.elementwise import exp, sin, sqrt
 from funcgrad.scipy.special.operations.partials import (
     analytic,
-    beside_pole,
     in_double,
-    of_scipy,
     pointwise,
+    pole_rate,
     refused,
+    scipy_operation,
     summed,
 )
 
@@ -45,7 +45,7 @@ def _pole_rate(xp: Any, rate: Any, b: Any) -> Any:
     """Return ``rate``, but near b = 0 or a negative integer the rate of a pole there; NaN at the pole."""
     nearest = xp.minimum(xp.rint(b), 0)
     distance = xp.abs(b - nearest)
-    return xp.maximum(rate, beside_pole(xp, xp.where(distance == 0, xp.nan, distance)))
+    return xp.maximum(rate, pole_rate(xp, xp.where(distance == 0, xp.nan, distance)))
 
 
 def _hyp0f1(xp: Any, k: int, v: Any, z: Any) -> Any:
@@ -203,7 +203,7 @@ def _hyperu_dx(x: Any, y: Any, z: Any) -> Any:
     return where(inside, partial, -x * hyperu(where(inside, 0.0, x + 1), y + 1, z))
 
 
-hyperu: Operation = of_scipy(
+hyperu: Operation = scipy_operation(
     "hyperu",
     dx=lambda x, y, z: hyperu_partial(x, y, z, orders=(1, 0, 0)),
     dy=lambda x, y, z: hyperu_partial(x, y, z, orders=(0, 1, 0)),
@@ -212,13 +212,13 @@ hyperu: Operation = of_scipy(
 
 
 #: Wright's function ``sum(x**k / k! / gamma(a * k + b))`` and its logarithm, DLMF 10.46.1, at constant parameters.
-wright_bessel: Operation = of_scipy(
+wright_bessel: Operation = scipy_operation(
     "wright_bessel",
     dx=refused("wright_bessel", "a"),
     dy=refused("wright_bessel", "b"),
     dz=lambda x, y, z: wright_bessel(x, x + y, z),
 )
-log_wright_bessel: Operation = of_scipy(
+log_wright_bessel: Operation = scipy_operation(
     "log_wright_bessel",
     dx=refused("log_wright_bessel", "a"),
     dy=refused("log_wright_bessel", "b"),
@@ -292,7 +292,7 @@ def _lpmv_slope(x: Any, y: Any, z: Any) -> Any:
 
 
 #: ``lpmv(m, v, z)``: SciPy's associated Legendre function of order m and degree v, with the phase (-1)**m.
-lpmv: Operation = of_scipy(
+lpmv: Operation = scipy_operation(
     "lpmv",
     dx=refused("lpmv", "m", "The order is a whole number"),
     dy=refused("lpmv", "v", "The degree is a constant"),

@@ -32,7 +32,14 @@ from funcgrad.primitives.arithmetic import power
 from funcgrad.primitives.comparison import equal, greater, logical_or, where
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.scipy.special.operations.gamma_functions import digamma, psi
-from funcgrad.scipy.special.operations.partials import in_double, kernel, log_beta, of_scipy, pointwise, stirling_error
+from funcgrad.scipy.special.operations.partials import (
+    in_double,
+    kernel,
+    log_beta,
+    pointwise,
+    scipy_operation,
+    stirling_error,
+)
 
 __all__ = [
     "gamma_density", "gammainc", "gammainc_parameter", "gammaincc", "gammainccinv", "gammaincinv", "beta_density",
@@ -201,13 +208,13 @@ def _partial_x(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
 #: ``betainc_parameter(a, b, x, *, orders)``: derivative of ``betainc`` in a and b of these orders, not both 0.
 betainc_parameter: Operation = pointwise("betainc_parameter", _betainc_parameter, _partial_a, _partial_b, _partial_x)
 
-betainc: Operation = of_scipy(
+betainc: Operation = scipy_operation(
     "betainc",
     dx=lambda x, y, z: _partial_a(x, y, z, orders=(0, 0)),
     dy=lambda x, y, z: _partial_b(x, y, z, orders=(0, 0)),
     dz=lambda x, y, z: beta_density(x, y, z),
 )
-betaincc: Operation = of_scipy(
+betaincc: Operation = scipy_operation(
     "betaincc",
     lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x),
     dx=lambda x, y, z: -_partial_a(x, y, z, orders=(0, 0)),
@@ -402,19 +409,19 @@ gammainc_parameter: Operation = pointwise(
     _density_parameter,
 )
 
-gammainc: Operation = of_scipy(
+gammainc: Operation = scipy_operation(
     "gammainc", dx=lambda x, y: gammainc_parameter(x, y, order=1), dy=lambda x, y: gamma_density(x, y)
 )
-gammaincc: Operation = of_scipy(
+gammaincc: Operation = scipy_operation(
     "gammaincc", dx=lambda x, y: -gammainc_parameter(x, y, order=1), dy=lambda x, y: -gamma_density(x, y)
 )
 
-gammaincinv: Operation = of_scipy(
+gammaincinv: Operation = scipy_operation(
     "gammaincinv",
     dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
     dy=lambda x, ans: 1 / gamma_density(x, ans),
 )
-gammainccinv: Operation = of_scipy(
+gammainccinv: Operation = scipy_operation(
     "gammainccinv",
     dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
     dy=lambda x, ans: -1 / gamma_density(x, ans),

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import private_special
-from funcgrad.scipy.special.operations.distributions import where_found
-from funcgrad.scipy.special.operations.partials import beside_pole, difference_quotient, in_double, pointwise
+from funcgrad.scipy.special.operations.distributions import zero_where_search_failed
+from funcgrad.scipy.special.operations.partials import difference_quotient, in_double, pointwise, pole_rate
 
 __all__ = [
     "chndtr", "chndtridf", "chndtrinc", "chndtrix", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc",
@@ -35,18 +35,18 @@ class _Family(NamedTuple):
         density: the density.
         rates: how fast the functions change with each argument except a noncentrality of Poisson's weights, see
             ``partials.difference_quotient``.
-        further: returns the arguments with ``step`` times two more degrees of freedom, and the factor of the density
-            there; None if the noncentrality may be negative.
+        shifted_args: returns the arguments with ``step`` times two more degrees of freedom, and the factor of the
+            density there; None if the noncentrality may be negative.
     """
 
     lower: Callable[..., Any]
     upper: Callable[..., Any]
     density: Callable[..., Any]
     rates: Callable[..., list[Any]]
-    further: Callable[..., tuple[tuple[Any, ...], Any]] | None
+    shifted_args: Callable[..., tuple[tuple[Any, ...], Any]] | None
 
 
-def _of_scipy(name: str, order: tuple[int, ...] = ()) -> Callable[..., Any]:
+def _scipy_function(name: str, order: tuple[int, ...] = ()) -> Callable[..., Any]:
     """Return the ``impl`` that calls SciPy's function with the arguments in this order."""
 
     def fun(xp: Any, *args: Any) -> Any:
@@ -57,49 +57,51 @@ def _of_scipy(name: str, order: tuple[int, ...] = ()) -> Callable[..., Any]:
 
 def _chi2_rates(xp: Any, x: Any, df: Any, nc: Any) -> list[Any]:
     size = xp.abs(xp.log(x / (df + nc)))
-    return [beside_pole(xp, x) + 0.5 + df / (2 * x), beside_pole(xp, df) + 1 + 0.5 * size]
+    return [pole_rate(xp, x) + 0.5 + df / (2 * x), pole_rate(xp, df) + 1 + 0.5 * size]
 
 
 def _f_rates(xp: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> list[Any]:
     share = dfn * x / (dfn * x + dfd)
-    of_x = beside_pole(xp, x) + (dfn + (dfn + dfd) * share + nc) / (2 * x)
-    return [of_x, beside_pole(xp, dfn) + 1 - xp.log(share), beside_pole(xp, dfd) + 1 + xp.log1p(dfn * x / dfd)]
+    of_x = pole_rate(xp, x) + (dfn + (dfn + dfd) * share + nc) / (2 * x)
+    return [of_x, pole_rate(xp, dfn) + 1 - xp.log(share), pole_rate(xp, dfd) + 1 + xp.log1p(dfn * x / dfd)]
 
 
 def _t_rates(xp: Any, x: Any, df: Any, nc: Any) -> list[Any]:
     radius, size = xp.sqrt(x * x + df), xp.abs(x) * (df + 1) / (x * x + df)
-    of_df = beside_pole(xp, df) + 1 + 0.5 * xp.log1p(x * x / df)
-    return [beside_pole(xp, radius) + 1 + size + xp.abs(nc), of_df, 1 + xp.abs(nc) + xp.minimum(xp.abs(x), 40)]
+    of_df = pole_rate(xp, df) + 1 + 0.5 * xp.log1p(x * x / df)
+    return [pole_rate(xp, radius) + 1 + size + xp.abs(nc), of_df, 1 + xp.abs(nc) + xp.minimum(xp.abs(x), 40)]
 
 
 _CHI2 = _Family(
-    _of_scipy("chndtr"),
-    _of_scipy("_ncx2_sf"),
-    _of_scipy("_ncx2_pdf"),
+    _scipy_function("chndtr"),
+    _scipy_function("_ncx2_sf"),
+    _scipy_function("_ncx2_pdf"),
     _chi2_rates,
     lambda step, x, df, nc: ((x, df + 2 * step, nc), 1.0),
 )
 _F = _Family(
-    _of_scipy("ncfdtr", (1, 2, 3, 0)),
-    _of_scipy("_ncf_sf"),
-    _of_scipy("_ncf_pdf"),
+    _scipy_function("ncfdtr", (1, 2, 3, 0)),
+    _scipy_function("_ncf_sf"),
+    _scipy_function("_ncf_pdf"),
     _f_rates,
     lambda step, x, dfn, dfd, nc: (
         (x * dfn / (dfn + 2 * step), dfn + 2 * step, dfd, nc),
         dfn / (dfn + 2 * step),
     ),
 )
-_T = _Family(_of_scipy("nctdtr", (1, 2, 0)), _of_scipy("_nct_sf"), _of_scipy("_nct_pdf"), _t_rates, None)
+_T = _Family(
+    _scipy_function("nctdtr", (1, 2, 0)), _scipy_function("_nct_sf"), _scipy_function("_nct_pdf"), _t_rates, None
+)
 
 
 def _shifted(xp: Any, family: _Family, fun: Callable[..., Any], n: int, is_density: bool) -> Callable[..., Any]:
     """Return the derivative of order n of ``fun`` in a noncentrality of Poisson's weights."""
-    further: Any = family.further
+    shifted_args: Any = family.shifted_args
 
     def derivative(*args: Any) -> Any:
         total = 0.0
         for step in range(n + 1):
-            moved, factor = further(step, *args)
+            moved, factor = shifted_args(step, *args)
             total = total + math.comb(n, step) * (-1) ** (n - step) * (factor if is_density else 1.0) * fun(xp, *moved)
         return total / 2.0**n
 
@@ -108,7 +110,7 @@ def _shifted(xp: Any, family: _Family, fun: Callable[..., Any], n: int, is_densi
 
 def _derivative(xp: Any, family: _Family, fun: Callable[..., Any], args: Any, orders: Any, is_density: bool) -> Any:
     among, n, rates = list(orders), orders[-1], family.rates(xp, *args)
-    if family.further is None:
+    if family.shifted_args is None:
         return difference_quotient(xp, lambda *a: fun(xp, *a), args, rates, among)
     among[-1] = 0
     return difference_quotient(xp, _shifted(xp, family, fun, n, is_density), args, [*rates, 0.0], among)
@@ -133,7 +135,7 @@ def _slope(family: _Family) -> Callable[..., Any]:
             args = xp.broadcast_arrays(*args)
             x, *degrees = args[:-1]
             known = sum(args) == sum(args)
-            inside = known & (xp.abs(x) < math.inf) & ((x > 0) | (family.further is None))
+            inside = known & (xp.abs(x) < math.inf) & ((x > 0) | (family.shifted_args is None))
             for v in degrees:
                 inside, known = inside & (v > 0) & (v < math.inf), known & (v > 0)
             safe = [xp.where(inside, v, 1.0) for v in args]
@@ -144,7 +146,7 @@ def _slope(family: _Family) -> Callable[..., Any]:
     return impl
 
 
-def _made(name: str, family: _Family, count: int) -> Operation:
+def _define_slope(name: str, family: _Family, count: int) -> Operation:
     """Define the operation of all derivatives of a distribution function."""
 
     def partial(i: int) -> Callable[..., Any]:
@@ -156,9 +158,9 @@ def _made(name: str, family: _Family, count: int) -> Operation:
     return made
 
 
-ncx2_slope: Operation = _made("ncx2_slope", _CHI2, 3)
-ncf_slope: Operation = _made("ncf_slope", _F, 4)
-nct_slope: Operation = _made("nct_slope", _T, 3)
+ncx2_slope: Operation = _define_slope("ncx2_slope", _CHI2, 3)
+ncf_slope: Operation = _define_slope("ncf_slope", _F, 4)
+nct_slope: Operation = _define_slope("nct_slope", _T, 3)
 
 
 def _first(count: int, i: int) -> tuple[int, ...]:
@@ -186,7 +188,7 @@ def _inverse(
                 rate = slope(*point, orders=_first(count, position))
                 return sign / rate if i == position else -slope(*point, orders=_first(count, i)) / rate
 
-            return where_found(made(*args), implicit) if position else implicit(made(*args))
+            return zero_where_search_failed(made(*args), implicit) if position else implicit(made(*args))
 
         return rule
 
@@ -202,27 +204,27 @@ ncx2_density, ncf_density, nct_density = _density(ncx2_slope, 3), _density(ncf_s
 
 chndtr: Operation = _function("chndtr", _CHI2.lower, ncx2_slope, 3)
 ncx2_sf: Operation = _function("ncx2_sf", _CHI2.upper, ncx2_slope, 3, -1.0)
-chndtrix: Operation = _inverse("chndtrix", _of_scipy("chndtrix"), ncx2_slope, 3, 0)
-ncx2_isf: Operation = _inverse("ncx2_isf", _of_scipy("_ncx2_isf"), ncx2_slope, 3, 0, -1.0)
-chndtridf: Operation = _inverse("chndtridf", _of_scipy("chndtridf"), ncx2_slope, 3, 1)
-chndtrinc: Operation = _inverse("chndtrinc", _of_scipy("chndtrinc"), ncx2_slope, 3, 2)
+chndtrix: Operation = _inverse("chndtrix", _scipy_function("chndtrix"), ncx2_slope, 3, 0)
+ncx2_isf: Operation = _inverse("ncx2_isf", _scipy_function("_ncx2_isf"), ncx2_slope, 3, 0, -1.0)
+chndtridf: Operation = _inverse("chndtridf", _scipy_function("chndtridf"), ncx2_slope, 3, 1)
+chndtrinc: Operation = _inverse("chndtrinc", _scipy_function("chndtrinc"), ncx2_slope, 3, 2)
 
 _ncfdtr: Operation = _function("ncfdtr", _F.lower, ncf_slope, 4)
 ncf_sf: Operation = _function("ncf_sf", _F.upper, ncf_slope, 4, -1.0)
-_ncfdtri: Operation = _inverse("ncfdtri", _of_scipy("ncfdtri", (1, 2, 3, 0)), ncf_slope, 4, 0)
-ncf_isf: Operation = _inverse("ncf_isf", _of_scipy("_ncf_isf"), ncf_slope, 4, 0, -1.0)
-_ncfdtridfn: Operation = _inverse("ncfdtridfn", _of_scipy("ncfdtridfn", (1, 2, 3, 0)), ncf_slope, 4, 1)
-_ncfdtridfd: Operation = _inverse("ncfdtridfd", _of_scipy("ncfdtridfd", (1, 2, 3, 0)), ncf_slope, 4, 2)
-_ncfdtrinc: Operation = _inverse("ncfdtrinc", _of_scipy("ncfdtrinc", (1, 2, 3, 0)), ncf_slope, 4, 3)
+_ncfdtri: Operation = _inverse("ncfdtri", _scipy_function("ncfdtri", (1, 2, 3, 0)), ncf_slope, 4, 0)
+ncf_isf: Operation = _inverse("ncf_isf", _scipy_function("_ncf_isf"), ncf_slope, 4, 0, -1.0)
+_ncfdtridfn: Operation = _inverse("ncfdtridfn", _scipy_function("ncfdtridfn", (1, 2, 3, 0)), ncf_slope, 4, 1)
+_ncfdtridfd: Operation = _inverse("ncfdtridfd", _scipy_function("ncfdtridfd", (1, 2, 3, 0)), ncf_slope, 4, 2)
+_ncfdtrinc: Operation = _inverse("ncfdtrinc", _scipy_function("ncfdtrinc", (1, 2, 3, 0)), ncf_slope, 4, 3)
 
 _nctdtr: Operation = _function("nctdtr", _T.lower, nct_slope, 3)
 nct_sf: Operation = _function("nct_sf", _T.upper, nct_slope, 3, -1.0)
-_nctdtrit: Operation = _inverse("nctdtrit", _of_scipy("nctdtrit", (1, 2, 0)), nct_slope, 3, 0)
+_nctdtrit: Operation = _inverse("nctdtrit", _scipy_function("nctdtrit", (1, 2, 0)), nct_slope, 3, 0)
 #: Quantile function by Boost, as ``stats.nct`` computes it before SciPy 1.17.
-nct_ppf: Operation = _inverse("nct_ppf", _of_scipy("_nct_ppf"), nct_slope, 3, 0)
-nct_isf: Operation = _inverse("nct_isf", _of_scipy("_nct_isf"), nct_slope, 3, 0, -1.0)
-_nctdtridf: Operation = _inverse("nctdtridf", _of_scipy("nctdtridf", (1, 2, 0)), nct_slope, 3, 1)
-_nctdtrinc: Operation = _inverse("nctdtrinc", _of_scipy("nctdtrinc", (1, 2, 0)), nct_slope, 3, 2)
+nct_ppf: Operation = _inverse("nct_ppf", _scipy_function("_nct_ppf"), nct_slope, 3, 0)
+nct_isf: Operation = _inverse("nct_isf", _scipy_function("_nct_isf"), nct_slope, 3, 0, -1.0)
+_nctdtridf: Operation = _inverse("nctdtridf", _scipy_function("nctdtridf", (1, 2, 0)), nct_slope, 3, 1)
+_nctdtrinc: Operation = _inverse("nctdtrinc", _scipy_function("nctdtrinc", (1, 2, 0)), nct_slope, 3, 2)
 
 
 def _x_last(operation: Operation) -> Callable[..., Any]:

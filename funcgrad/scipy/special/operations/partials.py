@@ -108,7 +108,7 @@ def difference_quotient(
         fun: an elementwise function.
         args: the point, one array per argument.
         rates: how fast ``fun`` changes with each argument: ``abs(fun(v + z)) <= abs(fun(v)) * exp(rate * abs(z))``,
-            more or less. Near a pole it is the rate of ``beside_pole``.
+            more or less. Near a pole it is the rate of ``pole_rate``.
         orders: order of the derivative in each argument; their sum is at most ``HIGHEST``.
 
     Example:
@@ -194,7 +194,7 @@ def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
     return total
 
 
-def beside_pole(xp: Any, distance: Any) -> Any:
+def pole_rate(xp: Any, distance: Any) -> Any:
     """Return the rate, for ``difference_quotient``, of a function with a pole at this distance."""
     return 32 * _STEP / xp.abs(distance)
 
@@ -240,7 +240,7 @@ def kernel(name: str, of_jax: Callable[..., Any] | None = None) -> Callable[...,
     return impl
 
 
-def of_scipy(name: str, of_jax: Callable[..., Any] | None = None, **rules: Any) -> Operation:
+def scipy_operation(name: str, of_jax: Callable[..., Any] | None = None, **rules: Any) -> Operation:
     """Define an ``elementwise`` operation with the ``kernel`` of that name and these ``rules``."""
     operation = elementwise(name, kernel(name, of_jax), **rules)
     homes = [rule.__module__ for rule in rules.values() if callable(rule)]

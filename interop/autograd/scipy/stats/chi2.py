@@ -1,5 +1,5 @@
 """The distribution ``scipy.stats.chi2`` as a module."""
 
-from funcgrad.interop.autograd.lookup import of_scipy
+from funcgrad.interop.autograd.lookup import names_of_scipy
 
-__getattr__, __dir__ = of_scipy("stats.chi2")
+__getattr__, __dir__ = names_of_scipy("stats.chi2")
