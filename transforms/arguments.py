@@ -23,22 +23,22 @@ from funcgrad.writable import as_results, inside, is_buffer
 
 __all__ = [
     "Argnums",
+    "argument_positions",
     "check_argnums",
     "check_leaf",
     "check_leaves",
     "check_results",
-    "completed",
-    "filled",
-    "hand_out",
-    "is_plain",
+    "complete_derivatives",
+    "describe_result",
+    "integer_argument_error",
+    "is_plain_float",
     "leaf_path",
-    "match",
-    "of_integers",
-    "own_tree",
-    "positions",
+    "match_leaves",
+    "merge_leaves",
+    "owned_aux",
+    "owned_tree",
     "split_aux",
-    "strip",
-    "told",
+    "strip_tracers",
 ]
 
 Argnums = int | tuple[int, ...]
@@ -61,19 +61,19 @@ def check_argnums(call: str, argnums: Any) -> Argnums:
     if not isinstance(argnums, (tuple, list)) or not argnums:
         raise InputError(
             f"{call}: argnums must be an int or a non-empty tuple of ints, got {shown(argnums)}. "
-            f"{_of_argnums(call, argnums)}"
+            f"{_hint_for_argnums(call, argnums)}"
         )
     try:
         found = tuple(operator.index(a) for a in argnums)
     except TypeError:
         problem = f"{call}: argnums must hold ints, got {shown(argnums)}."
-        raise InputError(f"{problem} {_of_argnums(call, argnums[0])}") from None
+        raise InputError(f"{problem} {_hint_for_argnums(call, argnums[0])}") from None
     if len(set(found)) != len(found):
         raise ShapeError(f"{call}: argnums names a position twice, got {argnums!r}. Name each position once.")
     return found
 
 
-def _of_argnums(call: str, given: Any) -> str:
+def _hint_for_argnums(call: str, given: Any) -> str:
     """Return advice for ``argnums`` that are not positions: names, nothing, or a value meant as an argument."""
     if isinstance(given, str):
         return "Use positions, not names."
@@ -82,7 +82,7 @@ def _of_argnums(call: str, given: Any) -> str:
     return f"Write {call}(f)(x), not {call}(f, x)."
 
 
-def positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
+def argument_positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
     """Return the positions that ``argnums`` selects among ``args``, as non-negative numbers.
 
     Raises:
@@ -116,7 +116,7 @@ def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
     return "an argument"
 
 
-def is_plain(x: Any) -> bool:
+def is_plain_float(x: Any) -> bool:
     """Whether ``x`` is one real floating array or number, as most leaves are; it needs no further check."""
     kind = type(x)
     if kind is not np.ndarray:
@@ -136,14 +136,14 @@ def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) 
     Raises:
         InputError: a ``TypeError`` naming key path and type.
     """
-    if all(map(is_plain, leaves)):  # the most frequent case
+    if all(map(is_plain_float, leaves)):  # the most frequent case
         return [True] * len(leaves)
     for number, leaf in enumerate(leaves):
         check_leaf(call, leaf, partial(where, number))
     return list(map(backend.is_inexact, leaves))
 
 
-def filled(
+def merge_leaves(
     leaves: Sequence[Any], flags: list[bool], chosen: Sequence[Any], other: Callable[[Any], Any] = lambda leaf: leaf
 ) -> list[Any]:
     """Return the ``chosen`` values, in order, for leaves with a flag, and ``other(leaf)`` for leaves without."""
@@ -172,7 +172,7 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
     Raises:
         InputError: a ``TypeError`` naming key path and type.
     """
-    if is_plain(leaf) or type(leaf) is Tracer:
+    if is_plain_float(leaf) or type(leaf) is Tracer:
         return
     if not backend.is_value(leaf):
         if getattr(leaf, "dtype", None) == backend.FLOAT0:
@@ -190,7 +190,7 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
         )
 
 
-def of_integers(call: str, where: str, leaf: Any) -> InputError:
+def integer_argument_error(call: str, where: str, leaf: Any) -> InputError:
     """Return the error about an argument without a derivative because it holds integers or truth values."""
     plain = type(leaf) in (int, bool)
     error = InputError(
@@ -221,7 +221,7 @@ def _remedy(call: str, kind: type) -> str:
     return "Leave it out of what is differentiated (argnums), close over it, or pass it by keyword."
 
 
-def told(value: Any) -> str:
+def describe_result(value: Any) -> str:
     """Describe ``value``, the result of a function, in a few words; a tuple, list or dictionary by its entries."""
     if type(value) not in (tuple, list, dict):
         return describe(value)
@@ -239,7 +239,7 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
     """
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise InputError(
-            f"{call}: with has_aux=True the function must return a pair (result, aux), got {told(result)}. "
+            f"{call}: with has_aux=True the function must return a pair (result, aux), got {describe_result(result)}. "
             "Return exactly two things."
         )
     return result[0], result[1]
@@ -249,7 +249,7 @@ def split_aux(call: str, result: Any) -> tuple[Any, Any]:
 Stripped: TypeAlias = tuple[list[Any], tree.PyTreeSpec, list[int]]
 
 
-def strip(trace: Trace | None, result: PyTree) -> Stripped:
+def strip_tracers(trace: Trace | None, result: PyTree) -> Stripped:
     """Return the leaves of ``result`` with each tracer of ``trace`` replaced by the value inside it.
 
     Args:
@@ -263,8 +263,8 @@ def strip(trace: Trace | None, result: PyTree) -> Stripped:
     return leaves, spec, places
 
 
-def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
-    """Return the result of ``strip``, now owned by the caller, for a transform called with the arguments ``given``."""
+def owned_aux(stripped: Stripped, given: PyTree) -> PyTree:
+    """Return the result of ``strip_tracers``, now owned by the caller, for a transform called with ``given``."""
     leaves, spec, places = stripped
     own(leaves)
     if inside() and places:
@@ -273,10 +273,10 @@ def hand_out(stripped: Stripped, given: PyTree) -> PyTree:
     return tree.unflatten(spec, leaves)
 
 
-def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
+def owned_tree(results: PyTree, given: PyTree = None) -> PyTree:
     """Return ``results``, now owned by the caller, for a transform called with the arguments ``given``.
 
-    Pass the results straight from a call, ``own_tree(fun(), given)``: an array that a variable also holds is copied.
+    Pass the results straight from a call, ``owned_tree(fun(), given)``: an array that a variable also holds is copied.
     """
     leaves, spec = tree.flatten(results)
     del results
@@ -284,7 +284,7 @@ def own_tree(results: PyTree, given: PyTree = None) -> PyTree:
     return tree.unflatten(spec, as_results(leaves, given) if given is not None and inside() else leaves)
 
 
-def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
+def complete_derivatives(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
     """Return gradients that the caller owns: zeros for None, numbers for numbers. Changes ``cts`` in place.
 
     Args:
@@ -307,7 +307,7 @@ def completed(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
     return own(cts) if np.ndarray in map(type, cts) else cts
 
 
-def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:
+def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:
     """Return the leaves of ``given`` (tangents or cotangents), checked against the values that they belong to.
 
     Args:
@@ -338,7 +338,12 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
 
     results: list[Any] = []
     for number, (t, leaf) in enumerate(zip(found, leaves, strict=True)):
-        if type(t) is type(leaf) is np.ndarray and t.dtype is leaf.dtype and t.shape == leaf.shape and is_plain(t):
+        if (
+            type(t) is type(leaf) is np.ndarray
+            and t.dtype is leaf.dtype
+            and t.shape == leaf.shape
+            and is_plain_float(t)
+        ):
             results.append(t)  # the most frequent case
             continue
         check_leaf(call, t, lambda number=number: f"the {what} at {path(number) or 'the root'}")
@@ -346,8 +351,8 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
         have = backend.dtype_of(t)
         if backend.shape_of(t) != shape:
             raise ShapeError(
-                f"{call}: the {what}{_at(path(number))} has the wrong shape, got {list(backend.shape_of(t))}, expected "
-                f"{list(shape)}. A {what} has the shape of its value."
+                f"{call}: the {what}{_at_path(path(number))} has the wrong shape, got {list(backend.shape_of(t))}, "
+                f"expected {list(shape)}. A {what} has the shape of its value."
             )
         if not backend.is_inexact(leaf):
             results.append(None)  # whatever was passed, float0 or not: no derivative flows here
@@ -355,9 +360,9 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
         xp = backend.library_of(leaf)
         if (type(t) in (int, float) and dtype.kind == "f") or (type(t) is complex and dtype.kind == "c"):
             t = dtype.type(t)
-        elif backend.native_dtype(xp, have) != dtype and not _weak(leaf, have):
+        elif backend.native_dtype(xp, have) != dtype and not _is_weak(leaf, have):
             raise InputError(
-                f"{call}: the {what}{_at(path(number))} has the wrong dtype, got {have}, expected {dtype}. "
+                f"{call}: the {what}{_at_path(path(number))} has the wrong dtype, got {have}, expected {dtype}. "
                 f"Convert it with .astype({str(dtype)!r})."
             )
         if xp is not np and backend.namespace_of(t) is np:
@@ -366,10 +371,10 @@ def match(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree
     return results
 
 
-def _weak(leaf: Any, have: np.dtype[Any]) -> bool:
+def _is_weak(leaf: Any, have: np.dtype[Any]) -> bool:
     """Whether ``leaf`` is a Python number that takes any dtype of its kind."""
     return type(leaf) in (float, complex) and have.kind == backend.dtype_of(leaf).kind
 
 
-def _at(path: str) -> str:
+def _at_path(path: str) -> str:
     return f" at {path}" if path else ""

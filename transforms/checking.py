@@ -15,10 +15,10 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import SelfRebuilding
-from funcgrad.transforms.arguments import check_argnums, filled, positions, split_aux, told
+from funcgrad.transforms.arguments import argument_positions, check_argnums, describe_result, merge_leaves, split_aux
 from funcgrad.transforms.products import jvp, vjp
-from funcgrad.transforms.referee import SURE, Estimate, Measured, Referee
-from funcgrad.transforms.static_arguments import argument_names, replaced
+from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, Referee
+from funcgrad.transforms.static_arguments import argument_names, replace_at
 from funcgrad.transforms.transformed import check_callable, name_of
 
 __all__ = ["Leaves", "Problem", "check_grads", "random_like"]
@@ -59,7 +59,9 @@ class Problem:
         self.args = [tree.map(_to_numpy, arg) for arg in args]
         self.kwargs = tree.map(_to_numpy, kwargs)
         every = tuple(range(len(args)))
-        self.chosen = every if argnums is None else positions("crosscheck", check_argnums("crosscheck", argnums), args)
+        self.chosen = (
+            every if argnums is None else argument_positions("crosscheck", check_argnums("crosscheck", argnums), args)
+        )
         names = argument_names(fun, len(args))
         self.leaves, self.spec = tree.flatten(tuple(self.args[i] for i in self.chosen))
         paths = [names[i] + path for i in self.chosen for path in tree.flatten_with_path(self.args[i])[0]]
@@ -78,8 +80,8 @@ class Problem:
         self.value = [leaf for leaf in tree.leaves(out) if _floating(leaf)]
         if not self.value:
             raise InputError(
-                f"{call}: {name_of(fun)} returns nothing that can be differentiated, got {told(out)}. Return "
-                "a floating array or number."
+                f"{call}: {name_of(fun)} returns nothing that can be differentiated, got {describe_result(out)}. "
+                "Return a floating array or number."
             )
 
     def __call__(self, *leaves: Any) -> Leaves:
@@ -87,8 +89,8 @@ class Problem:
         return [leaf for leaf in tree.leaves(self._call(leaves)) if _floating(leaf)]
 
     def _call(self, leaves: Sequence[Any]) -> Any:
-        chosen = tree.unflatten(self.spec, filled(self.leaves, self.live, leaves))
-        out = self.fun(*replaced(self.args, self.chosen, chosen), **self.kwargs)
+        chosen = tree.unflatten(self.spec, merge_leaves(self.leaves, self.live, leaves))
+        out = self.fun(*replace_at(self.args, self.chosen, chosen), **self.kwargs)
         return split_aux("crosscheck", out)[0] if self.has_aux else out
 
     @property
@@ -214,7 +216,7 @@ class _Derivative(NamedTuple):
     value: Leaves
     paths: list[str]
     result_paths: list[str]
-    ways: tuple[str, ...]
+    modes: tuple[str, ...]
 
     @property
     def real(self) -> bool:
@@ -262,29 +264,31 @@ def _check_forward(d: _Derivative, directions: Leaves, rtol: float, atol: float)
     within = lambda found: atol + rtol * _largest(found)
     referee = Referee(lambda leaves: _entries(d.fun(*leaves), d.real), d.point, real=d.real, allowed=within)
     referee.middle = _entries(d.value, d.real)
-    measured = referee.first(directions)
-    ours = pushed(*d.point)
-    flat = _entries(ours, d.real)
+    measured = referee.first_derivative(directions)
+    computed = pushed(*d.point)
+    flat = _entries(computed, d.real)
     off = np.abs(flat - measured.value)
     allowed = atol + rtol * _largest(flat, measured.value) + _SAFETY * measured.error
     if np.any(measured.jump):
         worst = int(np.argmax(np.abs(measured.jump)))
-        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, _KINK)
+        _raise_check_error(d, "fwd", _entry_path(worst, computed, d.result_paths), flat[worst], measured, worst, _KINK)
     unsure = ~(measured.error <= atol + _UNSURE * _largest(flat, measured.value))
     if np.any(unsure | ~(off <= allowed)):
         worst = int(np.argmax(unsure if np.any(unsure) else np.nan_to_num(off - allowed, nan=np.inf)))
-        verdict = _UNMEASURED if np.any(unsure) else _KINK if referee.bends(directions, measured) else _WRONG
-        _refuse(d, "fwd", _place(worst, ours, d.result_paths), flat[worst], measured, worst, verdict)
+        verdict = _UNMEASURED if np.any(unsure) else _KINK if referee.has_kink(directions, measured) else _WRONG
+        _raise_check_error(
+            d, "fwd", _entry_path(worst, computed, d.result_paths), flat[worst], measured, worst, verdict
+        )
     paths = [f"tangent of {path}" for path in d.result_paths]
-    return _Derivative(d.name, pushed, d.point, ours, d.paths, paths, ("fwd", *d.ways)), measured
+    return _Derivative(d.name, pushed, d.point, computed, d.paths, paths, ("fwd", *d.modes)), measured
 
 
 def _check_reverse(
-    d: _Derivative, directions: Leaves, cts: Leaves, rtol: float, atol: float, whole: Measured | None
+    d: _Derivative, directions: Leaves, cts: Leaves, rtol: float, atol: float, whole_direction: Measured | None
 ) -> _Derivative:
     """Check cotangents, leaf by leaf, along random directions, and entry by entry if they are wrong.
 
-    The last leaf needs no measurement of its own if the ``whole`` direction and all other leaves were measured.
+    The last leaf needs no measurement of its own if the whole direction and all other leaves were measured.
     """
 
     def pulled(*leaves: Any) -> Leaves:
@@ -296,45 +300,51 @@ def _check_reverse(
         return np.array([summed if d.real else np.real(summed)])
 
     referee = Referee(total, d.point, real=d.real, allowed=lambda found: atol + rtol * _largest(found))
-    ours = pulled(*d.point)
+    computed = pulled(*d.point)
     weights = _entries(list(map(np.conj, cts)), d.real)
-    rest = None if whole is None else Estimate(weights @ whole.value, abs(weights) @ whole.error)
-    for i, ct in enumerate(ours):
+    rest = (
+        None
+        if whole_direction is None
+        else Estimate(weights @ whole_direction.value, abs(weights) @ whole_direction.error)
+    )
+    for i, ct in enumerate(computed):
         along = [t if i == j else np.zeros_like(t) for j, t in enumerate(directions)]
-        if i + 1 == len(ours) and rest is not None and _agrees(rest, np.multiply(ct, along[i]), rtol, atol):
+        if i + 1 == len(computed) and rest is not None and _agrees(rest, np.multiply(ct, along[i]), rtol, atol):
             break
-        off, measured = _off(referee, ct, along, i)
+        off, measured = _discrepancy(referee, ct, along, i)
         if rest is not None:
             rest = Estimate(rest.value - measured.value[0], rest.error + measured.error[0])
         span = max(float(np.sum(np.abs(np.multiply(ct, along[i])))), float(np.abs(measured.value[0])))
         if np.any(measured.jump):
-            _refuse(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _KINK)
+            _raise_check_error(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _KINK)
         if not (np.isfinite(measured.error[0]) and measured.error[0] <= atol + _UNSURE * span):
-            _refuse(d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _UNMEASURED)
+            _raise_check_error(
+                d, "rev", d.paths[i], np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, _UNMEASURED
+            )
         if not off <= atol + rtol * span + _SAFETY * measured.error[0]:
-            verdict = _KINK if referee.bends(along, measured) else _WRONG
-            index, along = _worst(referee, ct, along, i)
-            _, measured = _off(referee, ct, along, i)
-            place = d.paths[i] + (f"[{', '.join(map(str, index))}]" if index else "")
-            _refuse(d, "rev", place, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, verdict)
+            verdict = _KINK if referee.has_kink(along, measured) else _WRONG
+            index, along = _find_wrong_entry(referee, ct, along, i)
+            _, measured = _discrepancy(referee, ct, along, i)
+            path = d.paths[i] + (f"[{', '.join(map(str, index))}]" if index else "")
+            _raise_check_error(d, "rev", path, np.real(np.sum(np.multiply(ct, along[i]))), measured, 0, verdict)
     paths = [f"cotangent of {path}" for path in d.paths]
-    return _Derivative(d.name, pulled, d.point, ours, d.paths, paths, ("rev", *d.ways))
+    return _Derivative(d.name, pulled, d.point, computed, d.paths, paths, ("rev", *d.modes))
 
 
 def _agrees(measured: Estimate, products: Any, rtol: float, atol: float) -> bool:
     """Whether ``products`` add up to the measured sum, and the measurement is accurate enough."""
     allowed = atol + rtol * max(float(np.sum(np.abs(products))), float(abs(measured.value)))
     off = abs(np.real(np.sum(products)) - measured.value)
-    return bool(measured.error <= SURE * allowed and off <= allowed)
+    return bool(measured.error <= ACCURATE_FRACTION * allowed and off <= allowed)
 
 
-def _off(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[float, Measured]:
+def _discrepancy(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[float, Measured]:
     """Return how far the cotangent of leaf ``i`` is off the measurement along a direction, and the measurement."""
-    measured = referee.first(along)
+    measured = referee.first_derivative(along)
     return float(np.abs(np.real(np.sum(np.multiply(ct, along[i]))) - measured.value[0])), measured
 
 
-def _worst(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[tuple[int, ...], Leaves]:
+def _find_wrong_entry(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[tuple[int, ...], Leaves]:
     """Find the wrong entry of leaf ``i`` by halving, and return its index and the direction along it alone."""
     shape = np.shape(along[i])
     places = np.arange(np.size(along[i]))
@@ -346,22 +356,22 @@ def _worst(referee: Referee, ct: Any, along: Leaves, i: int) -> tuple[tuple[int,
 
     while len(places) > 1:
         halves = np.array_split(places, 2)
-        places = max(halves, key=lambda half: _off(referee, ct, only(half), i)[0])
+        places = max(halves, key=lambda half: _discrepancy(referee, ct, only(half), i)[0])
     unit = only(places)
     unit[i] = np.where(unit[i] != 0, 1.0, 0.0) if shape else np.ones_like(along[i])
     return tuple(int(k) for k in np.unravel_index(int(places[0]), shape)) if shape else (), unit
 
 
-def _refuse(
-    d: _Derivative, mode: str, place: str, ours: Any, measured: Measured, number: int, verdict: tuple[str, str]
+def _raise_check_error(
+    d: _Derivative, mode: str, path: str, computed: Any, measured: Measured, number: int, verdict: tuple[str, str]
 ) -> None:
     value, error = measured.value[number], measured.error[number]
-    way = " over ".join((mode, *d.ways))
-    off = abs(ours - value) / max(abs(value), abs(ours), 1e-300)
+    mode_names = " over ".join((mode, *d.modes))
+    off = abs(computed - value) / max(abs(value), abs(computed), 1e-300)
     what, advice = verdict
     raise GradientCheckError(
-        f"check_grads: the derivative of {d.name} by {way} {what.format(place)}, got {_short(ours)}, measured "
-        f"{_short(value)} ± {error:.1e} ({measured.method}): off by {off:.1e}. {advice}"
+        f"check_grads: the derivative of {d.name} by {mode_names} {what.format(path)}, got {_short(computed)}, "
+        f"measured {_short(value)} ± {error:.1e} ({measured.method}): off by {off:.1e}. {advice}"
     )
 
 
@@ -379,7 +389,7 @@ def _entries(leaves: Leaves, real: bool) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _place(number: int, leaves: Leaves, paths: list[str]) -> str:
+def _entry_path(number: int, leaves: Leaves, paths: list[str]) -> str:
     """Return the key path and the index of an entry, given its number in a row of all entries."""
     for leaf, path in zip(leaves, paths, strict=True):
         size = int(np.size(leaf)) * (2 if np.iscomplexobj(leaf) else 1)

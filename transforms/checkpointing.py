@@ -22,7 +22,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.replay.chain import states_for
 from funcgrad.replay.memory import NAME, Memory
-from funcgrad.transforms.arguments import own_tree
+from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -32,11 +32,11 @@ from funcgrad.writable import detached_copy
 __all__ = ["checkpoint", "checkpoint_chain", "checkpoint_name"]
 
 
-def parts_of(x: Any) -> tuple[Any, ...]:
+def inner_functions(x: Any) -> tuple[Any, ...]:
     """Return the functions that a callable is made of.
 
     Example:
-        >>> parts_of(functools.partial(max, 1)), parts_of(toolz.compose(abs, len)), parts_of(abs)
+        >>> inner_functions(functools.partial(max, 1)), inner_functions(toolz.compose(abs, len)), inner_functions(abs)
         ((<built-in function max>,), (<built-in function len>, <built-in function abs>), ())
     """
     if type(x) is MethodType:
@@ -48,18 +48,18 @@ def parts_of(x: Any) -> tuple[Any, ...]:
     return (x.fun,) if type(x) is Transformed else ()
 
 
-def made_of(x: Any, functions: Sequence[Any]) -> Any:
-    """Rebuild the callable ``x`` with ``functions`` in place of ``parts_of(x)``."""
+def with_inner_functions(x: Any, functions: Sequence[Any]) -> Any:
+    """Rebuild the callable ``x`` with ``functions`` in place of ``inner_functions(x)``."""
     if type(x) is MethodType:
         return MethodType(functions[0], x.__self__)
     if type(x) is Compose:
         return Compose(tuple(reversed(functions)))
     if type(x) is Transformed:
-        return Transformed(x.run, functions[0], x.options, x.says)
+        return Transformed(x.run, functions[0], x.options, x.summary)
     return type(x)(functions[0], *x.args, **x.keywords)
 
 
-def is_filled(cell: CellType) -> bool:
+def has_value(cell: CellType) -> bool:
     """Whether a closed-over variable has a value already."""
     try:
         cell.cell_contents  # noqa: B018
@@ -68,7 +68,7 @@ def is_filled(cell: CellType) -> bool:
     return True
 
 
-def frozen(fun: Callable[..., Any]) -> Callable[..., Any]:
+def freeze_closure(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``fun`` with its closed-over variables, and those of the functions it closes over, as they are now.
 
     ``for w in weights: h = checkpoint(lambda h: h @ w)(h)`` makes functions that all read one variable. When the
@@ -81,57 +81,57 @@ def frozen(fun: Callable[..., Any]) -> Callable[..., Any]:
     Example:
         >>> def make():
         ...     k = 1
-        ...     now = frozen(lambda: k)
+        ...     copy = freeze_closure(lambda: k)
         ...     k = 2
-        ...     return now
+        ...     return copy
         >>> make()()
         1
     """
     functions: dict[int, FunctionType] = {}
-    _collect(fun, functions)
-    shared = {id(cell): cell for f in functions.values() for cell in _written(f)}
-    now: Callable[..., Any] = _copy(fun, {}, shared) if functions else fun
-    return now
+    _collect_closures(fun, functions)
+    shared = {id(cell): cell for f in functions.values() for cell in _assigned_cells(f)}
+    copy: Callable[..., Any] = _copy_callable(fun, {}, shared) if functions else fun
+    return copy
 
 
-def _collect(x: Any, found: dict[int, FunctionType]) -> None:
+def _collect_closures(x: Any, found: dict[int, FunctionType]) -> None:
     """Add to ``found`` all functions with closed-over variables that ``x`` is made of or closes over."""
     if type(x) is not FunctionType:
-        for part in parts_of(x):
-            _collect(part, found)
+        for part in inner_functions(x):
+            _collect_closures(part, found)
     elif x.__closure__ is not None and id(x) not in found:
         found[id(x)] = x
         for cell in x.__closure__:
-            if is_filled(cell):
-                _collect(cell.cell_contents, found)
+            if has_value(cell):
+                _collect_closures(cell.cell_contents, found)
 
 
-def _written(fun: FunctionType) -> list[CellType]:
+def _assigned_cells(fun: FunctionType) -> list[CellType]:
     """Return the variables that ``fun`` itself sets; a copy of ``fun`` shares them with all other functions."""
     stores = assigned_variables(fun.__code__)
     return [cell for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True) if name in stores]
 
 
-def _copy(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
+def _copy_callable(x: Any, done: dict[int, Any], cells: dict[int, CellType]) -> Any:
     """Return ``x`` with copies of its functions and variables; ``done`` and ``cells`` are the copies made so far."""
     if isinstance(x, Tracer):  # the program may write to it
         return detached_copy(x)
     if type(x) is not FunctionType:
-        parts = parts_of(x)
-        copies = [_copy(part, done, cells) for part in parts]
-        return x if all(map(operator.is_, parts, copies)) else made_of(x, copies)
+        parts = inner_functions(x)
+        copies = [_copy_callable(part, done, cells) for part in parts]
+        return x if all(map(operator.is_, parts, copies)) else with_inner_functions(x, copies)
     if x.__closure__ is None:
         return x
     if id(x) in done:
         return done[id(x)]
     new = [cell for cell in x.__closure__ if id(cell) not in cells]
     cells.update({id(cell): CellType() for cell in new})
-    own = tuple([cells[id(cell)] for cell in x.__closure__])
-    copy = done[id(x)] = FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, own)
+    new_closure = tuple([cells[id(cell)] for cell in x.__closure__])
+    copy = done[id(x)] = FunctionType(x.__code__, x.__globals__, x.__name__, x.__defaults__, new_closure)
     copy.__kwdefaults__, copy.__qualname__, copy.__dict__ = x.__kwdefaults__, x.__qualname__, x.__dict__
     for cell in new:  # a variable may hold ``x`` itself
-        if is_filled(cell):
-            cells[id(cell)].cell_contents = _copy(cell.cell_contents, done, cells)
+        if has_value(cell):
+            cells[id(cell)].cell_contents = _copy_callable(cell.cell_contents, done, cells)
     return copy
 
 
@@ -139,9 +139,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Default number of states that a chain of unknown length keeps.
-_ONLINE = 32
+_DEFAULT_BUDGET = 32
 
-_named = linear(NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, batch="leading")
+_name_operation = linear(NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, batch="leading")
 
 
 def checkpoint_name(x: PyTree, name: str) -> PyTree:
@@ -161,7 +161,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
         >>> bool((grad(kept)(np.ones(3)) == grad(layer)(np.ones(3))).all())
         True
     """
-    return tree.map(lambda leaf: _named(leaf, name=name) if _is_array(leaf) else leaf, x)
+    return tree.map(lambda leaf: _name_operation(leaf, name=name) if _is_array(leaf) else leaf, x)
 
 
 def _is_array(x: Any) -> bool:
@@ -217,7 +217,7 @@ def checkpoint(
         array([[0., 0.],
                [0., 0.]])
     """
-    positions = _positions(static_argnums)
+    positions = _static_positions(static_argnums)
     if policy is not None and not callable(policy):
         raise InputError(
             f"checkpoint: policy must be a function of (operation, params, result), got {describe(policy)}. "
@@ -226,11 +226,11 @@ def checkpoint(
     if fun is None:
         return functools.partial(checkpoint, policy=policy, static_argnums=positions)
     check_callable("checkpoint", fun)
-    says = "{fun}, run again in the backward pass instead of remembered."
-    return Transformed(run_checkpoint, fun, _Options(policy, positions), says)
+    summary = "{fun}, run again in the backward pass instead of remembered."
+    return Transformed(run_checkpoint, fun, _Options(policy, positions), summary)
 
 
-def _positions(argnums: Any) -> tuple[int, ...]:
+def _static_positions(argnums: Any) -> tuple[int, ...]:
     try:
         return tuple(operator.index(i) for i in (argnums if isinstance(argnums, (tuple, list)) else [argnums]))
     except TypeError:
@@ -254,20 +254,20 @@ def run_checkpoint(fun: Callable[..., Any], options: _Options, args: Any, kwargs
                 " Take it out of static_argnums."
             )
     if policy is everything_saveable:
-        return own_tree(fun(*args, **kwargs))
+        return owned_tree(fun(*args, **kwargs))
     name = f"checkpoint({name_of(fun)})"
     fixed = {i % len(args): args[i] for i in static}
     moving = tuple(None if i in fixed else arg for i, arg in enumerate(args))
 
-    kept = frozen(fun)
+    kept = freeze_closure(fun)
 
-    def step(_: int, state: Any, again: bool) -> Any:
+    def step(_: int, state: Any, is_rerun: bool) -> Any:
         given, named = state
-        function = frozen(kept) if again else fun
+        function = freeze_closure(kept) if is_rerun else fun
         return function(*[fixed.get(i, arg) for i, arg in enumerate(given)], **named)
 
     memory = None if policy is None else Memory(name, policy)
-    return own_tree(Chain(name, step, (moving, kwargs), memory=memory).run(1))
+    return owned_tree(Chain(name, step, (moving, kwargs), memory=memory).run(1))
 
 
 def checkpoint_chain(
@@ -323,34 +323,38 @@ def checkpoint_chain(
         check_callable("checkpoint_chain", function)
     if budget is not None and operator.index(budget) < 0:
         raise ShapeError(f"checkpoint_chain: budget must not be negative, got {budget}. Say how many carries to keep.")
-    items, coming = _items(xs)
-    known = _length(xs=None if items is None else len(items), steps=len(functions) if several else None, length=length)
-    if known is None and coming is None:
+    items, iterator = _chain_items(xs)
+    known = _chain_length(
+        xs=None if items is None else len(items), steps=len(functions) if several else None, length=length
+    )
+    if known is None and iterator is None:
         raise InputError(
             f"checkpoint_chain: nothing tells the number of steps, got xs={describe(xs)}. Pass length, xs, or a list "
             "of steps."
         )
-    if known is not None and coming is not None:
-        items, coming = _first(coming, known), None
+    if known is not None and iterator is not None:
+        items, iterator = _take(iterator, known), None
     given: Sequence[Any] = [] if items is None else items
-    kept_items = _kept(given)
-    one_step = _stepping(functions, given, kept_items, args)
+    kept_items = _items_for_rerun(given)
+    one_step = _chain_step(functions, given, kept_items, args)
     if budget is None:
-        budget = _ONLINE if known is None else states_for(known, 2) - 1
+        budget = _DEFAULT_BUDGET if known is None else states_for(known, 2) - 1
     kept = None if store is None else Store("checkpoint_chain", store)
     name = "checkpoint_chain" if several else f"checkpoint_chain({name_of(step)})"
     chain = Chain(name, one_step, init, budget, store=kept)
-    if coming is None:
-        return own_tree(chain.run(known or 0))
-    return own_tree(chain.run_while(_taking(chain, coming, cast(list[Any], given), cast(list[Any], kept_items))))
+    if iterator is None:
+        return owned_tree(chain.run(known or 0))
+    return owned_tree(
+        chain.run_while(_item_fetcher(chain, iterator, cast(list[Any], given), cast(list[Any], kept_items)))
+    )
 
 
-def _taking(chain: Chain, coming: Iterator[Any], given: list[Any], kept: list[Any]) -> Callable[[], bool]:
+def _item_fetcher(chain: Chain, iterator: Iterator[Any], given: list[Any], kept: list[Any]) -> Callable[[], bool]:
     """Return a function that takes the next item, and returns whether there was one."""
 
     def more() -> bool:
-        given.extend(itertools.islice(coming, 1))
-        kept.extend(map(_copies, given[len(kept) :]))
+        given.extend(itertools.islice(iterator, 1))
+        kept.extend(map(_detached_copies, given[len(kept) :]))
         return len(given) > chain.done
 
     return more
@@ -370,38 +374,40 @@ class _Rows(Sequence[Any]):
 
     def shallow_copy(self) -> _Rows:
         """Return the same rows, which later writes to the arrays do not change."""
-        return _Rows(_copies(self._leaves), self._spec, self._count)
+        return _Rows(_detached_copies(self._leaves), self._spec, self._count)
 
 
-def _kept(given: Sequence[Any]) -> Sequence[Any]:
+def _items_for_rerun(given: Sequence[Any]) -> Sequence[Any]:
     """Return the items for another run, which writes to the items in the meantime do not change."""
     if isinstance(given, _Rows):
         return given.shallow_copy()
-    return given if type(given) is range else list(map(_copies, given))
+    return given if type(given) is range else list(map(_detached_copies, given))
 
 
-def _stepping(
+def _chain_step(
     functions: list[Any], given: Sequence[Any], kept: Sequence[Any], args: tuple[Any, ...]
 ) -> Callable[..., Any]:
     """Return the step of a chain, made of one function or one for each step. Another run gets the items ``kept``."""
-    again_functions, again_args = [frozen(one) for one in functions], _copies(args)
+    rerun_functions, rerun_args = [freeze_closure(one) for one in functions], _detached_copies(args)
 
-    def one_step(i: int, carry: Any, again: bool) -> Any:
-        place = i if len(functions) > 1 else 0
-        if not again:
-            return functions[place](carry, *([given[i]] if given else ()), *args)
-        return frozen(again_functions[place])(carry, *_copies([kept[i]] if kept else []), *_copies(again_args))
+    def one_step(i: int, carry: Any, is_rerun: bool) -> Any:
+        index = i if len(functions) > 1 else 0
+        if not is_rerun:
+            return functions[index](carry, *([given[i]] if given else ()), *args)
+        return freeze_closure(rerun_functions[index])(
+            carry, *_detached_copies([kept[i]] if kept else []), *_detached_copies(rerun_args)
+        )
 
     return one_step
 
 
-def _copies(values: Any) -> Any:
+def _detached_copies(values: Any) -> Any:
     """Return ``values``, a tree, as they are now: later writes to them do not change the result."""
     leaves, spec = tree.flatten(values)
     return tree.unflatten(spec, map(detached_copy, leaves)) if any(isinstance(x, Tracer) for x in leaves) else values
 
 
-def _length(**said: int | None) -> int | None:
+def _chain_length(**said: int | None) -> int | None:
     """Return the number of steps, or None if nothing tells it."""
     found = {name: operator.index(n) for name, n in said.items() if n is not None}
     if len(set(found.values())) > 1 or min(found.values(), default=0) < 0:
@@ -410,7 +416,7 @@ def _length(**said: int | None) -> int | None:
     return next(iter(found.values()), None)
 
 
-def _items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
+def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
     """Return the items of the steps as a sequence, or else as an iterator; both are None without ``xs``."""
     if xs is None:
         return None, None
@@ -438,7 +444,7 @@ def _items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
     return _Rows(leaves, spec, sizes.pop()), None
 
 
-def _first(more: Iterator[Any], count: int) -> list[Any]:
+def _take(more: Iterator[Any], count: int) -> list[Any]:
     """Return the first ``count`` items."""
     items = list(itertools.islice(more, count))
     if len(items) < count:

@@ -20,13 +20,20 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity
 
-__all__ = ["Hoisted", "Steered", "Ways", "example_by_example", "in_a_loop", "solved"]
+__all__ = [
+    "BranchRecordings",
+    "DecisionTrace",
+    "RecordedClosure",
+    "example_by_example",
+    "loop_over_examples",
+    "solve_with_new_branches",
+]
 
 R = TypeVar("R")
 
 
-class Hoisted:
-    """Recorded run of ``fun`` at ``x``, as a function of the leaves of ``x`` and of ``held``.
+class RecordedClosure:
+    """Recorded run of ``fun`` at ``x``, as a function of the leaves of ``x`` and of ``captured``.
 
     A call near ``x`` takes the branches that the run took and uses the numbers that arrays had then. Pullbacks call it
     again later, and the program may have written to its arrays by then.
@@ -35,12 +42,13 @@ class Hoisted:
         call: the public call, for messages.
         fun: a function of one tree.
         x: the argument of the run.
-        steered: whether to refuse values for which the function would take other branches.
+        checks_branches: whether to refuse values for which the function would take other branches.
         lasting: whether calls come after possible writes to arrays; if not, it holds the arrays themselves.
-        alone: whether outer runs need not record the decisions of this run, because it looks for other branches itself.
+        reruns_decisions: whether outer runs need not record the decisions of this run, because it looks for other
+            branches itself.
 
     Attributes:
-        held: the tracers, and the arrays of other libraries, that the function closes over.
+        captured: the tracers, and the arrays of other libraries, that the function closes over.
         outs: the leaves of the result of the run.
         out_spec: the structure of the result.
         recording: the recorded operations.
@@ -52,13 +60,13 @@ class Hoisted:
         fun: Callable[[Any], Any],
         x: PyTree,
         *,
-        steered: bool = False,
+        checks_branches: bool = False,
         lasting: bool = True,
-        alone: bool = False,
+        reruns_decisions: bool = False,
     ) -> None:
         self.call = call
         leaves, self.spec = tree.flatten(x)
-        trace = Alone() if alone else Steered() if steered else GraphTrace()
+        trace = RerunDecisionTrace() if reruns_decisions else DecisionTrace() if checks_branches else GraphTrace()
         try:
             out = fun(tree.unflatten(self.spec, [trace.input(leaf) for leaf in leaves]))
         finally:
@@ -66,31 +74,34 @@ class Hoisted:
         found, self.out_spec = tree.flatten(out)
         check_results(call, found)
         self.outs = [leaf._val if type(leaf) is Tracer and leaf._trace is trace else leaf for leaf in found]
-        self.recording = recording = trace.recording(found, trace.decisions if isinstance(trace, Steered) else None)
+        self.recording = recording = trace.recording(
+            found, trace.decisions if isinstance(trace, DecisionTrace) else None
+        )
         del trace  # the trace refers to the same arrays
-        self.held: list[Any] = []
+        self.captured: list[Any] = []
         slots: dict[Any, int] = {}
-        again: dict[int, int] = {}  # the first slot of a value, by each further slot of the value
+        duplicates: dict[int, int] = {}  # the first slot of a value, by each further slot of the value
         for slot, x in list(recording.constants.items()):
             if isinstance(x, Tracer) or backend.namespace_of(x) not in (None, np):
                 del recording.constants[slot]
-                again[slot] = slots.setdefault(identity(x), slot)
-                if again[slot] == slot:
+                duplicates[slot] = slots.setdefault(identity(x), slot)
+                if duplicates[slot] == slot:
                     recording.inputs.append(slot)
-                    self.held.append(x)
-        recording.rename(again)
+                    self.captured.append(x)
+        recording.rename(duplicates)
         if lasting:
             recording_apart(recording)
 
-    def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
-        """Evaluate the function at ``x``, a tree like the first one, with ``held`` in place of the held values."""
-        return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *held))
+    def __call__(self, x: PyTree, captured: Sequence[Any]) -> PyTree:
+        """Evaluate the function at ``x``, a tree like the first one; ``captured`` replaces the captured values."""
+        return tree.unflatten(self.out_spec, self.recording.evaluate(*tree.leaves(x), *captured))
 
 
-class Ways:
-    """``fun`` as a function of the leaves of ``x`` and of ``held``, whichever branches it takes.
+class BranchRecordings:
+    """``fun`` as a function of the leaves of ``x`` and of ``captured``, whichever branches it takes.
 
-    ``fun`` is recorded once for each way through its branches. Only ``solved``, which can run ``fun``, finds new ways.
+    ``fun`` is recorded once for each path through its branches. Only ``solve_with_new_branches``, which can run
+    ``fun``, records new paths.
 
     Args:
         call: the public call, for messages.
@@ -98,79 +109,84 @@ class Ways:
         x: the argument of the first run.
 
     Attributes:
-        held: the values that ``fun`` closes over on all known ways.
+        captured: the values that ``fun`` closes over on all recorded paths.
     """
 
     def __init__(self, call: str, fun: Callable[[Any], Any], x: PyTree) -> None:
         self.call, self.fun = call, fun
-        self.held: list[Any] = []
-        self._known: list[tuple[Hoisted, int]] = []  # latest taken first, with the index in ``held`` of its first value
-        self._finds = False
-        self._find(x)
+        self.captured: list[Any] = []
+        #: The path taken latest first, each with the index in ``captured`` of its first value.
+        self._recordings: list[tuple[RecordedClosure, int]] = []
+        self._may_record = False
+        self._record(x)
 
-    def __call__(self, x: PyTree, held: Sequence[Any]) -> PyTree:
-        """Evaluate the function at ``x``, with ``held`` in place of the held values.
+    def __call__(self, x: PyTree, captured: Sequence[Any]) -> PyTree:
+        """Evaluate the function at ``x``, with ``captured`` in place of the values that it closes over.
 
         Raises:
-            BranchError: the function takes an unknown way. In ``solved`` the next call knows this way.
+            BranchError: the function takes a new path. In ``solve_with_new_branches`` the next call knows this path.
         """
-        for number, way in enumerate(self._known):
+        for number, entry in enumerate(self._recordings):
             try:
-                found = self._along(way, x, held)
+                found = self._evaluate(entry, x, captured)
             except BranchError:
                 continue
             if number:
-                self._known = [way, *[other for other in self._known if other is not way]]
+                self._recordings = [entry, *[other for other in self._recordings if other is not entry]]
             return found
-        if not self._finds or len(self._known) >= _MANY or any(isinstance(leaf, Tracer) for leaf in tree.leaves(x)):
+        if (
+            not self._may_record
+            or len(self._recordings) >= _MAX_RECORDINGS
+            or any(isinstance(leaf, Tracer) for leaf in tree.leaves(x))
+        ):
             raise BranchError(
                 f"{self.call}: a function that closes over traced values takes a branch that it has not taken before. "
                 "Pass these values in args, or choose by funcgrad.numpy.where in place of `if`."
             )
-        self._find(x)
-        return self._along(self._known[0], x, held)
+        self._record(x)
+        return self._evaluate(self._recordings[0], x, captured)
 
-    def _find(self, x: PyTree) -> None:
-        way = Hoisted(self.call, self.fun, x, steered=True, alone=True)
-        self._known.insert(0, (way, len(self.held)))
-        self.held += way.held
+    def _record(self, x: PyTree) -> None:
+        closure = RecordedClosure(self.call, self.fun, x, checks_branches=True, reruns_decisions=True)
+        self._recordings.insert(0, (closure, len(self.captured)))
+        self.captured += closure.captured
 
-    def _along(self, way: tuple[Hoisted, int], x: PyTree, held: Sequence[Any]) -> PyTree:
-        """Evaluate the function along ``way``. If ``way`` is newer than ``held``, its own held values are constants."""
-        hoisted, first = way
-        given = held[first : first + len(hoisted.held)]
-        if len(given) < len(hoisted.held):
-            given = stop_gradient(hoisted.held)
-            if not self._finds or any(isinstance(leaf, Tracer) for leaf in (*given, *held)):
+    def _evaluate(self, entry: tuple[RecordedClosure, int], x: PyTree, captured: Sequence[Any]) -> PyTree:
+        """Evaluate the recording. If it is newer than ``captured``, the values that it captured are constants."""
+        closure, first = entry
+        given = captured[first : first + len(closure.captured)]
+        if len(given) < len(closure.captured):
+            given = stop_gradient(closure.captured)
+            if not self._may_record or any(isinstance(leaf, Tracer) for leaf in (*given, *captured)):
                 raise BranchError(f"{self.call}: a way was found just now.")
-        return hoisted(x, given)
+        return closure(x, given)
 
 
-#: Largest number of ways that a function may take.
-_MANY = 1000
+#: Largest number of paths that a function may take.
+_MAX_RECORDINGS = 1000
 
 
-def solved(ways: Sequence[Ways], solve: Callable[[], R]) -> R:
-    """Return ``solve()``; call it again if functions in it took ways on which they close over further values."""
-    before = [ways._finds for ways in ways]
+def solve_with_new_branches(recordings: Sequence[BranchRecordings], solve: Callable[[], R]) -> R:
+    """Return ``solve()``; call it again if functions in it took paths on which they close over further values."""
+    before = [one._may_record for one in recordings]
     while True:
-        known = [len(one.held) for one in ways]
-        for one in ways:
-            one._finds = True
+        known = [len(one.captured) for one in recordings]
+        for one in recordings:
+            one._may_record = True
         try:
             found = solve()
         except BranchError:
-            if known == [len(one.held) for one in ways]:
+            if known == [len(one.captured) for one in recordings]:
                 raise
             continue
         finally:
-            for one, finds in zip(ways, before, strict=True):
-                one._finds = finds
-        if known == [len(one.held) for one in ways]:
+            for one, finds in zip(recordings, before, strict=True):
+                one._may_record = finds
+        if known == [len(one.captured) for one in recordings]:
             return found
 
 
-class Steered(GraphTrace):
+class DecisionTrace(GraphTrace):
     """Run that records the answers by which Python took its branches."""
 
     __slots__ = ("decisions",)
@@ -184,7 +200,7 @@ class Steered(GraphTrace):
         remember(self.decisions, tracer.slot, answer)
 
 
-class Alone(Steered):
+class RerunDecisionTrace(DecisionTrace):
     """Run whose decisions are made again wherever it is repeated, so that outer runs need not record them."""
 
     __slots__ = ()
@@ -197,13 +213,13 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
         forgive()
-        found = in_a_loop(fun, leaves)
+        found = loop_over_examples(fun, leaves)
         if found is None:
             raise
         return found
 
 
-def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any] | None:
+def loop_over_examples(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any] | None:
     """Call ``fun`` on each example of the innermost ``vmap`` of ``leaves`` in turn; return None without a ``vmap``."""
     traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
     if not traces:
@@ -215,10 +231,10 @@ def in_a_loop(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]
         example_by_example(fun, [leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
         for i in range(within.size)
     ]
-    return [_joined(parts, within) for parts in zip(*results, strict=True)]
+    return [_stacked(parts, within) for parts in zip(*results, strict=True)]
 
 
-def _joined(parts: Sequence[Any], within: BatchTrace) -> Any:
+def _stacked(parts: Sequence[Any], within: BatchTrace) -> Any:
     """Return the results of all examples as one array, or as a list if they are not arrays."""
     if all(isinstance(part, Tracer) or backend.is_value(part) for part in parts):
         return tracer_of(fnp.stack(parts), within)

@@ -29,7 +29,7 @@ __all__ = ["CustomDerivative", "custom_jvp", "custom_vjp"]
 _NUMBERS = (bool, int, float, complex)
 
 
-class _Like(NamedTuple):
+class _Aval(NamedTuple):
     """Facts about a value, without the value itself."""
 
     shape: tuple[int, ...]
@@ -66,8 +66,8 @@ class CustomCall:
         self.diff = tuple(i for i in range(len(args)) if i not in self.static) if self.static else range(len(args))
         flat, self.spec = tree.flatten(tuple(args[i] for i in self.diff) if self.static else args)
         self._leaves: list[Any] | None = [leaf for leaf in flat if _is_array(leaf)]
-        self.likes = [_like(leaf) if _is_array(leaf) else None for leaf in flat]
-        self.others = [None if like is not None else leaf for leaf, like in zip(flat, self.likes, strict=True)]
+        self.avals = [_aval_of(leaf) if _is_array(leaf) else None for leaf in flat]
+        self.non_arrays = [None if aval is not None else leaf for leaf, aval in zip(flat, self.avals, strict=True)]
         self.out_spec: Any = None
 
     def leaves(self) -> list[Any]:
@@ -87,46 +87,48 @@ class CustomCall:
 
     def run(self, *leaves: Any) -> list[Any]:
         """Run the function."""
-        given = _Given(leaves)
-        return self.results(given, self.called("function", self.fun, *self.whole(given.views)))
+        given = _ReadOnlyViews(leaves)
+        return self.flatten_result(given, self.call_rule("function", self.fun, *self.all_args(given.views)))
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
         """Run the forward half of the VJP rule."""
-        given = _Given(leaves)
-        pair = self.called("fwd rule", self.vjp[0], *self.whole(given.views))  # type: ignore[index]
-        out, residuals = self.pair("fwd", "residuals", pair)
-        return self.results(given, out), tree.map(_read_only, residuals)
+        given = _ReadOnlyViews(leaves)
+        pair = self.call_rule("fwd rule", self.vjp[0], *self.all_args(given.views))  # type: ignore[index]
+        out, residuals = self.check_pair("fwd", "residuals", pair)
+        return self.flatten_result(given, out), tree.map(_read_only, residuals)
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         """Run the backward half of the VJP rule."""
         ct = tree.unflatten(self.out_spec, [_read_only(c) for c in cts])
-        pulled = self.called("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
+        pulled = self.call_rule("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
             raise InputError(
                 f"{self.name}: the bwd rule must return a tuple with a cotangent for each differentiable argument, "
                 f"{len(self.diff)} here, got {describe(pulled)}. Return ({', '.join(['ct'] * len(self.diff))}"
                 f"{',' if len(self.diff) == 1 else ''}), with None for zero."
             )
-        like = tree.unflatten(self.spec, range(len(self.likes)))
+        like = tree.unflatten(self.spec, range(len(self.avals)))
         found = [
             leaf
             for position, have, want in zip(self.diff, pulled, like, strict=True)
-            for leaf in self.matched("bwd", f"argument {position}", have, want, self.likes)
+            for leaf in self.match_leaves("bwd", f"argument {position}", have, want, self.avals)
         ]
-        return [ct for ct, like in zip(found, self.likes, strict=True) if like is not None]
+        return [ct for ct, like in zip(found, self.avals, strict=True) if like is not None]
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Run the JVP rule."""
-        given, moving = _Given(leaves), _Given(tangents)
-        args = (self.filled(given.views), self.filled(moving.views))
-        out, tangent = self.pair("jvp", "tangent", self.called("jvp rule", self.jvp, *self.static.values(), *args))
-        outs = self.results(given, out)
+        given, moving = _ReadOnlyViews(leaves), _ReadOnlyViews(tangents)
+        args = (self.differentiable_args(given.views), self.differentiable_args(moving.views))
+        out, tangent = self.check_pair(
+            "jvp", "tangent", self.call_rule("jvp rule", self.jvp, *self.static.values(), *args)
+        )
+        outs = self.flatten_result(given, out)
         want = tree.unflatten(self.out_spec, range(len(outs)))
-        likes: list[_Like | None] = [_like(out) for out in outs]
-        pushed = self.matched("jvp", "the result", tangent, want, likes)
+        avals: list[_Aval | None] = [_aval_of(out) for out in outs]
+        pushed = self.match_leaves("jvp", "the result", tangent, want, avals)
         return outs, [moving.original(t) for t in pushed]
 
-    def pair(self, rule: str, second: str, found: Any) -> Any:
+    def check_pair(self, rule: str, second: str, found: Any) -> Any:
         """Check that the result of a rule is a pair, and return it."""
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise InputError(
@@ -135,7 +137,7 @@ class CustomCall:
             )
         return found
 
-    def called(self, what: str, rule: Any, *args: Any) -> Any:
+    def call_rule(self, what: str, rule: Any, *args: Any) -> Any:
         """Call the function or a rule; explain an error about a read-only array or an escaped tracer."""
         try:
             return rule(*args)
@@ -152,21 +154,21 @@ class CustomCall:
                 f"finished, got: {error} Pass the value as an argument of the function."
             ) from error
 
-    def filled(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    def differentiable_args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """Return the differentiable arguments with these array leaves."""
         rest = iter(leaves)
-        flat = [next(rest) if like else leaf for leaf, like in zip(self.others, self.likes, strict=True)]
+        flat = [next(rest) if aval else leaf for leaf, aval in zip(self.non_arrays, self.avals, strict=True)]
         args: tuple[Any, ...] = tree.unflatten(self.spec, flat)
         return args
 
-    def whole(self, leaves: Sequence[Any]) -> list[Any]:
+    def all_args(self, leaves: Sequence[Any]) -> list[Any]:
         """Return all arguments, in the function's order."""
-        args = list(self.filled(leaves))
+        args = list(self.differentiable_args(leaves))
         for i, arg in self.static.items():
             args.insert(i, arg)
         return args
 
-    def results(self, given: _Given, out: PyTree) -> list[Any]:
+    def flatten_result(self, given: _ReadOnlyViews, out: PyTree) -> list[Any]:
         """Return the leaves of a result, and remember its structure."""
         flat, self.out_spec = tree.flatten(out)
         for leaf in flat:
@@ -177,7 +179,9 @@ class CustomCall:
                 )
         return [given.original(leaf) for leaf in flat]
 
-    def matched(self, rule: str, where: str, given: PyTree, places: PyTree, likes: Sequence[_Like | None]) -> list[Any]:
+    def match_leaves(
+        self, rule: str, where: str, given: PyTree, places: PyTree, avals: Sequence[_Aval | None]
+    ) -> list[Any]:
         """Split the (co)tangent that a rule returned into leaves, None for zero.
 
         Args:
@@ -185,7 +189,7 @@ class CustomCall:
             where: what the (co)tangent belongs to, for messages.
             given: the tree that the rule returned; None may replace any part of it.
             places: a tree like the value that the (co)tangent belongs to, with a number for each leaf.
-            likes: for each of these numbers, the facts known about the leaf of the value.
+            avals: for each of these numbers, the facts known about the leaf of the value.
         """
         if given is None:
             return [None] * len(tree.leaves(places))
@@ -204,41 +208,41 @@ class CustomCall:
                     "same containers, or None for zero."
                 )
             else:
-                found.append(self.checked(rule, where, have, likes[part]))
+                found.append(self.check_leaf(rule, where, have, avals[part]))
         return found
 
-    def checked(self, rule: str, where: str, have: Any, like: _Like | None) -> Any:
+    def check_leaf(self, rule: str, where: str, have: Any, aval: _Aval | None) -> Any:
         """Check a (co)tangent of one leaf, and return it in the shape and dtype that it must have."""
-        if like is None or not _is_array(have):
-            problem = "something for" if like is None else "no array for"
+        if aval is None or not _is_array(have):
+            problem = "something for" if aval is None else "no array for"
             raise InputError(
-                f"{self.name}: the {rule} rule gave {problem} {'what is no array in ' if like is None else ''}{where}, "
-                f"got {describe(have)}. Return {'None' if like is None else 'an array, or None for zero'}."
+                f"{self.name}: the {rule} rule gave {problem} {'what is no array in ' if aval is None else ''}{where}, "
+                f"got {describe(have)}. Return {'None' if aval is None else 'an array, or None for zero'}."
             )
         if isinstance(have, Tracer) and not have._trace.open and not repeated(have._trace.level):
             raise NotDifferentiableError(
                 f"{self.name}: the {rule} rule gave a value of a transform that has finished for {where}, got "
                 f"{describe(have)}. Pass what the rule closes over as an argument of the function."
             )
-        if not like.inexact:
+        if not aval.inexact:
             return None  # the derivative of an integer is zero, whatever the rule says
-        if backend.shape_of(have) != like.shape:
+        if backend.shape_of(have) != aval.shape:
             raise ShapeError(
                 f"{self.name}: the {rule} rule gave the wrong shape for {where}, got {list(backend.shape_of(have))}, "
-                f"expected {list(like.shape)}. Sum over what was broadcast."
+                f"expected {list(aval.shape)}. Sum over what was broadcast."
             )
         dtype = backend.dtype_of(have)
-        if dtype == like.dtype or (like.weak and dtype.kind == like.dtype.kind):
+        if dtype == aval.dtype or (aval.weak and dtype.kind == aval.dtype.kind):
             return have
-        if type(have) in _NUMBERS and (dtype.kind != "c" or like.dtype.kind == "c"):
-            return like.dtype.type(have)
+        if type(have) in _NUMBERS and (dtype.kind != "c" or aval.dtype.kind == "c"):
+            return aval.dtype.type(have)
         raise InputError(
-            f"{self.name}: the {rule} rule gave the wrong dtype for {where}, got {dtype}, expected {like.dtype}. "
-            f"Convert it with .astype({str(like.dtype)!r})."
+            f"{self.name}: the {rule} rule gave the wrong dtype for {where}, got {dtype}, expected {aval.dtype}. "
+            f"Convert it with .astype({str(aval.dtype)!r})."
         )
 
 
-class _Given:
+class _ReadOnlyViews:
     """Arrays as the function and the rules see them: read-only views, with a way back to the original arrays."""
 
     __slots__ = ("_originals", "views")
@@ -267,9 +271,9 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, Tracer) or backend.is_value(x)
 
 
-def _like(x: Any) -> _Like:
+def _aval_of(x: Any) -> _Aval:
     shape, dtype, inexact = backend.shape_of(x), backend.dtype_of(x), backend.is_inexact(x)
-    return _Like(shape, dtype, type(bottom(x)) in _NUMBERS, inexact)
+    return _Aval(shape, dtype, type(bottom(x)) in _NUMBERS, inexact)
 
 
 P = ParamSpec("P")
@@ -353,7 +357,7 @@ class CustomDerivative(Generic[P, R]):
         for rule in jvps:
             if rule is not None:
                 check_callable("defjvps", rule)
-        self._jvp = _PerArgument(self, jvps)
+        self._jvp = _RulePerArgument(self, jvps)
 
     @property
     def _name(self) -> str:
@@ -365,7 +369,7 @@ class CustomDerivative(Generic[P, R]):
         made.fun = translate(self.fun)
         made._vjp = None if self._vjp is None else (translate(self._vjp[0]), translate(self._vjp[1]))
         rule = self._jvp
-        made._jvp = rule.of(made, translate) if type(rule) is _PerArgument else rule and translate(rule)
+        made._jvp = rule.for_owner(made, translate) if type(rule) is _RulePerArgument else rule and translate(rule)
         return made
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
@@ -392,7 +396,7 @@ class CustomDerivative(Generic[P, R]):
                 f"{self._name}: it has no derivative rule, got a call. Define one first with defvjp, defjvp or defjvps."
             )
         call = CustomCall(
-            self._name, self.fun, self._vjp, self._jvp, self._nondiff, self._signature.bound(args, kwargs)
+            self._name, self.fun, self._vjp, self._jvp, self._nondiff, self._signature.bind_positional(args, kwargs)
         )
         outs = custom_call(*call.leaves(), rules=call.rules())
         result: R = tree.unflatten(call.out_spec, outs)
@@ -403,7 +407,7 @@ def _rebuilt(fun: Callable[..., Any], options: tuple[Any, Any]) -> CustomDerivat
     return CustomDerivative(fun, *options)
 
 
-class _PerArgument:
+class _RulePerArgument:
     """JVP rule made of one rule per argument."""
 
     def __init__(self, owner: CustomDerivative[..., Any], jvps: tuple[Callable[..., Any] | None, ...]) -> None:
@@ -426,9 +430,9 @@ class _PerArgument:
             return ans, None
         return ans, functools.reduce(lambda a, b: tree.map(operator.add, a, b), parts)
 
-    def of(self, owner: CustomDerivative[..., Any], translate: Callable[[Any], Any]) -> _PerArgument:
+    def for_owner(self, owner: CustomDerivative[..., Any], translate: Callable[[Any], Any]) -> _RulePerArgument:
         """Return the same rules for ``owner``, with the translations of their functions."""
-        return _PerArgument(owner, tuple([rule and translate(rule) for rule in self.jvps]))
+        return _RulePerArgument(owner, tuple([rule and translate(rule) for rule in self.jvps]))
 
 
 def custom_vjp(
@@ -498,7 +502,7 @@ class _Signature:
         parameters = [] if self.signature is None else list(self.signature.parameters.values())
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self.names = [p.name for p in parameters if p.kind in kinds]
-        self.endless = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.has_varargs = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
         #: Number of arguments of a call that needs no lookup in the signature.
         plain = len(self.names) == len(parameters) and all(p.default is p.empty for p in parameters)
         self.count = len(parameters) if plain else getattr(fun, "nin", -1)  # rules do not get a ufunc's options
@@ -515,7 +519,7 @@ class _Signature:
         count = len(self.names)
         found = {self.names.index(name) for name in names}
         for number in map(operator.index, numbers):
-            if not (number >= 0 and self.endless) and not -count <= number < count:
+            if not (number >= 0 and self.has_varargs) and not -count <= number < count:
                 raise InputError(
                     f"{self.call}: nondiff_argnums is out of range, got {number} for {self.name} with {count} "
                     "positional arguments. Count from 0."
@@ -523,11 +527,11 @@ class _Signature:
             found.add(number if number >= 0 else number + count)
         return tuple(sorted(found))
 
-    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def bind_positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return all arguments by position, with defaults filled in."""
         if (not kwargs and len(args) == self.count) or self.signature is None:
             if kwargs:
-                raise self._by_keyword(kwargs)
+                raise self._keyword_only_error(kwargs)
             return args
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -537,11 +541,11 @@ class _Signature:
                 f"{error}. Call it as {self.name}{self.signature}."
             ) from None
         if bound.kwargs and (given := kwargs.keys() - set(self.names)):
-            raise self._by_keyword(given)
+            raise self._keyword_only_error(given)
         bound.apply_defaults()
         return bound.args
 
-    def _by_keyword(self, kwargs: Iterable[str]) -> InputError:
+    def _keyword_only_error(self, kwargs: Iterable[str]) -> InputError:
         return InputError(
             f"{self.name}: keyword-only arguments have no place in derivative rules, got {sorted(kwargs)}. Make "
             "them positional, and name them in nondiff_argnames if they are static."

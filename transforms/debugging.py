@@ -29,11 +29,11 @@ from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
 
 __all__ = [
-    "Cuts", "Located", "debug_nans", "located", "looked_at", "metered", "strict", "strictly", "things_in",
-    "values_in",
+    "Cuts", "VjpWithOrigin", "debug_nans", "meter_block", "saved_values", "strict", "strict_block", "values_in",
+    "watched_pass", "with_origin",
 ]  # fmt: skip
 
-_MOST = 5  # largest number of cuts that a message names
+_MAX_NAMED_CUTS = 5  # largest number of cuts that a message names
 
 
 class Cuts:
@@ -63,7 +63,7 @@ class Cuts:
         Raises:
             StructuralZeroError: a leaf has a structurally zero derivative.
         """
-        reached = _behind([node for node in nodes if node is not None])
+        reached = _reachable_numbers([node for node in nodes if node is not None])
         for number in range(leaves):
             if -number not in reached:
                 self._refuse(call, number, names(number), self._cuts)
@@ -93,14 +93,14 @@ class Cuts:
         """
         for i, (result, tangent) in enumerate(zip(results, tangents, strict=True)):
             if tangent is None and (backend.is_inexact(result) or all(t is None for t in tangents)):
-                reason = _listed(self._cuts) if self._cuts else "it does not depend on the arguments"
+                reason = _describe_cuts(self._cuts) if self._cuts else "it does not depend on the arguments"
                 raise StructuralZeroError(
                     f"{call}: the tangent of result leaf {i} is zero whatever the arguments: {reason}. {_REMEDY}"
                 )
 
     def _refuse(self, call: str, number: int, name: str, cuts: list[Any]) -> NoReturn:
-        mine = [cut for cut in cuts if -number in _behind(cut[2])]
-        reason = _listed(mine) if mine else self._reason(number)
+        mine = [cut for cut in cuts if -number in _reachable_numbers(cut[2])]
+        reason = _describe_cuts(mine) if mine else self._reason(number)
         raise StructuralZeroError(
             f"{call}: the derivative with respect to {name} is zero whatever its value: {reason}. {_REMEDY}"
         )
@@ -115,15 +115,15 @@ class Cuts:
 _REMEDY = "Leave it out of what is differentiated (argnums), or leave strict out if zero is meant."
 
 
-def _listed(cuts: Sequence[Any]) -> str:
+def _describe_cuts(cuts: Sequence[Any]) -> str:
     """Describe the operations that cut a derivative, each once."""
     known = [f"{name} (at {origin})" if origin is not None else name for name, origin, _ in cuts]
     said = list(dict.fromkeys(known))
-    more = f", and {len(said) - _MOST} more" if len(said) > _MOST else ""
-    return "cut by " + ", ".join(said[:_MOST]) + more
+    more = f", and {len(said) - _MAX_NAMED_CUTS} more" if len(said) > _MAX_NAMED_CUTS else ""
+    return "cut by " + ", ".join(said[:_MAX_NAMED_CUTS]) + more
 
 
-def _behind(nodes: Sequence[Node]) -> set[int]:
+def _reachable_numbers(nodes: Sequence[Node]) -> set[int]:
     """Return the numbers of ``nodes`` and of all records that they depend on."""
     return {-place for place in reachable([node for node in nodes if node])}
 
@@ -132,7 +132,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Origin of the operation whose rule is running, in a tuple; None outside of rules.
-_within: ContextVar[tuple[Origin | None] | None] = ContextVar("within", default=None)
+_rule_origin: ContextVar[tuple[Origin | None] | None] = ContextVar("rule_origin", default=None)
 
 
 class _Watch:
@@ -166,19 +166,19 @@ class _Watch:
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Let ``trace`` process the operation, and check the result."""
-        outside = _within.get()
+        outside = _rule_origin.get()
         if self.nans:
             origin = self.origins.find() if outside is None else outside[0]
             try:  # an interrupt may come after any call, so the first call that sets something is inside already
-                _within.set((origin,))
+                _rule_origin.set((origin,))
                 ans = self._run(trace, primitive, args, params)
             finally:
-                _within.set(outside)
+                _rule_origin.set(outside)
             if outside is None:
                 _check_forward(_name(primitive, params), origin, args, ans)
             if origin is not None:
                 known = origin
-                ans = located(trace, ans, lambda node: Located(vjp_in(node), known))
+                ans = with_origin(trace, ans, lambda node: VjpWithOrigin(vjp_in(node), known))
         else:
             ans = self._run(trace, primitive, args, params)
         if trace.cuts is not None:
@@ -205,7 +205,7 @@ def _name(primitive: Primitive, params: dict[str, Any]) -> str:
     return name
 
 
-class Located:
+class VjpWithOrigin:
     """VJP rule that knows the origin of its operation."""
 
     __slots__ = ("arrays", "operation", "origin", "parents", "vjp")
@@ -219,7 +219,7 @@ class Located:
         return self.vjp(ct, node)
 
 
-def located(trace: Trace, ans: Any, vjp: Callable[[Node], Located]) -> Any:
+def with_origin(trace: Trace, ans: Any, vjp: Callable[[Node], VjpWithOrigin]) -> Any:
     """Return the results of an operation, with VJP rules that know the origin of the operation.
 
     ``vjp(node)`` returns the rule of a record. It is called once for each record that has no such rule yet.
@@ -227,7 +227,7 @@ def located(trace: Trace, ans: Any, vjp: Callable[[Node], Located]) -> Any:
     made: dict[int, Node] = {}
 
     def replaced(node: Node) -> Node:
-        if isinstance(vjp_in(node), Located):
+        if isinstance(vjp_in(node), VjpWithOrigin):
             return node
         number = number_of(node)
         if number not in made:
@@ -253,7 +253,7 @@ class _Pass:
 
     def __init__(self, watch: _Watch, pending: dict[int, Any]) -> None:
         self._nans = watch.nans
-        self._excused = {number for number, ct in pending.items() if watch.nans and any(_state(ct))}
+        self._known_bad = {number for number, ct in pending.items() if watch.nans and any(_non_finite(ct))}
         self._watch = watch
         self._call = called if watch.meter is None else watch.meter.begin_pass()
         self.dropped: list[tuple[str, Origin | None, Node]] = []
@@ -262,19 +262,19 @@ class _Pass:
     def vjp(self, ct: Any, node: Node) -> Any:
         """Call the VJP rule of ``node`` on ``ct`` and check the cotangents that it returns."""
         origin = getattr(vjp_in(node), "origin", None)
-        before = _state(ct) if self._nans else (False, False)
-        if any(before) and number_of(node) not in self._excused:
+        before = _non_finite(ct) if self._nans else (False, False)
+        if any(before) and number_of(node) not in self._known_bad:
             raise NanError(
-                f"debug_nans: {_first(before, (False, False))} first appeared where the cotangents of the result of "
-                f"{operation_of(node)} are added up: each is finite, {_asked(origin)}. {_ADVICE}",
+                f"debug_nans: {_new_problem(before, (False, False))} first appeared where the cotangents of the result "
+                f"of {operation_of(node)} are added up: each is finite, {_called_from(origin)}. {_ADVICE}",
                 operation_of(node),
             )
-        outside = _within.get()
+        outside = _rule_origin.get()
         try:
-            _within.set((origin,))
+            _rule_origin.set((origin,))
             pulled = self._call(ct, node)
         finally:
-            _within.set(outside)
+            _rule_origin.set(outside)
         self._watch.dropped = self.dropped  # a pass inside the VJP rule has set its own list
         for parent, part in pulled:
             if part is None:
@@ -284,18 +284,18 @@ class _Pass:
         return pulled
 
     def _check(self, ct: Any, before: tuple[bool, bool], node: Node, parent: Node, part: Any) -> None:
-        after = _state(part)
+        after = _non_finite(part)
         if not any(after):
             return
-        self._excused.add(number_of(parent))
-        saved = before if before[0] else _either(before, _state(saved_by(node)))
-        bad = _first(after, saved)
+        self._known_bad.add(number_of(parent))
+        saved = before if before[0] else _either(before, _non_finite(saved_by(node)))
+        bad = _new_problem(after, saved)
         if bad:
             name = operation_of(node)
             raise NanError(
-                f"debug_nans: {bad} first appeared in the cotangent of an argument of {name}, got {_shapes(part)}; the "
-                f"cotangent that came in ({_shapes(ct)}) and the values of the forward pass have none, "
-                f"{_asked(getattr(vjp_in(node), 'origin', None))}. {_ADVICE}",
+                f"debug_nans: {bad} first appeared in the cotangent of an argument of {name}, "
+                f"got {_describe_shapes(part)}; the cotangent that came in ({_describe_shapes(ct)}) and the values of "
+                f"the forward pass have none, {_called_from(getattr(vjp_in(node), 'origin', None))}. {_ADVICE}",
                 name,
             )
 
@@ -306,7 +306,7 @@ _ADVICE = (
 )
 
 
-def _asked(origin: Origin | None) -> str:
+def _called_from(origin: Origin | None) -> str:
     if origin is None:
         return "asked for in a line that is not known: the forward pass was run outside of debug_nans"
     return f"asked for {origin}"
@@ -314,19 +314,20 @@ def _asked(origin: Origin | None) -> str:
 
 def _check_forward(name: str, origin: Origin | None, args: tuple[Any, ...], ans: Any) -> None:
     """Check that a result and its tangent have no bad number that the arguments did not have."""
-    after = _state(ans)
+    after = _non_finite(ans)
     if any(after):
-        bad = _first(after, _state(args))
+        bad = _new_problem(after, _non_finite(args))
         if bad:
-            what = "value" if _first(_state(ans, tangents=False), _state(args)) else "tangent"
+            what = "value" if _new_problem(_non_finite(ans, tangents=False), _non_finite(args)) else "tangent"
             raise NanError(
-                f"debug_nans: {bad} first appeared in the {what} of {name}, got arguments {_shapes(args)} and result "
-                f"{_shapes(ans)}, {_asked(origin)}. Keep the arguments inside of where {name} is finite.",
+                f"debug_nans: {bad} first appeared in the {what} of {name}, got arguments {_describe_shapes(args)} and "
+                f"result {_describe_shapes(ans)}, {_called_from(origin)}. Keep the arguments inside of where {name} is "
+                "finite.",
                 name,
             )
 
 
-def _first(after: tuple[bool, bool], before: tuple[bool, bool]) -> str:
+def _new_problem(after: tuple[bool, bool], before: tuple[bool, bool]) -> str:
     """Name the number that is new: a NaN if there was none before, or an infinity if all was finite before."""
     if after[0] and not before[0]:
         return "a NaN"
@@ -337,7 +338,7 @@ def _either(a: tuple[bool, bool], b: tuple[bool, bool]) -> tuple[bool, bool]:
     return a[0] or b[0], a[1] or b[1]
 
 
-def _state(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
+def _non_finite(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
     """Return whether ``x`` contains a NaN, and whether it contains an infinity."""
     nan = infinite = False
     for value in values_in(x, tangents):
@@ -371,7 +372,7 @@ def values_in(x: Any, tangents: bool = True) -> Iterator[Any]:
             yield x
 
 
-def things_in(saved: Any) -> Iterator[Any]:
+def saved_values(saved: Any) -> Iterator[Any]:
     """Yield the values that a record saved, in containers of any depth."""
     waiting, seen = [saved], set[int]()
     while waiting:
@@ -383,11 +384,11 @@ def things_in(saved: Any) -> Iterator[Any]:
             waiting.extend(x.values() if type(x) is dict else x)
 
 
-def _shapes(x: Any) -> str:
+def _describe_shapes(x: Any) -> str:
     if isinstance(x, SparseCotangent):
         return "a part of an array"
     if type(x) is tuple or type(x) is list:
-        return ", ".join(_shapes(v) for v in x if v is not None) or "nothing"
+        return ", ".join(_describe_shapes(v) for v in x if v is not None) or "nothing"
     return core.describe(x)
 
 
@@ -396,9 +397,9 @@ class _Block(blocks.Block):
 
     __slots__ = ("_call",)
 
-    def __init__(self, call: Callable[..., Any] | None, **looks: Any) -> None:
+    def __init__(self, call: Callable[..., Any] | None, **options: Any) -> None:
         self._call = call
-        blocks.Block.__init__(self, lambda state: state._replace(watch=_Watch(state.watch, **looks)))
+        blocks.Block.__init__(self, lambda state: state._replace(watch=_Watch(state.watch, **options)))
 
     def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
         if self._call is None:
@@ -496,16 +497,16 @@ def run_strict(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -
         return fun(*args, **kwargs)
 
 
-def looked_at() -> _Block:
+def watched_pass() -> _Block:
     """Return the block of a backward pass that notes where its cotangents end."""
     return _Block(None)
 
 
-def metered(meter: Any) -> _Block:
+def meter_block(meter: Any) -> _Block:
     """Return the block in which ``meter`` measures operations and VJP rules, see ``_Watch``."""
     return _Block(None, meter=meter)
 
 
-def strictly() -> _Block:
+def strict_block() -> _Block:
     """Return the block of one transform with ``strict=True``: it affects only the next trace that begins inside."""
     return _Block(None, strict="next")

@@ -33,13 +33,13 @@ from funcgrad.typing import Shape
 __all__ = ["DependenceTrace", "colour_columns", "split_dense_rows"]
 
 
-def colour_columns(pattern: Any, call: str = "jacobian", most: int | None = None) -> Any:
+def colour_columns(pattern: Any, call: str = "jacobian", max_colours: int | None = None) -> Any:
     """Colour the columns greedily: in their order and, if that is not the best, also with the fullest first.
 
     Args:
         pattern: a sparse matrix; each stored entry counts.
         call: the public call, for messages.
-        most: the largest number of colours; return None if more colours are needed.
+        max_colours: the largest number of colours; return None if more colours are needed.
 
     Returns:
         A number from 0 on for each column. Columns without entries have colour 0.
@@ -51,18 +51,18 @@ def colour_columns(pattern: Any, call: str = "jacobian", most: int | None = None
     """
     rows = import_scipy(call, "scipy.sparse").csr_matrix(pattern)
     least = int(np.diff(rows.indptr).max(initial=0))  # all columns of one row differ in colour
-    if most is not None and least > most:
+    if max_colours is not None and least > max_colours:
         return None
     columns = rows.tocsc()
-    found = _greedy(columns, range(columns.shape[1]))
+    found = _greedy_colours(columns, range(columns.shape[1]))
     if found.max(initial=-1) + 1 > least:
         fullest = np.argsort(-np.diff(columns.indptr), kind="stable")
-        other = _greedy(columns, fullest.tolist())
+        other = _greedy_colours(columns, fullest.tolist())
         found = min(found, other, key=lambda colours: colours.max(initial=-1))
-    return None if most is not None and found.max(initial=-1) >= most else found
+    return None if max_colours is not None and found.max(initial=-1) >= max_colours else found
 
 
-def _greedy(columns: Any, order: Any) -> Any:
+def _greedy_colours(columns: Any, order: Any) -> Any:
     """Give each column the first colour that none of its rows has yet; ``taken`` holds a row's colours as bits."""
     taken = [0] * columns.shape[0]
     indptr, indices = columns.indptr.tolist(), columns.indices.tolist()
@@ -95,13 +95,13 @@ def split_dense_rows(pattern: Any) -> tuple[Any, int]:
 
 
 #: Number of trials of an unknown operation; if it is exceeded, each result is taken to depend on all entries.
-_TRIALS = 96
+_MAX_TRIALS = 96
 #: Number of entries above which a pattern is no longer sparse.
-_MOST = 50_000_000
+_MAX_ENTRIES = 50_000_000
 
 #: Module that defines the rules of elementwise operations, also of extensions; it identifies such operations.
 _ELEMENTWISE = elementwise.__module__
-_ALIKE = frozenset(operation.primitive for operation in (astype, conj, real, imag))  # type: ignore[attr-defined]
+_SAME_PATTERN = frozenset(operation.primitive for operation in (astype, conj, real, imag))  # type: ignore[attr-defined]
 
 
 class DependenceTrace(Trace):
@@ -154,7 +154,7 @@ class DependenceTrace(Trace):
         for i in mine:
             # an operation that is linear in these arguments jointly is tried with zeros for the others
             alone = [np.zeros_like(v) if j in mine and j != i else v for j, v in enumerate(values)]
-            pattern = self._composed(primitive, alone, i, params, parts, args[i].link)
+            pattern = self._pattern_through(primitive, alone, i, params, parts, args[i].link)
             total = pattern if total is None else total + pattern
         if primitive.multiple:
             bounds = np.cumsum([0, *[prod(backend.shape_of(p)) for p in parts]])
@@ -162,19 +162,19 @@ class DependenceTrace(Trace):
             return tuple(tracer_of(p, self, total[a:b]) for p, (a, b) in zip(parts, rows, strict=True))
         return tracer_of(ans, self, total)
 
-    def _composed(
+    def _pattern_through(
         self, primitive: Primitive, values: list[Any], position: int, params: Any, parts: Sequence[Any], inner: Any
     ) -> Any:
         """Return the pattern of the results through the argument at ``position``, whose pattern is ``inner``."""
         shape = backend.shape_of(values[position])
         sizes = [prod(backend.shape_of(p)) for p in parts]
-        if primitive in _ALIKE or getattr(primitive.forward, "__module__", None) == _ELEMENTWISE:
+        if primitive in _SAME_PATTERN or getattr(primitive.forward, "__module__", None) == _ELEMENTWISE:
             out = backend.shape_of(parts[0])
             if out == shape:
                 return inner
             return inner[np.broadcast_to(np.arange(prod(shape)).reshape(shape), out).ravel()]
         try:
-            local = self._local(primitive, values, position, params, parts)
+            local = self._operation_pattern(primitive, values, position, params, parts)
         except _UnknownError:
             local = None
         if local is None:
@@ -187,13 +187,13 @@ class DependenceTrace(Trace):
         return found
 
     def _check(self, primitive: Primitive, entries: int) -> None:
-        if entries > _MOST:
+        if entries > _MAX_ENTRIES:
             raise InputError(
                 f"{self.call}: the derivative is not sparse, got {entries} entries that depend on each other through "
                 f"{primitive.name}. Leave sparsity out, or pass the pattern."
             )
 
-    def _local(
+    def _operation_pattern(
         self, primitive: Primitive, values: list[Any], position: int, params: Any, parts: Sequence[Any]
     ) -> Any | None:
         """Return the pattern of the operation itself, or None if it is not found."""
@@ -204,18 +204,20 @@ class DependenceTrace(Trace):
             to = np.broadcast_to(np.arange(prod(kept)).reshape(kept), shape).ravel()
             return self.matrix(to, np.arange(prod(shape)), prod(kept), prod(shape))
         if primitive is products.matmul.primitive:  # type: ignore[attr-defined]
-            return self._product(_subscripts(*[len(backend.shape_of(v)) for v in values]), values, position, outs[0])
+            return self._product_pattern(
+                _subscripts(*[len(backend.shape_of(v)) for v in values]), values, position, outs[0]
+            )
         if primitive is products.einsum.primitive:  # type: ignore[attr-defined]
-            return self._product(params["subscripts"], values, position, outs[0])
+            return self._product_pattern(params["subscripts"], values, position, outs[0])
         if primitive.calls or "callback" in primitive.name:  # a user's function is not called for trials
             return None
         tried = _Trial(self, primitive, values, position, params)
-        found = tried.moved()
+        found = tried.pattern_of_copies()
         if found is None:
-            found = tried.searched()
-        return self._along(params, shape, outs) if found is None else found
+            found = tried.pattern_by_trials()
+        return self._pattern_along_axes(params, shape, outs) if found is None else found
 
-    def _product(self, subscripts: str, values: list[Any], position: int, out: Shape) -> Any | None:
+    def _product_pattern(self, subscripts: str, values: list[Any], position: int, out: Shape) -> Any | None:
         """Return the pattern of a product with a constant factor, from the nonzero entries of that factor."""
         factors, _, letters = subscripts.partition("->")
         terms = factors.split(",")
@@ -225,7 +227,7 @@ class DependenceTrace(Trace):
         for term, shape in zip(terms, shapes, strict=True):
             for letter, n in zip(term, shape, strict=True):
                 lengths[letter] = max(lengths.get(letter, 1), n)
-        if prod(lengths.values()) > _MOST:
+        if prod(lengths.values()) > _MAX_ENTRIES:
             return None
         order = "".join(lengths)
 
@@ -236,12 +238,12 @@ class DependenceTrace(Trace):
             aligned = entries.reshape(shape).transpose(axes).reshape([there.get(letter, 1) for letter in order])
             return np.broadcast_to(aligned, list(lengths.values()))
 
-        place = numbers(letters, out, np.arange(prod(out)))
+        row = numbers(letters, out, np.arange(prod(out)))
         source = numbers(terms[position], shapes[position], np.arange(prod(shapes[position])))
         live = numbers(terms[1 - position], shapes[1 - position], other != 0)
-        return self.matrix(place[live], source[live], prod(out), prod(shapes[position]))
+        return self.matrix(row[live], source[live], prod(out), prod(shapes[position]))
 
-    def _along(self, params: Any, shape: Shape, outs: Sequence[Shape]) -> Any | None:
+    def _pattern_along_axes(self, params: Any, shape: Shape, outs: Sequence[Shape]) -> Any | None:
         """Return a pattern that is dense along the operation's axes; None unless all other axes keep their lengths."""
         axis = params.get("axis")
         axes = (axis,) if isinstance(axis, int) else axis
@@ -251,7 +253,7 @@ class DependenceTrace(Trace):
         alike = len(out) == len(shape) and all(
             n == m for i, (n, m) in enumerate(zip(shape, out, strict=True)) if i not in axes
         )
-        if not alike or prod(out) * prod([shape[a] for a in axes]) > _MOST:
+        if not alike or prod(out) * prod([shape[a] for a in axes]) > _MAX_ENTRIES:
             return None
         kept = tuple([1 if i in axes else n for i, n in enumerate(shape)])
         groups = np.arange(prod(kept)).reshape(kept)
@@ -279,12 +281,12 @@ class _Trial:
         # single precision has too few different numbers to tell entries apart
         self.kind = np.dtype(complex if self.dtype.kind == "c" else float)
         self.calls = 0
-        self.rest = self.run(np.zeros(self.size, self.kind))
+        self.at_zero = self.run(np.zeros(self.size, self.kind))
 
     def run(self, entries: Any) -> Any:
         """Run the operation on ``entries``, and return all results in one row."""
         self.calls += 1
-        if self.calls > _TRIALS:
+        if self.calls > _MAX_TRIALS:
             raise _UnknownError
         args = list(self.values)
         args[self.position] = entries.reshape(self.shape)[()] if self.shape else self.kind.type(entries[0])
@@ -293,28 +295,28 @@ class _Trial:
         parts = ans if self.primitive.multiple else (ans,)
         return np.concatenate([np.asarray(p).ravel() for p in parts])
 
-    def moved(self) -> Any | None:
+    def pattern_of_copies(self) -> Any | None:
         """Return the pattern of an operation that copies entries, with either sign, or leaves zeros; else None."""
         entries = 1 + self.trace.random.random(self.size)
         order = np.argsort(entries)
         got = self.run(entries.astype(self.kind))
-        if self.rest.any() or got.dtype.kind not in "fc":
+        if self.at_zero.any() or got.dtype.kind not in "fc":
             return None
         if not self.size:
             return self.trace.matrix([], [], len(got), 0)
         size = abs(got.real)
-        place = order[np.minimum(np.searchsorted(entries, size, sorter=order), self.size - 1)]
+        source = order[np.minimum(np.searchsorted(entries, size, sorter=order), self.size - 1)]
         live = size != 0
-        if not np.array_equal(entries[place[live]], size[live]) or (got.dtype.kind == "c" and got.imag.any()):
+        if not np.array_equal(entries[source[live]], size[live]) or (got.dtype.kind == "c" and got.imag.any()):
             return None
-        return self.trace.matrix(np.flatnonzero(live), place[live], len(got), self.size)
+        return self.trace.matrix(np.flatnonzero(live), source[live], len(got), self.size)
 
-    def searched(self) -> Any:
+    def pattern_by_trials(self) -> Any:
         """Return the pattern of any operation, from trials of ever smaller blocks of entries, several at a time.
 
         Two blocks that reach no common result share a trial. If a block does not reach a result, its parts do not.
         """
-        trace, height = self.trace, len(self.rest)
+        trace, height = self.trace, len(self.at_zero)
         width = 1
         known = trace.matrix(np.arange(height), np.zeros(height, int), height, 1)
         while width < self.size:
@@ -325,12 +327,12 @@ class _Trial:
             family = trace.matrix([*parent, *across], [*range(parts), *range(parts)], width, parts)
             candidates = known @ family
             candidates.sort_indices()
-            known, width = self._reached(candidates, np.repeat(np.arange(parts), np.diff(finer))), parts
+            known, width = self._reached_blocks(candidates, np.repeat(np.arange(parts), np.diff(finer))), parts
         return known
 
-    def _reached(self, candidates: Any, block: Any) -> Any:
+    def _reached_blocks(self, candidates: Any, block: Any) -> Any:
         """Select the ``candidates``, pairs of a result and a block, in which the result depends on the block."""
-        colours = colour_columns(candidates, self.trace.call, most=_TRIALS - self.calls)
+        colours = colour_columns(candidates, self.trace.call, max_colours=_MAX_TRIALS - self.calls)
         if colours is None:
             raise _UnknownError
         rows = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
@@ -338,7 +340,7 @@ class _Trial:
         hit = np.zeros(len(rows), np.bool_)
         for colour in range(colours.max(initial=-1) + 1):
             entries = np.where(colours[block] == colour, 1 + self.trace.random.random(self.size), 0)
-            changed = self.run(entries.astype(self.kind)) != self.rest
+            changed = self.run(entries.astype(self.kind)) != self.at_zero
             mine = shade == colour
             hit[mine] = changed[rows[mine]]
         return self.trace.matrix(rows[hit], candidates.indices[hit], *candidates.shape)

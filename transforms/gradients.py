@@ -17,21 +17,21 @@ from funcgrad.numpy.tables import number_of
 from funcgrad.reverse import ReverseTrace, backward
 from funcgrad.transforms.arguments import (
     Argnums,
+    argument_positions,
     check_argnums,
     check_leaf,
-    completed,
-    filled,
-    hand_out,
-    is_plain,
+    complete_derivatives,
+    describe_result,
+    integer_argument_error,
+    is_plain_float,
     leaf_path,
-    of_integers,
-    positions,
+    merge_leaves,
+    owned_aux,
     split_aux,
-    strip,
-    told,
+    strip_tracers,
 )
-from funcgrad.transforms.debugging import strictly
-from funcgrad.transforms.transformed import check_callable, own_arguments, refuse_others, transformed
+from funcgrad.transforms.debugging import strict_block
+from funcgrad.transforms.transformed import check_callable, hide_extra_kwargs, refuse_unknown_arguments, transformed
 from funcgrad.writable import as_results, inside
 
 __all__ = ["grad", "gradient_of_all", "value_and_grad"]
@@ -53,7 +53,7 @@ class _Options(NamedTuple):
 
 _ONE = np.float64(1.0)
 #: Avals of one real 64-bit number.
-_NUMBER = frozenset((np.float64, float, ()))
+_FLOAT64_AVALS = frozenset((np.float64, float, ()))
 _REAL_SCALARS = frozenset((float, np.float64, np.float32))
 
 
@@ -78,7 +78,7 @@ def grad(
 ) -> Callable[P, Any]: ...
 
 
-@own_arguments
+@hide_extra_kwargs
 def grad(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -116,14 +116,14 @@ def grad(
         {'w': np.float64(3.0), 'b': np.float64(1.0)}
     """
     if _others:
-        refuse_others("grad", _others)
+        refuse_unknown_arguments("grad", _others)
     # equals _Options(...) and takes half the time: programs often make a transform where they call it
     options = tuple.__new__(_Options, ("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict))
     check_callable("grad", fun)
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
-@own_arguments
+@hide_extra_kwargs
 def value_and_grad(
     fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
@@ -147,12 +147,12 @@ def value_and_grad(
         (9.0, np.float64(6.0))
     """
     if _others:
-        refuse_others("value_and_grad", _others)
+        refuse_unknown_arguments("value_and_grad", _others)
     chosen = check_argnums("value_and_grad", argnums)
     options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
     check_callable("value_and_grad", fun)
-    says = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
-    return transformed(run_value_and_grad, fun, options, says)
+    summary = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
+    return transformed(run_value_and_grad, fun, options, summary)
 
 
 def gradient_of_all(call: str, fun: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -163,25 +163,25 @@ def gradient_of_all(call: str, fun: Callable[..., Any], count: int) -> Callable[
 
 def run_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``grad(fun)``."""
-    _, gradient, aux = (_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
+    _, gradient, aux = (_differentiate_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return (gradient, aux) if options.has_aux else gradient
 
 
 def run_value_and_grad(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``value_and_grad(fun)``."""
-    value, gradient, aux = (_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
+    value, gradient, aux = (_differentiate_strictly if options.strict else _differentiate)(fun, options, args, kwargs)
     return ((value, aux), gradient) if options.has_aux else (value, gradient)
 
 
-def _strictly(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+def _differentiate_strictly(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Run ``_differentiate``; a gradient that is zero for all values of the arguments is an error."""
-    with strictly():
+    with strict_block():
         return _differentiate(fun, options, args, kwargs)
 
 
 def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any) -> None:
     """Check that every differentiated leaf has a cotangent."""
-    chosen = positions(options.call, options.argnums, args)
+    chosen = argument_positions(options.call, options.argnums, args)
     leaves = tree.leaves(tuple([args[i] for i in chosen]))
     places = [i for i, leaf in enumerate(leaves) if _check_input(options, leaf, args, chosen, i)]
     cuts.check(options.call, cts, lambda i: leaf_path(args, chosen, places[i]))
@@ -192,14 +192,14 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     call, has_aux = options.call, options.has_aux
     trace = ReverseTrace()
     try:
-        new_args, live, rebuild = _enter(trace, options, args)
+        new_args, live, rebuild = _trace_arguments(trace, options, args)
         out = fun(*new_args, **kwargs)
     finally:
         trace.close()
     aux: Any = None
     if has_aux:
         out, aux = split_aux(call, out)
-        aux = strip(trace, aux)
+        aux = strip_tracers(trace, aux)
     mine = type(out) is Tracer and out._trace is trace
     if not mine and not backend.is_value(out):
         out = number_of(out)
@@ -207,7 +207,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     value = out._val if mine else out
     one = _ONE
     if type(value) is not np.float64 or options.holomorphic:
-        if options.holomorphic or aval_of(value) not in _NUMBER:
+        if options.holomorphic or aval_of(value) not in _FLOAT64_AVALS:
             _check_output(call, value, options.holomorphic)
             one = backend.ones_like(value)
         value = value.copy() if type(value) is np.ndarray else shallow_copy(value)
@@ -216,30 +216,30 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     found = backward(seeds, len(live))
     if trace.cuts is not None:
         _check_strict(trace.cuts, found, options, args)
-    cts = completed(found, live)
+    cts = complete_derivatives(found, live)
     if has_aux:
-        aux = hand_out(aux, args)
+        aux = owned_aux(aux, args)
     if inside():
         value, *cts = as_results([value, *cts], args)
     return value, rebuild(cts), aux
 
 
-def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any], list[Any], Rebuild]:
+def _trace_arguments(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any], list[Any], Rebuild]:
     """Return the arguments with tracers, the replaced leaves, and a function from cotangents to the gradient."""
     new_args, argnums = list(args), options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
         x = args[argnums]
         kind = type(x)
         sure = kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype)  # the most frequent case
-        if sure or is_plain(x) or (kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")):
+        if sure or is_plain_float(x) or (kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")):
             new_args[argnums] = trace.leaf(x)
-            return new_args, [x], _FIRST
-        shallow = _shallow(x)
+            return new_args, [x], _take_first
+        shallow = _flatten_shallow(x)
         if shallow is not None:
             live, rebuild = shallow
             new_args[argnums] = rebuild(list(map(trace.leaf, live)))
             return new_args, live, rebuild
-    chosen = positions(options.call, argnums, args)
+    chosen = argument_positions(options.call, argnums, args)
     leaves, spec = tree.flatten(tuple([args[i] for i in chosen]))
     flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
     wrapped = [trace.leaf(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
@@ -247,13 +247,13 @@ def _enter(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any]
         new_args[i] = new
 
     def rebuilt(cts: list[Any]) -> Any:
-        gradient = tree.unflatten(spec, filled(leaves, flags, cts, backend.zeros_like))
+        gradient = tree.unflatten(spec, merge_leaves(leaves, flags, cts, backend.zeros_like))
         return gradient[0] if type(argnums) is int else gradient
 
     return new_args, list(compress(leaves, flags)), rebuilt
 
 
-def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
+def _flatten_shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
     """Return the leaves of a dict, list or tuple of plain values, and a function that rebuilds it of other leaves.
 
     Return None for every other value: finding its leaves takes ``tree.flatten``.
@@ -261,18 +261,18 @@ def _shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
     kind = type(x)
     if kind is dict:
         names, leaves = list(x), list(x.values())
-        return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain, leaves)) else None
-    if (kind is list or kind is tuple) and all(map(is_plain, x)):
+        return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain_float, leaves)) else None
+    if (kind is list or kind is tuple) and all(map(is_plain_float, x)):
         return list(x), kind
     return None
 
 
-_FIRST = itemgetter(0)
+_take_first = itemgetter(0)
 
 
 def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...], number: int) -> bool:
     """Return whether to differentiate ``leaf``; refuse a leaf that cannot be differentiated."""
-    if is_plain(leaf) and not options.holomorphic:
+    if is_plain_float(leaf) and not options.holomorphic:
         return True
     call = options.call
 
@@ -283,7 +283,7 @@ def _check_input(options: _Options, leaf: Any, args: Any, chosen: tuple[int, ...
     if not backend.is_inexact(leaf):
         if options.allow_int:
             return False
-        raise of_integers(call, where(), leaf)
+        raise integer_argument_error(call, where(), leaf)
     kind = backend.dtype_of(leaf).kind
     if options.holomorphic and kind != "c":
         raise InputError(
@@ -299,7 +299,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
         return
     if type(value) not in _REAL_SCALARS:
         if not isinstance(value, Tracer) and not backend.is_value(value):
-            _refuse_output(call, f"must return one scalar, got {told(value)}", _remedy(value))
+            _refuse_output(call, f"must return one scalar, got {describe_result(value)}", _result_remedy(value))
         if backend.shape_of(value) != ():
             _refuse_output(
                 call,
@@ -327,7 +327,7 @@ def _check_output(call: str, value: Any, holomorphic: bool) -> None:
         )
 
 
-def _remedy(value: Any) -> str:
+def _result_remedy(value: Any) -> str:
     """Return advice for a result that is not one number."""
     if value is None:
         return "Return what is to be differentiated."

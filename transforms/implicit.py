@@ -28,7 +28,7 @@ from funcgrad.kinds.linear import batch_rule, nondifferentiable
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.concretization import forgive
 from funcgrad.transforms.arguments import check_leaf, split_aux
-from funcgrad.transforms.closures import Hoisted, example_by_example
+from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, name_of
@@ -50,25 +50,25 @@ _solve: Operation = primitive(
 )
 
 
-class _Flat:
+class _VectorConversion:
     """Conversion of a tree to one vector, and back."""
 
     def __init__(self, like: PyTree) -> None:
         leaves, self.spec = tree.flatten(like)
-        self.likes = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
-        self.sizes = [int(np.prod(shape, dtype=int)) for shape, _ in self.likes]
-        self.dtype = np.result_type(*[dtype for _, dtype in self.likes])
+        self.avals = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
+        self.sizes = [int(np.prod(shape, dtype=int)) for shape, _ in self.avals]
+        self.dtype = np.result_type(*[dtype for _, dtype in self.avals])
         self.xp = backend.library_of(leaves[0]) if leaves else np
 
-    def vector(self, whole: PyTree) -> Any:
-        """Return the leaves of ``whole`` one after the other."""
-        parts = [fnp.reshape(leaf, (-1,)) for leaf in tree.leaves(whole)]
+    def vector(self, value: PyTree) -> Any:
+        """Return the leaves of ``value`` one after the other."""
+        parts = [fnp.reshape(leaf, (-1,)) for leaf in tree.leaves(value)]
         return parts[0] if len(parts) == 1 else fnp.concatenate(parts)
 
     def tree(self, vector: Any) -> PyTree:
         """Return the tree with the entries of ``vector``."""
         leaves, start = [], 0
-        for (shape, dtype), size in zip(self.likes, self.sizes, strict=True):
+        for (shape, dtype), size in zip(self.avals, self.sizes, strict=True):
             part = fnp.reshape(vector[start : start + size], shape)
             leaves.append(part if backend.dtype_of(part) == dtype else part.astype(dtype))
             start += size
@@ -91,7 +91,7 @@ def dense_solve(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
         >>> dense_solve(lambda x: np.array([[2.0, 0.0], [1.0, 4.0]]) @ x, np.array([2.0, 9.0]))
         array([1., 2.])
     """
-    flat = _Flat(b)
+    flat = _VectorConversion(b)
     basis = flat.xp.eye(sum(flat.sizes), dtype=flat.dtype)
     matrix = vmap(lambda e: flat.vector(matvec(flat.tree(e))), out_axes=1)(basis)
     return flat.tree(_solve(matrix, flat.vector(b)))
@@ -114,15 +114,15 @@ def newton(f: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
         >>> newton(lambda x: x * x - 2.0, 1.0).round(6)
         np.float64(1.414214)
     """
-    flat = _Flat(x0)
+    flat = _VectorConversion(x0)
     tol = _tolerance(flat, tol)
     x, size = x0, None
     for _ in range(maxiter):
         at = x
         step = dense_solve(lambda v, at=at: jvp(f, (at,), (v,))[1], f(at))  # type: ignore[misc]
         x = tree.map(lambda a, b: a - b, at, step)
-        size = _size(flat, step, x)
-        if _everywhere(size <= tol):
+        size = _relative_size(flat, step, x)
+        if _true_for_all_examples(size <= tol):
             return x
     raise _no_convergence("newton", "a step", size, maxiter)
 
@@ -145,14 +145,14 @@ def picard(g: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
         >>> picard(np.cos, 1.0).round(6)
         np.float64(0.739085)
     """
-    flat = _Flat(x0)
+    flat = _VectorConversion(x0)
     tol = _tolerance(flat, tol)
     x, size = x0, None
     for _ in range(maxiter):
         new = g(x)
-        size = _size(flat, tree.map(lambda a, b: a - b, new, x), new)
+        size = _relative_size(flat, tree.map(lambda a, b: a - b, new, x), new)
         x = new
-        if _everywhere(size <= tol):
+        if _true_for_all_examples(size <= tol):
             return x
     raise _no_convergence("picard", "a step", size, maxiter)
 
@@ -181,24 +181,24 @@ def anderson(
         >>> anderson(np.cos, 1.0).round(6)
         np.float64(0.739085)
     """
-    flat = _Flat(x0)
+    flat = _VectorConversion(x0)
     tol = _tolerance(flat, tol)
     x, size = flat.vector(x0), None
     points: list[Any] = []
     residuals: list[Any] = []
     for _ in range(maxiter):
         residual = flat.vector(g(flat.tree(x))) - x
-        size = _size(flat, residual, x)
-        if _everywhere(size <= tol):
+        size = _relative_size(flat, residual, x)
+        if _true_for_all_examples(size <= tol):
             return flat.tree(x + residual)
         points, residuals = [*points, x][-memory - 1 :], [*residuals, residual][-memory - 1 :]
         x = x + residual
         if len(points) > 1:
-            x = x - _mixed(flat, points, residuals)
+            x = x - _anderson_correction(flat, points, residuals)
     raise _no_convergence("anderson", "a residual", size, maxiter)
 
 
-def _mixed(flat: _Flat, points: list[Any], residuals: list[Any]) -> Any:
+def _anderson_correction(flat: _VectorConversion, points: list[Any], residuals: list[Any]) -> Any:
     """Return the correction that the earlier iterates subtract from the plain step, by least squares."""
     moved = fnp.stack([b - a for a, b in pairwise(points)])
     changed = fnp.stack([b - a for a, b in pairwise(residuals)])
@@ -210,17 +210,17 @@ def _mixed(flat: _Flat, points: list[Any], residuals: list[Any]) -> Any:
     return weights @ (moved + changed)
 
 
-def _tolerance(flat: _Flat, tol: float | None) -> float:
+def _tolerance(flat: _VectorConversion, tol: float | None) -> float:
     return float(np.finfo(flat.dtype).eps) ** 0.75 if tol is None else tol
 
 
-def _size(flat: _Flat, step: PyTree, x: PyTree) -> Any:
+def _relative_size(flat: _VectorConversion, step: PyTree, x: PyTree) -> Any:
     """Return the largest entry of ``step``, relative to 1 plus the largest entry of ``x``."""
     largest = [fnp.max(fnp.abs(flat.vector(v)), initial=0.0) for v in (step, x)]
     return largest[0] / (1 + largest[1])
 
 
-def _everywhere(condition: Any) -> bool:
+def _true_for_all_examples(condition: Any) -> bool:
     """Whether ``condition`` holds for all examples of every enclosing ``vmap``."""
     return bool(bottom(condition).all())
 
@@ -278,14 +278,14 @@ def custom_linear_solve(
     check_callable("custom_linear_solve", matvec)
     check_callable("custom_linear_solve", solve)
     _check_arrays("custom_linear_solve", "b", b)
-    system = _System(matvec, b, solve, solve if symmetric else transpose_solve, symmetric, has_aux)
-    outs = custom_call(*tree.leaves(b), *system.held, rules=system.rules())
-    count = len(system.likes)
+    system = _LinearSystem(matvec, b, solve, solve if symmetric else transpose_solve, symmetric, has_aux)
+    outs = custom_call(*tree.leaves(b), *system.captured, rules=system.rules())
+    count = len(system.avals)
     x = tree.unflatten(system.spec, outs[:count])
     return (x, tree.unflatten(system.aux_spec[0], outs[count:])) if has_aux else x
 
 
-class _System:
+class _LinearSystem:
     """Linear system: its function of a tree and of the values that it holds, and the solvers.
 
     Its operation takes the leaves of the right-hand side, followed by the values that the function holds.
@@ -301,18 +301,18 @@ class _System:
         has_aux: bool,
     ) -> None:
         name = f"custom_linear_solve of {name_of(matvec)}"
-        hoisted = Hoisted("custom_linear_solve", matvec, tree.map(backend.zeros_like, b))
+        closure = RecordedClosure("custom_linear_solve", matvec, tree.map(backend.zeros_like, b))
         leaves, self.spec = tree.flatten(b)
-        self.likes = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
-        _check_like("custom_linear_solve: matvec", hoisted.outs, hoisted.out_spec, self.likes, self.spec)
-        self.held = hoisted.held
+        self.avals = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
+        _check_avals("custom_linear_solve: matvec", closure.outs, closure.out_spec, self.avals, self.spec)
+        self.captured = closure.captured
         self.name = name
-        self.apply: Callable[[Any, Any], Any] = hoisted
+        self.apply: Callable[[Any, Any], Any] = closure
         self.solve, self.transpose_solve = solve, transpose_solve
         self.symmetric, self.has_aux = symmetric, has_aux
         self.aux_spec: list[Any] = [None]
 
-    def transposed(self) -> _System:
+    def transposed_system(self) -> _LinearSystem:
         """Return the system with the transposed function."""
         if self.transpose_solve is None:
             raise NotDifferentiableError(
@@ -321,9 +321,11 @@ class _System:
             )
         if self.symmetric:
             return self
-        other: _System = object.__new__(_System)
+        other: _LinearSystem = object.__new__(_LinearSystem)
         other.__dict__.update(self.__dict__)
-        other.apply = lambda u, held: _transpose(lambda x: self.apply(x, held), tree.map(backend.zeros_like, u), u)
+        other.apply = lambda u, captured: _transposed_derivative(
+            lambda x: self.apply(x, captured), tree.map(backend.zeros_like, u), u
+        )
         other.solve, other.transpose_solve = self.transpose_solve, self.solve
         return other
 
@@ -331,48 +333,48 @@ class _System:
         """Return the function and the rules of the operation."""
         return CustomRules(self.name, self.run, self.fwd, self.bwd, self.jvp_rule)
 
-    def parts(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def split_leaves(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Return the right-hand side, and the values that the function holds."""
-        count = len(self.likes)
+        count = len(self.avals)
         return tree.unflatten(self.spec, leaves[:count]), list(leaves[count:])
 
     def run(self, *leaves: Any) -> list[Any]:
         """Return the solution, computed by the solver."""
         outs: list[Any] = no_grad(example_by_example)(self._run, leaves)
         # a batch of no examples gives no results: the solution is as empty as the right-hand side
-        return outs or list(leaves[: len(self.likes)])
+        return outs or list(leaves[: len(self.avals)])
 
     def _run(self, *leaves: Any) -> list[Any]:
-        b, held = self.parts(leaves)
-        x, aux = self.solve(lambda v: self.apply(v, held), b), None
+        b, captured = self.split_leaves(leaves)
+        x, aux = self.solve(lambda v: self.apply(v, captured), b), None
         if self.has_aux:
             x, aux = split_aux("custom_linear_solve", x)
         found, spec = tree.flatten(x)
-        _check_like("custom_linear_solve: solve", found, spec, self.likes, self.spec)
+        _check_avals("custom_linear_solve: solve", found, spec, self.avals, self.spec)
         others, self.aux_spec[0] = tree.flatten(aux)
         return [*found, *others]
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
         """Return the solution, and the residuals for the backward pass."""
         outs = list(custom_call(*leaves, rules=self.rules()))
-        return outs, (outs[: len(self.likes)], list(leaves[len(self.likes) :]))
+        return outs, (outs[: len(self.avals)], list(leaves[len(self.avals) :]))
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         """Solve the transposed system for the cotangent of ``b``, and derive the cotangents of the held values."""
-        xs, held = residuals
-        count = len(self.likes)
-        z = list(custom_call(*cts[:count], *held, rules=self.transposed().rules()))[:count]
+        xs, captured = residuals
+        count = len(self.avals)
+        z = list(custom_call(*cts[:count], *captured, rules=self.transposed_system().rules()))[:count]
         x, ct = tree.unflatten(self.spec, xs), tree.unflatten(self.spec, z)
-        return [*z, *_pulled(lambda values: self.apply(x, values), held, ct)]
+        return [*z, *_closure_cotangents(lambda values: self.apply(x, values), captured, ct)]
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Solve the same system for the tangent."""
         outs = list(custom_call(*leaves, rules=self.rules()))
-        x = tree.unflatten(self.spec, outs[: len(self.likes)])
-        (_, held), (db, dheld) = self.parts(leaves), self.parts(tangents)
-        moved = _pushed(lambda values: self.apply(x, values), held, dheld)
+        x = tree.unflatten(self.spec, outs[: len(self.avals)])
+        (_, captured), (db, dheld) = self.split_leaves(leaves), self.split_leaves(tangents)
+        moved = _closure_tangent(lambda values: self.apply(x, values), captured, dheld)
         rhs = db if moved is None else tree.map(lambda a, m: a - m, db, moved)
-        pushed = list(custom_call(*tree.leaves(rhs), *held, rules=self.rules()))[: len(self.likes)]
+        pushed = list(custom_call(*tree.leaves(rhs), *captured, rules=self.rules()))[: len(self.avals)]
         return outs, [*pushed, *[None] * (len(outs) - len(pushed))]
 
 
@@ -416,18 +418,18 @@ def custom_root(
     for fun in (f, solve, tangent_solve):
         check_callable("custom_root", fun)
     _check_arrays("custom_root", "initial_guess", initial_guess)
-    found, aux = _solved("custom_root", f, initial_guess, solve), None
+    found, aux = _run_solver("custom_root", f, initial_guess, solve), None
     if has_aux:
         found, aux = split_aux("custom_root", found)
     _check_arrays("custom_root", "the root", found)
-    solvers = (_checked(tangent_solve), _checked(transpose_solve or tangent_solve))
+    solvers = (_with_residual_check(tangent_solve), _with_residual_check(transpose_solve or tangent_solve))
     root = _Root(f, found, *solvers)
-    x = tree.unflatten(root.spec, custom_call(*tree.leaves(found), *root.held, rules=root.rules()))
+    x = tree.unflatten(root.spec, custom_call(*tree.leaves(found), *root.captured, rules=root.rules()))
     return (x, aux) if has_aux else x
 
 
 @no_grad
-def _solved(
+def _run_solver(
     call: str, f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]
 ) -> Any:
     """Return the result of a solver, a constant. A solver that takes only plain values becomes an operation.
@@ -444,12 +446,12 @@ def _solved(
         return solve(f, guess)
     except (ConcretizationError, NotDifferentiableError):
         forgive()
-        hoisted = Hoisted(call, f, guess, steered=True)
+        closure = RecordedClosure(call, f, guess, checks_branches=True)
         leaves, spec = tree.flatten(guess)
         count, out_spec = len(leaves), list[Any]()
 
         def run(xp: Any, *values: Any) -> Any:
-            found = solve(lambda x: hoisted(x, values[count:]), tree.unflatten(spec, values[:count]))
+            found = solve(lambda x: closure(x, values[count:]), tree.unflatten(spec, values[:count]))
             outs, out_spec[:] = (pair := tree.flatten(found))[0], pair[1:]
             return tuple(outs)
 
@@ -461,7 +463,7 @@ def _solved(
 
         operation = nondifferentiable(call, run, batch=batch, multiple=True)
         one_by_one = batch_rule("loop", operation)
-        outs = operation(*stop_gradient([*leaves, *hoisted.held]))
+        outs = operation(*stop_gradient([*leaves, *closure.captured]))
         return tree.unflatten(out_spec[0], list(outs))
 
 
@@ -469,12 +471,12 @@ class _Root:
     """Root with its function. Its operation takes the leaves of the root, followed by the values that it holds."""
 
     def __init__(self, f: Callable[[Any], Any], x: PyTree, tangent_solve: Solve, transpose_solve: Solve) -> None:
-        self.apply = Hoisted("custom_root", f, x)
-        self.held = self.apply.held
+        self.apply = RecordedClosure("custom_root", f, x)
+        self.captured = self.apply.captured
         leaves, self.spec = tree.flatten(x)
         self.count = len(leaves)
-        likes = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
-        _check_like("custom_root: f", self.apply.outs, self.apply.out_spec, likes, self.spec)
+        avals = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
+        _check_avals("custom_root: f", self.apply.outs, self.apply.out_spec, avals, self.spec)
         self.name = f"custom_root of {name_of(f)}"
         self.tangent_solve, self.transpose_solve = tangent_solve, transpose_solve
 
@@ -489,23 +491,29 @@ class _Root:
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         """Solve one transposed linear system for the cotangents."""
-        outs, held = residuals
+        outs, captured = residuals
         x, ct = tree.unflatten(self.spec, outs), tree.unflatten(self.spec, cts)
         z = custom_linear_solve(
-            lambda u: _transpose(lambda v: self.apply(v, held), x, u), ct, self.transpose_solve, self.tangent_solve
+            lambda u: _transposed_derivative(lambda v: self.apply(v, captured), x, u),
+            ct,
+            self.transpose_solve,
+            self.tangent_solve,
         )
-        pulled = _pulled(lambda values: self.apply(x, values), held, z)
+        pulled = _closure_cotangents(lambda values: self.apply(x, values), captured, z)
         return [*[None] * self.count, *pulled]
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Solve one linear system for the tangent."""
         outs = list(custom_call(*leaves, rules=self.rules()))
-        x, held = tree.unflatten(self.spec, outs), list(leaves[self.count :])
-        moved = _pushed(lambda values: self.apply(x, values), held, tangents[self.count :])
+        x, captured = tree.unflatten(self.spec, outs), list(leaves[self.count :])
+        moved = _closure_tangent(lambda values: self.apply(x, values), captured, tangents[self.count :])
         if moved is None:
             return outs, [None] * self.count
         step = custom_linear_solve(
-            lambda v: jvp(lambda u: self.apply(u, held), (x,), (v,))[1], moved, self.tangent_solve, self.transpose_solve
+            lambda v: jvp(lambda u: self.apply(u, captured), (x,), (v,))[1],
+            moved,
+            self.tangent_solve,
+            self.transpose_solve,
         )
         return outs, [-leaf for leaf in tree.leaves(step)]
 
@@ -548,28 +556,28 @@ def fixed_point(
     return custom_root(residual, x0, lambda _, start: solver(lambda x: f(x, *params), start), tangent_solve)
 
 
-def _transpose(fun: Callable[[Any], Any], x: PyTree, ct: PyTree) -> PyTree:
+def _transposed_derivative(fun: Callable[[Any], Any], x: PyTree, ct: PyTree) -> PyTree:
     """Return the transposed derivative of ``fun`` at ``x``, times ``ct``."""
     return vjp(fun, x)[1](ct)[0]
 
 
-def _pulled(fun: Callable[[Any], Any], held: list[Any], ct: PyTree) -> list[Any]:
-    """Return the cotangents of the ``held`` values, for minus ``ct``; None for values without a derivative."""
-    live = [backend.is_inexact(value) for value in held]
+def _closure_cotangents(fun: Callable[[Any], Any], captured: list[Any], ct: PyTree) -> list[Any]:
+    """Return the cotangents of the ``captured`` values, for minus ``ct``; None for values without a derivative."""
+    live = [backend.is_inexact(value) for value in captured]
     if not any(live):
-        return [None] * len(held)
-    pulled = vjp(fun, held)[1](tree.map(lambda leaf: -leaf, ct))[0]
+        return [None] * len(captured)
+    pulled = vjp(fun, captured)[1](tree.map(lambda leaf: -leaf, ct))[0]
     return [c if flag else None for c, flag in zip(pulled, live, strict=True)]
 
 
-def _pushed(fun: Callable[[Any], Any], held: list[Any], tangents: Sequence[Any]) -> PyTree:
-    """Return the tangent of ``fun`` for the tangents of the ``held`` values; None if none of them can have one."""
-    if not any(backend.is_inexact(value) for value in held):
+def _closure_tangent(fun: Callable[[Any], Any], captured: list[Any], tangents: Sequence[Any]) -> PyTree:
+    """Return the tangent of ``fun`` for the tangents of the ``captured`` values; None if none of them can have one."""
+    if not any(backend.is_inexact(value) for value in captured):
         return None
-    return jvp(fun, (held,), (list(tangents),))[1]
+    return jvp(fun, (captured,), (list(tangents),))[1]
 
 
-def _checked(solve: Solve) -> Solve:
+def _with_residual_check(solve: Solve) -> Solve:
     """Return ``solve`` with a check that its answer solves the system: the solver may not fit the transpose."""
 
     def checked(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
@@ -608,13 +616,13 @@ def _check_arrays(call: str, what: str, x: PyTree) -> None:
             )
 
 
-def _check_like(what: str, leaves: list[Any], spec: Any, likes: list[Any], expected: Any) -> None:
+def _check_avals(what: str, leaves: list[Any], spec: Any, avals: list[Any], expected: Any) -> None:
     """Check that the leaves have the structure, shapes and dtypes of the unknown."""
     if spec != expected:
         raise InputError(
             f"{what} must return a tree like the unknown, got {tree.drawn(spec)}, expected {tree.drawn(expected)}."
         )
-    for leaf, (shape, dtype) in zip(leaves, likes, strict=True):
+    for leaf, (shape, dtype) in zip(leaves, avals, strict=True):
         if backend.shape_of(leaf) != shape:
             raise ShapeError(
                 f"{what} must return arrays like the unknown, got shape {list(backend.shape_of(leaf))}, expected "

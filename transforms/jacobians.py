@@ -13,18 +13,24 @@ from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import (
     Argnums,
+    argument_positions,
     check_argnums,
     check_leaf,
+    integer_argument_error,
     leaf_path,
-    of_integers,
-    own_tree,
-    positions,
+    owned_tree,
     split_aux,
 )
-from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, parts_of, rows_together
-from funcgrad.transforms.products import Pullback, jvp, push_through, recorded, sizes_of
-from funcgrad.transforms.static_arguments import replaced
-from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others, transformed
+from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, compute_rows, split_rows
+from funcgrad.transforms.products import Pullback, evaluate_jvp, evaluate_vjp, jvp, tape_size
+from funcgrad.transforms.static_arguments import replace_at
+from funcgrad.transforms.transformed import (
+    Transformed,
+    check_callable,
+    hide_extra_kwargs,
+    refuse_unknown_arguments,
+    transformed,
+)
 from funcgrad.transforms.vectorize import moveaxis, vmap
 from funcgrad.writable import inside
 
@@ -44,7 +50,7 @@ class _Options(NamedTuple):
     allow_int: bool
 
 
-@own_arguments
+@hide_extra_kwargs
 def jacrev(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -77,13 +83,13 @@ def jacrev(
                [0., 4.]])
     """
     if _others:
-        refuse_others("jacrev", _others)
+        refuse_unknown_arguments("jacrev", _others)
     check_callable("jacrev", fun)
     options = _Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
-    return transformed(run_jacrev, fun, options, _SAYS)
+    return transformed(run_jacrev, fun, options, _SUMMARY)
 
 
-@own_arguments
+@hide_extra_kwargs
 def jacfwd(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -105,16 +111,16 @@ def jacfwd(
         array([1., 2.])
     """
     if _others:
-        refuse_others("jacfwd", _others)
+        refuse_unknown_arguments("jacfwd", _others)
     check_callable("jacfwd", fun)
     options = _Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic, False)
-    return transformed(run_jacfwd, fun, options, _SAYS)
+    return transformed(run_jacfwd, fun, options, _SUMMARY)
 
 
-_SAYS = "Jacobian of {fun} with respect to its positional arguments."
+_SUMMARY = "Jacobian of {fun} with respect to its positional arguments."
 
 
-@own_arguments
+@hide_extra_kwargs
 def jacobian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -159,14 +165,14 @@ def jacobian(
                [0., 3., 2.]])
     """
     if _others:
-        refuse_others("jacobian", _others)
+        refuse_unknown_arguments("jacobian", _others)
     check_callable("jacobian", fun)
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
-    return _sparse("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)
+    return _sparse_transform("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)
 
 
-@own_arguments
+@hide_extra_kwargs
 def hessian(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -199,29 +205,29 @@ def hessian(
                [4., 2.]])
     """
     if sparsity is not None:
-        return _sparse("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
+        return _sparse_transform("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
     if _others:
-        refuse_others("hessian", _others)
+        refuse_unknown_arguments("hessian", _others)
     check_callable("hessian", fun)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
-    says = "Hessian of {fun} with respect to its positional arguments."
-    return transformed(run_hessian, fun, options, says)
+    summary = "Hessian of {fun} with respect to its positional arguments."
+    return transformed(run_hessian, fun, options, summary)
 
 
 def run_jacrev(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``jacrev(fun)``."""
-    return own_tree(_by_rows(fun, options, args, kwargs), args)
+    return owned_tree(_jacobian_by_rows(fun, options, args, kwargs), args)
 
 
-def _by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def _jacobian_by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Return the Jacobian, computed from cotangents."""
     call, argnums, has_aux, holomorphic, _ = options
-    inputs, rebuilt = _split(options, args)
+    inputs, rebuilt = _select_inputs(options, args)
 
     def of_inputs(*values: Any) -> Any:
         return fun(*rebuilt(values), **kwargs)
 
-    result, pullback, *aux = recorded(of_inputs, inputs, has_aux, {}, lasting=False)
+    result, pullback, *aux = evaluate_vjp(of_inputs, inputs, has_aux, {}, lasting=False)
     outs, out_spec = tree.flatten(result)
     _check_outputs(call, outs, holomorphic)
     shapes = [backend.shape_of(x) for x in outs]
@@ -229,14 +235,14 @@ def _by_rows(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         leaves, in_spec = tree.flatten(pullback(tree.unflatten(out_spec, [backend.ones_like(outs[0])])))
         rows = [[leaf] for leaf in leaves]
     else:
-        leaves, in_spec = _pulled(pullback, inputs, outs, out_spec)
+        leaves, in_spec = _pull_back_basis(pullback, inputs, outs, out_spec)
         rows = [_split_axis(leaf, 0, shapes) for leaf in leaves]
     blocks = [tree.unflatten(in_spec, [rows[i][k] for i in range(len(leaves))]) for k in range(len(outs))]
     jacobian_tree = tree.unflatten(out_spec, [b[0] if isinstance(argnums, int) else b for b in blocks])
     return (jacobian_tree, *aux) if has_aux else jacobian_tree
 
 
-def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> tuple[list[Any], Any]:
+def _pull_back_basis(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> tuple[list[Any], Any]:
     """Apply ``pullback`` to the standard basis and return the leaves; a large basis goes through part by part.
 
     The parts stay in the processor's cache, so only the result takes much memory. Traced values go through as one
@@ -246,32 +252,32 @@ def _pulled(pullback: Pullback, inputs: Any, outs: list[Any], out_spec: Any) -> 
     total, width = [sum([prod(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
     width, parts = max(total, width), [range(total)]
     if total * width > LARGE and not inside() and all(backend.library_of(x) is np for x in (*outs, *given)):
-        operations, numbers = sizes_of(pullback)
-        parts = parts_of(total, 4 * width, numbers, operations)
+        operations, numbers = tape_size(pullback)
+        parts = split_rows(total, 4 * width, numbers, operations)
     if len(parts) == 1:
         return tree.flatten(pull(tree.unflatten(out_spec, basis(outs))))
-    wholes = rows_together(parts, lambda part: tree.leaves(pull(tree.unflatten(out_spec, basis(outs, part)))))
+    wholes = compute_rows(parts, lambda part: tree.leaves(pull(tree.unflatten(out_spec, basis(outs, part)))))
     return wholes, tree.structure(inputs)
 
 
 def run_jacfwd(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``jacfwd(fun)``."""
-    return own_tree(_by_columns(fun, options, args, kwargs), args)
+    return owned_tree(_jacobian_by_columns(fun, options, args, kwargs), args)
 
 
-def _by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
+def _jacobian_by_columns(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Return the Jacobian, computed from tangents."""
     argnums, has_aux = options.argnums, options.has_aux
-    inputs, rebuilt = _split(options, args)
+    inputs, rebuilt = _select_inputs(options, args)
     leaves, in_spec = tree.flatten(inputs)
 
     def of_inputs(*values: Any) -> Any:
         return fun(*rebuilt(values), **kwargs)
 
     if _is_large(leaves):
-        tangent, *aux = _in_parts(of_inputs, leaves, in_spec, has_aux)
+        tangent, *aux = _push_basis_in_parts(of_inputs, leaves, in_spec, has_aux)
     else:
-        tangent, *aux = _at_once(of_inputs, inputs, tree.unflatten(in_spec, basis(leaves)), has_aux)
+        tangent, *aux = _push_basis_at_once(of_inputs, inputs, tree.unflatten(in_spec, basis(leaves)), has_aux)
     outs, out_spec = tree.flatten(tangent)
     shapes = [backend.shape_of(x) for x in leaves]
     blocks = []
@@ -293,7 +299,7 @@ def _is_large(leaves: list[Any]) -> bool:
     return all(backend.library_of(x) is np for x in leaves)
 
 
-def _at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool) -> tuple[Any, ...]:
+def _push_basis_at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool) -> tuple[Any, ...]:
     """Return the columns of the Jacobian, along the last axis, and aux: by one batch of all ``tangents``."""
 
     def push(tangents: Any) -> Any:
@@ -304,11 +310,11 @@ def _at_once(fun: Callable[..., Any], inputs: Any, tangents: Any, has_aux: bool)
     return columns
 
 
-def _in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, has_aux: bool) -> tuple[Any, ...]:
-    """Return the columns of the Jacobian and aux like ``_at_once``, by one run of ``fun`` and parts of the basis."""
+def _push_basis_in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, has_aux: bool) -> tuple[Any, ...]:
+    """Return the columns of the Jacobian and aux like ``_push_basis_at_once``, by one run and parts of the basis."""
     trace = PartwiseTrace(leaves)
     try:
-        _, tangent, *aux = push_through(fun, list(leaves), spec, trace.tangents(leaves), has_aux, {})
+        _, tangent, *aux = evaluate_jvp(fun, list(leaves), spec, trace.tangents(leaves), has_aux, {})
     finally:
         trace.close()
     flat, out_spec = tree.flatten(tangent)
@@ -320,10 +326,10 @@ def _in_parts(fun: Callable[..., Any], leaves: list[Any], spec: Any, has_aux: bo
 def run_hessian(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> Any:
     """Run a call of ``hessian(fun)``."""
     inner = jacrev(fun, options.argnums, options.has_aux, options.holomorphic)
-    return own_tree(_by_columns(inner, options, args, kwargs), args)
+    return owned_tree(_jacobian_by_columns(inner, options, args, kwargs), args)
 
 
-def _sparse(
+def _sparse_transform(
     call: str,
     run: Callable[..., Any],
     fun: Callable[..., Any],
@@ -339,15 +345,15 @@ def _sparse(
         raise InputError(f"{call}: a sparse derivative is that of real numbers, got holomorphic=True. Leave one out.")
     from funcgrad.transforms.sparse_jacobians import check_sparsity  # only here: few programs need it
 
-    says = f"Sparse {call} of {{fun}} with respect to its positional arguments."
-    return Transformed(run, fun, (options, check_sparsity(call, sparsity, check)), says)
+    summary = f"Sparse {call} of {{fun}} with respect to its positional arguments."
+    return Transformed(run, fun, (options, check_sparsity(call, sparsity, check)), summary)
 
 
 def run_sparse_jacobian(fun: Callable[..., Any], options: tuple[_Options, Sparsity], args: Any, kwargs: Any) -> Any:
     """Run a call of ``jacobian(fun, sparsity=...)``."""
     from funcgrad.transforms.sparse_jacobians import sparse_jacobian
 
-    one, leaves, result, aux = _of_leaves(fun, options[0], args, kwargs)
+    one, leaves, result, aux = _as_function_of_leaves(fun, options[0], args, kwargs)
     outs = tree.leaves(result)
     _check_outputs("jacobian", outs, False)
     found = sparse_jacobian("jacobian", one, leaves, sum(prod(backend.shape_of(x)) for x in outs), options[1])
@@ -358,14 +364,14 @@ def run_sparse_hessian(fun: Callable[..., Any], options: tuple[_Options, Sparsit
     """Run a call of ``hessian(fun, sparsity=...)``."""
     from funcgrad.transforms.sparse_jacobians import sparse_hessian
 
-    one, leaves, _, aux = _of_leaves(fun, options[0], args, kwargs)
+    one, leaves, _, aux = _as_function_of_leaves(fun, options[0], args, kwargs)
     found = sparse_hessian("hessian", one, leaves, options[1])
     return (found, *aux) if aux else found
 
 
-def _of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, ...]:
+def _as_function_of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, ...]:
     """Return ``fun`` as a function of the leaves of its inputs, these leaves, and the result and aux of ``fun``."""
-    inputs, rebuilt = _split(options, args)
+    inputs, rebuilt = _select_inputs(options, args)
     leaves, spec = tree.flatten(inputs)
 
     def one(*values: Any) -> Any:
@@ -379,10 +385,10 @@ def _of_leaves(fun: Callable[..., Any], options: _Options, args: Any, kwargs: An
     return one, leaves, result, (aux,)
 
 
-def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any], list[Any]]]:
+def _select_inputs(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any], list[Any]]]:
     """Return the chosen arguments, and a function that replaces them in the list of all arguments."""
     call, argnums, _, holomorphic, allow_int = options
-    chosen = positions(call, argnums, args)
+    chosen = argument_positions(call, argnums, args)
     inputs = tuple(args[i] for i in chosen)
     for number, leaf in enumerate(tree.leaves(inputs)):
 
@@ -392,7 +398,7 @@ def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any
         check_leaf(call, leaf, where)
         dtype = backend.dtype_of(leaf)
         if not backend.is_inexact(leaf) and not allow_int:
-            raise of_integers(call, where(), leaf)
+            raise integer_argument_error(call, where(), leaf)
         if holomorphic and dtype.kind != "c":
             raise InputError(
                 f"{call}: holomorphic=True needs complex inputs, {where()} has dtype {dtype}. Convert it, or leave "
@@ -403,7 +409,7 @@ def _split(options: _Options, args: Any) -> tuple[tuple[Any, ...], Callable[[Any
                 f"{call}: {where()} is complex, got dtype {dtype}. Pass holomorphic=True if the function is complex "
                 "differentiable, else split it into real and imaginary parts or use jvp."
             )
-    return inputs, lambda values: replaced(args, chosen, values)
+    return inputs, lambda values: replace_at(args, chosen, values)
 
 
 def _check_outputs(call: str, outs: list[Any], holomorphic: bool) -> None:

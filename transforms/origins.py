@@ -46,7 +46,7 @@ class Origins:
 
     def __init__(self) -> None:
         self._sources: dict[Source, Source] = {}
-        self._piped: tuple[FrameType, Any, int] | None = None
+        self._last_pipeline: tuple[FrameType, Any, int] | None = None
 
     def line(self, frame: FrameType | None = None) -> Source | None:
         """Return the user's line, or the line of ``frame`` if it is given."""
@@ -69,29 +69,29 @@ class Origins:
             if frame.f_code in _PIPELINES:
                 found = frame
             frame = frame.f_back
-        return None if found is None else self._at(found)
+        return None if found is None else self._stage_at(found)
 
     def find(self) -> Origin:
         """Return line and stage. The pipeline is the outermost one inside the innermost transform that contains any."""
-        return Origin(self.line(), self.stage(_at_transform))
+        return Origin(self.line(), self.stage(_ends_at_transform))
 
     def forget(self) -> None:
         """Drop the references to frames."""
-        self._piped = None
+        self._last_pipeline = None
 
-    def _at(self, frame: FrameType) -> Stage | None:
+    def _stage_at(self, frame: FrameType) -> Stage | None:
         """Return the stage that a frame of toolz's ``pipe`` or ``Compose`` is running."""
         current, funcs, value = _PIPELINES[frame.f_code](frame.f_locals)
-        before, old, last = self._piped or (None, None, 0)
+        before, old, last = self._last_pipeline or (None, None, 0)
         at = [i for i, fun in enumerate(funcs, 1) if fun is current]
         if before is frame:  # if the pipeline contains a function twice, a new argument means a later stage
             at = [i for i in at if i > last or (i == last and old is value)]
         if not at:
             return None
-        self._piped = (frame, value, at[0])
+        self._last_pipeline = (frame, value, at[0])
         return Stage(at[0], name_of(current))
 
 
-def _at_transform(frame: FrameType, found: bool) -> bool:
+def _ends_at_transform(frame: FrameType, found: bool) -> bool:
     name: str = frame.f_globals.get("__name__", "")
     return found and name.startswith("funcgrad.transforms")

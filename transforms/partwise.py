@@ -24,21 +24,21 @@ from funcgrad.running import changing
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import move
 
-__all__ = ["LARGE", "PartwiseTrace", "basis", "parts_of", "rows_together"]
+__all__ = ["LARGE", "PartwiseTrace", "basis", "compute_rows", "split_rows"]
 
 #: Number of entries above which a basis is large.
 LARGE = 1 << 18
 #: Number of entries that a part of a batch may hold at a time, and the fewest rows of a part, which take precedence.
-_NEAR, _FEW_ROWS = 1 << 19, 16
+_PART_ENTRIES, _MIN_ROWS = 1 << 19, 16
 #: Number of entries that an operation must compute per call, on average, for parts to pay.
-_WORK = 20_000
+_MIN_WORK = 20_000
 #: Bytes counted for a recorded operation, and bytes that a recording may take besides twice those of the basis.
-_STEP, _HELD = 1_000, 1 << 25
+_STEP_BYTES, _RECORDING_BYTES = 1_000, 1 << 25
 #: Number of operations after which the trace checks whether recording them pays.
-_FIRST = 4
+_PROBE_OPERATIONS = 4
 
 
-def parts_of(total: int, live: int, numbers: int, operations: int) -> list[range]:
+def split_rows(total: int, live: int, numbers: int, operations: int) -> list[range]:
     """Split ``range(total)`` into parts if operations on such parts of the rows pay; else return it as one part.
 
     Args:
@@ -47,13 +47,13 @@ def parts_of(total: int, live: int, numbers: int, operations: int) -> list[range
         numbers: how many entries of one row the operations compute or use.
         operations: the number of operations.
     """
-    count = -(-total // max(_FEW_ROWS, _NEAR // max(live, 1)))
-    if total * numbers < _WORK * operations * count:
+    count = -(-total // max(_MIN_ROWS, _PART_ENTRIES // max(live, 1)))
+    if total * numbers < _MIN_WORK * operations * count:
         return [range(total)]
     return [range(total * i // count, total * (i + 1) // count) for i in range(count)]
 
 
-def rows_together(parts: Sequence[range], compute: Callable[[range], list[Any]]) -> list[Any]:
+def compute_rows(parts: Sequence[range], compute: Callable[[range], list[Any]]) -> list[Any]:
     """Return the arrays that ``compute`` gives for all ``parts`` of the rows, joined along axis 0."""
     if len(parts) == 1:
         return compute(parts[0])
@@ -82,7 +82,7 @@ def _unit_rows(leaf: Any, size: int, start: int, rows: range) -> Any:
     return reshape(ones, to=(len(rows), *backend.shape_of(leaf)))
 
 
-class _Place:
+class _SlotLink:
     """Link of a tracer, which names the slot of its value. While the link is alive, the value may still be needed."""
 
     __slots__ = ("__weakref__", "slot")
@@ -101,23 +101,23 @@ class PartwiseTrace(GraphTrace):
         leaves: the inputs of the function; the basis is that of their space.
     """
 
-    __slots__ = ("_alive", "_batch", "_copies", "_given", "_held", "_limit", "_shallow_copies", "_whole")
+    __slots__ = ("_alive", "_batch", "_batches", "_bytes", "_copies", "_limit", "_row_makers", "_shallow_copies")
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         total = sum([prod(backend.shape_of(x)) for x in leaves])
         self._batch = BatchTrace(total)  # made first: operations on tracers of both then come to this trace
         super().__init__("jacfwd")
-        self._limit = _HELD + 16 * total * total
+        self._limit = _RECORDING_BYTES + 16 * total * total
         #: By slot: functions for rows of the values that the recording begins with; whole values, None while recording.
-        self._given: dict[int, Callable[[range], Any]] = {}
-        self._whole: dict[int, Any] | None = None
+        self._row_makers: dict[int, Callable[[range], Any]] = {}
+        self._batches: dict[int, Any] | None = None
         self._shallow_copies: list[ref[Tracer]] = []
-        self._alive: dict[int, ref[_Place]] = {}
+        self._alive: dict[int, ref[_SlotLink]] = {}
         self._begin()
 
     def _begin(self) -> None:
         """Begin a new recording."""
-        self.constants, self.operations, self._held = {}, [], 0
+        self.constants, self.operations, self._bytes = {}, [], 0
         self._copies: dict[int, tuple[Any, Any]] = {}
 
     def close(self) -> None:
@@ -129,107 +129,110 @@ class PartwiseTrace(GraphTrace):
         """Return the tracers that represent the tangents of the inputs."""
         start, found = 0, []
         for leaf in leaves:
-            made, size = self._made(backend.zeros_like(leaf)), prod(backend.shape_of(leaf))
-            self._given[made.link.slot] = partial(_unit_rows, leaf, size, start)
-            made.alias = READ_ONLY
-            found.append(made)
+            tracer, size = self._new_tracer(backend.zeros_like(leaf)), prod(backend.shape_of(leaf))
+            self._row_makers[tracer.link.slot] = partial(_unit_rows, leaf, size, start)
+            tracer.alias = READ_ONLY
+            found.append(tracer)
             start += size
         return found
 
     def shallow_copy_of(self, x: Tracer) -> Any:
         """Return a shallow copy of ``x``."""
-        made = super().shallow_copy_of(x)
+        tracer = super().shallow_copy_of(x)
         if not self.operations:
-            self._shallow_copies.append(ref(made))
-        return made
+            self._shallow_copies.append(ref(tracer))
+        return tracer
 
-    def _made(self, value: Any) -> Tracer:
+    def _new_tracer(self, value: Any) -> Tracer:
         """Return the tracer of a new slot."""
-        place = _Place(next(self._slots))
-        self._alive[place.slot] = ref(place)
-        return tracer_of(value, self, place)
+        link = _SlotLink(next(self._slots))
+        self._alive[link.slot] = ref(link)
+        return tracer_of(value, self, link)
 
     def slot_of(self, x: Any) -> int:
         """Return the slot of ``x``. An ordinary array gets the slot of a copy, because the program may write to it."""
         if type(x) is Tracer and x._trace is self:
             slot: int = x.link.slot
             return slot
-        return int(self.constant(self._copied(x) if type(x) is np.ndarray and x.ndim else x))
+        return int(self.constant(self._copy_of(x) if type(x) is np.ndarray and x.ndim else x))
 
-    def _copied(self, x: Any) -> Any:
+    def _copy_of(self, x: Any) -> Any:
         known, copy = self._copies.get(id(x), (None, None))
         if known is None or known() is not x or not np.array_equal(copy, x, equal_nan=x.dtype.kind in "fc"):
             copy = x.copy("K")
             self._copies[id(x)] = ref(x), copy
-            self._held += copy.nbytes
+            self._bytes += copy.nbytes
         return copy
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it on zeros; once recording has ended, run it on the whole batch."""
         mine = [type(arg) is Tracer and arg._trace is self for arg in args]
-        if self._whole is not None:
-            batches = [self._whole[a.link.slot] if flag else a for a, flag in zip(args, mine, strict=True)]
+        if self._batches is not None:
+            batches = [self._batches[a.link.slot] if flag else a for a, flag in zip(args, mine, strict=True)]
             return self._batch.process(primitive, tuple(batches), params)
         slots = tuple(map(self.slot_of, args))
         ans = primitive.call(*[a._val if flag else a for a, flag in zip(args, mine, strict=True)], **params)
-        made = self._noted(primitive, slots, params, ans if primitive.multiple else (ans,))
-        if self._held > self._limit:
-            self._settle()
-        elif len(self.operations) == _FIRST and self._batch.size * _numbers(self.operations) < _WORK * _FIRST:
-            self._go_on_at_once()  # the operations so far computed few numbers
-        return made if primitive.multiple else made[0]
+        tracers = self._record(primitive, slots, params, ans if primitive.multiple else (ans,))
+        if self._bytes > self._limit:
+            self._flush()
+        elif (
+            len(self.operations) == _PROBE_OPERATIONS
+            and self._batch.size * _count_entries(self.operations) < _MIN_WORK * _PROBE_OPERATIONS
+        ):
+            self._switch_to_whole_batch()  # the operations so far computed few numbers
+        return tracers if primitive.multiple else tracers[0]
 
-    def _noted(
+    def _record(
         self, primitive: Primitive, slots: tuple[int, ...], params: dict[str, Any], results: Sequence[Any]
     ) -> tuple[Tracer, ...]:
         """Add an operation to the recording and return the tracers of its ``results``."""
         refuse_closure(self, primitive, results, params)
-        made = tuple(map(self._made, results))
-        outs = tuple([one.link.slot for one in made])
+        tracers = tuple(map(self._new_tracer, results))
+        outs = tuple([one.link.slot for one in tracers])
         facts: tuple[Any, ...] = outs, tuple(map(backend.shape_of, results)), tuple(map(backend.dtype_of, results))
         if not primitive.multiple:
             facts = tuple([one for (one,) in facts])
         self.operations.append(Step(primitive, slots, params, *facts))
-        self._held += _STEP
-        return made
+        self._bytes += _STEP_BYTES
+        return tracers
 
-    def _settle(self) -> None:
+    def _flush(self) -> None:
         """Compute the values that may still be needed and drop the recording, unless they take more memory than it."""
-        asked = self._asked()
+        needed = self._needed_slots()
         shapes = {slot: shape for step in self.operations for slot, shape in zip(step.outs, step.shapes, strict=True)}
-        if 8 * self._batch.size * sum([prod(shapes[slot]) for slot in asked]) > self._held:
-            self._limit = 2 * self._held
+        if 8 * self._batch.size * sum([prod(shapes[slot]) for slot in needed]) > self._bytes:
+            self._limit = 2 * self._bytes
             return
-        found = self._evaluate(asked)
-        self._given = {slot: rows for slot, rows in self._given.items() if slot in self._alive}
-        self._given.update({slot: partial(_rows, whole) for slot, whole in zip(asked, found, strict=True)})
+        found = self._evaluate(needed)
+        self._row_makers = {slot: rows for slot, rows in self._row_makers.items() if slot in self._alive}
+        self._row_makers.update({slot: partial(_rows, whole) for slot, whole in zip(needed, found, strict=True)})
         self._begin()
 
-    def _asked(self) -> list[int]:
+    def _needed_slots(self) -> list[int]:
         """Return the slots of results that may still be needed; forget all others."""
-        self._alive = {slot: place for slot, place in self._alive.items() if place() is not None}
-        return sorted(self._alive.keys() - self._given.keys())
+        self._alive = {slot: link for slot, link in self._alive.items() if link() is not None}
+        return sorted(self._alive.keys() - self._row_makers.keys())
 
-    def _go_on_at_once(self) -> None:
+    def _switch_to_whole_batch(self) -> None:
         """Compute with the whole batch from here on, as if nothing had been recorded."""
-        wholes = {slot: rows(range(self._batch.size)) for slot, rows in self._given.items()}
-        self._given = {slot: partial(_rows, whole) for slot, whole in wholes.items()}
-        asked = self._asked()
-        wholes.update(zip(asked, self._evaluate(asked), strict=True))
-        self._whole = {slot: tracer_of(whole, self._batch) for slot, whole in wholes.items()}
+        wholes = {slot: rows(range(self._batch.size)) for slot, rows in self._row_makers.items()}
+        self._row_makers = {slot: partial(_rows, whole) for slot, whole in wholes.items()}
+        needed = self._needed_slots()
+        wholes.update(zip(needed, self._evaluate(needed), strict=True))
+        self._batches = {slot: tracer_of(whole, self._batch) for slot, whole in wholes.items()}
         self._begin()
         with changing:
             for known in self._shallow_copies:
                 if (one := known()) is not None:
-                    move(one, self._whole[one.link.slot])
+                    move(one, self._batches[one.link.slot])
 
     def rows_of(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the rows of each of ``tangents``, the tangents of the results, along axis 0."""
         mine = [t.link.slot for t in tangents if type(t) is Tracer and t._trace is self]
-        if self._whole is None:
+        if self._batches is None:
             rows = dict(zip(mine, self._evaluate(mine), strict=True))
         else:
-            rows = {slot: self._whole[slot]._val for slot in mine}
+            rows = {slot: self._batches[slot]._val for slot in mine}
         found = []
         for t in tangents:
             trace = t._trace if type(t) is Tracer else None
@@ -241,12 +244,14 @@ class PartwiseTrace(GraphTrace):
         """Return all rows of the values in ``slots``."""
         recording = Recording([], self.constants, self.operations, slots)
         needed = {slot for step in recording.operations for slot in step.args}.union(slots)
-        recording.inputs = [slot for slot in self._given if slot in needed]
-        parts = parts_of(self._batch.size, self._live(recording), _numbers(recording.operations), len(recording))
-        evaluate, given = vmap(recording.evaluate), [self._given[slot] for slot in recording.inputs]
-        return rows_together(parts, lambda part: evaluate(*[rows(part) for rows in given])) if slots else []
+        recording.inputs = [slot for slot in self._row_makers if slot in needed]
+        parts = split_rows(
+            self._batch.size, self._peak_entries(recording), _count_entries(recording.operations), len(recording)
+        )
+        evaluate, given = vmap(recording.evaluate), [self._row_makers[slot] for slot in recording.inputs]
+        return compute_rows(parts, lambda part: evaluate(*[rows(part) for rows in given])) if slots else []
 
-    def _live(self, recording: Recording) -> int:
+    def _peak_entries(self, recording: Recording) -> int:
         """Return the largest number of entries of one row that are alive at a time, inputs and outputs included."""
         last = {slot: n for n, step in enumerate(recording.operations) for slot in step.args}
         ends: dict[int, int] = {}
@@ -261,7 +266,7 @@ class PartwiseTrace(GraphTrace):
         return most
 
 
-def _numbers(operations: Sequence[Step]) -> int:
+def _count_entries(operations: Sequence[Step]) -> int:
     """Return how many entries of one row ``operations`` compute."""
     return sum([prod(shape) for step in operations for shape in step.shapes])
 

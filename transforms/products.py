@@ -21,26 +21,26 @@ from funcgrad.reverse import Node, backward, each_saved, reachable, record
 from funcgrad.transforms.arguments import (
     check_leaves,
     check_results,
-    completed,
-    filled,
-    hand_out,
+    complete_derivatives,
     leaf_path,
-    match,
+    match_leaves,
+    merge_leaves,
+    owned_aux,
     split_aux,
-    strip,
+    strip_tracers,
 )
-from funcgrad.transforms.debugging import Cuts, looked_at, strictly
+from funcgrad.transforms.debugging import Cuts, strict_block, watched_pass
 from funcgrad.transforms.gradients import gradient_of_all
-from funcgrad.transforms.transformed import check_callable, name_of, raise_own
+from funcgrad.transforms.transformed import check_callable, name_of, raise_funcgrad_error
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
 
-__all__ = ["Linearized", "Pullback", "hvp", "jvp", "linearize", "push_through", "recorded", "sizes_of", "vjp"]
+__all__ = ["Linearized", "Pullback", "evaluate_jvp", "evaluate_vjp", "hvp", "jvp", "linearize", "tape_size", "vjp"]
 
 R = TypeVar("R")
 Aux = TypeVar("Aux")
 #: The arguments of a function, or their tangents.
-Together: TypeAlias = tuple[Any, ...] | list[Any]
+ArgumentList: TypeAlias = tuple[Any, ...] | list[Any]
 
 
 class Pullback:
@@ -78,25 +78,25 @@ class Pullback:
             TypeError: a cotangent of another structure or dtype.
             ValueError: a cotangent of another shape.
         """
-        cts = match("pullback", "cotangent", ct, self._outs, self._out_spec)
+        cts = match_leaves("pullback", "cotangent", ct, self._outs, self._out_spec)
         pairs = zip(self._nodes, cts, strict=True)
         seeds = [(node, c) for node, c in pairs if node is not None and c is not None]
         live = list(compress(self._leaves, self._live))
         del cts, pairs
-        found = as_results(completed(self._pulled(seeds, len(live)), live), (self._leaves, ct))
+        found = as_results(complete_derivatives(self._backward(seeds, len(live)), live), (self._leaves, ct))
         pulled: tuple[Any, ...] = tree.unflatten(
-            self._spec, filled(self._leaves, self._live, found, backend.zeros_like)
+            self._spec, merge_leaves(self._leaves, self._live, found, backend.zeros_like)
         )
         return pulled
 
-    def _pulled(self, seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
+    def _backward(self, seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
         if self._unchanged is not None:
             self._unchanged.check("pullback")
         if self._cuts is None:
             return backward(seeds, leaves)
-        with looked_at():
+        with watched_pass():
             found = backward(seeds, leaves)
-            self._cuts.check("pullback", found, _live_path(self._spec, self._leaves, self._live))
+            self._cuts.check("pullback", found, _live_leaf_path(self._spec, self._leaves, self._live))
         return found
 
     def __copy__(self) -> Pullback:
@@ -115,13 +115,13 @@ class Pullback:
         return f"<pullback of {self._name}>"
 
 
-def sizes_of(pullback: Pullback) -> tuple[int, int]:
+def tape_size(pullback: Pullback) -> tuple[int, int]:
     """Return how many operations ``pullback`` goes back through, and how many array entries their records saved."""
     nodes = pullback._nodes
     return len(reachable(nodes)), sum([x.size for x in each_saved(nodes) if type(x) is np.ndarray])
 
 
-def _live_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Callable[[int], str]:
+def _live_leaf_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Callable[[int], str]:
     """Return a function from the number of a differentiated leaf of the primals to its key path."""
 
     def path(number: int) -> str:
@@ -175,14 +175,14 @@ def vjp(
         array([1.  , 0.54])
     """
     if strict:
-        with strictly():
+        with strict_block():
             return vjp(fun, *primals, has_aux=has_aux, **kwargs)
     check_callable("vjp", fun)
-    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: recorded(fun, primals, has_aux, kwargs, lasting=True))
+    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_vjp(fun, primals, has_aux, kwargs, lasting=True))
     return found
 
 
-def recorded(
+def evaluate_vjp(
     fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, kwargs: dict[str, Any], *, lasting: bool
 ) -> tuple[Any, ...]:
     """Return the result of ``vjp``. Pass ``lasting=False`` if no write can come before the pullback's last call."""
@@ -194,9 +194,9 @@ def recorded(
         if moving:
             side["trace"] = moving[0]._trace
         try:
-            out = fun(*tree.unflatten(spec, filled(leaves, live, moving)), **kwargs)
+            out = fun(*tree.unflatten(spec, merge_leaves(leaves, live, moving)), **kwargs)
         except Exception as error:
-            raise_own(error)
+            raise_funcgrad_error(error)
             raise
         if has_aux:
             out, side["aux"] = split_aux("vjp", out)
@@ -204,42 +204,46 @@ def recorded(
         return flat
 
     moving = list(compress(leaves, live))
-    results, nodes = record(of_leaves, _copied(moving) if lasting else moving)
+    results, nodes = record(of_leaves, _copy_arrays(moving) if lasting else moving)
     del moving
     check_results("vjp", results)
     out_spec = side["spec"]
     trace = side.get("trace")  # None if there is no leaf to differentiate
     cuts: Cuts | None = None if trace is None else trace.cuts
     if cuts is not None:
-        cuts.check_outputs("vjp", nodes, _live_path(spec, leaves, live), sum(live))
-    aux = [hand_out(strip(trace, side.pop("aux")), primals)] if has_aux else []
+        cuts.check_outputs("vjp", nodes, _live_leaf_path(spec, leaves, live), sum(live))
+    aux = [owned_aux(strip_tracers(trace, side.pop("aux")), primals)] if has_aux else []
     own(results)
     nodes, unchanged = kept_apart(nodes) if lasting else (nodes, None)
     pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts, unchanged)
     return (tree.unflatten(out_spec, as_results(results, primals)), pullback, *aux)
 
 
-def _copied(leaves: list[Any]) -> list[Any]:
+def _copy_arrays(leaves: list[Any]) -> list[Any]:
     """Return ``leaves`` with arrays copied: VJP rules may close over arrays that no later step can find and copy."""
     return [leaf.copy("K") if stands_for_array(leaf) else leaf for leaf in leaves]
 
 
 @overload
 def jvp(
-    fun: Callable[..., R], primals: Together, tangents: Together, has_aux: Literal[False] = False, **kwargs: Any
+    fun: Callable[..., R], primals: ArgumentList, tangents: ArgumentList, has_aux: Literal[False] = False, **kwargs: Any
 ) -> tuple[R, R]: ...
 @overload
 def jvp(
-    fun: Callable[..., tuple[R, Aux]], primals: Together, tangents: Together, has_aux: Literal[True], **kwargs: Any
+    fun: Callable[..., tuple[R, Aux]],
+    primals: ArgumentList,
+    tangents: ArgumentList,
+    has_aux: Literal[True],
+    **kwargs: Any,
 ) -> tuple[R, R, Aux]: ...
 @overload
 def jvp(
-    fun: Callable[..., Any], primals: Together, tangents: Together, has_aux: bool, **kwargs: Any
+    fun: Callable[..., Any], primals: ArgumentList, tangents: ArgumentList, has_aux: bool, **kwargs: Any
 ) -> tuple[Any, ...]: ...
 
 
 def jvp(
-    fun: Callable[..., Any], primals: Together, tangents: Together, has_aux: bool = False, **kwargs: Any
+    fun: Callable[..., Any], primals: ArgumentList, tangents: ArgumentList, has_aux: bool = False, **kwargs: Any
 ) -> tuple[Any, ...]:
     """Evaluate ``fun`` and its directional derivative (Jacobian-vector product), in forward mode.
 
@@ -266,7 +270,7 @@ def jvp(
     leaves, spec, flat = _pairs("jvp", primals, tangents)
     given = primals, tangents
     value, tangent, *aux = run_or_rebuild(
-        fun, lambda fun: push_through(fun, leaves, spec, flat, has_aux, kwargs, given)
+        fun, lambda fun: evaluate_jvp(fun, leaves, spec, flat, has_aux, kwargs, given)
     )
     return (value, tangent, *aux)
 
@@ -281,10 +285,10 @@ def _pairs(call: str, primals: Any, tangents: Any) -> tuple[list[Any], tree.PyTr
             )
     leaves, spec = tree.flatten(tuple(primals))
     check_leaves(call, leaves, partial(leaf_path, primals, range(len(primals))))
-    return leaves, spec, match(call, "tangent", tuple(tangents), leaves, spec)
+    return leaves, spec, match_leaves(call, "tangent", tuple(tangents), leaves, spec)
 
 
-def push_through(
+def evaluate_jvp(
     fun: Callable[..., Any],
     leaves: list[Any],
     spec: tree.PyTreeSpec,
@@ -300,12 +304,12 @@ def push_through(
         wrapped = [x if t is None else trace.leaf(x, t) for x, t in pairs]
         out = fun(*tree.unflatten(spec, wrapped), **kwargs)
     except Exception as error:
-        raise_own(error)
+        raise_funcgrad_error(error)
         raise
     finally:
         trace.close()
     out, aux = split_aux("jvp", out) if has_aux else (out, None)
-    side = strip(trace, aux)
+    side = strip_tracers(trace, aux)
     results, out_spec = tree.flatten(out)
     del wrapped, pairs, out, aux  # the caller alone owns the values from now on
     pushed: list[Any] = []
@@ -319,12 +323,12 @@ def push_through(
     check_results("jvp", results)
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
-    completed(pushed, results)
+    complete_derivatives(pushed, results)
     own(results)
     if given is not None:
         results, pushed = as_results(results, given), as_results(pushed, given)
     value, tangent = tree.unflatten(out_spec, results), tree.unflatten(out_spec, pushed)
-    return (value, tangent, hand_out(side, given)) if has_aux else (value, tangent)
+    return (value, tangent, owned_aux(side, given)) if has_aux else (value, tangent)
 
 
 class Linearized:
@@ -352,7 +356,7 @@ class Linearized:
             TypeError: tangents of another structure or dtype.
             ValueError: tangents of another shape.
         """
-        flat = match("linearize", "tangent", tangents, self._leaves, self._spec)
+        flat = match_leaves("linearize", "tangent", tangents, self._leaves, self._spec)
         live = [t for t in flat if t is not None]
         results = own(self.graph.evaluate(*live))
         return tree.unflatten(self._out_spec, as_results(results, (self._leaves, tangents)))
@@ -396,22 +400,24 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, 
         (np.float64(4.0), np.float64(3.0))
     """
     check_callable("linearize", fun)
-    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: _linearized(fun, primals, has_aux, kwargs))
+    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: _evaluate_linearize(fun, primals, has_aux, kwargs))
     return found
 
 
-def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _evaluate_linearize(
+    fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
     leaves, spec = tree.flatten(primals)
     live = check_leaves("linearize", leaves, partial(leaf_path, primals, range(len(primals))))
     trace = GraphTrace("linearize")
     try:
         zeros = [trace.input(backend.zeros_like(x)) if flag else None for x, flag in zip(leaves, live, strict=True)]
-        value, tangent, *aux = push_through(fun, _copied(leaves), spec, zeros, has_aux, kwargs)
+        value, tangent, *aux = evaluate_jvp(fun, _copy_arrays(leaves), spec, zeros, has_aux, kwargs)
     finally:
         trace.close()
     flat, tangent_spec = tree.flatten(tangent)
     recording = trace.recording(flat)
-    aux = [hand_out(strip(trace, aux.pop()), primals) for _ in aux[:]]
+    aux = [owned_aux(strip_tracers(trace, aux.pop()), primals) for _ in aux[:]]
     results, out_spec = tree.flatten(value)
     del zeros, trace, value, tangent, flat
     own(results)
@@ -420,7 +426,7 @@ def _linearized(fun: Callable[..., Any], primals: Any, has_aux: bool, kwargs: di
     return (tree.unflatten(out_spec, as_results(results, primals)), derivative, *aux)
 
 
-def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs: Any) -> tuple[Any, ...]:
+def hvp(fun: Callable[..., Any], primals: ArgumentList, tangents: ArgumentList, **kwargs: Any) -> tuple[Any, ...]:
     """Multiply the Hessian of a scalar function by a vector, without forming the Hessian.
 
     Forward mode runs over reverse mode: the product costs a small multiple of one gradient.
@@ -446,5 +452,5 @@ def hvp(fun: Callable[..., Any], primals: Together, tangents: Together, **kwargs
     check_callable("hvp", fun)
     leaves, spec, flat = _pairs("hvp", primals, tangents)
     gradient = gradient_of_all("hvp", fun, len(primals))
-    pushed: tuple[Any, ...] = push_through(gradient, leaves, spec, flat, False, kwargs, (primals, tangents))[1]
+    pushed: tuple[Any, ...] = evaluate_jvp(gradient, leaves, spec, flat, False, kwargs, (primals, tangents))[1]
     return pushed

@@ -28,9 +28,9 @@ EPSILON = float(np.finfo(float).eps)
 FIRST_STEP = 0.25  # relative to the scale of the point, which the directions carry
 STEPS = 22  # number of steps, each half of the one before; the last is about 1e-7
 COLUMNS = 6  # number of columns of the extrapolation table, one for each power of the step
-ENOUGH = 1e-11  # relative error at which no smaller step is tried
-CONFIRMED = 1e-8  # relative error at which no smaller step is tried if differences only confirm a complex step
-SURE = 1e-2  # fraction of the allowed error of a derivative at which its measurement is accurate enough
+RELATIVE_ERROR = 1e-11  # relative error at which no smaller step is tried
+CONFIRMING_ERROR = 1e-8  # relative error at which no smaller step is tried if differences only confirm a complex step
+ACCURATE_FRACTION = 1e-2  # fraction of the allowed error of a derivative at which its measurement is accurate enough
 COMPLEX_STEP = 1e-30
 
 
@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
     error: np.ndarray
 
 
-class Sides(NamedTuple):
+class ValuesOnBothSides(NamedTuple):
     """Values at a step to the right, in the middle and to the left, and the size of their rounding errors."""
 
     step: float
@@ -70,7 +70,7 @@ class Measured(NamedTuple):
 def extrapolate(
     rows: Iterable[tuple[Any, Any]],
     powers: Iterable[int],
-    enough: float = ENOUGH,
+    relative_error: float = RELATIVE_ERROR,
     allowed: Callable[[np.ndarray], Any] | None = None,
 ) -> Estimate:
     """Extrapolate ``rows``, approximations with steps each half of the one before, to step zero.
@@ -79,7 +79,7 @@ def extrapolate(
         rows: pairs of arrays of one shape, an approximation and its rounding error; not all rows are used
             if the error is small enough before.
         powers: the powers of the step in the error of a row, one column of the table for each.
-        enough: the relative error that is small enough.
+        relative_error: the relative error that is small enough.
         allowed: returns how far these values may be off, if that is known: a small part of it is small enough too.
 
     Example:
@@ -107,7 +107,7 @@ def extrapolate(
         before = table
         # the next, smaller step has twice the rounding error: an error below that cannot become smaller
         if len(table) > 3:
-            limit = np.maximum(enough * abs(best), SURE * allowed(best) if allowed else 0.0)
+            limit = np.maximum(relative_error * abs(best), ACCURATE_FRACTION * allowed(best) if allowed else 0.0)
             if np.all((error <= limit) | (error <= 2 * rounding)):
                 break
     if best is None or error is None:
@@ -143,67 +143,67 @@ class Referee:
         self.allowed = allowed
         self.middle: np.ndarray | None = None
 
-    def first(self, direction: Leaves) -> Measured:
+    def first_derivative(self, direction: Leaves) -> Measured:
         """Return the derivative along ``direction``."""
         exact = self._complex_step(self.point, direction)
         if exact is None:
-            return _slope(self._values(direction), "differences", allowed=self.allowed)
-        measured = _slope(self._values(direction), "differences", CONFIRMED)
-        if not np.all(abs(exact - measured.value) <= _doubt(measured)):
-            return _slope(self._values(direction), "differences", allowed=self.allowed)
+            return _measure_slope(self._values_on_both_sides(direction), "differences", allowed=self.allowed)
+        measured = _measure_slope(self._values_on_both_sides(direction), "differences", CONFIRMING_ERROR)
+        if not np.all(abs(exact - measured.value) <= _complex_step_tolerance(measured)):
+            return _measure_slope(self._values_on_both_sides(direction), "differences", allowed=self.allowed)
         return Measured(exact, 8 * EPSILON * abs(exact), measured.jump, "complex step")
 
-    def second(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
+    def second_derivative(self, along: Leaves, across: Leaves, first: Measured) -> Measured:
         """Return the mixed second derivative along two directions; ``first`` is the derivative ``along`` the first."""
         if first.method == "complex step":
-            measured = _slope(self._complex_slopes(along, across, first.value), "differences of complex steps")
+            measured = _measure_slope(self._complex_slopes(along, across, first.value), "differences of complex steps")
             if np.all(np.isfinite(measured.error)):
                 return measured
-        return _slope(self._real_slopes(along, across), "differences of differences")
+        return _measure_slope(self._real_slopes(along, across), "differences of differences")
 
-    def bends(self, direction: Leaves, measured: Measured, across: Leaves | None = None) -> bool:
+    def has_kink(self, direction: Leaves, measured: Measured, across: Leaves | None = None) -> bool:
         """Whether the derivative, measured along ``direction``, is not linear in it: then there is no derivative.
 
         This finds kinks at which the slopes of both sides are the same: the derivatives along two parts
         of the direction do not add up. With ``across``, it examines the second derivative, by parts of ``across``.
         """
-        parts = _split(direction if across is None else across)
+        parts = _split_direction(direction if across is None else across)
         if across is None:
-            found = [self.first(part) for part in parts]
+            found = [self.first_derivative(part) for part in parts]
         else:
-            found = [self.second(direction, part, self.first(direction)) for part in parts]
+            found = [self.second_derivative(direction, part, self.first_derivative(direction)) for part in parts]
         off = abs(found[0].value + found[1].value - measured.value)
         error = 100 * (found[0].error + found[1].error + measured.error) + 1e-6 * abs(measured.value)
         return bool(np.any(off > error))
 
-    def _values(self, direction: Leaves) -> Iterator[Sides]:
+    def _values_on_both_sides(self, direction: Leaves) -> Iterator[ValuesOnBothSides]:
         if self.middle is None:
-            self.middle = self._real(0.0, direction)
+            self.middle = self._values_at(0.0, direction)
         middle = self.middle
-        for h in _steps():
-            right, left = self._real(h, direction), self._real(-h, direction)
-            yield Sides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
+        for h in _step_sizes():
+            right, left = self._values_at(h, direction), self._values_at(-h, direction)
+            yield ValuesOnBothSides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
 
-    def _complex_slopes(self, along: Leaves, across: Leaves, middle: np.ndarray) -> Iterator[Sides]:
+    def _complex_slopes(self, along: Leaves, across: Leaves, middle: np.ndarray) -> Iterator[ValuesOnBothSides]:
         """Yield derivatives along one direction, on both sides of the point in the other direction."""
         nowhere = np.full(np.shape(middle), np.nan)
-        for h in _steps():
+        for h in _step_sizes():
             right, left = [self._complex_step(_moved(self.point, s, across), along) for s in (h, -h)]
             right, left = nowhere if right is None else right, nowhere if left is None else left
-            yield Sides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
+            yield ValuesOnBothSides(h, right, middle, left, 2 * EPSILON * (abs(right) + abs(left)))
 
-    def _real_slopes(self, along: Leaves, across: Leaves) -> Iterator[Sides]:
+    def _real_slopes(self, along: Leaves, across: Leaves) -> Iterator[ValuesOnBothSides]:
         """Yield the values of ``_complex_slopes``, computed by differences with the same step."""
         plus = [a + b for a, b in zip(along, across, strict=True)]
         minus = [a - b for a, b in zip(along, across, strict=True)]
-        for h in _steps():
-            ahead = [self._real(h, way) for way in (plus, along, minus)]
-            behind = [self._real(-h, way) for way in (minus, along, plus)]
+        for h in _step_sizes():
+            ahead = [self._values_at(h, way) for way in (plus, along, minus)]
+            behind = [self._values_at(-h, way) for way in (minus, along, plus)]
             right, middle, left = [(a - b) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
             rounding = 2 * EPSILON * np.add.reduce([abs(v) for v in (*ahead, *behind)]) / (3 * h)
-            yield Sides(h, right, middle, left, rounding)
+            yield ValuesOnBothSides(h, right, middle, left, rounding)
 
-    def _real(self, step: float, direction: Leaves) -> np.ndarray:
+    def _values_at(self, step: float, direction: Leaves) -> np.ndarray:
         """Return the function's values a real step away, nan where the function is not defined."""
         try:
             with np.errstate(all="ignore"):
@@ -226,21 +226,21 @@ class Referee:
         return np.imag(values) / COMPLEX_STEP
 
 
-def _slope(
-    rows: Iterable[Sides],
+def _measure_slope(
+    rows: Iterable[ValuesOnBothSides],
     method: str,
-    enough: float = ENOUGH,
+    relative_error: float = RELATIVE_ERROR,
     allowed: Callable[[np.ndarray], Any] | None = None,
 ) -> Measured:
     """Return the derivative from values on both sides, and by how much it differs between the sides."""
-    seen: list[Sides] = []
+    seen: list[ValuesOnBothSides] = []
 
     def differences() -> Iterator[tuple[Any, Any]]:
         for row in rows:
             seen.append(row)
             yield (row.right - row.left) / (2 * row.step), row.rounding / row.step
 
-    slope = extrapolate(differences(), range(2, 2 * COLUMNS + 2, 2), enough, allowed)
+    slope = extrapolate(differences(), range(2, 2 * COLUMNS + 2, 2), relative_error, allowed)
     # the slopes of the two sides differ by the jump and by odd powers of the step
     bends = [((s.right - 2 * s.middle + s.left) / s.step, 4 * s.rounding / s.step) for s in seen]
     jump = extrapolate(bends, range(1, 2 * COLUMNS + 1, 2))
@@ -248,13 +248,13 @@ def _slope(
     return Measured(slope.value, slope.error, np.where(kink, jump.value, 0.0), method)
 
 
-def _doubt(measured: Measured) -> np.ndarray:
+def _complex_step_tolerance(measured: Measured) -> np.ndarray:
     """Return how far an analytic function's complex step may be off its differences; -1 at a kink."""
     smooth = np.isfinite(measured.error) & (measured.jump == 0)
     return np.where(smooth, 100 * measured.error + 1e-6 * abs(measured.value), -1.0)
 
 
-def _split(direction: Leaves) -> tuple[Leaves, Leaves]:
+def _split_direction(direction: Leaves) -> tuple[Leaves, Leaves]:
     """Split ``direction`` into two directions that add up to it, neither of them proportional to it."""
     rng = np.random.default_rng(0)
     share = [rng.uniform(0.1, 0.9, np.shape(t)) for t in direction]
@@ -266,7 +266,7 @@ def _split(direction: Leaves) -> tuple[Leaves, Leaves]:
     return parts, [t - part for t, part in zip(direction, parts, strict=True)]
 
 
-def _steps() -> Iterator[float]:
+def _step_sizes() -> Iterator[float]:
     return (FIRST_STEP / 2**k for k in range(STEPS))
 
 

@@ -66,7 +66,7 @@ class Store:
         size = -(-x.nbytes // _SMALL) * _SMALL
         order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
         try:
-            return self._written(np.ascontiguousarray(x.T if order == "F" else x), _Place(self, size, x, order))
+            return self._write(np.ascontiguousarray(x.T if order == "F" else x), _StoredArray(self, size, x, order))
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -82,7 +82,7 @@ class Store:
         """
         if isinstance(x, Tracer):
             return _with_value(x, self.take(x._val))
-        if type(x) is not _Place:
+        if type(x) is not _StoredArray:
             return x
         found: Any = np.empty(x.shape, x.dtype, x.order)
         rest = memoryview((found.T if x.order == "F" else found).reshape(-1).view(np.uint8))
@@ -99,28 +99,28 @@ class Store:
                 rest = rest[count:]
         return found
 
-    def _written(self, x: Any, place: _Place) -> _Place:
+    def _write(self, x: Any, stored: _StoredArray) -> _StoredArray:
         rest = memoryview(x.reshape(-1).view(np.uint8))
         with self._lock:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(  # noqa: SIM115  # closed together with the store
                     buffering=0, prefix="funcgrad-", suffix=".snapshots", dir=self.folder
                 )
-            free = self._free.setdefault(place.size, [])
+            free = self._free.setdefault(stored.size, [])
             start = free.pop() if free else self._end
             self._file.seek(start)
             while rest:
                 rest = rest[self._file.write(rest) :]
-            self._end, place.start = max(self._end, start + place.size), start
-        return place
+            self._end, stored.start = max(self._end, start + stored.size), start
+        return stored
 
-    def free(self, place: _Place) -> None:
-        """Release the space of ``place`` for another array."""
-        if place.start >= 0:
-            self._free[place.size].append(place.start)
+    def free(self, stored: _StoredArray) -> None:
+        """Release the space of ``stored`` for another array."""
+        if stored.start >= 0:
+            self._free[stored.size].append(stored.start)
 
 
-class _Place:
+class _StoredArray:
     """Placeholder for an array in the file."""
 
     __slots__ = ("dtype", "nbytes", "order", "shape", "size", "start", "store")

@@ -25,7 +25,7 @@ from funcgrad.transforms.vectorize import vmap
 __all__ = ["Sparsity", "check_sparsity", "sparse_hessian", "sparse_jacobian"]
 
 #: Number of products in one batch: a larger batch would take more memory and save no time.
-_AT_ONCE = 64
+_BATCH_SIZE = 64
 
 
 class Sparsity(NamedTuple):
@@ -58,7 +58,7 @@ def check_sparsity(call: str, sparsity: Any, check: bool) -> Sparsity:
     return Sparsity(scipy.csr_matrix((ones, found.indices, found.indptr), found.shape), check)
 
 
-class _Map:
+class _VectorFunction:
     """Function of leaves in the form of a function from a vector to a vector, with its derivative at a point."""
 
     def __init__(self, call: str, fun: Callable[..., Any], leaves: Sequence[Any]) -> None:
@@ -74,48 +74,48 @@ class _Map:
         parts = zip(self.bounds[:-1], self.bounds[1:], self.shapes, self.dtypes, strict=True)
         return tuple(rows[:, a:b].reshape(len(rows), *shape).astype(dtype) for a, b, shape, dtype in parts)
 
-    def joined(self, *leaves: Any) -> Any:
+    def as_vector(self, *leaves: Any) -> Any:
         """Return the result of the function as one vector."""
-        return _flat(tree.leaves(self.fun(*leaves)))
+        return _as_vector(tree.leaves(self.fun(*leaves)))
 
     def push(self, tangents: Any) -> Any:
         """Multiply the derivative by each row of ``tangents``."""
 
         def one(*tangent: Any) -> Any:
-            return jvp(self.joined, tuple(self.leaves), tangent)[1]
+            return jvp(self.as_vector, tuple(self.leaves), tangent)[1]
 
-        chunks = [tangents[i : i + _AT_ONCE] for i in range(0, len(tangents), _AT_ONCE)]
+        chunks = [tangents[i : i + _BATCH_SIZE] for i in range(0, len(tangents), _BATCH_SIZE)]
         return np.concatenate([np.asarray(vmap(one)(*self.split(chunk))) for chunk in chunks])
 
     def pull(self, cotangents: Any) -> Any:
         """Multiply each row of ``cotangents`` by the derivative."""
-        out, pullback = vjp(self.joined, *self.leaves)
+        out, pullback = vjp(self.as_vector, *self.leaves)
 
         def one(ct: Any) -> Any:
-            return _flat(pullback(ct))
+            return _as_vector(pullback(ct))
 
         rows = cotangents.astype(backend.dtype_of(out))
-        chunks = [rows[i : i + _AT_ONCE] for i in range(0, len(rows), _AT_ONCE)]
+        chunks = [rows[i : i + _BATCH_SIZE] for i in range(0, len(rows), _BATCH_SIZE)]
         return np.concatenate([np.asarray(vmap(one)(chunk)) for chunk in chunks])
 
 
-def _flat(leaves: Sequence[Any]) -> Any:
+def _as_vector(leaves: Sequence[Any]) -> Any:
     rows = [reshape(x, to=(int(np.prod(backend.shape_of(x))),)) for x in leaves]
     return rows[0] if len(rows) == 1 else concatenate(*rows, axis=0)
 
 
-def _traced(of: _Map, sparsity: Sparsity) -> tuple[Any, Any, Any]:
+def _pattern_and_product(function: _VectorFunction, sparsity: Sparsity) -> tuple[Any, Any, Any]:
     """Return the pattern, a random tangent, and the derivative times it; "auto" finds the pattern in one run."""
     random = np.random.default_rng(1)
-    tangent = random.uniform(0.5, 1, of.inputs) * random.choice([-1, 1], of.inputs)
+    tangent = random.uniform(0.5, 1, function.inputs) * random.choice([-1, 1], function.inputs)
     if not isinstance(sparsity.pattern, str):
-        pushed = of.push(tangent[None])[0] if sparsity.check else None
+        pushed = function.push(tangent[None])[0] if sparsity.check else None
         return sparsity.pattern, tangent, pushed
-    trace = DependenceTrace(of.call, of.inputs)
+    trace = DependenceTrace(function.call, function.inputs)
     try:
-        parts = [part[0] for part in of.split(tangent[None])]
-        seeds = tuple(trace.leaf(part, int(start)) for part, start in zip(parts, of.bounds[:-1], strict=True))
-        moved = jvp(of.joined, tuple(of.leaves), seeds)[1]
+        parts = [part[0] for part in function.split(tangent[None])]
+        seeds = tuple(trace.leaf(part, int(start)) for part, start in zip(parts, function.bounds[:-1], strict=True))
+        moved = jvp(function.as_vector, tuple(function.leaves), seeds)[1]
     finally:
         trace.close()
     pushed = moved._val if isinstance(moved, Tracer) and moved._trace is trace else moved
@@ -129,16 +129,16 @@ def sparse_jacobian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], o
     much fuller are pushed forward and the rest is pulled back, whichever takes fewer products.
     """
     _refuse_tracers(call, leaves)
-    of = _Map(call, fun, leaves)
-    pattern, tangent, pushed = _traced(of, sparsity)
-    _check_shape(call, pattern, of, outs)
-    forward, reverse = _parts(call, pattern)
+    function = _VectorFunction(call, fun, leaves)
+    pattern, tangent, pushed = _pattern_and_product(function, sparsity)
+    _check_shape(call, pattern, function, outs)
+    forward, reverse = _split_pattern(call, pattern)
     blocks = []
     if forward.nnz:
-        blocks.append(_entries(forward, of.push, of.inputs, call))
+        blocks.append(_matrix_from_products(forward, function.push, function.inputs, call))
     if reverse.nnz:
-        blocks.append(_entries(reverse.T.tocsr(), of.pull, pattern.shape[0], call).T)
-    found = _assembled(call, blocks, pattern.shape, of.dtype)
+        blocks.append(_matrix_from_products(reverse.T.tocsr(), function.pull, pattern.shape[0], call).T)
+    found = _sum_of_blocks(call, blocks, pattern.shape, function.dtype)
     _check_product(call, found, tangent, pushed, sparsity)
     return found
 
@@ -150,21 +150,23 @@ def sparse_hessian(call: str, fun: Callable[..., Any], leaves: Sequence[Any], sp
     remaining columns are coloured.
     """
     _refuse_tracers(call, leaves)
-    of = _Map(call, grad(fun, tuple(range(len(leaves)))), leaves)
-    pattern, tangent, pushed = _traced(of, sparsity)
-    _check_shape(call, pattern, of, of.inputs)
+    function = _VectorFunction(call, grad(fun, tuple(range(len(leaves)))), leaves)
+    pattern, tangent, pushed = _pattern_and_product(function, sparsity)
+    _check_shape(call, pattern, function, function.inputs)
     pattern = (pattern + pattern.T).tocsr()
     dense = split_dense_rows(pattern)[0]
-    rest = np.ones(of.inputs, np.bool_)
+    rest = np.ones(function.inputs, np.bool_)
     rest[dense] = False
-    inner = _only(pattern, rest, rest)
+    inner = _submatrix(pattern, rest, rest)
     if len(dense) and _colours(pattern, call).max() <= len(dense) + _colours(inner, call).max(initial=-1):
         dense, inner = dense[:0], pattern
-    blocks = [_entries(inner, of.push, of.inputs, call)] if inner.nnz else []
+    blocks = [_matrix_from_products(inner, function.push, function.inputs, call)] if inner.nnz else []
     if len(dense):
-        columns = _entries(_only(pattern, np.ones_like(rest), ~rest), of.push, of.inputs, call)
-        blocks += [columns, _only(columns, rest, ~rest).T]
-    found = _assembled(call, blocks, pattern.shape, of.dtype)
+        columns = _matrix_from_products(
+            _submatrix(pattern, np.ones_like(rest), ~rest), function.push, function.inputs, call
+        )
+        blocks += [columns, _submatrix(columns, rest, ~rest).T]
+    found = _sum_of_blocks(call, blocks, pattern.shape, function.dtype)
     _check_product(call, found, tangent, pushed, sparsity)
     return found
 
@@ -173,14 +175,14 @@ def _colours(pattern: Any, call: str) -> Any:
     return colour_columns(pattern, call)
 
 
-def _only(matrix: Any, rows: Any, columns: Any) -> Any:
+def _submatrix(matrix: Any, rows: Any, columns: Any) -> Any:
     """Return the entries of ``matrix`` in the chosen rows and columns."""
     kept = matrix.tocoo()
     live = rows[kept.row] & columns[kept.col]
     return type(matrix)((kept.data[live], (kept.row[live], kept.col[live])), matrix.shape)
 
 
-def _parts(call: str, pattern: Any) -> tuple[Any, Any]:
+def _split_pattern(call: str, pattern: Any) -> tuple[Any, Any]:
     """Split the pattern into a part to push forward and a part to pull back."""
     rows, by_columns = split_dense_rows(pattern)
     columns, by_rows = split_dense_rows(pattern.T.tocsr())
@@ -188,8 +190,8 @@ def _parts(call: str, pattern: Any) -> tuple[Any, Any]:
     apart = [np.ones(n, np.bool_) for n in pattern.shape]
     apart[0][rows], apart[1][columns] = False, False
     choices = {
-        "rows apart": (by_columns, _only(pattern, apart[0], every[1]), _only(pattern, ~apart[0], every[1])),
-        "columns apart": (by_rows, _only(pattern, every[0], ~apart[1]), _only(pattern, every[0], apart[1])),
+        "rows apart": (by_columns, _submatrix(pattern, apart[0], every[1]), _submatrix(pattern, ~apart[0], every[1])),
+        "columns apart": (by_rows, _submatrix(pattern, every[0], ~apart[1]), _submatrix(pattern, every[0], apart[1])),
     }
     best: tuple[int, Any, Any] | None = None
     for bound, forward, reverse in sorted(choices.values(), key=lambda choice: choice[0]):
@@ -202,7 +204,7 @@ def _parts(call: str, pattern: Any) -> tuple[Any, Any]:
     return best[1], best[2]
 
 
-def _entries(pattern: Any, product: Callable[[Any], Any], size: int, call: str) -> Any:
+def _matrix_from_products(pattern: Any, product: Callable[[Any], Any], size: int, call: str) -> Any:
     """Return the matrix with this pattern, from one product with the sum of the unit vectors of each colour."""
     colours = _colours(pattern, call)
     used = np.diff(pattern.tocsc().indptr) > 0
@@ -213,7 +215,7 @@ def _entries(pattern: Any, product: Callable[[Any], Any], size: int, call: str) 
     return type(pattern)((made[colours[pattern.indices], rows], pattern.indices, pattern.indptr), pattern.shape)
 
 
-def _assembled(call: str, blocks: Sequence[Any], shape: tuple[int, int], dtype: Any) -> Any:
+def _sum_of_blocks(call: str, blocks: Sequence[Any], shape: tuple[int, int], dtype: Any) -> Any:
     """Return the sum of blocks that share no entry, as one matrix in compressed rows; zeros in the pattern stay."""
     scipy = import_scipy(call, "scipy.sparse")
     if not blocks:
@@ -239,11 +241,11 @@ def _refuse_tracers(call: str, leaves: Sequence[Any]) -> None:
             )
 
 
-def _check_shape(call: str, pattern: Any, of: _Map, outs: int) -> None:
-    if pattern.shape != (outs, of.inputs):
+def _check_shape(call: str, pattern: Any, function: _VectorFunction, outs: int) -> None:
+    if pattern.shape != (outs, function.inputs):
         raise ShapeError(
-            f"{call}: sparsity has the wrong shape, got {list(pattern.shape)}, expected {[outs, of.inputs]}. Give a "
-            "row for each output and a column for each input."
+            f"{call}: sparsity has the wrong shape, got {list(pattern.shape)}, expected {[outs, function.inputs]}. "
+            "Give a row for each output and a column for each input."
         )
 
 

@@ -12,14 +12,14 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, shown
 from funcgrad.transforms.transformed import name_of
 
-__all__ = ["Places", "argument_names", "replaced"]
+__all__ = ["StaticArguments", "argument_names", "replace_at"]
 
 
-def replaced(leaves: Sequence[Any], places: Sequence[int], values: Iterable[Any]) -> list[Any]:
-    """Return ``leaves`` with ``values`` at the indices ``places``."""
+def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
+    """Return ``leaves`` with ``values`` at ``indices``."""
     found = list(leaves)
-    for place, value in zip(places, values, strict=True):
-        found[place] = value
+    for index, value in zip(indices, values, strict=True):
+        found[index] = value
     return found
 
 
@@ -34,7 +34,7 @@ def argument_names(fun: Callable[..., Any], count: int) -> list[str]:
     return [*names, *(several or [f"args[{i}]" for i in range(len(names), count)])]
 
 
-class Places:
+class StaticArguments:
     """Static arguments of a function, by position and by name, and donated arguments, by position.
 
     Args:
@@ -95,12 +95,12 @@ class Places:
         """Return the static arguments, in a form that can be compared, and the remaining arguments."""
         if not self.static:
             return (), args, kwargs
-        by_place = tuple([(i, self._known(args[i])) for i in sorted(self.static) if 0 <= i < len(args)])
-        by_name = tuple([(n, self._known(kwargs[n])) for n in sorted(self.static_names) if n in kwargs])
+        by_place = tuple([(i, self._typed_value(args[i])) for i in sorted(self.static) if 0 <= i < len(args)])
+        by_name = tuple([(n, self._typed_value(kwargs[n])) for n in sorted(self.static_names) if n in kwargs])
         rest = tuple([a for i, a in enumerate(args) if i not in self.static])
         return (by_place, by_name), rest, {n: v for n, v in kwargs.items() if n not in self.static_names}
 
-    def given(self, function: Callable[..., Any], static: Any) -> Callable[..., Any]:
+    def bind(self, function: Callable[..., Any], static: Any) -> Callable[..., Any]:
         """Return ``function`` with these static arguments bound, as a function of the remaining arguments."""
         if not static:
             return function
@@ -114,7 +114,7 @@ class Places:
 
         return fun
 
-    def _known(self, value: Any) -> tuple[type, Any]:
+    def _typed_value(self, value: Any) -> tuple[type, Any]:
         """Return a static value together with its type, which tells 1 from True."""
         try:
             hash(value)
@@ -125,9 +125,9 @@ class Places:
             ) from None
         return type(value), value
 
-    def per_leaf(self, args: tuple[Any, ...], places: set[int]) -> list[bool]:
-        """Return, for each leaf of the positional non-static arguments, whether its argument is in ``places``."""
-        if not places:
+    def flags_per_leaf(self, args: tuple[Any, ...], positions: set[int]) -> list[bool]:
+        """Return, for each leaf of the positional non-static arguments, whether its argument is in ``positions``."""
+        if not positions:
             return []
         kept = [i for i in range(len(args) + len(self.static)) if i not in self.static][: len(args)]
-        return [i in places for i, arg in zip(kept, args, strict=True) for _ in tree.leaves(arg)]
+        return [i in positions for i, arg in zip(kept, args, strict=True) for _ in tree.leaves(arg)]

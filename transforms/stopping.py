@@ -13,7 +13,7 @@ from funcgrad import backend, blocks, core, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds import nondifferentiable
-from funcgrad.transforms.arguments import own_tree
+from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.transformed import Transformed, check_callable
 
 __all__ = ["no_grad", "stop_gradient"]
@@ -91,23 +91,23 @@ def no_grad(fun: Callable[..., Any] | None = None) -> Any:
     if fun is None:
         return _NoGrad()
     check_callable("no_grad", fun)
-    whole = Transformed(run_no_grad, fun, None, "{fun} without recording: its result is a constant.")
+    wrapped = Transformed(run_no_grad, fun, None, "{fun} without recording: its result is a constant.")
     if inspect.isgeneratorfunction(fun):
-        return _documented(whole, lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
+        return _documented(wrapped, lambda *args, **kwargs: _run_generator(fun(*args, **kwargs)))
     if inspect.iscoroutinefunction(fun):
-        return _documented(whole, _coroutine(fun))
+        return _documented(wrapped, _coroutine(fun))
     if inspect.isasyncgenfunction(fun):
         raise InputError(
             f"no_grad: an asynchronous generator would take the block out of the function where it yields, got "
-            f"{whole.__name__}. Put `with no_grad():` inside of it, around what has no yield."
+            f"{wrapped.__name__}. Put `with no_grad():` inside of it, around what has no yield."
         )
-    return whole
+    return wrapped
 
 
-def _documented(whole: Transformed[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """Give ``run`` the names and the documentation of ``whole``, and return ``run``."""
-    functools.update_wrapper(run, whole.fun)
-    run.__doc__ = whole.__doc__
+def _documented(wrapped: Transformed[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Give ``run`` the names and the documentation of ``wrapped``, and return ``run``."""
+    functools.update_wrapper(run, wrapped.fun)
+    run.__doc__ = wrapped.__doc__
     return run
 
 
@@ -124,7 +124,7 @@ def _coroutine(fun: Callable[..., Any]) -> Callable[..., Any]:
 def run_no_grad(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -> Any:
     """Run a call of ``no_grad(fun)``."""
     with _NoGrad():
-        return own_tree(stop_gradient(fun(*args, **kwargs)))  # an argument that fun returns becomes a constant too
+        return owned_tree(stop_gradient(fun(*args, **kwargs)))  # an argument that fun returns becomes a constant too
 
 
 def _run_generator(generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:

@@ -30,14 +30,22 @@ from funcgrad.numpy_code import (
 )
 from funcgrad.running import refused
 
-__all__ = ["Transformed", "check_callable", "name_of", "own_arguments", "raise_own", "refuse_others", "transformed"]
+__all__ = [
+    "Transformed",
+    "check_callable",
+    "hide_extra_kwargs",
+    "name_of",
+    "raise_funcgrad_error",
+    "refuse_unknown_arguments",
+    "transformed",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def raise_own(error: Exception) -> None:
+def raise_funcgrad_error(error: Exception) -> None:
     """Raise funcgrad's error in place of the error that NumPy or SciPy raise when they convert a tracer to a number.
 
     An error of another library that cannot take a tracer gets a note that says what to call instead.
@@ -53,7 +61,7 @@ def raise_own(error: Exception) -> None:
     explain(error)
 
 
-class _OnInstance:
+class _InstanceProperty:
     """Property of instances that the class itself does not have."""
 
     def __init__(self, compute: Callable[[Any], Any], on_class: Any = None) -> None:
@@ -75,9 +83,9 @@ class Transformed(Generic[P, R]):
         run: the transform's work, a module-level function ``run(fun, options, args, kwargs)``.
         fun: the function that was transformed.
         options: the transform's own arguments.
-        says: the docstring's sentence about the transform; ``{fun}`` is replaced by the function's name, ``{argnums}``
-            by the positions among the options. A sentence that begins with ``{fun}`` describes the same function:
-            then the function's docstring comes first, else this sentence does.
+        summary: the docstring's sentence about the transform; ``{fun}`` is replaced by the function's name,
+            ``{argnums}`` by the positions among the options. A sentence that begins with ``{fun}`` describes the same
+            function: then the function's docstring comes first, else this sentence does.
 
     Example:
         >>> from funcgrad import grad
@@ -88,21 +96,21 @@ class Transformed(Generic[P, R]):
     """
 
     #: Whether a call itself repeats a run that would lose a derivative, so that its caller need not.
-    runs_itself = True
+    retries_itself = True
 
-    def __init__(self, run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> None:
+    def __init__(self, run: Callable[..., R], fun: Callable[P, Any], options: Any, summary: str) -> None:
         self.run = run
         self.fun = fun
         self.options = options
-        self.says = says
+        self.summary = summary
         self._rebuilt: Rebuilt | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the transformed function."""
         run, options, given = self.run, self.options, self.fun
         if built_before:
-            given = self._ready() if self._rebuilt is None or is_as_written() else self._rebuilt
-        around = take_refusal() if refused else None
+            given = self._rebuilt_if_known() if self._rebuilt is None or is_as_written() else self._rebuilt
+        outer_refusals = take_refusal() if refused else None
         try:
             found = run(given, options, args, kwargs)
             if refused:
@@ -110,49 +118,49 @@ class Transformed(Generic[P, R]):
             return found
         except Exception as error:
             if is_conversion(error):
-                return self._again(given, error, args, kwargs)
+                return self._retry_rebuilt(given, error, args, kwargs)
             if isinstance(error, InputError) and join_loaded():  # a library of tables was imported during the call
                 return self(*args, **kwargs)
-            raise_own(error)
-            _explain_list(error, args)
+            raise_funcgrad_error(error)
+            _explain_list_argument(error, args)
             raise
         finally:
-            if refused or around is not None:
-                restore_refusal(around)
+            if refused or outer_refusals is not None:
+                restore_refusal(outer_refusals)
 
-    def _ready(self) -> Any:
+    def _rebuilt_if_known(self) -> Any:
         given = rebuilt_if_known(self.fun)
         if type(given) is Rebuilt:
             self._rebuilt = given
         return given
 
-    def _again(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
+    def _retry_rebuilt(self, given: Any, error: Exception, args: Any, kwargs: Any) -> R:
         """Run the call again with the function rebuilt; the function as written would lose the derivative."""
         run, options, self._rebuilt = self.run, self.options, None
         try:
             found: R = retry_rebuilt(self.fun, given, lambda fun: run(fun, options, args, kwargs), error)
             return found
         except Exception as other:
-            raise_own(other)
+            raise_funcgrad_error(other)
             raise
         finally:
             del error  # the error refers to this frame
 
-    def within(self, run: Callable[..., Any], options: Any, says: str) -> Any:
+    def apply_transform(self, run: Callable[..., Any], options: Any, summary: str) -> Any:
         """Return a transform of this function, see ``transformed``."""
-        return Transformed(run, self, options, says)
+        return Transformed(run, self, options, summary)
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> Transformed[..., Any]:
         """Return the same transform, applied to the translation of its function."""
         fun = translate(self.fun)
-        return self if fun is self.fun else Transformed(self.run, fun, self.options, self.says)
+        return self if fun is self.fun else Transformed(self.run, fun, self.options, self.summary)
 
     def __get__(self, obj: Any, cls: type | None = None) -> Any:
         """Bind the function to an instance, as a method of a class."""
         return self if obj is None else MethodType(self, obj)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.run, self.fun, self.options, self.says)
+        return type(self), (self.run, self.fun, self.options, self.summary)
 
     def __repr__(self) -> str:
         made = self.run.__name__.removeprefix("run_")
@@ -167,13 +175,13 @@ class Transformed(Generic[P, R]):
     def __hash__(self) -> int:
         return hash((self.run, self.fun, repr(self.options)))
 
-    __name__ = _OnInstance(lambda self: name_of(self.fun), "Transformed")
+    __name__ = _InstanceProperty(lambda self: name_of(self.fun), "Transformed")
     __qualname__ = "Transformed"
-    __signature__ = _OnInstance(lambda self: inspect.signature(self.fun))
-    __doc__ = _OnInstance(lambda self: _docstring(self), __doc__)
+    __signature__ = _InstanceProperty(lambda self: inspect.signature(self.fun))
+    __doc__ = _InstanceProperty(lambda self: _docstring(self), __doc__)
 
 
-def _explain_list(error: Exception, args: Any) -> None:
+def _explain_list_argument(error: Exception, args: Any) -> None:
     """Add a note to Python's error about arithmetic on a list argument: how to make the list an array."""
     if not isinstance(error, (TypeError, AttributeError)) or "'list'" not in str(error):
         return
@@ -185,20 +193,20 @@ def _explain_list(error: Exception, args: Any) -> None:
         )
 
 
-def transformed(run: Callable[..., R], fun: Callable[P, Any], options: Any, says: str) -> Transformed[P, R]:
-    """Return ``Transformed(run, fun, options, says)``; if ``fun`` is a ``Transformed``, let its ``within`` decide."""
+def transformed(run: Callable[..., R], fun: Callable[P, Any], options: Any, summary: str) -> Transformed[P, R]:
+    """Return ``Transformed(run, fun, options, summary)``; a ``Transformed`` decides itself, by ``apply_transform``."""
     if isinstance(fun, Transformed):
-        made: Transformed[P, R] = fun.within(run, options, says)
+        made: Transformed[P, R] = fun.apply_transform(run, options, summary)
         return made
-    return Transformed(run, fun, options, says)
+    return Transformed(run, fun, options, summary)
 
 
 def _docstring(made: Transformed[..., Any]) -> str:
     fun = made.fun
     name = name_of(fun)
     own = None if isinstance(fun, functools.partial) else getattr(fun, "__doc__", None)
-    note = made.says.format(fun=name, argnums=_listed(getattr(made.options, "argnums", ())))
-    if own and made.says.startswith("{fun}"):
+    note = made.summary.format(fun=name, argnums=_listed(getattr(made.options, "argnums", ())))
+    if own and made.summary.startswith("{fun}"):
         return f"{inspect.cleandoc(own)}\n\n{note}"
     lines = [note, "", f"Takes the same arguments as {name}."]
     if own:
@@ -232,7 +240,7 @@ def _listed(argnums: Any) -> str:
 
 
 #: Arguments of other libraries' transforms, and the corresponding arguments here.
-_ELSEWHERE = {
+_NAMES_ELSEWHERE = {
     "argnames": "argnums, with positions; keyword arguments are not differentiated",
     "argnum": "argnums",
     "dim": "in_axes",
@@ -242,11 +250,11 @@ _ELSEWHERE = {
 }
 
 
-def own_arguments(transform: F) -> F:
+def hide_extra_kwargs(transform: F) -> F:
     """Hide ``**others`` from the signature of ``transform``, which takes them only to refuse them.
 
     Example:
-        >>> str(inspect.signature(own_arguments(lambda fun, **others: fun)))
+        >>> str(inspect.signature(hide_extra_kwargs(lambda fun, **others: fun)))
         '(fun)'
     """
     signature = inspect.signature(transform)
@@ -255,14 +263,16 @@ def own_arguments(transform: F) -> F:
     return transform
 
 
-def refuse_others(call: str, others: dict[str, Any]) -> NoReturn:
+def refuse_unknown_arguments(call: str, others: dict[str, Any]) -> NoReturn:
     """Refuse arguments that ``call`` does not have; name the argument that corresponds to one of another library.
 
     Raises:
         InputError: always (a ``TypeError``).
     """
     name = next(iter(others))
-    known = f"Use {_ELSEWHERE[name]}." if name in _ELSEWHERE else f"help(funcgrad.{call}) lists its arguments."
+    known = (
+        f"Use {_NAMES_ELSEWHERE[name]}." if name in _NAMES_ELSEWHERE else f"help(funcgrad.{call}) lists its arguments."
+    )
     raise InputError(f"{call}: there is no argument of this name, got {name}={shown(others[name])}. {known}")
 
 

@@ -12,7 +12,7 @@ from funcgrad.core import Primitive, Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace, Note
 from funcgrad.numpy_code import run_or_rebuild
-from funcgrad.transforms.debugging import things_in
+from funcgrad.transforms.debugging import saved_values
 from funcgrad.transforms.products import Pullback, vjp
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
@@ -110,7 +110,7 @@ class _LinearOnly(GraphTrace):
         if primitive.reverse is not None:
             ans, vjp, saved = primitive.reverse(args, traced, params)
         moving = {id(args[i]) for i in traced} | {id(a) for a in (ans if primitive.multiple and ans else (ans,))}
-        if vjp is None or any(id(x) in moving for x in things_in(saved)):
+        if vjp is None or any(id(x) in moving for x in saved_values(saved)):
             raise self.refusal(primitive.name)
         return ans, None
 

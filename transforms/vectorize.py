@@ -13,7 +13,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import own
 from funcgrad.transforms.arguments import check_leaf
-from funcgrad.transforms.transformed import Transformed, check_callable, own_arguments, refuse_others
+from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_kwargs, refuse_unknown_arguments
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
 
@@ -31,7 +31,7 @@ class _Options(NamedTuple):
     axis_size: int | None
 
 
-@own_arguments
+@hide_extra_kwargs
 def vmap(
     fun: Callable[P, Any],
     in_axes: Any = 0,
@@ -67,19 +67,19 @@ def vmap(
         array([ 4., 16.])
     """
     if _others:
-        refuse_others("vmap", _others)
+        refuse_unknown_arguments("vmap", _others)
     check_callable("vmap", fun)
     if not isinstance(in_axes, (int, tuple, list, type(None))):
         raise InputError(
             f"vmap: in_axes must be an int, None, or a tuple with an entry per positional argument, got "
-            f"{describe(in_axes)}. {_of_in_axes(in_axes)}"
+            f"{describe(in_axes)}. {_hint_for_in_axes(in_axes)}"
         )
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    says = "Vectorized version of {fun}: maps it over an axis of its arguments."
-    return Transformed(run_vmap, fun, _Options(in_axes, out_axes, axis_name, axis_size), says)
+    summary = "Vectorized version of {fun}: maps it over an axis of its arguments."
+    return Transformed(run_vmap, fun, _Options(in_axes, out_axes, axis_name, axis_size), summary)
 
 
-def _of_in_axes(given: Any) -> str:
+def _hint_for_in_axes(given: Any) -> str:
     """Return advice for an invalid value of ``in_axes``."""
     if backend.is_value(given) or isinstance(given, Tracer):
         return "Write vmap(f)(x), not vmap(f, x)."
@@ -97,12 +97,12 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     leaves, spec = tree.flatten((args, kwargs))
 
     def where(number: int) -> str:
-        return _argument(tree.flatten_with_path((args, kwargs))[0][number])
+        return _argument_in_words(tree.flatten_with_path((args, kwargs))[0][number])
 
-    axes = _spread("in_axes", in_axes, args)
+    axes = _axis_per_leaf("in_axes", in_axes, args)
     axes += [0] * (len(leaves) - len(axes))  # keyword arguments
-    axes = [_normal(leaf, axis, i, where) for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))]
-    size, scope = _size(leaves, axes, where, axis_size), named_axes.get()
+    axes = [_non_negative_axis(leaf, axis, i, where) for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))]
+    size, scope = _batch_size(leaves, axes, where, axis_size), named_axes.get()
     trace = BatchTrace(size)
     try:
         if axis_name is not None:
@@ -114,8 +114,11 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         new_args, new_kwargs = tree.unflatten(spec, wrapped)
         out = fun(*new_args, **new_kwargs)
         results, out_spec = tree.flatten(out)
-        out_places = _spread("out_axes", out_axes, out)
-        placed = [_place(trace, leaf, axis, i) for i, (leaf, axis) in enumerate(zip(results, out_places, strict=True))]
+        out_places = _axis_per_leaf("out_axes", out_axes, out)
+        placed = [
+            _move_batch_axis(trace, leaf, axis, i)
+            for i, (leaf, axis) in enumerate(zip(results, out_places, strict=True))
+        ]
     finally:
         named_axes.set(scope)
         trace.close()
@@ -123,20 +126,20 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     return tree.unflatten(out_spec, as_results(own(placed), (args, kwargs)))
 
 
-def _spread(name: str, axes: Any, whole: PyTree) -> list[Any]:
-    """Return the entry of ``axes``, a prefix tree of ``whole``, for each leaf of ``whole``."""
+def _axis_per_leaf(name: str, axes: Any, value: PyTree) -> list[Any]:
+    """Return the entry of ``axes``, a prefix tree of ``value``, for each leaf of ``value``."""
     if axes is None or isinstance(axes, int):
-        return [axes] * len(tree.leaves(whole))
+        return [axes] * len(tree.leaves(value))
     try:
-        return tree.broadcast_prefix(axes, whole)
+        return tree.broadcast_prefix(axes, value)
     except ValueError as error:
         raise ShapeError(
-            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(tree.structure(whole))}. "
+            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(tree.structure(value))}. "
             f"It must be an int, None, or a prefix of that structure. ({error})"
         ) from None
 
 
-def _normal(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
+def _non_negative_axis(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
     """Return ``axis`` of ``leaf`` as a non-negative number, or None if ``leaf`` is not mapped."""
     if axis is None:
         return None
@@ -148,12 +151,12 @@ def _normal(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
     rank = len(backend.shape_of(leaf))
     if not -rank <= axis < rank:
         raise ShapeError(
-            f"vmap: {where(number)} has rank {rank}, got in_axes={axis} for it. {_of_rank(rank, where(number))}"
+            f"vmap: {where(number)} has rank {rank}, got in_axes={axis} for it. {_hint_for_rank(rank, where(number))}"
         )
     return axis % rank
 
 
-def _of_rank(rank: int, where: str) -> str:
+def _hint_for_rank(rank: int, where: str) -> str:
     """Return advice for an argument without the axis to map over. A list of numbers is often meant as an array."""
     if where.startswith("keyword"):
         return "Keyword arguments are mapped over axis 0: pass it by position, with None for it in in_axes."
@@ -162,7 +165,7 @@ def _of_rank(rank: int, where: str) -> str:
     return "Map over an axis it has, or use None for an argument that is the same for all examples."
 
 
-def _size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | None) -> int:
+def _batch_size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | None) -> int:
     """Return the number of examples, on which all mapped leaves must agree."""
     sizes = [
         (backend.shape_of(leaf)[axis], axis, number)
@@ -185,7 +188,7 @@ def _size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | Non
     return found.pop()
 
 
-def _argument(path: str) -> str:
+def _argument_in_words(path: str) -> str:
     """Return a key path into ``(args, kwargs)`` in words."""
     if path.startswith("[0][") and "]" in path[4:]:
         number, rest = path[4:].split("]", 1)
@@ -202,7 +205,7 @@ def moveaxis(x: Any, source: int, target: int) -> Any:
     return permute(x, axes=tuple(axes))
 
 
-def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
+def _move_batch_axis(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
     """Return a result leaf of the function with its batch axis where ``out_axes`` requests it."""
     batched = type(leaf) is Tracer and leaf._trace is trace
     if axis is None:
@@ -214,11 +217,11 @@ def _place(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> Any:
         return shallow_copy(leaf)
     if not isinstance(leaf, Tracer):
         check_leaf("vmap", leaf, lambda: f"result leaf {number} of the function")
-    whole = shallow_copy(leaf._val) if batched else to_batch(shallow_copy(leaf), trace.size)
-    rank = len(backend.shape_of(whole))
+    value = shallow_copy(leaf._val) if batched else to_batch(shallow_copy(leaf), trace.size)
+    rank = len(backend.shape_of(value))
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(
             f"vmap: out_axes={axis!r} is out of range for result leaf {number} of rank {rank - 1}, batch axis "
             f"included {rank}. Choose an axis from {-rank} to {rank - 1}."
         )
-    return moveaxis(whole, 0, axis % rank)
+    return moveaxis(value, 0, axis % rank)

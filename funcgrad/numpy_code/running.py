@@ -45,7 +45,7 @@ class Rebuilt:
     """
 
     __slots__ = ("_plan", "fun", "level")
-    runs_itself = True
+    retries_itself = True
 
     def __init__(self, fun: Callable[..., Any], level: int) -> None:
         self.fun = fun
@@ -290,7 +290,7 @@ def rebuilt_if_known(fun: Any) -> Any:
         code = fun.__code__
     elif kind is MethodType and type(fun.__func__) is FunctionType:
         code = fun.__func__.__code__
-    elif hasattr(kind, "runs_itself"):
+    elif hasattr(kind, "retries_itself"):
         return fun
     else:
         code = _code_of(fun)
@@ -368,7 +368,7 @@ class SelfRebuilding:
     """
 
     __slots__ = ("fun",)
-    runs_itself = True
+    retries_itself = True
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun

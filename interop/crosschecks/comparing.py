@@ -320,8 +320,8 @@ class Measurements:
         if np.any(measured.jump):
             return True
         if kind == "forward":
-            return self.leaf_referee.bends(self.tangents, self._forward_measured)
-        return self.total_referee.bends(self.along[number], measured, self.tangents if kind == "second" else None)
+            return self.leaf_referee.has_kink(self.tangents, self._forward_measured)
+        return self.total_referee.has_kink(self.along[number], measured, self.tangents if kind == "second" else None)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -329,16 +329,16 @@ class Measurements:
         return tuple(dict.fromkeys(m.method for found in self._by_kind.values() for m in found))
 
     def _reverse(self) -> list[Measured]:
-        return [self.total_referee.first(direction) for direction in self.along]
+        return [self.total_referee.first_derivative(direction) for direction in self.along]
 
     def _forward(self) -> list[Measured]:
-        self._forward_measured = self.leaf_referee.first(self.tangents)
+        self._forward_measured = self.leaf_referee.first_derivative(self.tangents)
         method = self._forward_measured.method
         return [Measured(*entry, method) for entry in zip(*self._forward_measured[:3], strict=True)]
 
     def _second(self) -> list[Measured]:
         pairs = zip(self.along, self.of_kind("reverse"), strict=True)
-        return [self.total_referee.second(one, self.tangents, slope) for one, slope in pairs]
+        return [self.total_referee.second_derivative(one, self.tangents, slope) for one, slope in pairs]
 
 
 class Comparison:

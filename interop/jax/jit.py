@@ -28,9 +28,9 @@ from funcgrad.interop.jax.programs import Call
 from funcgrad.interop.jax.staging import StagedProgram
 from funcgrad.numpy_code import SelfRebuilding
 from funcgrad.optional import double_precision, import_jax, precision_switch
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled import jit_numpy
-from funcgrad.transforms.static_arguments import Places
+from funcgrad.transforms.static_arguments import StaticArguments
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 
 __all__ = ["jit"]
@@ -137,9 +137,11 @@ def run_jit(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) 
 class Jitted(Transformed[P, Any]):
     __doc__ = Transformed.__dict__["__doc__"]
 
-    def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: _Options, says: str) -> None:
-        super().__init__(run, fun, options, says)
-        self._static_arguments = Places(fun, options.static_argnums, options.static_argnames, options.donate_argnums)
+    def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: _Options, summary: str) -> None:
+        super().__init__(run, fun, options, summary)
+        self._static_arguments = StaticArguments(
+            fun, options.static_argnums, options.static_argnames, options.donate_argnums
+        )
         self._programs: dict[Any, StagedProgram] = {}
         #: Compiled programs, by JAX's structure of the arguments, which is faster to compute than funcgrad's. Holds
         #: only programs for which both libraries see the same leaves, and whose leaves need no preparation.
@@ -226,14 +228,16 @@ class Jitted(Transformed[P, Any]):
 
     def _make_program(self, static: Any, containers: Containers, args: tuple[Any, ...], count: int) -> StagedProgram:
         """Return the program for arguments in these containers."""
-        fun = self._static_arguments.given(SelfRebuilding(self.fun), static)
+        fun = self._static_arguments.bind(SelfRebuilding(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
             new_args, new_kwargs = containers(*leaves)
             return flatten_with_jax(self._jax, fun(*new_args, **new_kwargs))
 
         donated = [
-            i for i, flag in enumerate(self._static_arguments.per_leaf(args, self._static_arguments.donated)) if flag
+            i
+            for i, flag in enumerate(self._static_arguments.flags_per_leaf(args, self._static_arguments.donated))
+            if flag
         ]
         options: dict[str, Any] = {"donate_argnums": tuple(donated)} if donated else {}
         shardings: list[Any] = []
@@ -245,7 +249,7 @@ class Jitted(Transformed[P, Any]):
     def _place_leaves(self, leaves: list[Any], args: tuple[Any, ...]) -> list[Any]:
         """Return the leaves on their device, and in memory that may be donated or read later."""
         jax = self._jax
-        flags = self._static_arguments.per_leaf(args, self._static_arguments.donated)
+        flags = self._static_arguments.flags_per_leaf(args, self._static_arguments.donated)
         flags += [False] * (len(leaves) - len(flags))
         mixed = any(isinstance(leaf, jax.Array) for leaf in leaves)  # then the call does not wait for the result
         found = []
@@ -263,22 +267,22 @@ class Jitted(Transformed[P, Any]):
 
         A run on the values themselves finds the closed-over values. Nothing is cached: the next call may have others.
         """
-        fun = self._static_arguments.given(SelfRebuilding(self.fun), static)
+        fun = self._static_arguments.bind(SelfRebuilding(self.fun), static)
 
         def of_tree(found: Any) -> Any:
             args, kwargs = containers(*found)
             return fun(*args, **kwargs)
 
-        hoisted = Hoisted("jit", of_tree, list(leaves))
+        closure = RecordedClosure("jit", of_tree, list(leaves))
         count = len(leaves)
 
         def flat(*values: Any) -> tuple[list[Any], Any]:
-            return flatten_with_jax(self._jax, hoisted(list(values[:count]), values[count:]))
+            return flatten_with_jax(self._jax, closure(list(values[:count]), values[count:]))
 
         call = Call(
-            StagedProgram(self._jax, name_of(self.fun), flat), host and results_on_host([*leaves, *hoisted.held])
+            StagedProgram(self._jax, name_of(self.fun), flat), host and results_on_host([*leaves, *closure.captured])
         )
-        outs = call(*leaves, *hoisted.held)
+        outs = call(*leaves, *closure.captured)
         return call.static_part(*outs)
 
     def _refuse(self, leaf: Any, args: Any, kwargs: Any) -> NoReturn:

@@ -30,8 +30,8 @@ from funcgrad.interop.jax.conversion import (
 )
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.reverse import vjp_for_all
-from funcgrad.transforms.arguments import filled
-from funcgrad.transforms.static_arguments import replaced
+from funcgrad.transforms.arguments import merge_leaves
+from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 
@@ -88,7 +88,7 @@ class Program:
         static_part: list[Any] = []
 
         def restricted(*moving: Any) -> list[Any]:
-            out = self.fun(*replaced(leaves, traced, moving))
+            out = self.fun(*replace_at(leaves, traced, moving))
             static_part[:] = [out.func]
             return list(out.args)
 
@@ -438,7 +438,7 @@ class _Result:
         self.structure, self.others, self.moving = structure, others, moving
 
     def __call__(self, *arrays: Any) -> Any:
-        return self.structure.unflatten(filled(self.others, self.moving, arrays))
+        return self.structure.unflatten(merge_leaves(self.others, self.moving, arrays))
 
 
 def _flat(
@@ -448,7 +448,7 @@ def _flat(
     still = [None if m else x for x, m in zip(leaves, moving, strict=True)]  # holds no array longer than the call
 
     def flat(*arrays: Any) -> Any:
-        args, kwargs = containers(*filled(still, moving, arrays))
+        args, kwargs = containers(*merge_leaves(still, moving, arrays))
         found, structure = jax.tree_util.tree_flatten(fun(*args, **kwargs))
         arrays_only = [isinstance(x, jax.Array) or backend.is_value(x) for x in found]
         others = [None if a else x for x, a in zip(found, arrays_only, strict=True)]

@@ -34,7 +34,7 @@ from funcgrad.interop.jax.programs import (
 from funcgrad.kinds.linear import to_batch
 from funcgrad.reverse import backward, record
 from funcgrad.transforms.lifting import LiftedTrace
-from funcgrad.transforms.static_arguments import replaced
+from funcgrad.transforms.static_arguments import replace_at
 
 __all__ = ["StagedProgram"]
 
@@ -278,7 +278,7 @@ class StagedProgram(Program):
             with self.lifted_run(xs) as (trace, values):
 
                 def of(*moving: Any) -> list[Any]:
-                    outs, static = self.flat(*replaced(values, traced, moving))
+                    outs, static = self.flat(*replace_at(values, traced, moving))
                     static_part[:] = [static]
                     return outs
 
@@ -332,7 +332,7 @@ def _jvp_of(flat: Flat, traced: tuple[int, ...]) -> Flat:
         trace = ForwardTrace()
         pairs = zip(traced, values[n:], strict=True)
         try:
-            outs, static_part = flat(*replaced(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
+            outs, static_part = flat(*replace_at(values[:n], traced, [trace.leaf(values[i], t) for i, t in pairs]))
         finally:
             trace.close()
         mine = [type(out) is Tracer and out._trace is trace for out in outs]
@@ -351,7 +351,7 @@ def _vjp_of(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
         n = len(values) - len(live)
 
         def moving(*xs: Any) -> list[Any]:
-            return flat(*replaced(values[:n], traced, xs))[0]
+            return flat(*replace_at(values[:n], traced, xs))[0]
 
         _, nodes = record(moving, [values[i] for i in traced])
         seeds = [(node, ct) for i, ct in zip(live, values[n:], strict=True) if (node := nodes[i]) is not None]

@@ -176,7 +176,7 @@ def test_an_interrupt_anywhere_leaves_no_block_open(program):
     place = 0
     while interrupted(program, place):
         assert blocks.current() == blocks.State(), place
-        assert debugging._within.get() is None, place
+        assert debugging._rule_origin.get() is None, place
         assert not changing._is_owned(), place  # or other threads would wait for ever
         assert grad(lambda x: x**2)(3.0) == 6.0, place
         assert jvp(lambda x: x**2, (3.0,), (1.0,))[1] == 6.0, place

@@ -331,7 +331,7 @@ def _measured(program: Program, got: Any = None) -> str:
     direction = [NEAR * t for t in _leaves(case.direction)]
     if _quickly(fun, point, direction, NEAR * claim, _tolerance(program)):
         return ""
-    return _said(NEAR * claim, Referee(fun, point, real=real).first(direction), NEAR, _tolerance(program))
+    return _said(NEAR * claim, Referee(fun, point, real=real).first_derivative(direction), NEAR, _tolerance(program))
 
 
 def _quickly(fun: Callable[..., Any], point: list[Any], direction: list[Any], claim: Any, tolerance: float) -> bool:

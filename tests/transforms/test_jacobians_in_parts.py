@@ -34,13 +34,13 @@ CASES = {
 def small(monkeypatch):
     """What counts as large here."""
     monkeypatch.setattr(jacobians, "LARGE", 2)
-    monkeypatch.setattr(partwise, "_NEAR", 1)
-    monkeypatch.setattr(partwise, "_FEW_ROWS", 3)
-    monkeypatch.setattr(partwise, "_WORK", 0)
+    monkeypatch.setattr(partwise, "_PART_ENTRIES", 1)
+    monkeypatch.setattr(partwise, "_MIN_ROWS", 3)
+    monkeypatch.setattr(partwise, "_MIN_WORK", 0)
 
 
 #: How a recording goes on: as it is, computed after each operation, given up after the first ones.
-WAYS = {"recorded": {}, "settled": {"_STEP": 1 << 40}, "given up": {"_WORK": 1 << 60}}
+WAYS = {"recorded": {}, "settled": {"_STEP_BYTES": 1 << 40}, "given up": {"_MIN_WORK": 1 << 60}}
 
 
 @pytest.fixture(params=WAYS)
@@ -224,7 +224,7 @@ def test_a_long_program_is_not_recorded_as_a_whole(small, monkeypatch):
     """What is recorded is computed now and then, where that takes less memory."""
     lengths, record = [], partwise.Recording
     monkeypatch.setattr(partwise, "Recording", lambda *args: (lengths.append(len(args[2])), record(*args))[1])
-    monkeypatch.setattr(partwise, "_HELD", 0)
+    monkeypatch.setattr(partwise, "_RECORDING_BYTES", 0)
 
     def long(x, kept=False):
         all_of_them = [x]

@@ -271,7 +271,7 @@ def test_colours_are_few_and_right():
         for row in pattern.toarray():
             assert len(set(colours[row])) == row.sum()
     assert colour_columns(TRIDIAGONAL).max() == 2
-    assert colour_columns(TRIDIAGONAL, most=2) is None
+    assert colour_columns(TRIDIAGONAL, max_colours=2) is None
     assert colour_columns(np.zeros((3, 0))).size == 0
 
 

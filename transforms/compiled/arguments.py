@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from funcgrad import tree
 from funcgrad.core import describe
-from funcgrad.transforms.arguments import filled
+from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.compiled.graphs import fact_of
 from funcgrad.transforms.compiled.source import Program
 from funcgrad.transforms.static_arguments import argument_names
@@ -66,7 +66,7 @@ class Form(NamedTuple):
 
     def filled(self, inputs: list[Any]) -> Any:
         """Return the arguments ``(args, kwargs)`` with these inputs."""
-        return tree.unflatten(self.spec, filled(self.leaves, self.live, inputs))
+        return tree.unflatten(self.spec, merge_leaves(self.leaves, self.live, inputs))
 
 
 def form_of(args: Any, kwargs: Any) -> Form | str:

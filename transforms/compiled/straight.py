@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.errors import EagerWarning
 from funcgrad.graph import Recording
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled.agreeing import disagreement
 from funcgrad.transforms.compiled.capture import UnrecordableError, capture
 from funcgrad.transforms.compiled.graphs import Ask
@@ -27,27 +27,27 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtyp
 
 
 class Straight:
-    """Program of ``hoisted``, a function of one vector or matrix of doubles with one array as result.
+    """Program of ``closure``, a function of one vector or matrix of doubles with one array as result.
 
     Unlike a program of ``jit`` it checks nothing: each call must have arrays of the same shapes, dtypes and
     strides. The program keeps memory between calls, so it is for one thread at a time. Functions with equal recordings
     share a program.
 
     Args:
-        hoisted: the recorded function.
+        closure: the recorded function.
 
     Example:
         >>> import funcgrad.numpy as fnp
         >>> x = np.zeros(2)
-        >>> run, rest = Straight(Hoisted("example", lambda x: fnp.sin(x) + 2.0 * x, x)).program(x.shape, [])
+        >>> run, rest = Straight(RecordedClosure("example", lambda x: fnp.sin(x) + 2.0 * x, x)).program(x.shape, [])
         >>> run(np.ones(2), *rest)[0].round(6)
         array([2.841471, 2.841471])
     """
 
-    def __init__(self, hoisted: Hoisted) -> None:
-        self.hoisted = hoisted
+    def __init__(self, closure: RecordedClosure) -> None:
+        self.closure = closure
         self._inner: list[Any] = []
-        self._key = key_of(hoisted.recording, self._inner)
+        self._key = key_of(closure.recording, self._inner)
         self._known: dict[Any, Program | None] = {}  # shared programs, by the kinds of their inputs
 
     def program(self, shape: tuple[int, ...], held: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]] | None:
@@ -71,7 +71,7 @@ class Straight:
         program = _programs.get(shared)
         if program is None and shared not in _programs:
             inputs[0] = np.linspace(0.5, 1.5, inputs[0].size).reshape(inputs[0].shape)
-            program = _tried(self.hoisted, inputs, self._inner, self.hoisted(inputs[0], held))
+            program = _tried(self.closure, inputs, self._inner, self.closure(inputs[0], held))
             if self._key is None:
                 return program
             _programs[shared] = program
@@ -86,10 +86,10 @@ def kind_of(x: Any) -> tuple[Any, ...]:
     return type(x), np.shape(x), getattr(x, "strides", ()), getattr(x, "dtype", None)
 
 
-def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any) -> Program | None:
+def _tried(closure: RecordedClosure, inputs: list[Any], inner: list[Any], expected: Any) -> Program | None:
     """Return the program; None if it cannot be written, or, with a warning, if it gives other results."""
     try:
-        program = _written(hoisted.recording, inputs, expected, inner)
+        program = _written(closure.recording, inputs, expected, inner)
     except UnrecordableError:
         return None
     with np.errstate(all="ignore"):
@@ -98,7 +98,7 @@ def _tried(hoisted: Hoisted, inputs: list[Any], inner: list[Any], expected: Any)
         return None
     if reason := disagreement(found[0], expected, False):
         warnings.warn(
-            f"{hoisted.call}: a recorded function is run without its program, since {reason}. Results are right, only "
+            f"{closure.call}: a recorded function is run without its program, since {reason}. Results are right, only "
             "slower.",
             EagerWarning,
             stacklevel=2,

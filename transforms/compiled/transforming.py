@@ -17,10 +17,10 @@ from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Primitive, Tracer, bind
 from funcgrad.forward import ForwardTrace
 from funcgrad.reverse import ReverseTrace, vjp_for_all
-from funcgrad.transforms.arguments import filled
+from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.compiled.arguments import is_number, is_setting
 from funcgrad.transforms.products import jvp, vjp
-from funcgrad.transforms.static_arguments import replaced
+from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.vectorize import vmap
 
 __all__ = ["Through", "can_go_through", "is_input"]
@@ -110,7 +110,7 @@ class Through:
 
     def _of_inputs(self, fun: Run) -> Run:
         def run(*inputs: Any) -> Any:
-            args, kwargs = tree.unflatten(self._spec, filled(self._settings, self._live, inputs))
+            args, kwargs = tree.unflatten(self._spec, merge_leaves(self._settings, self._live, inputs))
             return fun(*args, **kwargs)
 
         return run
@@ -189,7 +189,7 @@ def _of_some(fun: Run, values: Leaves, traced: tuple[int, ...], live: Any) -> tu
     """
 
     def of(*moving: Any) -> tuple[list[Any], Any]:
-        result = fun(*replaced(values, traced, moving))
+        result = fun(*replace_at(values, traced, moving))
         outs = tree.leaves(result)
         return [out for i, out in enumerate(outs) if (backend.is_inexact(out) if live is None else i in live)], result
 

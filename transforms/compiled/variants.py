@@ -29,7 +29,7 @@ from funcgrad.transforms.compiled.saving import module_text
 from funcgrad.transforms.compiled.source import Otherwise, Program, generate
 from funcgrad.transforms.compiled.transforming import Through, can_go_through, is_input
 from funcgrad.transforms.inspection.drawing import describe_bytes
-from funcgrad.transforms.static_arguments import Places
+from funcgrad.transforms.static_arguments import StaticArguments
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import inside, outside
 
@@ -211,9 +211,9 @@ class Compiled(Transformed[P, Any]):
 
     __doc__ = Transformed.__dict__["__doc__"]
 
-    def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: Options, says: str) -> None:
-        super().__init__(run, fun, options, says)
-        self._places = Places(fun, options.static_argnums, options.static_argnames)
+    def __init__(self, run: Callable[..., Any], fun: Callable[P, Any], options: Options, summary: str) -> None:
+        super().__init__(run, fun, options, summary)
+        self._static = StaticArguments(fun, options.static_argnums, options.static_argnames)
         self._parts: dict[Any, Compiled[...]] = {}  # by static arguments
         self._entries: dict[Any, _Entry] = {}
         self._quick: Callable[..., Any] | None = None
@@ -237,7 +237,7 @@ class Compiled(Transformed[P, Any]):
             return self.fun(*args, **kwargs)
         if inside():
             return self._transformed(args, kwargs)
-        if self._places.static:
+        if self._static.static:
             return self._with_static(args, kwargs)
         try:
             return self._by_program(args, kwargs)
@@ -284,7 +284,7 @@ class Compiled(Transformed[P, Any]):
         leaves, spec = tree.flatten((args, kwargs))
         if not can_go_through(leaves) or self._closes_over_traced():
             return self.fun(*args, **kwargs)
-        if self._places.static:
+        if self._static.static:
             return self._with_static(args, kwargs)
         try:
             key = (spec, tuple([None if is_input(x) else (type(x), x) for x in leaves]))
@@ -326,21 +326,21 @@ class Compiled(Transformed[P, Any]):
 
         return run
 
-    def within(self, run: Callable[..., Any], options: Any, says: str) -> Any:
+    def apply_transform(self, run: Callable[..., Any], options: Any, summary: str) -> Any:
         """Return a transform of this function."""
-        kind = Transformed if self._places.static else _Around
-        return kind(run, self, options, says)
+        kind = Transformed if self._static.static else _Around
+        return kind(run, self, options, summary)
 
-    def whole(self, run: Callable[..., Any], options: Any, says: str) -> Compiled[...]:
+    def whole(self, run: Callable[..., Any], options: Any, summary: str) -> Compiled[...]:
         """Return this transform of the function itself, recorded as a whole."""
         found = self._wholes.get((run, options))
         if found is None:
-            found = self._wholes.setdefault((run, options), self._of(Transformed(run, self.fun, options, says)))
+            found = self._wholes.setdefault((run, options), self._of(Transformed(run, self.fun, options, summary)))
         return found
 
     def _of(self, fun: Callable[..., Any]) -> Compiled[...]:
         """Return another function that is recorded with the same options."""
-        return Compiled(self.run, fun, Options((), (), self.options.exact), self.says)
+        return Compiled(self.run, fun, Options((), (), self.options.exact), self.summary)
 
     def _closes_over_traced(self) -> bool:
         if self._closed is None or not self._closed.holds_good():
@@ -348,12 +348,12 @@ class Compiled(Transformed[P, Any]):
         return self._closed.traced
 
     def _with_static(self, args: Any, kwargs: Any) -> Any:
-        static, args, kwargs = self._places.split(args, kwargs)
+        static, args, kwargs = self._static.split(args, kwargs)
         part = self._parts.get(static)
         if part is None:
             if len(self._parts) >= FORMS:
-                return self._places.given(self.fun, static)(*args, **kwargs)
-            part = self._parts.setdefault(static, self._of(self._places.given(self.fun, static)))
+                return self._static.bind(self.fun, static)(*args, **kwargs)
+            part = self._parts.setdefault(static, self._of(self._static.bind(self.fun, static)))
         return part(*args, **kwargs)
 
     def _entry(self, form: Form) -> _Entry | None:
@@ -498,7 +498,7 @@ class _Around(Transformed[P, Any]):
         traced = open_traces and any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs)))
         if traced or inside() or blocks.here() is not None:
             return super().__call__(*args, **kwargs)
-        return self.fun.whole(self.run, self.options, self.says)(*args, **kwargs)  # type: ignore[attr-defined]
+        return self.fun.whole(self.run, self.options, self.summary)(*args, **kwargs)  # type: ignore[attr-defined]
 
 
 class _Uncollected:

@@ -11,8 +11,15 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
-from funcgrad.transforms.control.carrying import agreed, check_functions, checked_leaves
-from funcgrad.transforms.control.staging import Captured, batched, is_abstract, like, native, staged_call
+from funcgrad.transforms.control.carrying import branch_avals, check_functions, checked_leaves
+from funcgrad.transforms.control.staging import (
+    Captured,
+    as_jax_aval,
+    aval_of,
+    is_abstract,
+    is_batched_anywhere,
+    staged_call,
+)
 
 __all__ = ["cond", "switch"]
 
@@ -59,12 +66,12 @@ def cond(
             "entry with funcgrad.numpy.where."
         )
     operands = _operands("cond", operands, operand)
-    if not (later := is_abstract([pred])) and not batched(pred):
+    if not (later := is_abstract([pred])) and not is_batched_anywhere(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     truth = pred if backend.dtype_of(pred).kind == "b" else fnp.not_equal(pred, 0)
     branches = [false_fun, true_fun]
     if not later:
-        return _selected("cond", truth, branches, operands)
+        return _select_results("cond", truth, branches, operands)
     return _staged("cond", truth, branches, operands)
 
 
@@ -106,8 +113,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         return branches[0](*operands)
     if is_abstract([index]):
         return _staged("switch", index, branches, operands)
-    if batched(index):
-        return _selected("switch", index, branches, operands)
+    if is_batched_anywhere(index):
+        return _select_results("switch", index, branches, operands)
     return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
 
 
@@ -119,10 +126,10 @@ def _operands(call: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
     return (operand,)
 
 
-def _selected(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+def _select_results(call: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     """Run all branches, and return for each example the result of its branch ``index``."""
     found = [checked_leaves(call, "the result", branch(*operands)) for branch in branches]
-    agreed(call, [(spec, [like(leaf) for leaf in leaves]) for leaves, spec in found])
+    branch_avals(call, [(spec, [aval_of(leaf) for leaf in leaves]) for leaves, spec in found])
     results, spec = found[0]
     for number, (leaves, _) in enumerate(found[1:], 1):
         chosen = index if call == "cond" else fnp.greater_equal(index, number)
@@ -139,18 +146,18 @@ def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], opera
         return lambda *xs: branch(*tree.unflatten(spec, xs))
 
     functions = [flat(branch) for branch in branches]
-    examples = [native(like(leaf)) for leaf in leaves]
-    found = [captured.rehearse(function, examples) for function in functions]
-    likes = agreed(call, found)
+    examples = [as_jax_aval(aval_of(leaf)) for leaf in leaves]
+    found = [captured.eval_shape(function, examples) for function in functions]
+    avals = branch_avals(call, found)
 
     def run(index: Any, *args: Any) -> tuple[Any, ...]:
         xs, held = args[: len(leaves)], args[len(leaves) :]
-        runs = [lambda *xs, fun=fun: captured.run(fun, xs, held, likes) for fun in functions]
+        runs = [lambda *xs, fun=fun: captured.run(fun, xs, held, avals) for fun in functions]
         lax = loaded_jax().lax
         result: tuple[Any, ...] = (
             lax.cond(index, runs[1], runs[0], *xs) if call == "cond" else lax.switch(index, runs, *xs)
         )
         return result
 
-    results = staged_call(call, run, [index, *leaves, *captured.held], likes)
+    results = staged_call(call, run, [index, *leaves, *captured.tracers], avals)
     return tree.unflatten(found[0][0], results)

@@ -12,15 +12,24 @@ from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
 from funcgrad.ownership import own
-from funcgrad.transforms.control.staging import Like, like
+from funcgrad.transforms.control.staging import Aval, aval_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import argument, as_results
 
-__all__ = ["Carry", "agreed", "check_functions", "checked_leaves", "given", "refuse_structure", "settled", "whole"]
+__all__ = [
+    "Carry",
+    "branch_avals",
+    "carry_avals",
+    "check_functions",
+    "checked_leaves",
+    "read_only",
+    "refuse_structure",
+    "unflatten",
+]
 
 #: For each kind of dtype, the kinds of Python numbers that fit into it; the kind V is that of bfloat16.
-_FITS = {"b": "", "i": "i", "u": "i", "f": "if", "V": "if", "c": "ifc"}
-_PYTHON = frozenset((int, float, complex))
+_FITTING_KINDS = {"b": "", "i": "i", "u": "i", "f": "if", "V": "if", "c": "ifc"}
+_PYTHON_NUMBERS = frozenset((int, float, complex))
 _ARRAYS = (np.ndarray, np.generic, Tracer)
 _LEAF = tree.structure(0)
 
@@ -32,19 +41,19 @@ def check_functions(call: str, **functions: Any) -> None:
             raise InputError(f"{call}: {name} must be a function, got {describe(fun)}. Pass it, do not call it.")
 
 
-def flat(value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
+def flatten(value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
     """Return leaves and structure of ``value``, with a fast path for an array."""
     return ([value], _LEAF) if isinstance(value, _ARRAYS) else tree.flatten(value)
 
 
-def whole(spec: tree.PyTreeSpec, leaves: Sequence[Any]) -> PyTree:
+def unflatten(spec: tree.PyTreeSpec, leaves: Sequence[Any]) -> PyTree:
     """Return the tree of this structure."""
     return leaves[0] if spec is _LEAF else tree.unflatten(spec, leaves)
 
 
 def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree.PyTreeSpec]:
     """Return leaves and structure of ``value``, after a check that its leaves are arrays or numbers."""
-    leaves, spec = flat(value)
+    leaves, spec = flatten(value)
     for number, leaf in enumerate(leaves):
         if not isinstance(leaf, Tracer) and not backend.is_value(leaf):
             raise InputError(
@@ -54,7 +63,7 @@ def checked_leaves(call: str, what: str, value: PyTree) -> tuple[list[Any], tree
     return leaves, spec
 
 
-def given(leaf: Any) -> Any:
+def read_only(leaf: Any) -> Any:
     """Return ``leaf`` read-only, for a user's function: other code refers to the same array."""
     if type(leaf) is np.ndarray:
         if not leaf.flags.writeable:
@@ -65,7 +74,7 @@ def given(leaf: Any) -> Any:
     if not isinstance(leaf, Tracer):
         return leaf
     copy = shallow_copy(leaf)
-    return argument(copy) if isinstance(copy, Tracer) else given(copy)  # the copy of a buffer is an array
+    return argument(copy) if isinstance(copy, Tracer) else read_only(copy)  # the copy of a buffer is an array
 
 
 class Carry:
@@ -83,28 +92,28 @@ class Carry:
         self.call, self.init = call, init
         self.leaves, self.spec = checked_leaves(call, "the carry", init)
         self._first = self.leaves
-        self.likes = [like(leaf) for leaf in self.leaves]
-        self._back: dict[int, Any] = {}
-        self._shown: list[Any] = []  # keeps the objects alive, so that their ids stay theirs
+        self.avals = [aval_of(leaf) for leaf in self.leaves]
+        self._originals: dict[int, Any] = {}
+        self._views: list[Any] = []  # keeps the objects alive, so that their ids stay theirs
 
-    def last(self, xs: PyTree = None) -> PyTree:
+    def result(self, xs: PyTree = None) -> PyTree:
         """Return the last carry, owned by the caller of the loop, which passed ``xs`` too; unchanged numbers stay."""
-        leaves, self.leaves, self._shown, self._back = self.leaves, [], [], {}
+        leaves, self.leaves, self._views, self._originals = self.leaves, [], [], {}
         first = {id(leaf) for leaf in self._first}
         numbers = [id(leaf) in first and not isinstance(leaf, (Tracer, np.ndarray)) for leaf in leaves]
         results = as_results(own([shallow_copy(leaf) for leaf in leaves]), (self._first, xs))
-        return whole(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
+        return unflatten(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
 
-    def shown(self) -> PyTree:
+    def for_user(self) -> PyTree:
         """Return the carry for the user's function."""
-        self._shown = shown = [given(leaf) for leaf in self.leaves]
-        self._back = {id(new): leaf for new, leaf in zip(shown, self.leaves, strict=True) if new is not leaf}
-        return whole(self.spec, shown)
+        self._views = shown = [read_only(leaf) for leaf in self.leaves]
+        self._originals = {id(new): leaf for new, leaf in zip(shown, self.leaves, strict=True) if new is not leaf}
+        return unflatten(self.spec, shown)
 
     def original(self, leaves: list[Any]) -> list[Any]:
         """Return ``leaves``, with shown leaves that come back unchanged replaced by their originals."""
-        back = self._back
-        return [back.get(id(x), x) for x in leaves] if back else leaves
+        originals = self._originals
+        return [originals.get(id(x), x) for x in leaves] if originals else leaves
 
     def advance(self, new: PyTree) -> None:
         """Make ``new`` the carry.
@@ -113,22 +122,22 @@ class Carry:
             InputError: another structure or dtype (a ``TypeError``).
             ShapeError: another shape (a ``ValueError``).
         """
-        leaves, spec = flat(new)
+        leaves, spec = flatten(new)
         if spec is not self.spec and spec != self.spec:
             refuse_structure(self.call, self.spec, spec)
         leaves = self.original(leaves)
-        for place, leaf in enumerate(leaves):
-            shape, dtype, weak = self.likes[place]
+        for index, leaf in enumerate(leaves):
+            shape, dtype, weak = self.avals[index]
             if not isinstance(leaf, _ARRAYS):
                 if not backend.is_value(leaf):
                     checked_leaves(self.call, "the carry", new)
-                number = type(leaf) in _PYTHON and not (weak or shape)
-                if number and backend.dtype_of(leaf).kind in _FITS[dtype.kind]:
-                    leaf = leaves[place] = dtype.type(leaf)
+                number = type(leaf) in _PYTHON_NUMBERS and not (weak or shape)
+                if number and backend.dtype_of(leaf).kind in _FITTING_KINDS[dtype.kind]:
+                    leaf = leaves[index] = dtype.type(leaf)
             elif weak and not isinstance(leaf, Tracer):
-                dtype = None  # differs from every dtype, so ``settled`` decides which dtype the number takes
+                dtype = None  # differs from every dtype, so ``carry_avals`` decides which dtype the number takes
             if backend.dtype_of(leaf) != dtype or backend.shape_of(leaf) != shape:
-                self.likes = settled(self.call, self.init, self.likes, [like(x) for x in leaves])
+                self.avals = carry_avals(self.call, self.init, self.avals, [aval_of(x) for x in leaves])
                 break
         self.leaves = leaves
 
@@ -146,21 +155,21 @@ def refuse_structure(call: str, want: Any, have: Any) -> None:
     )
 
 
-def settled(call: str, init: PyTree, likes: Sequence[Like], outs: Sequence[Like]) -> list[Like]:
-    """Return the carry's shapes and dtypes after a step from ``likes`` to ``outs``: Python numbers are promoted.
+def carry_avals(call: str, init: PyTree, avals: Sequence[Aval], outs: Sequence[Aval]) -> list[Aval]:
+    """Return the carry's shapes and dtypes after a step from ``avals`` to ``outs``: Python numbers are promoted.
 
     Raises:
         InputError: another dtype (a ``TypeError``).
         ShapeError: another shape (a ``ValueError``).
     """
     results = []
-    for number, (one, out) in enumerate(zip(likes, outs, strict=True)):
+    for number, (one, out) in enumerate(zip(avals, outs, strict=True)):
         if one.shape != out.shape:
             raise ShapeError(
                 f"{call}: the carry{_path(init, number)} must keep its shape, got {list(out.shape)} after a step from "
                 f"{list(one.shape)}. Let init have the shape of what comes back."
             )
-        both = common(one, out)
+        both = promote_avals(one, out)
         if both is None or not all(x.weak or x.dtype == both.dtype for x in (one, out)):
             raise InputError(
                 f"{call}: the carry{_path(init, number)} must keep its dtype, got {out.dtype} after a step from "
@@ -170,17 +179,17 @@ def settled(call: str, init: PyTree, likes: Sequence[Like], outs: Sequence[Like]
     return results
 
 
-def common(a: Like, b: Like) -> Like | None:
+def promote_avals(a: Aval, b: Aval) -> Aval | None:
     """Return the shape and dtype common to ``a`` and ``b``, of one shape; None if no weak dtype can be promoted."""
     if a.dtype == b.dtype:
         return a._replace(weak=a.weak and b.weak)
     if a.weak and b.weak:
         return max(a, b, key=lambda one: "ifc".index(one.dtype.kind))
     weak, strong = (a, b) if a.weak else (b, a)
-    return strong if weak.weak and weak.dtype.kind in _FITS[strong.dtype.kind] else None
+    return strong if weak.weak and weak.dtype.kind in _FITTING_KINDS[strong.dtype.kind] else None
 
 
-def agreed(call: str, found: Sequence[tuple[tree.PyTreeSpec, Sequence[Like]]]) -> list[Like]:
+def branch_avals(call: str, found: Sequence[tuple[tree.PyTreeSpec, Sequence[Aval]]]) -> list[Aval]:
     """Return the shapes and dtypes common to the results of all branches.
 
     Raises:
@@ -189,26 +198,26 @@ def agreed(call: str, found: Sequence[tuple[tree.PyTreeSpec, Sequence[Like]]]) -
     """
     spec, first = found[0]
     results = list(first)
-    for number, (other, likes) in enumerate(found[1:], 1):
+    for number, (other, avals) in enumerate(found[1:], 1):
         if other != spec:
             raise InputError(
                 f"{call}: all branches must return the same structure, got {tree.drawn(spec)} from branch 0 "
                 f"and {tree.drawn(other)} from branch {number}. Return the same containers with the same keys."
             )
-        for place, (one, out) in enumerate(zip(results, likes, strict=True)):
-            path = _path(tree.unflatten(spec, range(len(likes))), place)
+        for index, (one, out) in enumerate(zip(results, avals, strict=True)):
+            path = _path(tree.unflatten(spec, range(len(avals))), index)
             if one.shape != out.shape:
                 raise ShapeError(
                     f"{call}: all branches must return the same shapes, got {list(one.shape)} from branch 0 and "
                     f"{list(out.shape)} from branch {number} in result{path}. Broadcast them to one shape."
                 )
-            both = common(one, out)
+            both = promote_avals(one, out)
             if both is None:
                 raise InputError(
                     f"{call}: all branches must return the same dtypes, got {one.dtype} from branch 0 and {out.dtype} "
                     f"from branch {number} in result{path}. Convert one with .astype({str(one.dtype)!r})."
                 )
-            results[place] = both
+            results[index] = both
     return results
 
 

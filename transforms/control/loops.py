@@ -15,17 +15,25 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
-from funcgrad.transforms.arguments import own_tree
+from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.control.carrying import (
     Carry,
+    carry_avals,
     check_functions,
     checked_leaves,
-    given,
+    read_only,
     refuse_structure,
-    settled,
-    whole,
+    unflatten,
 )
-from funcgrad.transforms.control.staging import Captured, Like, batched, is_abstract, like, native, staged_call
+from funcgrad.transforms.control.staging import (
+    Aval,
+    Captured,
+    as_jax_aval,
+    aval_of,
+    is_abstract,
+    is_batched_anywhere,
+    staged_call,
+)
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results, bottom
 
@@ -83,14 +91,14 @@ def scan(
     outs = _Outputs()
     order = range(items.length)
     for step, i in enumerate(reversed(order) if reverse else order):
-        new, y = _pair(f(carry.shown(), items.at(i)))
+        new, y = _check_pair(f(carry.for_user(), items.item(i)))
         outs.add(carry, y)
         carry.advance(new)
         if not step and is_abstract([*carry.leaves, *outs.rows[0]]):  # because of values that ``f`` closes over
             return _staged_scan(f, Carry("scan", init), items, reverse, unroll)
     if not items.length:
-        return own_tree(init), _no_rows(f, carry, items)
-    return carry.last(xs), outs.stacked(reverse, (init, xs))
+        return owned_tree(init), _empty_outputs(f, carry, items)
+    return carry.result(xs), outs.stacked(reverse, (init, xs))
 
 
 class _Items:
@@ -108,7 +116,7 @@ class _Items:
                 )
             sizes.add(shape[0])
         if length is not None:
-            length = _integer("scan", "length", length)
+            length = _check_integer("scan", "length", length)
             sizes.add(length)
         if not sizes:
             raise InputError("scan: nothing tells the number of steps, got no xs and no length. Pass one of them.")
@@ -118,15 +126,15 @@ class _Items:
                 f"scan: the first axes of xs must have one length, got {sorted(sizes)}{also}. Cut them to the same."
             )
         self.length: int = sizes.pop()
-        self._plain = [given(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
+        self._plain = [read_only(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
 
-    def at(self, i: int) -> PyTree:
+    def item(self, i: int) -> PyTree:
         """Return the item of step ``i``."""
-        return whole(self.spec, [x[i] if type(x) is np.ndarray else getitem(x, i) for x in self._plain])
+        return unflatten(self.spec, [x[i] if type(x) is np.ndarray else getitem(x, i) for x in self._plain])
 
-    def likes(self) -> list[Like]:
+    def item_avals(self) -> list[Aval]:
         """Return shapes and dtypes of the item of each step."""
-        return [Like(backend.shape_of(leaf)[1:], backend.dtype_of(leaf), False) for leaf in self.leaves]
+        return [Aval(backend.shape_of(leaf)[1:], backend.dtype_of(leaf), False) for leaf in self.leaves]
 
 
 class _Outputs:
@@ -161,16 +169,16 @@ class _Outputs:
         return tree.unflatten(self.spec, as_results([fnp.stack(column) for column in columns], given))
 
 
-def _no_rows(f: Callable[[Any, Any], Any], carry: Carry, items: _Items) -> PyTree:
+def _empty_outputs(f: Callable[[Any, Any], Any], carry: Carry, items: _Items) -> PyTree:
     """Return the stacked ``y`` of a scan without steps: ``f`` runs on zeros, for the shapes of its results."""
-    x = tree.unflatten(items.spec, [np.zeros(shape, dtype)[()] for shape, dtype, _ in items.likes()])
+    x = tree.unflatten(items.spec, [np.zeros(shape, dtype)[()] for shape, dtype, _ in items.item_avals()])
     with np.errstate(all="ignore"):
-        new, y = _pair(f(carry.shown(), x))
+        new, y = _check_pair(f(carry.for_user(), x))
     carry.advance(new)
     return tree.map(lambda y: np.zeros((0, *backend.shape_of(y)), backend.dtype_of(y)), y)
 
 
-def _pair(result: Any) -> tuple[Any, Any]:
+def _check_pair(result: Any) -> tuple[Any, Any]:
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise InputError(
             f"scan: f must return a pair (carry, y), got {describe(result)}. Return exactly two things; y may be None."
@@ -185,51 +193,51 @@ def _staged_scan(
     captured, count = Captured("scan"), len(carry.leaves)
 
     def body(*leaves: Any) -> tuple[Any, Any]:
-        return _pair(f(tree.unflatten(carry.spec, leaves[:count]), tree.unflatten(items.spec, leaves[count:])))
+        return _check_pair(f(tree.unflatten(carry.spec, leaves[:count]), tree.unflatten(items.spec, leaves[count:])))
 
-    (_, y_spec), likes, outs = _settle("scan", captured, carry, body, items.likes())
+    (_, y_spec), avals, outs = _settle_carry("scan", captured, carry, body, items.item_avals())
 
     def run(*args: Any) -> tuple[Any, ...]:
         first, held = args[:count], args[count + len(items.leaves) :]
 
         def step(now: Any, x: Any) -> tuple[Any, Any]:
-            found = captured.run(body, (*now, *x), held, [*likes, *outs])
+            found = captured.run(body, (*now, *x), held, [*avals, *outs])
             return found[:count], found[count:]
 
         lax = loaded_jax().lax
         rows = args[count : len(args) - len(held)]
-        last, ys = lax.scan(step, _cast(first, likes), rows, items.length, reverse, unroll)
+        last, ys = lax.scan(step, _cast(first, avals), rows, items.length, reverse, unroll)
         return (*last, *ys)
 
     stacked = [out._replace(shape=(items.length, *out.shape)) for out in outs]
-    results = staged_call("scan", run, [*carry.leaves, *items.leaves, *captured.held], [*likes, *stacked])
+    results = staged_call("scan", run, [*carry.leaves, *items.leaves, *captured.tracers], [*avals, *stacked])
     return tree.unflatten(carry.spec, results[:count]), tree.unflatten(y_spec, results[count:])
 
 
-def _settle(
-    call: str, captured: Captured, carry: Carry, body: Callable[..., Any], rest: Sequence[Like], first: bool = True
-) -> tuple[Any, list[Like], list[Like]]:
+def _settle_carry(
+    call: str, captured: Captured, carry: Carry, body: Callable[..., Any], rest: Sequence[Aval], first: bool = True
+) -> tuple[Any, list[Aval], list[Aval]]:
     """Return facts about a compiled loop: its carry after the promotion of Python numbers, and its other results.
 
     Returns:
         The structures of the parts of the result of ``body``, the carry's shapes and dtypes, and the other results'.
     """
-    likes, count = [native(one) for one in carry.likes], len(carry.leaves)
+    avals, count = [as_jax_aval(one) for one in carry.avals], len(carry.leaves)
     for _ in range(2):
-        spec, outs = captured.rehearse(body, [*likes, *rest] if first else [*rest, *likes])
+        spec, outs = captured.eval_shape(body, [*avals, *rest] if first else [*rest, *avals])
         parts = spec.children() if call == "scan" else [spec]
         if parts[0] != carry.spec:
             refuse_structure(call, carry.spec, parts[0])
-        now = settled(call, carry.init, likes, outs[:count])
-        if [one.dtype for one in now] == [one.dtype for one in likes]:
+        now = carry_avals(call, carry.init, avals, outs[:count])
+        if [one.dtype for one in now] == [one.dtype for one in avals]:
             break
-        likes = now
+        avals = now
     return parts, [one._replace(weak=False) for one in now], outs[count:]
 
 
-def _cast(leaves: Sequence[Any], likes: Sequence[Like]) -> tuple[Any, ...]:
+def _cast(leaves: Sequence[Any], avals: Sequence[Aval]) -> tuple[Any, ...]:
     asarray = loaded_jax().numpy.asarray
-    return tuple([asarray(leaf, one.dtype) for leaf, one in zip(leaves, likes, strict=True)])
+    return tuple([asarray(leaf, one.dtype) for leaf, one in zip(leaves, avals, strict=True)])
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: PyTree) -> Any:
@@ -262,29 +270,29 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         (1.414213562373095, np.float64(0.353553))
     """
     check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
-    return _while("while_loop", cond_fun, body_fun, init_val)
+    return _run_while_loop("while_loop", cond_fun, body_fun, init_val)
 
 
-def _while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: PyTree) -> Any:
+def _run_while_loop(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: PyTree) -> Any:
     carry, first = Carry(call, init), True
     if is_abstract(carry.leaves):
         return _staged_while(call, cond_fun, body_fun, carry)
     while True:
-        answer = _answer(call, cond_fun(carry.shown()))
+        answer = _check_condition(call, cond_fun(carry.for_user()))
         if is_abstract([answer]):
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
-        if not _some(answer):
-            return carry.last()
+        if not _true_for_any_example(answer):
+            return carry.result()
         before = carry.leaves
-        carry.advance(body_fun(carry.shown()))
-        if batched(answer):
+        carry.advance(body_fun(carry.for_user()))
+        if is_batched_anywhere(answer):
             carry.select(answer, before)
         if first and is_abstract(carry.leaves):  # because of values that the functions close over
             return _staged_while(call, cond_fun, body_fun, Carry(call, init))
         first = False
 
 
-def _answer(call: str, answer: Any) -> Any:
+def _check_condition(call: str, answer: Any) -> Any:
     """Return the result of ``cond_fun``, after a check that it is one truth value."""
     known = isinstance(answer, Tracer) or backend.is_value(answer)
     if not known or backend.dtype_of(answer).kind != "b" or backend.shape_of(answer):
@@ -295,9 +303,9 @@ def _answer(call: str, answer: Any) -> Any:
     return answer
 
 
-def _some(answer: Any) -> bool:
+def _true_for_any_example(answer: Any) -> bool:
     """Whether ``answer`` is true; if it is batched, whether it is true for any example."""
-    while batched(answer):
+    while is_batched_anywhere(answer):
         if not is_batched(answer):
             return bool(bottom(answer).any())
         answer = fnp.any(answer._val)
@@ -311,22 +319,22 @@ def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[
     def body(*leaves: Any) -> Any:
         return body_fun(tree.unflatten(carry.spec, leaves))
 
-    def going(*leaves: Any) -> Any:
-        return _answer(call, cond_fun(tree.unflatten(carry.spec, leaves)))
+    def condition(*leaves: Any) -> Any:
+        return _check_condition(call, cond_fun(tree.unflatten(carry.spec, leaves)))
 
-    _, likes, _ = _settle(call, captured, carry, body, [])
-    _, answer = captured.rehearse(going, likes)
+    _, avals, _ = _settle_carry(call, captured, carry, body, [])
+    _, answer = captured.eval_shape(condition, avals)
 
     def run(*args: Any) -> tuple[Any, ...]:
-        first, held = _cast(args[:count], likes), args[count:]
+        first, held = _cast(args[:count], avals), args[count:]
         found: tuple[Any, ...] = loaded_jax().lax.while_loop(
-            lambda now: captured.run(going, now, held, answer)[0],
-            lambda now: captured.run(body, now, held, likes),
+            lambda now: captured.run(condition, now, held, answer)[0],
+            lambda now: captured.run(body, now, held, avals),
             first,
         )
         return found
 
-    results = staged_call(call, run, [*carry.leaves, *captured.held], likes)
+    results = staged_call(call, run, [*carry.leaves, *captured.tracers], avals)
     return tree.unflatten(carry.spec, results)
 
 
@@ -360,13 +368,13 @@ def fori_loop(
     """
     check_functions("fori_loop", body_fun=body_fun)
     for name, bound in (("lower", lower), ("upper", upper)):
-        _integer("fori_loop", name, bound, plain=False)
+        _check_integer("fori_loop", name, bound, plain=False)
     if unroll is not None:
         _check_unroll("fori_loop", unroll)
     if is_abstract([lower, upper]):
         return _staged_fori((lower, upper), body_fun, Carry("fori_loop", init_val), unroll)
-    if batched(lower) or batched(upper):
-        return _while(
+    if is_batched_anywhere(lower) or is_batched_anywhere(upper):
+        return _run_while_loop(
             "fori_loop",
             lambda state: state[0] < state[1],
             lambda state: (state[0] + 1, state[1], body_fun(state[0], state[2])),
@@ -377,10 +385,10 @@ def fori_loop(
     if is_abstract(carry.leaves):
         return _staged_fori((start, stop), body_fun, carry, unroll)
     for i in range(start, stop):
-        carry.advance(body_fun(i, carry.shown()))
+        carry.advance(body_fun(i, carry.for_user()))
         if i == start and is_abstract(carry.leaves):  # because of values that ``body_fun`` closes over
             return _staged_fori((start, stop), body_fun, Carry("fori_loop", init_val), unroll)
-    return carry.last()
+    return carry.result()
 
 
 def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], carry: Carry, unroll: Any) -> Any:
@@ -395,34 +403,34 @@ def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], c
     def body(i: Any, *leaves: Any) -> Any:
         return body_fun(i, tree.unflatten(carry.spec, leaves))
 
-    counter = Like((), np.dtype(np.int64), True) if static else _counter(bounds)
-    _, likes, _ = _settle("fori_loop", captured, carry, body, [counter], first=False)
+    counter = Aval((), np.dtype(np.int64), True) if static else _counter_aval(bounds)
+    _, avals, _ = _settle_carry("fori_loop", captured, carry, body, [counter], first=False)
     moving = () if static else bounds
 
     def run(*args: Any) -> tuple[Any, ...]:
         jax = loaded_jax()
-        ends = bounds if static else [jax.numpy.asarray(end, native(counter).dtype) for end in args[:2]]
+        ends = bounds if static else [jax.numpy.asarray(end, as_jax_aval(counter).dtype) for end in args[:2]]
         first, held = args[len(moving) : len(moving) + count], args[len(moving) + count :]
 
         def step(i: Any, now: Any) -> Any:
-            return captured.run(body, (i, *now), held, likes)
+            return captured.run(body, (i, *now), held, avals)
 
-        found: tuple[Any, ...] = jax.lax.fori_loop(*ends, step, _cast(first, likes), unroll=unroll)
+        found: tuple[Any, ...] = jax.lax.fori_loop(*ends, step, _cast(first, avals), unroll=unroll)
         return found
 
-    results = staged_call("fori_loop", run, [*moving, *carry.leaves, *captured.held], likes)
+    results = staged_call("fori_loop", run, [*moving, *carry.leaves, *captured.tracers], avals)
     return tree.unflatten(carry.spec, results)
 
 
-def _counter(bounds: tuple[Any, Any]) -> Like:
+def _counter_aval(bounds: tuple[Any, Any]) -> Aval:
     """Return shape and dtype of the counter of the steps between ``bounds``."""
-    one, other = map(like, bounds)
+    one, other = map(aval_of, bounds)
     if one.weak != other.weak:
         return other if one.weak else one
-    return Like((), np.promote_types(one.dtype, other.dtype), one.weak)
+    return Aval((), np.promote_types(one.dtype, other.dtype), one.weak)
 
 
-def _integer(call: str, name: str, x: Any, *, plain: bool = True) -> Any:
+def _check_integer(call: str, name: str, x: Any, *, plain: bool = True) -> Any:
     """Check that ``x`` is an integer and return it, with ``plain`` as a Python integer."""
     known = isinstance(x, Tracer) or backend.is_value(x)
     if not known or backend.dtype_of(x).kind not in "iu" or backend.shape_of(x):
@@ -431,5 +439,5 @@ def _integer(call: str, name: str, x: Any, *, plain: bool = True) -> Any:
 
 
 def _check_unroll(call: str, unroll: Any) -> None:
-    if type(unroll) is not bool and _integer(call, "unroll", unroll) < 1:
+    if type(unroll) is not bool and _check_integer(call, "unroll", unroll) < 1:
         raise ShapeError(f"{call}: unroll must be True, False or a positive integer, got {unroll}. Say 1 for none.")

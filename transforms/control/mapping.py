@@ -62,14 +62,14 @@ def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -
         return many(xs)
     end = count * size
     chunks = [fnp.reshape(leaf[:end], (count, size, *backend.shape_of(leaf)[1:])) for leaf in leaves]
-    ys = tree.map(_joined, scan(lambda _, x: ((), many(x)), (), tree.unflatten(spec, chunks))[1])
+    ys = tree.map(_merge_first_axes, scan(lambda _, x: ((), many(x)), (), tree.unflatten(spec, chunks))[1])
     if end == length:
         return ys
     rest = many(tree.unflatten(spec, [leaf[end:] for leaf in leaves]))
     return tree.map(lambda y, more: fnp.concatenate([y, more]), ys, rest)
 
 
-def _joined(y: Any) -> Any:
+def _merge_first_axes(y: Any) -> Any:
     shape = backend.shape_of(y)
     return fnp.reshape(y, (shape[0] * shape[1], *shape[2:]))
 
@@ -109,8 +109,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
     leaves, spec = checked_leaves("associative_scan", "elems", elems)
     if not leaves:
         return elems
-    places = [_axis(leaf, axis) for leaf in leaves]
-    lengths = {backend.shape_of(leaf)[place] for leaf, place in zip(leaves, places, strict=True)}
+    axes = [_axis(leaf, axis) for leaf in leaves]
+    lengths = {backend.shape_of(leaf)[leaf_axis] for leaf, leaf_axis in zip(leaves, axes, strict=True)}
     if len(lengths) != 1:
         raise ShapeError(
             f"associative_scan: axis {axis} must have one length in all of elems, got {sorted(lengths)}. Cut them to "
@@ -118,10 +118,14 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
         )
     leaves = [fnp.asarray(leaf) for leaf in leaves]
     if reverse:
-        leaves = [_cut(leaf, place, slice(None, None, -1)) for leaf, place in zip(leaves, places, strict=True)]
-    results = _Prefixes(fn, spec, places).of(leaves)
+        leaves = [
+            _slice_axis(leaf, leaf_axis, slice(None, None, -1)) for leaf, leaf_axis in zip(leaves, axes, strict=True)
+        ]
+    results = _Prefixes(fn, spec, axes).scan(leaves)
     if reverse:
-        results = [_cut(leaf, place, slice(None, None, -1)) for leaf, place in zip(results, places, strict=True)]
+        results = [
+            _slice_axis(leaf, leaf_axis, slice(None, None, -1)) for leaf, leaf_axis in zip(results, axes, strict=True)
+        ]
     return tree.unflatten(spec, as_results(own([shallow_copy(x) for x in results]), elems))
 
 
@@ -132,7 +136,7 @@ def _axis(leaf: Any, axis: int) -> int:
     return operator.index(axis) % ndim
 
 
-def _cut(x: Any, axis: int, part: slice) -> Any:
+def _slice_axis(x: Any, axis: int, part: slice) -> Any:
     return x[(*[slice(None)] * axis, part)]
 
 
@@ -142,15 +146,15 @@ class _Prefixes:
     def __init__(self, fn: Callable[[Any, Any], Any], spec: tree.PyTreeSpec, axes: Sequence[int]) -> None:
         self.fn, self.spec, self.axes = fn, spec, axes
 
-    def of(self, leaves: list[Any]) -> list[Any]:
+    def scan(self, leaves: list[Any]) -> list[Any]:
         """Return all partial results of ``leaves``."""
         length = backend.shape_of(leaves[0])[self.axes[0]]
         if length < 2:
             return leaves
-        pairs = self.combined(self.cut(leaves, slice(0, -1, 2)), self.cut(leaves, slice(1, None, 2)))
-        odd = self.of(pairs)
+        pairs = self.combine(self.cut(leaves, slice(0, -1, 2)), self.cut(leaves, slice(1, None, 2)))
+        odd = self.scan(pairs)
         between = self.cut(odd, slice(0, -1)) if length % 2 == 0 else odd
-        later = self.combined(between, self.cut(leaves, slice(2, None, 2))) if length > 2 else None
+        later = self.combine(between, self.cut(leaves, slice(2, None, 2))) if length > 2 else None
         first = self.cut(leaves, slice(0, 1))
         if later is None:
             even = first
@@ -160,9 +164,9 @@ class _Prefixes:
 
     def cut(self, leaves: Sequence[Any], part: slice) -> list[Any]:
         """Return a part of each leaf."""
-        return [_cut(leaf, axis, part) for leaf, axis in zip(leaves, self.axes, strict=True)]
+        return [_slice_axis(leaf, axis, part) for leaf, axis in zip(leaves, self.axes, strict=True)]
 
-    def combined(self, a: list[Any], b: list[Any]) -> list[Any]:
+    def combine(self, a: list[Any], b: list[Any]) -> list[Any]:
         """Return ``fn`` of two trees, checked."""
         leaves, spec = checked_leaves(
             "associative_scan", "the result of fn", self.fn(tree.unflatten(self.spec, a), tree.unflatten(self.spec, b))
@@ -185,8 +189,8 @@ def _interleaved(even: Any, odd: Any, axis: int) -> Any:
     """Return the entries of both in turns; ``even`` has as many as ``odd`` or one more."""
     shape = backend.shape_of(odd)
     count = shape[axis]
-    pairs = fnp.stack([_cut(even, axis, slice(0, count)), odd], axis=axis + 1)
+    pairs = fnp.stack([_slice_axis(even, axis, slice(0, count)), odd], axis=axis + 1)
     joined = fnp.reshape(pairs, (*shape[:axis], 2 * count, *shape[axis + 1 :]))
     if backend.shape_of(even)[axis] == count:
         return joined
-    return fnp.concatenate([joined, _cut(even, axis, slice(count, None))], axis=axis)
+    return fnp.concatenate([joined, _slice_axis(even, axis, slice(count, None))], axis=axis)

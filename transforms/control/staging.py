@@ -25,20 +25,20 @@ from funcgrad.kinds.rules import Operation, finish
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import called, vjp_for_all
 from funcgrad.transforms.lifting import LiftedTrace
-from funcgrad.transforms.static_arguments import replaced
+from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.writable import argument, bottom, writable_result
 
-__all__ = ["Captured", "Like", "batched", "is_abstract", "like", "native", "staged_call"]
+__all__ = ["Aval", "Captured", "as_jax_aval", "aval_of", "is_abstract", "is_batched_anywhere", "staged_call"]
 
 Leaves: TypeAlias = Sequence[Any]
 
 _WEAK = frozenset((int, float, complex))
 _ZEROS = {"i": 0, "f": 0.0, "c": 0j}
 #: Whether a function is run only for the shapes of its results.
-rehearsing: ContextVar[bool] = ContextVar("rehearsing", default=False)
+evaluating_shapes: ContextVar[bool] = ContextVar("evaluating_shapes", default=False)
 
 
-class Like(NamedTuple):
+class Aval(NamedTuple):
     """Shape and dtype that a loop or a branch keeps of a value. A weak dtype is promoted, like Python's numbers."""
 
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ class Like(NamedTuple):
     weak: bool
 
 
-def batched(x: Any) -> bool:
+def is_batched_anywhere(x: Any) -> bool:
     """Whether ``x`` represents one value per example of a ``vmap``."""
     while isinstance(x, Tracer):
         if is_batched(x):
@@ -65,83 +65,83 @@ def _has_value(x: Any) -> bool:
     return x.to_concrete_value() is not None
 
 
-def like(x: Any) -> Like:
+def aval_of(x: Any) -> Aval:
     """Return shape and dtype of ``x``, as its library defines them."""
     end, shape, dtype = bottom(x), backend.shape_of(x), backend.dtype_of(x)
     weak = type(end) in _WEAK or bool(getattr(end, "weak_type", False))
-    return Like(shape, dtype, weak and not shape and dtype.kind in _ZEROS)
+    return Aval(shape, dtype, weak and not shape and dtype.kind in _ZEROS)
 
 
-def native(one: Like) -> Like:
-    """Return ``one`` with the dtype that JAX uses for it."""
-    return one._replace(dtype=backend.native_dtype(loaded_jax().numpy, one.dtype))
+def as_jax_aval(aval: Aval) -> Aval:
+    """Return ``aval`` with the dtype that JAX uses for it."""
+    return aval._replace(dtype=backend.native_dtype(loaded_jax().numpy, aval.dtype))
 
 
-def example(one: Like) -> Any:
-    """Return a placeholder for a value like ``one``, from which JAX takes the shape."""
-    shape, dtype, weak = native(one)
+def placeholder(aval: Aval) -> Any:
+    """Return a placeholder for a value like ``aval``, from which JAX takes the shape."""
+    shape, dtype, weak = as_jax_aval(aval)
     return _ZEROS[dtype.kind] if weak else loaded_jax().ShapeDtypeStruct(shape, dtype)
 
 
-class Stage:
+class StagedProgram:
     """Parameter of ``staged``: the function of JAX values to call.
 
     Args:
         name: the name of the public call.
         fun: ``fun(*leaves) -> tuple of leaves``, of JAX values.
-        likes: shapes and dtypes of its results, if they are known.
+        avals: shapes and dtypes of its results, if they are known.
     """
 
-    __slots__ = ("fun", "likes", "name")
+    __slots__ = ("avals", "fun", "name")
 
-    def __init__(self, name: str, fun: Callable[..., tuple[Any, ...]], likes: Sequence[Like] | None = None) -> None:
-        self.name, self.fun, self.likes = name, fun, likes
+    def __init__(self, name: str, fun: Callable[..., tuple[Any, ...]], avals: Sequence[Aval] | None = None) -> None:
+        self.name, self.fun, self.avals = name, fun, avals
 
     def __repr__(self) -> str:
         return f"<stage of {self.name}>"
 
-    def along(self, leaves: Leaves, moving: Sequence[int]) -> Callable[..., tuple[Any, ...]]:
+    def with_fixed(self, leaves: Leaves, moving: Sequence[int]) -> Callable[..., tuple[Any, ...]]:
         """Return the function of the leaves at the indices ``moving``, with the other leaves fixed."""
-        return lambda *values: self.fun(*replaced(leaves, moving, values))
+        return lambda *values: self.fun(*replace_at(leaves, moving, values))
 
 
-def _impl(xp: Any, *leaves: Any, stage: Stage) -> tuple[Any, ...]:
+def _impl(xp: Any, *leaves: Any, stage: StagedProgram) -> tuple[Any, ...]:
     jnp = loaded_jax().numpy  # JAX has been imported, or else every value would be known
-    if stage.likes is not None and rehearsing.get():
-        return tuple([jnp.zeros(shape, dtype) for shape, dtype, _ in stage.likes])
+    if stage.avals is not None and evaluating_shapes.get():
+        return tuple([jnp.zeros(shape, dtype) for shape, dtype, _ in stage.avals])
     return tuple(stage.fun(*[jnp.asarray(leaf) for leaf in leaves]))
 
 
-class _Reversed:
+class _StagedVjp:
     """Reverse mode of a stage with respect to some of its arguments, as two more stages."""
 
-    def __init__(self, stage: Stage, traced: Sequence[int]) -> None:
+    def __init__(self, stage: StagedProgram, traced: Sequence[int]) -> None:
         self.stage, self.traced = stage, traced
-        self.likes: list[Any] = []
+        self.avals: list[Any] = []
         self._spec: Any = None
-        self._still: list[Any] = []
+        self._constants: list[Any] = []
 
-    def there(self, *leaves: Any) -> tuple[Any, ...]:
-        """Return the results, followed by the residuals for ``back``."""
+    def forward(self, *leaves: Any) -> tuple[Any, ...]:
+        """Return the results, followed by the residuals for ``backward``."""
         jax = loaded_jax()
-        with _Refusal(self.stage.name):
-            outs, pullback = jax.vjp(self.stage.along(leaves, self.traced), *[leaves[i] for i in self.traced])
-        self.likes = [(out.shape, out.dtype, backend.is_inexact(out)) for out in outs]
+        with _DerivativeErrors(self.stage.name):
+            outs, pullback = jax.vjp(self.stage.with_fixed(leaves, self.traced), *[leaves[i] for i in self.traced])
+        self.avals = [(out.shape, out.dtype, backend.is_inexact(out)) for out in outs]
         residuals, self._spec = jax.tree_util.tree_flatten(pullback)
-        self._still = [None if backend.is_value(r) else (r,) for r in residuals]
-        return (*outs, *[r for r, still in zip(residuals, self._still, strict=True) if still is None])
+        self._constants = [None if backend.is_value(r) else (r,) for r in residuals]
+        return (*outs, *[r for r, still in zip(residuals, self._constants, strict=True) if still is None])
 
-    def back(self, given: Sequence[bool], *leaves: Any) -> tuple[Any, ...]:
-        """Return the cotangents of the arguments, from the residuals of ``there`` and the ``given`` cotangents."""
+    def backward(self, given: Sequence[bool], *leaves: Any) -> tuple[Any, ...]:
+        """Return the cotangents of the arguments, from the residuals of ``forward`` and the ``given`` cotangents."""
         jax = loaded_jax()
         rest = iter(leaves)
-        residuals = [next(rest) if still is None else still[0] for still in self._still]
-        cts = [self._ct(rest, place, flag) for place, flag in enumerate(given)]
-        with _Refusal(self.stage.name):
+        residuals = [next(rest) if still is None else still[0] for still in self._constants]
+        cts = [self._ct(rest, index, flag) for index, flag in enumerate(given)]
+        with _DerivativeErrors(self.stage.name):
             return tuple(jax.tree_util.tree_unflatten(self._spec, residuals)(tuple(cts)))
 
-    def _ct(self, rest: Any, place: int, given: bool) -> Any:
-        shape, dtype, inexact = self.likes[place]
+    def _ct(self, rest: Any, index: int, given: bool) -> Any:
+        shape, dtype, inexact = self.avals[index]
         if not inexact:
             return np.zeros(shape, backend.FLOAT0)
         jnp = loaded_jax().numpy
@@ -149,7 +149,7 @@ class _Reversed:
 
 
 #: Parts of JAX's messages about missing derivatives, and the messages that replace them.
-_LIMITS = {
+_JAX_LIMITS = {
     "Reverse-mode differentiation does not work": (
         "a compiled while_loop, or fori_loop with bounds known only when it runs, has no reverse mode, got one inside "
         "jit. Use scan, or fori_loop between plain integers; differentiate in forward mode; or leave the derivative "
@@ -163,7 +163,7 @@ _LIMITS = {
 }
 
 
-class _Refusal:
+class _DerivativeErrors:
     """Context manager that raises this library's error for a derivative that JAX does not have."""
 
     def __init__(self, name: str) -> None:
@@ -172,34 +172,34 @@ class _Refusal:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        for said, limit in _LIMITS.items():
+        for said, limit in _JAX_LIMITS.items():
             if isinstance(error, (TypeError, ValueError)) and said in str(error):
                 raise NotDifferentiableError(f"{self.name}: {limit}") from error
 
 
 def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
-    stage: Stage = params["stage"]
-    way = _Reversed(stage, tuple(traced))
-    results = staged(*args, stage=Stage(stage.name, way.there))
-    count = len(way.likes)
-    if not any(inexact for _, _, inexact in way.likes):
+    stage: StagedProgram = params["stage"]
+    staged_vjp = _StagedVjp(stage, tuple(traced))
+    results = staged(*args, stage=StagedProgram(stage.name, staged_vjp.forward))
+    count = len(staged_vjp.avals)
+    if not any(inexact for _, _, inexact in staged_vjp.avals):
         return results[:count], None, ()
-    return results[:count], vjp_for_all(_name, _backwards, len(traced)), (way, results[count:])
+    return results[:count], vjp_for_all(_name, _apply_staged_vjp, len(traced)), (staged_vjp, results[count:])
 
 
-def _backwards(ct: Any, way: _Reversed, residuals: Any) -> list[Any]:
+def _apply_staged_vjp(ct: Any, staged_vjp: _StagedVjp, residuals: Any) -> list[Any]:
     given = tuple([c is not None for c in ct])
-    stage = Stage(way.stage.name, functools.partial(way.back, given))
+    stage = StagedProgram(staged_vjp.stage.name, functools.partial(staged_vjp.backward, given))
     return list(staged(*residuals, *[c for c in ct if c is not None], stage=stage))
 
 
-def _name(way: _Reversed, *_: Any) -> str:
+def _name(staged_vjp: _StagedVjp, *_: Any) -> str:
     """Return the operation's name for a record that saved these values."""
-    return way.stage.name
+    return staged_vjp.stage.name
 
 
 def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
-    stage: Stage = params["stage"]
+    stage: StagedProgram = params["stage"]
     moving = [i for i, t in enumerate(tangents) if t is not None]
     inexact: list[bool] = []
 
@@ -208,30 +208,30 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
         primals, ways = leaves[: len(args)], leaves[len(args) :]
         xs = [primals[i] for i in moving]
         ts = [jax.numpy.asarray(t, x.dtype) for t, x in zip(ways, xs, strict=True)]
-        with _Refusal(stage.name):
-            outs, found = jax.jvp(stage.along(primals, moving), tuple(xs), tuple(ts))
+        with _DerivativeErrors(stage.name):
+            outs, found = jax.jvp(stage.with_fixed(primals, moving), tuple(xs), tuple(ts))
         inexact[:] = [backend.is_inexact(out) for out in outs]
         return (*outs, *[t for t, flag in zip(found, inexact, strict=True) if flag])
 
-    results = staged(*args, *[tangents[i] for i in moving], stage=Stage(stage.name, pushed))
+    results = staged(*args, *[tangents[i] for i in moving], stage=StagedProgram(stage.name, pushed))
     count = len(inexact)
     rest = iter(results[count:])
     return results[:count], tuple([next(rest) if flag else None for flag in inexact])
 
 
 def _batch(size: int, args: Leaves, flags: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
-    stage: Stage = params["stage"]
+    stage: StagedProgram = params["stage"]
     axes = tuple([0 if flag else None for flag in flags])
 
     def mapped(*leaves: Any) -> tuple[Any, ...]:
         vmap = loaded_jax().vmap
         return tuple(vmap(stage.fun, in_axes=axes, out_axes=0, axis_size=size)(*leaves))
 
-    return staged(*args, stage=Stage(stage.name, mapped)), True
+    return staged(*args, stage=StagedProgram(stage.name, mapped)), True
 
 
 def staged_call(
-    name: str, run: Callable[..., tuple[Any, ...]], leaves: Leaves, likes: Sequence[Like]
+    name: str, run: Callable[..., tuple[Any, ...]], leaves: Leaves, avals: Sequence[Aval]
 ) -> tuple[Any, ...]:
     """Call ``run(*leaves)``, a function of JAX values that calls the user's functions.
 
@@ -242,19 +242,19 @@ def staged_call(
         name: the name of the public call.
         run: the function.
         leaves: its arguments, tracers or not.
-        likes: shapes and dtypes of its results.
+        avals: shapes and dtypes of its results.
     """
-    if rehearsing.get():
-        return tuple(staged(*leaves, stage=Stage(name, run, likes)))
+    if evaluating_shapes.get():
+        return tuple(staged(*leaves, stage=StagedProgram(name, run, avals)))
     jax = loaded_jax()
-    takes = [native(like(leaf)) for leaf in leaves]
-    program = jax.make_jaxpr(run)(*[example(one) for one in takes])
+    takes = [as_jax_aval(aval_of(leaf)) for leaf in leaves]
+    program = jax.make_jaxpr(run)(*[placeholder(aval) for aval in takes])
 
     def fun(*values: Any) -> tuple[Any, ...]:
-        arrays = [jax.numpy.asarray(x, one.dtype) for x, one in zip(values, takes, strict=True)]
+        arrays = [jax.numpy.asarray(x, aval.dtype) for x, aval in zip(values, takes, strict=True)]
         return tuple(jax.core.eval_jaxpr(program.jaxpr, program.consts, *arrays))
 
-    return tuple(staged(*leaves, stage=Stage(name, fun, likes)))
+    return tuple(staged(*leaves, stage=StagedProgram(name, fun, avals)))
 
 
 _staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
@@ -276,89 +276,89 @@ class Captured:
         call: the public call, for messages.
 
     Attributes:
-        held: the tracers, which become arguments of the call.
+        tracers: the tracers, which become arguments of the call.
     """
 
     def __init__(self, call: str) -> None:
         self.call = call
-        self.held: list[Tracer] = []
-        self._places: dict[Any, int] = {}
+        self.tracers: list[Tracer] = []
+        self._indices: dict[Any, int] = {}
 
-    def rehearse(self, fun: Callable[..., Any], likes: Sequence[Like]) -> tuple[tree.PyTreeSpec, list[Like]]:
-        """Run ``fun`` for structure and leaves of its result; add the tracers that it closes over to ``held``."""
+    def eval_shape(self, fun: Callable[..., Any], avals: Sequence[Aval]) -> tuple[tree.PyTreeSpec, list[Aval]]:
+        """Run ``fun`` for structure and leaves of its result; add the tracers that it closes over to ``tracers``."""
         jax = loaded_jax()
         found: list[Any] = []
 
         def run(*leaves: Any) -> tuple[()]:
             found[:] = self._run(fun, leaves, None)
-            found[1] = [like(x) for x in found[1]]
+            found[1] = [aval_of(x) for x in found[1]]
             return ()
 
-        token = rehearsing.set(True)
+        token = evaluating_shapes.set(True)
         try:
-            jax.eval_shape(run, *[example(one) for one in likes])
+            jax.eval_shape(run, *[placeholder(aval) for aval in avals])
         finally:
-            rehearsing.reset(token)
+            evaluating_shapes.reset(token)
         spec, results = found
-        return spec, [native(one) for one in results]
+        return spec, [as_jax_aval(aval) for aval in results]
 
-    def run(self, fun: Callable[..., Any], leaves: Sequence[Any], held: Sequence[Any], likes: Sequence[Like]) -> Any:
-        """Return the leaves of the result in the dtypes of ``likes``, with ``held`` in place of the tracers."""
+    def run(self, fun: Callable[..., Any], leaves: Sequence[Any], values: Sequence[Any], avals: Sequence[Aval]) -> Any:
+        """Return the leaves of the result in the dtypes of ``avals``, with ``values`` in place of the tracers."""
         jnp = loaded_jax().numpy
-        _, results = self._run(fun, leaves, held)
-        return tuple([jnp.asarray(x, one.dtype) for x, one in zip(results, likes, strict=True)])
+        _, results = self._run(fun, leaves, values)
+        return tuple([jnp.asarray(x, aval.dtype) for x, aval in zip(results, avals, strict=True)])
 
-    def place(self, x: Tracer, *, known: bool) -> int:
-        """Return the index of ``x`` in ``held``. Shallow copies of a tracer share one index."""
+    def index_of(self, x: Tracer, *, known: bool) -> int:
+        """Return the index of ``x`` in ``tracers``. Shallow copies of a tracer share one index."""
         key = (id(x._trace), id(x._val), id(x.link))
-        if key not in self._places:
+        if key not in self._indices:
             if known:
                 raise NotDifferentiableError(
                     f"{self.call}: a function closes over a traced value that it did not close over when it was run "
                     f"before, got {describe(x)}. Let it do the same in every call, and write to nothing outside."
                 )
-            self._places[key] = len(self.held)
-            self.held.append(shallow_copy(x))  # the program may write to ``x``
-        return self._places[key]
+            self._indices[key] = len(self.tracers)
+            self.tracers.append(shallow_copy(x))  # the program may write to ``x``
+        return self._indices[key]
 
     def _run(
-        self, fun: Callable[..., Any], leaves: Sequence[Any], held: Sequence[Any] | None
+        self, fun: Callable[..., Any], leaves: Sequence[Any], values: Sequence[Any] | None
     ) -> tuple[tree.PyTreeSpec, list[Any]]:
-        stand_ins = _StandIns(self, held)
-        trace = stand_ins.trace
+        replacements = _Replacements(self, values)
+        trace = replacements.trace
         # An outer vmap is applied by JAX to the whole call: its axis has no name inside the body.
         token = named_axes.set(MappingProxyType({}))
         try:
-            with blocks.Block(lambda state: state._replace(watch=_Substitution(stand_ins))):
+            with blocks.Block(lambda state: state._replace(watch=_ReplacingWatcher(replacements))):
                 out = fun(*[argument(trace.wrap(leaf)) for leaf in leaves])
                 found, spec = tree.flatten(out)
-                return spec, [stand_ins.leave(leaf) for leaf in found]
+                return spec, [replacements.leave(leaf) for leaf in found]
         finally:
             named_axes.reset(token)
             trace.close()
 
 
-class _StandIns:
-    """Replacements of outer tracers in one run: zeros in the first run, the values of ``held`` in the second."""
+class _Replacements:
+    """Replacements of outer tracers in one run: zeros in the first run, ``values`` in the second."""
 
-    def __init__(self, captured: Captured, held: Sequence[Any] | None) -> None:
-        self.captured, self.held = captured, held
-        self.stands: dict[int, Tracer] = {}
-        self.trace = LiftedTrace(lambda x: self.of(x)._val)
+    def __init__(self, captured: Captured, values: Sequence[Any] | None) -> None:
+        self.captured, self.values = captured, values
+        self.known: dict[int, Tracer] = {}
+        self.trace = LiftedTrace(lambda x: self.replacement_of(x)._val)
 
-    def of(self, x: Tracer) -> Tracer:
+    def replacement_of(self, x: Tracer) -> Tracer:
         """Return the replacement of the outer tracer ``x``."""
-        place = self.captured.place(x, known=self.held is not None)
-        if place not in self.stands:
-            value = _zeros(like(x)) if self.held is None else self.held[place]
+        index = self.captured.index_of(x, known=self.values is not None)
+        if index not in self.known:
+            value = _jax_zeros(aval_of(x)) if self.values is None else self.values[index]
             # not a constant, though a no_grad may be open when it is first needed
-            self.stands[place] = tracer_of(value, self.trace)
-        return self.stands[place]
+            self.known[index] = tracer_of(value, self.trace)
+        return self.known[index]
 
     def leave(self, leaf: Any) -> Any:
         """Return a result as a value of JAX."""
         leaf = shallow_copy(leaf)
-        leaf = self.trace.leave(self.of(leaf) if self.trace.is_outer(leaf) else leaf)
+        leaf = self.trace.leave(self.replacement_of(leaf) if self.trace.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):
             raise_escaped(type(leaf._trace))
         if not backend.is_value(leaf):
@@ -369,13 +369,13 @@ class _StandIns:
         return loaded_jax().numpy.asarray(leaf)
 
 
-class _Substitution:
+class _ReplacingWatcher:
     """Watcher of a body: it makes operations that only involve outer tracers a part of the body too."""
 
     nans = all = False  # read by a debug_nans inside
 
-    def __init__(self, stand_ins: _StandIns) -> None:
-        self.stand_ins = stand_ins
+    def __init__(self, replacements: _Replacements) -> None:
+        self.replacements = replacements
         self.dropped: list[Any] = []
         self.meter = self  # a debug_nans inside calls its ``process`` for the operations that it checks
 
@@ -394,15 +394,15 @@ class _Substitution:
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Let the operation work on the replacements of outer tracers."""
-        mine = self.stand_ins
-        outer = mine.trace.is_outer
+        replacements = self.replacements
+        outer = replacements.trace.is_outer
         if any(outer(a) for a in args):
-            return bind(primitive, tuple([mine.of(a) if outer(a) else a for a in args]), params)
+            return bind(primitive, tuple([replacements.replacement_of(a) if outer(a) else a for a in args]), params)
         return trace.process(primitive, args, params)
 
 
-def _zeros(one: Like) -> Any:
-    """Return JAX zeros like ``one``."""
-    given = example(one)
+def _jax_zeros(aval: Aval) -> Any:
+    """Return JAX zeros like ``aval``."""
+    given = placeholder(aval)
     jnp = loaded_jax().numpy
-    return jnp.asarray(given) if one.weak else jnp.zeros(given.shape, given.dtype)
+    return jnp.asarray(given) if aval.weak else jnp.zeros(given.shape, given.dtype)

@@ -19,12 +19,12 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, MissingExtraError
 from funcgrad.graph import Node, Operand, Stage
 
-__all__ = ["Picture", "aligned", "describe_bytes"]
+__all__ = ["Picture", "aligned_table", "describe_bytes"]
 
 #: Largest number of nodes that are drawn, and of nodes that are printed, before they are summarised.
-DRAWN = 150
-PRINTED = 100
-_WIDEST = 48  # largest number of characters in a column
+MAX_DRAWN = 150
+MAX_PRINTED = 100
+_MAX_WIDTH = 48  # largest number of characters in a column
 
 
 class Picture:
@@ -117,20 +117,20 @@ class Picture:
         """Return the operations that take a result of ``node`` as an argument."""
         return [other for other in self.nodes if any(type(a) is Operand and a.node is node for a in other.args)]
 
-    def text(self, limit: int = PRINTED) -> str:
+    def text(self, limit: int = MAX_PRINTED) -> str:
         """Return a table with a line per node; beyond ``limit``, the first and last nodes and a count of the others."""
         returned = _short(", ".join(map(_argument, self.returned[:20])), 200) or "nothing"
         return "\n".join([_headline(self), *_table(self, limit), f"returns {returned}"])
 
-    def dot(self, limit: int = DRAWN) -> str:
+    def dot(self, limit: int = MAX_DRAWN) -> str:
         """Return the drawing in Graphviz's language; more than ``limit`` nodes are drawn as groups."""
         return _dot(self, limit)
 
-    def mermaid(self, limit: int = DRAWN) -> str:
+    def mermaid(self, limit: int = MAX_DRAWN) -> str:
         """Return the drawing in Mermaid's language, for Markdown viewers; more than ``limit`` nodes as groups."""
         return _mermaid(self, limit)
 
-    def svg(self, limit: int = DRAWN) -> str:
+    def svg(self, limit: int = MAX_DRAWN) -> str:
         """Return the drawing as SVG, made by Graphviz.
 
         Raises:
@@ -172,10 +172,11 @@ def describe_bytes(count: int) -> str:
     return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
 
 
-def aligned(rows: Sequence[Sequence[str]], words: int | None = None) -> list[str]:
-    """Return the lines of a table, columns aligned, empty columns left out; only the first ``words`` align left."""
+def aligned_table(rows: Sequence[Sequence[str]], text_columns: int | None = None) -> list[str]:
+    """Return the lines of a table, columns aligned, empty columns left out; only the first ``text_columns`` go left."""
     columns = [
-        (str.ljust if words is None or i < words else str.rjust, c) for i, c in enumerate(zip(*rows, strict=True))
+        (str.ljust if text_columns is None or i < text_columns else str.rjust, c)
+        for i, c in enumerate(zip(*rows, strict=True))
     ]
     padded = [[pad(cell, max(map(len, c))) for cell in c] for pad, c in columns if any(c[1:])]
     return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
@@ -221,7 +222,7 @@ def _argument(arg: Any) -> str:
     return describe(arg)
 
 
-def _short(text: str, width: int = _WIDEST) -> str:
+def _short(text: str, width: int = _MAX_WIDTH) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
@@ -231,7 +232,7 @@ def _table(picture: Picture, limit: int) -> Iterator[str]:
     head, tail = (len(nodes), 0) if len(nodes) <= limit else (limit - limit // 2, limit // 2)
     shown = (*nodes[:head], *nodes[len(nodes) - tail :])
     rows = [("", "operation", "result", "arguments", "saved", "decided", "stage", "source"), *map(_row, shown)]
-    lines = aligned(rows)
+    lines = aligned_table(rows)
     if not nodes:
         return
     yield from lines[: head + 1]

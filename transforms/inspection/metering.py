@@ -20,7 +20,7 @@ from funcgrad.core import Primitive, Trace, Tracer
 from funcgrad.graph import Source, Stage
 from funcgrad.numpy.concretization import user_frame
 from funcgrad.reverse import Node, called, operation_of, parents_of, saved_by, to_part, vjp_in
-from funcgrad.transforms.debugging import Located, located, values_in
+from funcgrad.transforms.debugging import VjpWithOrigin, values_in, with_origin
 from funcgrad.transforms.origins import Origin, Origins
 
 __all__ = ["Meter", "Row"]
@@ -85,7 +85,7 @@ class _Event:
         self.start = perf_counter()
 
 
-class _Metered(Located):
+class _VjpWithAccount(VjpWithOrigin):
     """VJP rule that knows its account."""
 
     __slots__ = ("account",)
@@ -100,7 +100,7 @@ class Meter:
 
     Args:
         ends: the code of the frame at which the search for pipelines ends.
-        waits: waits until the arrays in its argument are computed, if their library computes them later.
+        wait_until_ready: waits until the arrays in its argument are computed, if their library computes them later.
 
     Attributes:
         stage: the current stage of the pipeline, if the pipeline reports it.
@@ -109,18 +109,18 @@ class Meter:
         saved: the bytes that tapes keep, each value counted once.
     """
 
-    def __init__(self, ends: CodeType, waits: Callable[[Any], None] | None = None) -> None:
+    def __init__(self, ends: CodeType, wait_until_ready: Callable[[Any], None] | None = None) -> None:
         self.stage: Stage | None = None
         self.own = self.inside = 0.0
         self.saved = 0
-        self._ends, self._waits = ends, waits
+        self._ends, self._wait_until_ready = ends, wait_until_ready
         self._thread = get_ident()
-        self._outer: Any = blocks.current().runner
+        self._outer_runner: Any = blocks.current().runner
         self._origins = Origins()
         self._accounts: dict[tuple[str, Source | None, Stage | None], _Account] = {}
         self._stages: dict[Source | None, Stage | None] = {}
         self._events: list[_Event] = []
-        self._kept: dict[int, Callable[[], Any]] = {}
+        self._counted: dict[int, Callable[[], Any]] = {}
 
     def rows(self) -> tuple[Row, ...]:
         """Return the measurements, in the order of first calls."""
@@ -132,25 +132,25 @@ class Meter:
         """Drop the references to frames and arrays."""
         self._origins.forget()
         self._events.clear()
-        self._kept.clear()
+        self._counted.clear()
 
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Let ``trace`` process the operation, and measure it."""
         if get_ident() != self._thread:
             return trace.process(primitive, args, params)
         entered = perf_counter()
-        event, again = self._begun(getattr(params.get("rules"), "name", primitive.name), primitive, entered)
+        event, again = self._begin_operation(getattr(params.get("rules"), "name", primitive.name), primitive, entered)
         try:
             ans = trace.process(primitive, args, params)
-            if self._waits is not None:
-                self._waits(ans)
+            if self._wait_until_ready is not None:
+                self._wait_until_ready(ans)
         finally:
-            ended = self._ended(event, forward=True)
+            ended = self._end_event(event, forward=True)
         account = event.account
         if not again:
             account.calls += 1
             account.results += sum(_bytes_in(ans).values())
-        ans = located(trace, ans, lambda node: self._metered(node, account))
+        ans = with_origin(trace, ans, lambda node: self._vjp_with_account(node, account))
         self.own += perf_counter() - ended
         return ans
 
@@ -160,12 +160,12 @@ class Meter:
             return self._compute(primitive, args, params)
         entered = perf_counter()
         top = self._events[-1] if self._events else None
-        if top is None or (_runs_users(top) and top.frame is not user_frame()):
-            event, _ = self._begun(primitive.name, primitive, entered)
+        if top is None or (_runs_user_code(top) and top.frame is not user_frame()):
+            event, _ = self._begin_operation(primitive.name, primitive, entered)
             try:
                 ans = self._kernel(event, primitive, args, params)
             finally:
-                ended = self._ended(event, forward=True)
+                ended = self._end_event(event, forward=True)
             event.account.calls += 1
             event.account.results += sum(_bytes_in(ans).values())
             self.own += perf_counter() - ended
@@ -185,37 +185,37 @@ class Meter:
             if get_ident() != self._thread:
                 return called(ct, node)
             entered = perf_counter()
-            event = self._pushed(
+            event = self._begin_event(
                 self._account_of(parents_of(node)[0] if vjp_in(node) is to_part else node), frame, None, entered
             )
             try:
                 pulled = called(ct, node)
-                if self._waits is not None:
-                    self._waits(pulled)
+                if self._wait_until_ready is not None:
+                    self._wait_until_ready(pulled)
                 return pulled
             finally:
-                self.own += perf_counter() - self._ended(event, forward=False)
+                self.own += perf_counter() - self._end_event(event, forward=False)
 
         return call
 
-    def _begun(self, name: str, primitive: Primitive, entered: float) -> tuple[_Event, bool]:
+    def _begin_operation(self, name: str, primitive: Primitive, entered: float) -> tuple[_Event, bool]:
         """Return a new event, and whether it repeats the event around it, one level further out."""
         top = self._events[-1] if self._events else None
-        frame = user_frame() if top is None or _runs_users(top) else top.frame
+        frame = user_frame() if top is None or _runs_user_code(top) else top.frame
         if top is not None and top.frame is frame:
             account = self._account(name, top.account.origin)
-            return self._pushed(account, frame, primitive, entered), top.primitive is primitive
+            return self._begin_event(account, frame, primitive, entered), top.primitive is primitive
         source = self._origins.line(frame)
         stage = self.stage or self._origins.stage(lambda f, found: f.f_code is self._ends)
         if stage is None and top is not None:
             stage = self._stages.get(source)  # operations that a pullback repeats run outside of the pipeline
         self._stages[source] = stage
-        return self._pushed(self._account(name, Origin(source, stage)), frame, primitive, entered), False
+        return self._begin_event(self._account(name, Origin(source, stage)), frame, primitive, entered), False
 
     def _account_of(self, node: Node) -> _Account:
         """Return the account of the VJP rule of a record, which may have been recorded without a meter."""
         vjp = vjp_in(node)
-        if type(vjp) is _Metered:
+        if type(vjp) is _VjpWithAccount:
             return vjp.account
         return self._account(operation_of(node), getattr(vjp, "origin", None) or Origin(None, None))
 
@@ -226,7 +226,7 @@ class Meter:
             found = self._accounts[key] = _Account(origin)
         return found
 
-    def _pushed(
+    def _begin_event(
         self, account: _Account, frame: FrameType | None, primitive: Primitive | None, entered: float
     ) -> _Event:
         """Push and return a new event that begins now; the time since ``entered`` is the meter's own."""
@@ -237,7 +237,7 @@ class Meter:
         event.own = self.own
         return event
 
-    def _ended(self, event: _Event, *, forward: bool) -> float:
+    def _end_event(self, event: _Event, *, forward: bool) -> float:
         """Charge an event to its account, and return the time when the event ended."""
         now = perf_counter()
         taken = now - event.start - (self.own - event.own)
@@ -260,28 +260,32 @@ class Meter:
         start = perf_counter()
         try:
             ans = self._compute(primitive, args, params)
-            if self._waits is not None:
-                self._waits(ans)
+            if self._wait_until_ready is not None:
+                self._wait_until_ready(ans)
             return ans
         finally:
             event.account.kernel += perf_counter() - start - (self.own - own) - (event.inner - inner)
             event.computing = False
 
     def _compute(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        return primitive.compute(args, params) if self._outer is None else self._outer.run(primitive, args, params)
+        return (
+            primitive.compute(args, params)
+            if self._outer_runner is None
+            else self._outer_runner.run(primitive, args, params)
+        )
 
-    def _metered(self, node: Node, account: _Account) -> _Metered:
+    def _vjp_with_account(self, node: Node, account: _Account) -> _VjpWithAccount:
         """Return the VJP rule of a new record, and count the bytes of the record."""
         for key, (array, size) in _arrays_in(saved_by(node)).items():
             account.saved += size
-            known = self._kept.get(key)
+            known = self._counted.get(key)
             if known is None or known() is not array:
-                self._kept[key] = _reference(array)
+                self._counted[key] = _weak_reference(array)
                 self.saved += size
-        return _Metered(vjp_in(node), account)
+        return _VjpWithAccount(vjp_in(node), account)
 
 
-def _runs_users(event: _Event) -> bool:
+def _runs_user_code(event: _Event) -> bool:
     """Whether user functions may run inside; looking for their frames takes longer than many an operation."""
     return event.primitive is None or event.primitive.calls
 
@@ -304,7 +308,7 @@ def _bytes_in(x: Any) -> dict[int, int]:
     return {key: size for key, (_, size) in _arrays_in(x).items()}
 
 
-def _reference(x: Any) -> Callable[[], Any]:
+def _weak_reference(x: Any) -> Callable[[], Any]:
     """Return a function that returns ``x`` while it lives; a NumPy scalar takes no weak reference and stays alive."""
     try:
         return weakref.ref(x)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from funcgrad.transforms.inspection.drawing import aligned, describe_bytes
+from funcgrad.transforms.inspection.drawing import aligned_table, describe_bytes
 from funcgrad.transforms.inspection.metering import Row
 
 __all__ = ["Block", "Pass", "Profile", "describe_seconds", "flames"]
@@ -30,14 +30,14 @@ class Block:
     Attributes:
         name: the text on the block.
         size: the width of the block, in the measured unit; its parts together are no wider.
-        says: the text shown when the mouse is over the block.
+        tooltip: the text shown when the mouse is over the block.
         colour: the colour of the block, and of its parts unless they have their own.
         parts: the parts of the block, by key; they are drawn below it, in this order.
     """
 
     name: str
     size: float
-    says: str = ""
+    tooltip: str = ""
     colour: str = ""
     parts: dict[object, Block] = field(default_factory=dict)
 
@@ -87,7 +87,7 @@ def _draw(shapes: list[str], block: Block, x: float, y: float, scale: float, col
     name = _fitted(block.name, width - 8)
     label = f'<text x="{x + 4:.1f}" y="{y + 17}">{html.escape(name)}</text>' if name else ""
     shapes.append(
-        f'<g><title>{html.escape(block.says or block.name)}</title><rect x="{x:.1f}" y="{y}" width="{width:.1f}" '
+        f'<g><title>{html.escape(block.tooltip or block.name)}</title><rect x="{x:.1f}" y="{y}" width="{width:.1f}" '
         f'height="{_BAR - 2}" rx="3" fill="{colour}" fill-opacity="{strength:.2f}" stroke="{colour}" '
         f'stroke-width="0.8"/>{label}</g>'
     )
@@ -104,9 +104,9 @@ def _fitted(text: str, width: float) -> str:
     return text[: letters - 1] + "…" if letters >= 4 else ""
 
 
-PRINTED = 30
+MAX_ROWS = 30
 _HEAD = ("operation", "source", "stage", "calls", "forward", "backward", "share", "saved", "results")
-_WORDS = 3  # number of leading columns that hold words; the others hold numbers
+_TEXT_COLUMNS = 3  # number of leading columns that hold words; the others hold numbers
 _COLOURS = {"forward": "#00796b", "backward": "#c77700"}  # the colours of the documentation's drawings
 _GREY = "#607d8b"
 
@@ -196,13 +196,13 @@ class Profile:
             groups.setdefault(key(row), []).append(row)
         return tuple(map(_sum, groups.values()))
 
-    def text(self, limit: int = PRINTED) -> str:
+    def text(self, limit: int = MAX_ROWS) -> str:
         """Return the table as plain text; beyond ``limit`` rows, the rows that took longest and a sum of the rest."""
         lines = [self._headline()]
         if any(row.stage is not None for row in self.operations):
             rows = [row._replace(operation=None, source=None) for row in self.stages]
-            lines += ["", *aligned([_HEAD, *map(self._cells, rows)], _WORDS)]
-        lines += ["", *aligned([_HEAD, *self._body(limit)], _WORDS), "", self._footline()]
+            lines += ["", *aligned_table([_HEAD, *map(self._cells, rows)], _TEXT_COLUMNS)]
+        lines += ["", *aligned_table([_HEAD, *self._body(limit)], _TEXT_COLUMNS), "", self._footline()]
         return "\n".join(lines)
 
     def svg(self) -> str:
@@ -222,10 +222,10 @@ class Profile:
             "saved": self.saved,
             "peak": self.peak,
             "passes": [one._asdict() for one in self.passes],
-            "operations": [_plain(row) for row in self.operations],
+            "operations": [_row_as_json(row) for row in self.operations],
         }
 
-    def show(self, limit: int = PRINTED) -> None:
+    def show(self, limit: int = MAX_ROWS) -> None:
         """Print the table: on a terminal with rich if it is installed, else as text."""
         try:
             console = import_module("rich.console").Console() if sys.stdout.isatty() else None
@@ -243,7 +243,7 @@ class Profile:
         return f"<{self._headline()}>"
 
     def __rich__(self) -> Any:
-        return self._rich(PRINTED)
+        return self._rich(MAX_ROWS)
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -252,7 +252,7 @@ class Profile:
         def line(tag: str, cells: Sequence[str]) -> str:
             return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-        body = "".join(line("td", cells) for cells in self._body(PRINTED))
+        body = "".join(line("td", cells) for cells in self._body(MAX_ROWS))
         return f"{self.svg()}<table>{line('th', _HEAD)}{body}</table><p>{html.escape(self._footline())}</p>"
 
     def _headline(self) -> str:
@@ -302,16 +302,18 @@ class Profile:
                 continue
             inside = root
             if staged:
-                inside = _into(inside, row.stage, "outside of the pipeline" if row.stage is None else str(row.stage))
+                inside = _part_of(inside, row.stage, "outside of the pipeline" if row.stage is None else str(row.stage))
             line = "an unknown line" if row.source is None else f"{row.source} {row.source.text}".rstrip()
-            inside = _into(inside, row.source, line)
-            says = f"{row.operation}: {describe_seconds(seconds)}, calls {row.calls}, saved {describe_bytes(row.saved)}"
-            inside.parts[row.operation] = Block(row.operation or "", seconds, says)
+            inside = _part_of(inside, row.source, line)
+            tooltip = (
+                f"{row.operation}: {describe_seconds(seconds)}, calls {row.calls}, saved {describe_bytes(row.saved)}"
+            )
+            inside.parts[row.operation] = Block(row.operation or "", seconds, tooltip)
         root.size = _add_up(root) + elsewhere
-        root.name = root.says = f"{name} {describe_seconds(root.size)}"
+        root.name = root.tooltip = f"{name} {describe_seconds(root.size)}"
         if elsewhere > 0:
-            says = f"elsewhere: {describe_seconds(elsewhere)}"
-            root.parts["elsewhere"] = Block("elsewhere", elsewhere, says, _GREY)
+            tooltip = f"elsewhere: {describe_seconds(elsewhere)}"
+            root.parts["elsewhere"] = Block("elsewhere", elsewhere, tooltip, _GREY)
         return root
 
     def _rich(self, limit: int) -> Any:
@@ -320,14 +322,14 @@ class Profile:
             title=self._headline(), caption=self._footline(), title_justify="left", caption_justify="left", box=None
         )
         for place, name in enumerate(_HEAD):
-            words = place < _WORDS
+            words = place < _TEXT_COLUMNS
             table.add_column(name, justify="left" if words else "right", overflow="fold", no_wrap=not words)
         for cells in self._body(limit):
             table.add_row(*map(import_module("rich.text").Text, cells))
         return table
 
 
-def _into(block: Block, key: object, name: str) -> Block:
+def _part_of(block: Block, key: object, name: str) -> Block:
     return block.parts.setdefault(key, Block(name, 0.0))
 
 
@@ -336,7 +338,7 @@ def _add_up(block: Block) -> float:
     parts = sum(map(_add_up, block.parts.values()))
     if not block.size:
         block.size = parts
-        block.says = f"{block.name}: {describe_seconds(parts)}"
+        block.tooltip = f"{block.name}: {describe_seconds(parts)}"
     return block.size
 
 
@@ -347,7 +349,7 @@ def _sum(rows: Sequence[Row]) -> Row:
     return Row(*words, *map(sum, zip(*[row[3:] for row in rows], strict=True)))  # type: ignore[arg-type]
 
 
-def _plain(row: Row) -> dict[str, Any]:
+def _row_as_json(row: Row) -> dict[str, Any]:
     source = None if row.source is None else row.source._asdict()
     return {**row._asdict(), "source": source, "stage": None if row.stage is None else row.stage._asdict()}
 

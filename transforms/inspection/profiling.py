@@ -21,20 +21,20 @@ from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record
 from funcgrad.transforms.arguments import (
     Argnums,
+    argument_positions,
     check_argnums,
     check_leaves,
     check_results,
-    filled,
     leaf_path,
-    positions,
+    merge_leaves,
     split_aux,
 )
-from funcgrad.transforms.debugging import metered, values_in
+from funcgrad.transforms.debugging import meter_block, values_in
 from funcgrad.transforms.inspection.metering import Meter, Row
 from funcgrad.transforms.inspection.profile_report import Pass, Profile
-from funcgrad.transforms.inspection.tracing import staged
-from funcgrad.transforms.static_arguments import replaced
-from funcgrad.transforms.transformed import Transformed, check_callable, name_of, raise_own
+from funcgrad.transforms.inspection.tracing import with_stage_reports
+from funcgrad.transforms.static_arguments import replace_at
+from funcgrad.transforms.transformed import Transformed, check_callable, name_of, raise_funcgrad_error
 
 __all__ = ["profile"]
 
@@ -53,14 +53,14 @@ class Peaks:
         >>> with Peaks() as peaks:
         ...     with peaks.part("first"):
         ...         _ = bytes(100_000)
-        >>> peaks.found["first"] >= 100_000
+        >>> peaks.bytes_in_use["first"] >= 100_000
         True
     """
 
     def __init__(self) -> None:
-        self.found: dict[str, int] = {}
+        self.bytes_in_use: dict[str, int] = {}
         self._before: int | None = None
-        self._seen = 0
+        self._highest = 0
 
     def __enter__(self) -> Peaks:
         global _started
@@ -82,20 +82,20 @@ class Peaks:
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
         """Measure the code of a ``with`` block as a part."""
-        _begin_anew()
-        self._seen = 0
+        _reset_peak()
+        self._highest = 0
         if self._before is None:
             self._before = tracemalloc.get_traced_memory()[0]
         yield
-        self.found[name] = max(self._seen, tracemalloc.get_traced_memory()[1]) - self._before
+        self.bytes_in_use[name] = max(self._highest, tracemalloc.get_traced_memory()[1]) - self._before
 
 
-def _begin_anew() -> None:
+def _reset_peak() -> None:
     """Reset the peak and tell all open blocks its value: ``tracemalloc`` has only one peak."""
     with _lock:
         peak = tracemalloc.get_traced_memory()[1]
         for one in _active:
-            one._seen = max(one._seen, peak)
+            one._highest = max(one._highest, peak)
         tracemalloc.reset_peak()
 
 
@@ -167,25 +167,25 @@ def run_profile(fun: Callable[..., Any], options: _Options, args: Any, kwargs: A
     call = _Call(fun, options, args, kwargs)
     peaks = Peaks()
     with peaks if options.memory else nullcontext():
-        results = call.passes(fun, peaks.part if options.memory else _seconds({}))
+        results = call.passes(fun, peaks.part if options.memory else _time_passes({}))
     if any(backend.library_of(x) is not np for x in results):
-        call.waits = _wait
+        call.wait_until_ready = _wait_until_ready
     plain, found = [], []
     for _ in range(options.runs):
         times: dict[str, float] = {}
-        call.passes(fun, _seconds(times))
+        call.passes(fun, _time_passes(times))
         plain.append(times)
-        found.append(_measured(call))
+        found.append(_measure(call))
     seconds = min(plain, key=lambda times: sum(times.values()))
     best = min(found, key=lambda measured: sum(measured.times.values()))
     passes = [
-        Pass(name, seconds[name], measured, max(measured - best.inside[name], 0.0), peaks.found.get(name))
+        Pass(name, seconds[name], measured, max(measured - best.inside[name], 0.0), peaks.bytes_in_use.get(name))
         for name, measured in best.times.items()
     ]
     return Profile(name_of(fun), best.rows, passes, own=best.own, saved=best.saved)
 
 
-class _Measured(NamedTuple):
+class _MeasuredRun(NamedTuple):
     """Measured run: rows, and by pass its seconds and the seconds of the operations and VJP rules in it."""
 
     rows: tuple[Row, ...]
@@ -195,9 +195,9 @@ class _Measured(NamedTuple):
     saved: int
 
 
-def _measured(call: _Call) -> _Measured:
+def _measure(call: _Call) -> _MeasuredRun:
     """Run ``call`` and measure it operation by operation."""
-    meter = Meter(_Call.passes.__code__, call.waits)
+    meter = Meter(_Call.passes.__code__, call.wait_until_ready)
     times: dict[str, float] = {}
     inside: dict[str, float] = {}
 
@@ -209,14 +209,14 @@ def _measured(call: _Call) -> _Measured:
         times[name], inside[name] = perf_counter() - begun - (meter.own - own), meter.inside
 
     try:
-        with blocks.through(meter), metered(meter):
-            call.passes(staged(call.fun, meter), phase)
-        return _Measured(meter.rows(), times, inside, meter.own, meter.saved)
+        with blocks.through(meter), meter_block(meter):
+            call.passes(with_stage_reports(call.fun, meter), phase)
+        return _MeasuredRun(meter.rows(), times, inside, meter.own, meter.saved)
     finally:
         meter.forget()
 
 
-def _seconds(times: dict[str, float]) -> Phase:
+def _time_passes(times: dict[str, float]) -> Phase:
     """Return a ``Phase`` that notes in ``times`` how long each pass takes."""
 
     @contextmanager
@@ -232,14 +232,14 @@ class _Call:
     """One call of the profiled function.
 
     Attributes:
-        waits: waits for arrays that their library computes later; None if there are no such arrays.
+        wait_until_ready: waits for arrays that their library computes later; None if there are no such arrays.
     """
 
     def __init__(self, fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> None:
         self.fun, self.args, self.kwargs = fun, args, kwargs
-        self.waits: Callable[[Any], None] | None = None
+        self.wait_until_ready: Callable[[Any], None] | None = None
         self._has_aux = options.has_aux
-        self._chosen = () if options.argnums is None else positions("profile", options.argnums, args)
+        self._chosen = () if options.argnums is None else argument_positions("profile", options.argnums, args)
         self._leaves, self._spec = tree.flatten(tuple(args[i] for i in self._chosen))
         self._live = check_leaves("profile", self._leaves, partial(leaf_path, args, self._chosen))
         if self._chosen and not any(self._live):
@@ -257,27 +257,29 @@ class _Call:
                 results, nodes = record(lambda *new: self._results(fun, new), moving)
             else:
                 results, nodes = self._results(fun, ()), []
-            if self.waits is not None:
-                self.waits(results)
+            if self.wait_until_ready is not None:
+                self.wait_until_ready(results)
         seeds = [(n, backend.ones_like(x)) for n, x in zip(nodes, results, strict=bool(nodes)) if n is not None]
         nodes.clear()  # without these references the backward pass frees the tape as it goes
         if not self._chosen:
             return results
         with phase("backward"):
             cts = backward(seeds, len(moving))
-            if self.waits is not None:
-                self.waits(cts)
+            if self.wait_until_ready is not None:
+                self.wait_until_ready(cts)
         return [*results, *(ct for ct in cts if ct is not None)]
 
     def _results(self, fun: Callable[..., Any], moving: Sequence[Any]) -> list[Any]:
         """Return the leaves of the result for these values of the differentiated leaves."""
         args = self.args
         if moving:
-            args = replaced(args, self._chosen, tree.unflatten(self._spec, filled(self._leaves, self._live, moving)))
+            args = replace_at(
+                args, self._chosen, tree.unflatten(self._spec, merge_leaves(self._leaves, self._live, moving))
+            )
         try:
             out = fun(*args, **self.kwargs)
         except Exception as error:
-            raise_own(error)
+            raise_funcgrad_error(error)
             raise
         if self._has_aux:
             out, _ = split_aux("profile", out)
@@ -287,7 +289,7 @@ class _Call:
         return flat
 
 
-def _wait(x: Any) -> None:
+def _wait_until_ready(x: Any) -> None:
     """Wait for the arrays in ``x``: JAX may return arrays before it has computed them."""
     jax = loaded_jax()
     for value in values_in(x):

@@ -17,9 +17,9 @@ from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
 from funcgrad.ownership import own
 from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_in
-from funcgrad.transforms.arguments import filled
-from funcgrad.transforms.closures import Steered
-from funcgrad.transforms.debugging import things_in
+from funcgrad.transforms.arguments import merge_leaves
+from funcgrad.transforms.closures import DecisionTrace
+from funcgrad.transforms.debugging import saved_values
 from funcgrad.transforms.inspection.drawing import Picture
 from funcgrad.transforms.origins import Origins
 from funcgrad.transforms.products import Pullback
@@ -28,7 +28,7 @@ from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results, identity
 
-__all__ = ["Graph", "Tape", "staged", "tape", "trace"]
+__all__ = ["Graph", "Tape", "tape", "trace", "with_stage_reports"]
 
 
 class Tape(Picture):
@@ -86,7 +86,7 @@ def tape(pullback: Pullback) -> Tape:
     for number in sorted(records):
         if number >= len(inputs):
             record = records[number]
-            arrays = arrays_in(saved_by(record))
+            arrays = saved_arrays(saved_by(record))
             kept.update(arrays)
             args = tuple([Operand(made[-number_of(parent)], 0) for parent in parents_of(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
@@ -99,9 +99,9 @@ def tape(pullback: Pullback) -> Tape:
     return Tape(pullback._name, inputs, nodes, outputs, saved=sum(kept.values()))
 
 
-def arrays_in(saved: Any) -> dict[Any, int]:
+def saved_arrays(saved: Any) -> dict[Any, int]:
     """Return the bytes of the arrays that a record saved, by identity; skip constant numbers, arrays without axes."""
-    arrays = [x for x in things_in(saved) if hasattr(x, "dtype") and hasattr(x, "nbytes")]
+    arrays = [x for x in saved_values(saved) if hasattr(x, "dtype") and hasattr(x, "nbytes")]
     return {identity(x): int(x.nbytes) for x in arrays if type(x) is not np.ndarray or x.ndim}
 
 
@@ -151,7 +151,7 @@ class Graph(Picture):
             TypeError: another structure or dtype, or another value for a constant of the graph.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
-        results = own([shallow_copy(x) for x in self._recording.evaluate(*self._arguments.matched(args))])
+        results = own([shallow_copy(x) for x in self._recording.evaluate(*self._arguments.match_inputs(args))])
         return tree.unflatten(self._out_spec, as_results(results, args))
 
     __call__ = evaluate
@@ -183,12 +183,12 @@ class _Arguments:
         """Return the leaves that are inputs."""
         return list(compress(leaves, self.live))
 
-    def filled(self, moving: list[Any]) -> tuple[Any, ...]:
+    def with_inputs(self, moving: list[Any]) -> tuple[Any, ...]:
         """Return the arguments with these inputs."""
-        args: tuple[Any, ...] = tree.unflatten(self.spec, filled(self.leaves, self.live, moving))
+        args: tuple[Any, ...] = tree.unflatten(self.spec, merge_leaves(self.leaves, self.live, moving))
         return args
 
-    def matched(self, args: tuple[Any, ...]) -> list[Any]:
+    def match_inputs(self, args: tuple[Any, ...]) -> list[Any]:
         """Return the inputs among other arguments, after a check that they are like the traced arguments."""
         leaves, spec = tree.flatten(args)
         if spec != self.spec:
@@ -262,7 +262,7 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
     watch = TracingTrace()
     try:
         wrapped = [watch.input(x) for x in arguments.moving(arguments.leaves)]
-        out = staged(fun, watch)(*arguments.filled(wrapped), **kwargs)
+        out = with_stage_reports(fun, watch)(*arguments.with_inputs(wrapped), **kwargs)
     finally:
         watch.close()
     results, out_spec = tree.flatten(out)
@@ -278,7 +278,7 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
     return Graph(name_of(fun), recording, arguments, out_spec, type(fun) is Rebuilt)
 
 
-class TracingTrace(Steered):
+class TracingTrace(DecisionTrace):
     """Graph trace that notes, for each operation, line, stage, and the values that reverse mode would keep."""
 
     __slots__ = ("_cut", "_origins", "stage")
@@ -294,11 +294,11 @@ class TracingTrace(Steered):
     ) -> tuple[Any, Callable[[tuple[int, ...]], Note]]:
         """Return the result, computed by the reverse-mode rule if there is one: it tells what it would keep."""
         traced = self._traced(args, slots)
-        ans, vjp, saved = self._reversed(primitive, args, traced, params)
+        ans, vjp, saved = self._run_reverse_rule(primitive, args, traced, params)
         stage = self.stage or self._origins.stage(lambda frame, found: frame.f_code is run_trace.__code__)
         line = self._origins.line()
 
-        def noted(outs: tuple[int, ...]) -> Note:
+        def make_note(outs: tuple[int, ...]) -> Note:
             if vjp is None:
                 self._cut.update(outs)
             known: dict[Any, Any] = dict(zip(map(identity, args), slots, strict=True))
@@ -310,9 +310,9 @@ class TracingTrace(Steered):
                 }
             )
             known.update(zip(map(identity, ans if primitive.multiple else (ans,)), outs, strict=True))
-            return Note(line, stage, _kept(saved, known, outs))
+            return Note(line, stage, _saved_identities(saved, known, outs))
 
-        return ans, noted
+        return ans, make_note
 
     def _traced(self, args: tuple[Any, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
         """Return the positions of the arguments through which a derivative would pass."""
@@ -321,7 +321,7 @@ class TracingTrace(Steered):
         moving = [slot not in self.constants and slot not in self._cut for slot in slots]
         return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])
 
-    def _reversed(
+    def _run_reverse_rule(
         self, primitive: Primitive, args: tuple[Any, ...], traced: tuple[int, ...], params: dict[str, Any]
     ) -> tuple[Any, Any, Any]:
         """Return the result, the VJP rule if there is one, and the values that the rule saves."""
@@ -341,23 +341,23 @@ class TracingTrace(Steered):
         self._origins.forget()
 
 
-def _kept(saved: Any, known: dict[Any, Any], outs: tuple[int, ...]) -> tuple[tuple[Any, int], ...]:
+def _saved_identities(saved: Any, known: dict[Any, Any], outs: tuple[int, ...]) -> tuple[tuple[Any, int], ...]:
     """Return the arrays in ``saved``, of the operation with ``outs``: an identity that outlives each, and its bytes."""
     if saved is None:
         return ()
-    return tuple((known.get(key, ("own", outs, n)), size) for n, (key, size) in enumerate(arrays_in(saved).items()))
+    return tuple((known.get(key, ("own", outs, n)), size) for n, (key, size) in enumerate(saved_arrays(saved).items()))
 
 
 CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 
 
-def staged(fun: Any, watch: Any) -> Any:
+def with_stage_reports(fun: Any, watch: Any) -> Any:
     """Return ``fun``; if it is a pipeline or a transformed one, it sets ``watch.stage`` to its current stage."""
     if type(fun) is Transformed:
-        inner = staged(fun.fun, watch)
-        return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.says)
+        inner = with_stage_reports(fun.fun, watch)
+        return fun if inner is fun.fun else Transformed(fun.run, inner, fun.options, fun.summary)
     stages = list(_stages(fun))
-    return fun if len(stages) < 2 else _Staged(fun, stages, watch)
+    return fun if len(stages) < 2 else _StageReporter(fun, stages, watch)
 
 
 def _stages(fun: Any) -> Iterator[Any]:
@@ -371,7 +371,7 @@ def _stages(fun: Any) -> Iterator[Any]:
             yield fun
 
 
-class _Staged:
+class _StageReporter:
     """Pipeline that reports its current stage as ``watch.stage``."""
 
     def __init__(self, fun: Any, stages: list[Any], watch: Any) -> None:

@@ -25,7 +25,7 @@ from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, single
 from funcgrad.optional import import_scipy
-from funcgrad.transforms.closures import Ways, example_by_example, solved
+from funcgrad.transforms.closures import BranchRecordings, example_by_example, solve_with_new_branches
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -144,7 +144,7 @@ def quad(
             return integral(*ends, *every), integral.infos
         return _in_pieces(whole, ends, points, every, tolerances)
 
-    found, infos = solved(branches, solve)
+    found, infos = solve_with_new_branches(branches, solve)
     return (*found, *infos[-1]) if full_output and infos else tuple(found)
 
 
@@ -286,7 +286,7 @@ def quad_vec(
         slope = whole(_representative_number(_point_between(a, b)), *every)
         return fnp.astype(value, backend.dtype_of(as_value(slope))), error
 
-    return solved(branches, solve)
+    return solve_with_new_branches(branches, solve)
 
 
 def _representative_number(point: Any) -> float:
@@ -311,18 +311,18 @@ def separate_leaves(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Ca
     return flat, [leaves[i] for i in live]
 
 
-def _branches(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[Ways]:
+def _branches(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[BranchRecordings]:
     """Return the branches of ``func``, the first recorded at an inner point; an empty list outside of transforms."""
     if not inside():
         return []
-    return [Ways("integrate.quad", lambda given: func(given[0], *given[1]), (_point_between(a, b), values))]
+    return [BranchRecordings("integrate.quad", lambda given: func(given[0], *given[1]), (_point_between(a, b), values))]
 
 
 def _plain_result(
-    routine: Callable[[], tuple[Any, ...]], constant: bool, known: list[Ways]
-) -> tuple[tuple[Any, ...] | None, list[Ways]]:
+    routine: Callable[[], tuple[Any, ...]], constant: bool, known: list[BranchRecordings]
+) -> tuple[tuple[Any, ...] | None, list[BranchRecordings]]:
     """Return the result of SciPy's ``routine`` if nothing is traced, else None, and the branches that hold tracers."""
-    branches = [one for one in known if one.held]
+    branches = [one for one in known if one.captured]
     if branches or not constant:
         return None, branches
     try:
@@ -335,13 +335,13 @@ def _plain_result(
 
 
 def _hoist_closure(
-    func: Callable[..., Any], values: list[Any], branches: list[Ways]
+    func: Callable[..., Any], values: list[Any], branches: list[BranchRecordings]
 ) -> tuple[Callable[..., Any], list[Any]]:
     """Return ``func`` with the values that it closes over as further arguments, and all values in a list."""
     if not branches:
         return func, values
-    count, [hoisted] = len(values), branches
-    return lambda x, *every: hoisted((x, list(every[:count])), every[count:]), [*values, *hoisted.held]
+    count, [closure] = len(values), branches
+    return lambda x, *every: closure((x, list(every[:count])), every[count:]), [*values, *closure.captured]
 
 
 def _point_between(a: Any, b: Any) -> Any:

@@ -17,7 +17,7 @@ from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Pattern
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_one_operation, depends, differentiated, plain, with_fields
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.products import vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
@@ -154,12 +154,12 @@ class _Search:
                 return self._select_runs(np.int64(0))
             except (ConcretizationError, NotDifferentiableError):
                 forgive()
-                hoisted = self._hoist_functions(functions, guesses)
-                held = [value for part in hoisted if part is not None for value in part.held]
+                closure = self._hoist_functions(functions, guesses)
+                held = [value for part in closure if part is not None for value in part.captured]
                 given = stop_gradient([*held, *guesses])
                 if not any(isinstance(value, Tracer) for value in given):
                     raise
-                number = as_one_operation(_CALL, lambda *values: self._run(hoisted, values), given)
+                number = as_one_operation(_CALL, lambda *values: self._run(closure, values), given)
                 if not self.results:
                     raise InputError(f"{_CALL}: there is nothing to solve, got a batch without an example.") from None
                 return self._select_runs(number[0])
@@ -173,14 +173,14 @@ class _Search:
         pairs = zip(functions_in_rows, (inside, ends, inside, ends), strict=True)
         return [None if f is None else _HoistedFunction(f, args) for f, args in pairs]
 
-    def _run(self, hoisted: list[Any], values: Sequence[Any]) -> list[Any]:
+    def _run(self, closure: list[Any], values: Sequence[Any]) -> list[Any]:
         """Solve one example; return the index of its result."""
         plain_values = [plain(_CALL, value) for value in values]
         for value in plain_values:
             np.asarray(value)  # raises for a batch
         functions: list[Any] = []
-        for part in hoisted:
-            count = 0 if part is None else len(part.held)
+        for part in closure:
+            count = 0 if part is None else len(part.captured)
             mine, plain_values = plain_values[:count], plain_values[count:]
             functions.append(None if part is None else part.with_values(mine))
         self.results.append(self.solve(functions, plain_values))
@@ -227,13 +227,13 @@ class _HoistedFunction:
 
     def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.fun = fun
-        self._known: dict[Any, Hoisted] = {}
-        self.held = self._recording_for(args).held
+        self._known: dict[Any, RecordedClosure] = {}
+        self.captured = self._recording_for(args).captured
 
-    def _recording_for(self, args: tuple[Any, ...]) -> Hoisted:
+    def _recording_for(self, args: tuple[Any, ...]) -> RecordedClosure:
         key = tuple([np.shape(arg) for arg in args])
         if key not in self._known:
-            self._known[key] = Hoisted(_CALL, lambda args: self.fun(*args), args, steered=True)
+            self._known[key] = RecordedClosure(_CALL, lambda args: self.fun(*args), args, checks_branches=True)
         return self._known[key]
 
     def with_values(self, values: Sequence[Any]) -> Callable[..., Any]:
@@ -241,11 +241,11 @@ class _HoistedFunction:
 
         def called(*args: Any) -> Any:
             recorded = self._recording_for(args)
-            if len(recorded.held) != len(values):
+            if len(recorded.captured) != len(values):
                 raise InputError(
                     f"{_CALL}: under vmap a function must depend on the same values for meshes of any length, got "
-                    f"{len(values)} values for one and {len(recorded.held)} for another. Solve one example after the "
-                    "other."
+                    f"{len(values)} values for one and {len(recorded.captured)} for another. Solve one example after "
+                    "the other."
                 )
             return tree.map(np.asarray, recorded(args, values))
 

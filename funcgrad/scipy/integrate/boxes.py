@@ -18,7 +18,7 @@ from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.adaptive import separate_leaves
 from funcgrad.scipy.integrate.ivp.flows import constant_array
-from funcgrad.transforms.closures import Hoisted, example_by_example
+from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -112,16 +112,16 @@ def _hoist_closure(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> 
         return f, values
     point = fnp.reshape(stop_gradient(a), (1, -1))
     point = fnp.where(fnp.isfinite(point), point, 0.0)
-    hoisted = Hoisted(_CALL, lambda x: f(x[0], *x[1]), (point, values), steered=True)
-    if not hoisted.held:
+    closure = RecordedClosure(_CALL, lambda x: f(x[0], *x[1]), (point, values), checks_branches=True)
+    if not closure.captured:
         return f, values
     count = len(values)
 
     def whole(x: Any, *every: Any) -> Any:  # maps over the points, because the recorded run had one point
-        one = lambda p: hoisted((p[None], list(every[:count])), every[count:])[0]
+        one = lambda p: closure((p[None], list(every[:count])), every[count:])[0]
         return vmap(one)(x)
 
-    return whole, [*values, *hoisted.held]
+    return whole, [*values, *closure.captured]
 
 
 class _Cubature:

@@ -18,7 +18,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import constant_array
-from funcgrad.transforms.closures import Hoisted, example_by_example
+from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -161,17 +161,17 @@ class _Elementwise:
             return f, []
         point, *args = stop_gradient([0.5 + 0.0 * fnp.sum(given[0] * 0.0), *given[2:]])
         point = fnp.where(fnp.isfinite(point), point, 0.5)
-        hoisted = Hoisted(self.call, lambda x: f(x[0], *x[1]), (point, list(args)), steered=True)
-        if not hoisted.held:
+        closure = RecordedClosure(self.call, lambda x: f(x[0], *x[1]), (point, list(args)), checks_branches=True)
+        if not closure.captured:
             return f, []
-        shaped = [x for x in hoisted.held if backend.shape_of(x)]
+        shaped = [x for x in closure.captured if backend.shape_of(x)]
         if shaped:
             raise InputError(
                 f"{self.call}: f takes arrays element by element and may close over traced numbers only, got "
                 f"{describe(shaped[0])}. Pass arrays in args."
             )
         count = len(args)
-        return lambda x, *every: hoisted((x, list(every[:count])), every[count:]), hoisted.held
+        return lambda x, *every: closure((x, list(every[:count])), every[count:]), closure.captured
 
     def _value(self, fun: Callable[..., Any], found: list[Any], *given: Any) -> Any:
         """Return the field, and append SciPy's results to ``found``."""

@@ -20,7 +20,7 @@ from funcgrad.optional import import_scipy
 from funcgrad.running import at_work
 from funcgrad.scipy.optimize.bounds import Limits, bounded_stationarity
 from funcgrad.scipy.optimize.implicit import Problem, plain, vector
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
 from funcgrad.transforms.stopping import stop_gradient
@@ -75,8 +75,8 @@ def hoist_closure(call: str, one: Constraint, point: Any) -> Constraint:
     """
     if not callable(one.fun) or not any(type(trace) is BatchTrace for trace in at_work()):
         return one
-    hoisted, given = Hoisted(call, one.value, point, steered=True), one.given
-    if not any(map(in_batch, hoisted.held)):
+    closure, given = RecordedClosure(call, one.value, point, checks_branches=True), one.given
+    if not any(map(in_batch, closure.captured)):
         return one
     if isinstance(given, dict):
         given = {"type": given["type"]}
@@ -84,7 +84,7 @@ def hoist_closure(call: str, one: Constraint, point: Any) -> Constraint:
         hess = import_scipy(call).BFGS() if callable(given.hess) else given.hess
         kept = ("keep_feasible", "finite_diff_rel_step", "finite_diff_jac_sparsity")
         given = SimpleNamespace(jac="2-point", hess=hess, **{name: getattr(given, name) for name in kept})
-    return Constraint(given, lambda x, *held: hoisted(x, held), one.low, one.high, tuple(hoisted.held))
+    return Constraint(given, lambda x, *held: closure(x, held), one.low, one.high, tuple(closure.captured))
 
 
 def for_scipy(problem: Problem, constraints: list[Constraint], point: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, known
-from funcgrad.transforms.closures import Hoisted, example_by_example
+from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.implicit import custom_root, dense_solve
 from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import no_grad
@@ -144,14 +144,14 @@ def search(
     leaves, spec = tree.flatten((args, start))
     live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
     values, fields = [leaves[i] for i in live], _ResultFields()
-    hoisted: Hoisted | None = None
+    closure: RecordedClosure | None = None
 
     def one(*values: Any) -> list[Any]:
         full, held = list(leaves), values[len(live) :]
         for i, value in zip(live, values, strict=False):
             full[i] = value
         args, start = tree.unflatten(spec, full)
-        known = hoisted
+        known = closure
         fixed = (lambda x: fun(x, *args)) if known is None else (lambda x: known(x, held))
         x, result = solve(Problem(call, fixed, args), *start)
         return fields.split(x, result)
@@ -161,10 +161,10 @@ def search(
             outs = as_one_operation(call, one, values)
         except (ConcretizationError, NotDifferentiableError):
             forgive()
-            hoisted = Hoisted(call, lambda x: fun(x, *args), guess, steered=True)
-            if not hoisted.held:
+            closure = RecordedClosure(call, lambda x: fun(x, *args), guess, checks_branches=True)
+            if not closure.captured:
                 raise
-            values = [*values, *hoisted.held]
+            values = [*values, *closure.captured]
             fields.results.clear()
             outs = as_one_operation(call, one, values)
     return fields.joined(outs) if outs else _empty_batch(values, guess)

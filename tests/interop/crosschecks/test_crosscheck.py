@@ -133,7 +133,11 @@ def test_a_kink_that_no_single_direction_shows():
     report = crosscheck(lambda x: np.median(x))(np.full(4, 2.0))
     assert verdicts(report)["gradient", "x"] == "referee stands alone, a kink"
     assert report.ok
-    assert not Referee(lambda leaves: np.median(leaves[0], keepdims=True), [np.full(4, 2.0)]).first([X4]).jump[0]
+    assert (
+        not Referee(lambda leaves: np.median(leaves[0], keepdims=True), [np.full(4, 2.0)])
+        .first_derivative([X4])
+        .jump[0]
+    )
 
 
 def test_a_kink_of_the_derivative():
@@ -738,7 +742,7 @@ def test_a_lifted_value_does_not_outlive_its_function():
 
 
 def measured(fun, point, direction):
-    return Referee(lambda leaves: np.array([fun(*leaves)]), [point]).first([direction])
+    return Referee(lambda leaves: np.array([fun(*leaves)]), [point]).first_derivative([direction])
 
 
 @pytest.mark.parametrize(
@@ -784,7 +788,7 @@ def test_referee_costs_the_same_in_every_dimension():
 
         referee = Referee(fun, [np.linspace(0.5, 1.0, size)])
         direction = [np.ones(size)]
-        referee.second(direction, direction, referee.first(direction))
+        referee.second_derivative(direction, direction, referee.first_derivative(direction))
         counts.append(len(calls))
     assert max(counts) < 50
 

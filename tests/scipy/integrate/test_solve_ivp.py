@@ -29,7 +29,7 @@ from funcgrad.errors import ConcretizationError, InputError, ShapeError, Staging
 from funcgrad.optional import double_precision
 from funcgrad.scipy import integrate, optimize
 from funcgrad.scipy.integrate.ivp import iterations, products, records
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled import straight
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"]
@@ -509,10 +509,10 @@ def test_recorded_steps_are_not_used_for_other_values(options):
     def elsewhere(k):
         solve = lambda x: integrate.solve_ivp(lambda t, y: -k * y * y, (0, 1.0), fnp.stack([x]), **options)
         last = lambda x: solve(x).sol(1.0)[0] if options else solve(x).y[0, -1]
-        recorded = Hoisted("test", last, 0.5, steered=True)
-        same = stop_gradient(recorded(0.5, recorded.held))
+        recorded = RecordedClosure("test", last, 0.5, checks_branches=True)
+        same = stop_gradient(recorded(0.5, recorded.captured))
         np.testing.assert_allclose(same, 0.5 / (1 + 0.5 * stop_gradient(k)), rtol=1e-2)
-        return recorded(50.0, recorded.held)
+        return recorded(50.0, recorded.captured)
 
     with pytest.raises(ConcretizationError, match="run again with other"):
         grad(elsewhere)(1.0)

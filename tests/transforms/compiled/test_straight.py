@@ -6,7 +6,7 @@ import pytest
 import funcgrad.numpy as fnp
 from funcgrad import custom_jvp
 from funcgrad.errors import EagerWarning
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled import straight as module
 from funcgrad.transforms.compiled.straight import Straight
 
@@ -15,7 +15,7 @@ X = np.array([0.3, -1.2, 2.5])
 
 def written(fun):
     """``fun`` of an array like ``X`` as a program."""
-    found = Straight(Hoisted("test", fun, X)).program(X.shape, [])
+    found = Straight(RecordedClosure("test", fun, X)).program(X.shape, [])
     return found and (lambda x: found[0](x, *found[1])[0])
 
 

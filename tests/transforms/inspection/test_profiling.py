@@ -383,8 +383,8 @@ def test_arrays_that_are_written_to():
 
 def test_jax_arrays_are_waited_for(monkeypatch):
     waited = []
-    wait = profiling._wait
-    monkeypatch.setattr(profiling, "_wait", lambda x: waited.append(x) or wait(x))
+    wait = profiling._wait_until_ready
+    monkeypatch.setattr(profiling, "_wait_until_ready", lambda x: waited.append(x) or wait(x))
     found = profile(lambda x: fnp.sum(x * x))(jnp.ones(3))
     assert [(row.operation, row.saved) for row in found.operations] == [("multiply", 24), ("reduce_sum", 0)]
     assert len(waited) >= 2 * 2 + 2 + 2  # both passes, twice; two operations and two pulls

@@ -20,7 +20,7 @@ from funcgrad.errors import (
 )
 from funcgrad.numpy.concretization import constant, forgive
 from funcgrad.numpy.creation import as_value
-from funcgrad.transforms.closures import Ways, solved
+from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import inside
@@ -151,7 +151,7 @@ class Parameters:
         self.values = [self.leaves[i] for i in self.live]
         self._own_count = len(self.values)
         self._trial = stop_gradient((t, y))
-        self._hoisted: list[tuple[HoistedFunction, Ways]] = []
+        self._hoisted: list[tuple[HoistedFunction, BranchRecordings]] = []
         self._not_hoisted: list[HoistedFunction] = []
 
     def with_values(self, values: Sequence[Any]) -> Any:
@@ -175,11 +175,11 @@ class Parameters:
             if not always and _is_plain(function.fun(t, y, *self.with_values(stop_gradient(own)))):
                 return False
             fun = function.fun
-            ways = Ways(self.call, lambda x: _arrays(fun(x[0], x[1], *self.with_values(x[2]))), (t, y, own))
+            ways = BranchRecordings(self.call, lambda x: _arrays(fun(x[0], x[1], *self.with_values(x[2]))), (t, y, own))
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
             forgive()
             return False  # SciPy's conversion to numbers raises if a derivative would be lost
-        if not (always or ways.held):
+        if not (always or ways.captured):
             return False
         function.fun, function.value_ranges = ways, (self._own_count, self._own_count, self._own_count)
         self._hoisted.append((function, ways))
@@ -188,21 +188,21 @@ class Parameters:
     def solved(self, solve: Callable[[Sequence[Any]], R]) -> R:
         """Return ``solve(values)``; ``values`` include all that the functions close over on the branches they take."""
         try:
-            return solved([ways for _, ways in self._hoisted], lambda: solve(self._collect_values()))
+            return solve_with_new_branches([ways for _, ways in self._hoisted], lambda: solve(self._collect_values()))
         except ConversionError:  # a function closes over a traced value on a branch that the trial did not take
             closed, self._not_hoisted = self._not_hoisted, []
-            hoisted = [function for function in closed if self._hoist_closed_over(function, always=True)]
-            if not hoisted:
+            closure = [function for function in closed if self._hoist_closed_over(function, always=True)]
+            if not closure:
                 raise
             forgive()
         return self.solved(solve)
 
     def _collect_values(self) -> list[Any]:
         self.values = self.values[: self._own_count]
-        for hoisted, ways in self._hoisted:
+        for closure, ways in self._hoisted:
             first = len(self.values)
-            self.values += ways.held
-            hoisted.value_ranges = (self._own_count, first, len(self.values))
+            self.values += ways.captured
+            closure.value_ranges = (self._own_count, first, len(self.values))
         return self.values
 
 
@@ -211,8 +211,8 @@ class HoistedFunction:
 
     Args:
         parameters: these other values.
-        fun: the caller's function of ``t``, ``y`` and the arguments, or a ``Ways`` that takes closed-over values too.
-        value_ranges: for a ``Ways``, how many of the values are arguments, and the bounds of its closed-over values.
+        fun: a function of ``t``, ``y`` and the arguments, or ``BranchRecordings`` that take closed-over values too.
+        value_ranges: for ``BranchRecordings``, the number of arguments, and the bounds of the closed-over values.
     """
 
     def __init__(

@@ -30,10 +30,10 @@ from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy_code.running import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
-from funcgrad.transforms.closures import Hoisted
+from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled.straight import Straight, key_of, kind_of, lifted
 from funcgrad.transforms.dependence import DependenceTrace, colour_columns
-from funcgrad.transforms.products import jvp, recorded, vjp
+from funcgrad.transforms.products import evaluate_vjp, jvp, vjp
 from funcgrad.transforms.vectorize import vmap
 
 __all__ = ["Products", "value_cotangents", "Pattern", "exact_jacobian", "find_pattern"]
@@ -232,7 +232,9 @@ class Products:
         """Record the product at one point, and compute the part that does not depend on the vector for all points."""
         slope = self.flow if self.Y.ndim == 2 else self.flow.slopes
         at = (self.T[0], self.Y[0], list(self.values))
-        recorded_slope = Hoisted(_CALL, lambda x: slope(x[0], x[1], *x[2]), at, steered=True, lasting=False)
+        recorded_slope = RecordedClosure(
+            _CALL, lambda x: slope(x[0], x[1], *x[2]), at, checks_branches=True, lasting=False
+        )
         ahead, linear, held = self._parts(recorded_slope, slope, tree.leaves(at))
         found: list[Any] = []
 
@@ -253,16 +255,16 @@ class Products:
             first = [column[0] if type(column) is np.ndarray else next(column) for column in columns]
             written = linear.program(self.Y.shape[1:], first)
         if written is None:
-            self._run = lambda v, *held: (linear.hoisted(v, held),)
+            self._run = lambda v, *held: (linear.closure(v, held),)
         else:
             self._run = written[0]
             columns += map(repeat, written[1])
         self._values_at_points = list(zip(*columns, strict=False)) if columns else [()] * len(self.Y)
 
-    def _parts(self, recorded_slope: Hoisted, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
+    def _parts(self, recorded_slope: RecordedClosure, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
         """Return the parts of a recorded slope, from the cache if an equal recording was split before."""
         inner: list[Any] = []
-        key = None if recorded_slope.held else key_of(recorded_slope.recording, inner)
+        key = None if recorded_slope.captured else key_of(recorded_slope.recording, inner)
         if key is None:
             return self._split(slope, inputs)
         lasting = [*inputs, *inner]
@@ -270,12 +272,12 @@ class Products:
         parts = _parts.get(known)
         if parts is None:
             parts = self._split(lifted(recorded_slope.recording, len(inputs)), lasting)
-            if parts.held or parts.ahead.decisions:
+            if parts.captured or parts.ahead.decisions:
                 return self._split(slope, inputs)
             _parts[known] = parts
             while len(_parts) > _CACHE_SIZE:
                 _parts.pop(next(iter(_parts)), None)
-        return parts._replace(held=inner)
+        return parts._replace(captured=inner)
 
     def _split(self, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
         """Return the parts of the slope and the product of a function of ``inputs``."""
@@ -285,7 +287,7 @@ class Products:
             value, product = self._product(lambda y: slope(t, y, *rest), y)
             return value, product(v)
 
-        whole = Hoisted(_CALL, both, [*inputs, np.zeros(self.Y.shape[1:])], steered=True)
+        whole = RecordedClosure(_CALL, both, [*inputs, np.zeros(self.Y.shape[1:])], checks_branches=True)
         return _split(whole, len(inputs))
 
     def _product(self, fun: Callable[[Any], Any], y: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -309,7 +311,7 @@ class Products:
         return value_cotangents(self.flow, self.T, self.Y, self.values, ct)
 
 
-class _Linear(Hoisted):
+class _Linear(RecordedClosure):
     """A recording as a function of its first input.
 
     Args:
@@ -330,15 +332,15 @@ class _Parts(NamedTuple):
     Attributes:
         ahead: computes the slope, and the values that the product needs besides its vector.
         linear: the product as a program, of the vector and of these values.
-        held: further arguments of ``ahead``, after its inputs.
+        captured: further arguments of ``ahead``, after its inputs.
     """
 
     ahead: Recording
     linear: Straight
-    held: list[Any]
+    captured: list[Any]
 
 
-def _split(both: Hoisted, number: int) -> _Parts:
+def _split(both: RecordedClosure, number: int) -> _Parts:
     """Split a recording whose input ``number`` is the vector and whose results are slope and product."""
     whole = both.recording
     vector, (value, product) = whole.inputs[number], whole.outputs
@@ -357,7 +359,7 @@ def _split(both: Hoisted, number: int) -> _Parts:
     inputs = [slot for slot in whole.inputs if slot != vector]
     first = Recording(inputs, dict(whole.constants), ahead, [value, *needed], decided[0])
     second = Recording([vector, *needed], dict(whole.constants), after, [product], decided[1])
-    return _Parts(first, Straight(_Linear(second)), both.held)
+    return _Parts(first, Straight(_Linear(second)), both.captured)
 
 
 #: Parts by the key of the right-hand side, the oldest first.
@@ -367,7 +369,7 @@ _CACHE_SIZE = 64
 
 def _fast_vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, ...]:
     """Compute ``vjp``; its pullback must be used before other code can write to an array."""
-    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: recorded(fun, primals, False, {}, lasting=False))
+    found: tuple[Any, ...] = run_or_rebuild(fun, lambda fun: evaluate_vjp(fun, primals, False, {}, lasting=False))
     return found
 
 
