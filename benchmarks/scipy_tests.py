@@ -39,7 +39,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
     from funcgrad import as_written, stop_gradient, vjp
     from funcgrad.core import Tracer
     from funcgrad.interop import from_numpy
-    from funcgrad.writable import buffer
+    from funcgrad.writable import make_buffer
 
     names = vars(fnp)
     names.update(set_array_api_strict_flags=lambda **flags: None, __version__="2.4.0")
@@ -52,7 +52,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
         if not current:
             return made
         if not TRACED or made.dtype.kind not in "fc":
-            return made if isinstance(made, Tracer) else buffer(made)
+            return made if isinstance(made, Tracer) else make_buffer(made)
         return made + (current[-1] * 0).astype(made.dtype)
 
     names["asarray"] = asarray
@@ -83,7 +83,7 @@ if os.environ.get("SCIPY_TESTS_OF", "").startswith("funcgrad"):
             if not current:
                 return found
             parts = found if isinstance(found, tuple) else (found,)
-            arrays = [x if isinstance(x, Tracer) else buffer(np.asarray(x)) for x in parts]
+            arrays = [x if isinstance(x, Tracer) else make_buffer(np.asarray(x)) for x in parts]
             return tuple(arrays) if isinstance(found, tuple) else arrays[0]
 
         return call

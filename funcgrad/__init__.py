@@ -32,7 +32,7 @@ from toolz import (
 from funcgrad import numpy, tree
 from funcgrad.core import Tracer as _Tracer
 from funcgrad.numpy.methods import install as _install
-from funcgrad.optional import later as _later
+from funcgrad.optional import lazy_attributes as _later
 from funcgrad.transforms import (
     as_written,
     debug_nans,

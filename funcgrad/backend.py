@@ -23,21 +23,21 @@ __all__ = [
     "ArrayNamespace",
     "detached",
     "dtype_of",
-    "foreign_order",
-    "has_operators",
+    "has_foreign_byte_order",
+    "takes_over_operators",
     "is_inexact",
-    "is_listed",
+    "is_sequence",
     "is_masked",
-    "is_of_tables",
-    "is_stand_in",
+    "is_table_class",
+    "is_jax_tracer",
     "is_value",
     "library_of",
-    "like",
+    "shape_and_dtype_of",
     "native_dtype",
     "namespace",
     "namespace_of",
     "ones_like",
-    "refusal",
+    "problem_and_remedy",
     "values_of",
     "shape_of",
     "zeros_like",
@@ -100,7 +100,7 @@ class ArrayNamespace(Protocol):
 FLOAT0 = np.dtype([("float0", "V")])  # the dtype JAX gives to the gradient of an integer
 
 _NAMESPACES: dict[type, ArrayNamespace | None] = {np.ndarray: np, bool: np, int: np, float: np, complex: np}
-_REFUSED = (
+_CLASSES_WITHOUT_NUMBERS = (
     np.matrix,
     np.str_,
     np.bytes_,
@@ -133,7 +133,7 @@ def namespace_of(x: Any) -> ArrayNamespace | None:
         pass
     found: ArrayNamespace | None = None
     if issubclass(kind, (np.ndarray, np.generic)):
-        if not issubclass(kind, _REFUSED) and not is_masked(kind) and not _calculates(kind):
+        if not issubclass(kind, _CLASSES_WITHOUT_NUMBERS) and not is_masked(kind) and not _has_own_arithmetic(kind):
             found = np
     elif issubclass(kind, (int, float, complex)):  # an IntEnum, say
         found = np
@@ -159,7 +159,7 @@ def is_masked(kind: type) -> bool:
     return masked is not None and issubclass(kind, masked.MaskedArray)
 
 
-def _calculates(kind: type) -> bool:
+def _has_own_arithmetic(kind: type) -> bool:
     """Whether a subclass of ndarray defines its own arithmetic (units, for example), which no rule here knows."""
     names = ("__array_ufunc__", "__array_function__")
     return issubclass(kind, np.ndarray) and any(getattr(kind, n) is not getattr(np.ndarray, n) for n in names)
@@ -193,21 +193,21 @@ def is_value(x: Any) -> bool:
     return _is_number(x.dtype)
 
 
-def is_listed(x: Any) -> bool:
+def is_sequence(x: Any) -> bool:
     """Whether ``x`` is a sequence that NumPy converts to an array: a list, a tuple (also a named one) or a deque.
 
     Example:
-        >>> is_listed((1.0, 2.0)), is_listed({1.0, 2.0})
+        >>> is_sequence((1.0, 2.0)), is_sequence({1.0, 2.0})
         (True, False)
     """
     return issubclass(type(x), (list, tuple, deque))
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in "fciub" or (dtype.kind == "V" and _of_ml_dtypes(dtype))
+    return dtype.kind in "fciub" or (dtype.kind == "V" and _is_ml_dtype(dtype))
 
 
-def _of_ml_dtypes(dtype: np.dtype[Any]) -> bool:
+def _is_ml_dtype(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype of kind "V" holds numbers, such as bfloat16; the scalars of all others are records or bytes."""
     return not issubclass(dtype.type, np.void)
 
@@ -228,7 +228,7 @@ def is_table(x: Any) -> bool:
     kind = type(x)
     if kind in ARRAY_CLASSES:
         return True
-    if not is_of_tables(kind):
+    if not is_table_class(kind):
         return False
     if hasattr(kind, "_constructor_sliced"):  # a frame
         return all(getattr(dtype, "kind", "O") in "biufc" for dtype in x.dtypes)
@@ -236,11 +236,11 @@ def is_table(x: Any) -> bool:
     return dtype is not None and getattr(dtype, "kind", "O") in "biufc"
 
 
-def is_of_tables(kind: type) -> bool:
+def is_table_class(kind: type) -> bool:
     """Whether a class is a table class of pandas or xarray, or derives from one.
 
     Example:
-        >>> is_of_tables(np.ndarray)
+        >>> is_table_class(np.ndarray)
         False
     """
     if not hasattr(kind, "__array__") or issubclass(kind, np.ndarray):
@@ -258,18 +258,18 @@ def values_of(table: Any) -> Any:
     if hasattr(type(table), "_constructor_sliced"):  # a frame; if columns are traced, of a class of funcgrad
         return table.to_numpy()
     inside: Any = getattr(getattr(table, "array", table), "held", getattr(table, "data", None))
-    return inside.whole() if hasattr(inside, "whole") else np.asarray(table)
+    return inside.as_array() if hasattr(inside, "as_array") else np.asarray(table)
 
 
 #: Advice for numbers that NumPy stores as objects, such as fractions.
 _AS_FLOAT = "Convert it: float(x)."
 
 
-def refusal(x: Any) -> tuple[str, str]:
+def problem_and_remedy(x: Any) -> tuple[str, str]:
     """Return, for messages, why ``x`` is not a value and what to do about it.
 
     Example:
-        >>> refusal(np.array([None, 1.0]))
+        >>> problem_and_remedy(np.array([None, 1.0]))
         ('is not an array or a number: it holds Python objects, got object[2]', 'Convert it: x.astype(float).')
     """
     kind, dtype = type(x), getattr(x, "dtype", None)
@@ -306,35 +306,35 @@ def override_of(x: Any) -> Any:
         (None, None)
     """
     kind = type(x)
-    is_known = issubclass(kind, (np.ndarray, np.generic)) or is_of_tables(kind)
+    is_known = issubclass(kind, (np.ndarray, np.generic)) or is_table_class(kind)
     return None if is_known else getattr(kind, "__array_ufunc__", None)
 
 
-def tells_array(x: Any) -> bool:
+def defines_array(x: Any) -> bool:
     """Whether ``x`` converts itself to an array by ``__array__`` and does not override NumPy's functions.
 
     Example:
-        >>> tells_array(np.ones(2)), tells_array("text")
+        >>> defines_array(np.ones(2)), defines_array("text")
         (False, False)
     """
     kind = type(x)
-    if not hasattr(kind, "__array__") or issubclass(kind, (np.ndarray, np.generic)) or is_of_tables(kind):
+    if not hasattr(kind, "__array__") or issubclass(kind, (np.ndarray, np.generic)) or is_table_class(kind):
         return False
     return not any(hasattr(kind, name) for name in ("__array_ufunc__", "__array_function__", "tocsr"))
 
 
-def has_operators(x: Any, array: Any) -> bool:
+def takes_over_operators(x: Any, array: Any) -> bool:
     """Whether ``array`` leaves operators to ``x``, an operand that is not a value, as an ndarray leaves them.
 
     An ndarray leaves them to objects that define ``__array_ufunc__``, to objects with a higher
     ``__array_priority__``, and to objects that are not arrays, numbers or sequences.
 
     Example:
-        >>> has_operators(object(), np.ones(2)), has_operators("text", np.ones(2))
+        >>> takes_over_operators(object(), np.ones(2)), takes_over_operators("text", np.ones(2))
         (True, False)
     """
     kind = type(x)
-    if issubclass(kind, (np.ndarray, np.generic, Number, Sequence)) or is_of_tables(kind) or hasattr(kind, "tocsr"):
+    if issubclass(kind, (np.ndarray, np.generic, Number, Sequence)) or is_table_class(kind) or hasattr(kind, "tocsr"):
         return False
     if hasattr(kind, "__array_ufunc__"):
         return True
@@ -361,11 +361,11 @@ def is_date_or_text(x: Any) -> bool:
     return issubclass(type(x), (np.ndarray, np.generic)) and x.dtype.kind in "MmSUT"
 
 
-def foreign_order(x: Any) -> bool:
+def has_foreign_byte_order(x: Any) -> bool:
     """Whether ``x`` is an ndarray whose byte order is not native.
 
     Example:
-        >>> foreign_order(np.ones(2)), foreign_order(np.ones(2, np.dtype(float).newbyteorder()))
+        >>> has_foreign_byte_order(np.ones(2)), has_foreign_byte_order(np.ones(2, np.dtype(float).newbyteorder()))
         (False, True)
     """
     return issubclass(type(x), np.ndarray) and not x.dtype.isnative
@@ -392,11 +392,11 @@ def dtype_of(x: Any) -> np.dtype[Any]:
     return dtype
 
 
-def like(x: Any) -> tuple[Shape, np.dtype[Any]]:
+def shape_and_dtype_of(x: Any) -> tuple[Shape, np.dtype[Any]]:
     """Return the shape and the dtype of an array, tracer or number.
 
     Example:
-        >>> like(np.ones(2)), like(True)
+        >>> shape_and_dtype_of(np.ones(2)), shape_and_dtype_of(True)
         (((2,), dtype('float64')), ((), dtype('bool')))
     """
     return ((), _PYTHON_DTYPES[type(x)]) if type(x) in _PYTHON_DTYPES else (x.shape, x.dtype)
@@ -413,14 +413,14 @@ def is_inexact(x: Any) -> bool:
     if dtype.kind in "fc":
         return True
     # the float types of ml_dtypes (bfloat16, float8) and its narrow integers are of kind "V"
-    return dtype.kind == "V" and _of_ml_dtypes(dtype) and not dtype.name.lstrip("u").startswith("int")
+    return dtype.kind == "V" and _is_ml_dtype(dtype) and not dtype.name.lstrip("u").startswith("int")
 
 
-def is_stand_in(x: Any) -> bool:
+def is_jax_tracer(x: Any) -> bool:
     """Whether ``x`` is a JAX tracer, inside a JAX transform; NumPy's functions cannot compute with it.
 
     Example:
-        >>> is_stand_in(np.ones(2))
+        >>> is_jax_tracer(np.ones(2))
         False
     """
     kind = type(x)

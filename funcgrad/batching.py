@@ -17,9 +17,9 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError
-from funcgrad.running import noted
+from funcgrad.running import note_refusal
 
-__all__ = ["BatchTrace", "in_batch", "is_batched", "named_axes", "row_of_all", "shared"]
+__all__ = ["BatchTrace", "is_in_batch", "is_batched", "named_axes", "common_row", "unbatched_if_equal"]
 
 #: Traces of the enclosing ``vmap``s with a named axis, by that name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
@@ -29,8 +29,8 @@ class BatchTrace(Trace):
     """One run of a function over a batch of ``size`` examples at once."""
 
     __slots__ = ("size",)
-    shown = "BatchTracer"
-    hidden = 1
+    tracer_name = "BatchTracer"
+    hidden_axes = 1
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -50,11 +50,11 @@ class BatchTrace(Trace):
         for position, arg in enumerate(args):
             if type(arg) is Tracer and arg._trace is self:
                 lowered[position], batched[position] = arg._val, True
-        size = self if primitive.calls else self.size
+        size = self if primitive.runs_user_code else self.size
         try:
             ans, flags = primitive.batch(size, tuple(lowered), tuple(batched), params)
         except ConcretizationError as error:  # noted, because the function may catch the error and go another way
-            noted(error)
+            note_refusal(error)
             raise
         if not primitive.multiple:
             return tracer_of(ans, self) if flags else ans
@@ -64,25 +64,25 @@ class BatchTrace(Trace):
         return tuple(tracer_of(a, self) if f else a for a, f in zip(ans, flags, strict=True))
 
 
-def shared(x: Any) -> Any:
+def unbatched_if_equal(x: Any) -> Any:
     """Return the value of one example of a ``vmap`` if the values of all examples are equal, else ``x``.
 
     Python may branch on this value: code that checks its arguments does not know of examples.
     """
     while is_batched(x):
-        row = row_of_all(x._val)
+        row = common_row(x._val)
         if row is None:
             break
         x = row
     return x
 
 
-def row_of_all(whole: Any) -> Any:
+def common_row(whole: Any) -> Any:
     """Return the first row of ``whole`` if all rows are equal; None if they differ, are unknown, or there are none."""
     bottom = whole
     while isinstance(bottom, Tracer):
         bottom = bottom._val
-    if backend.is_stand_in(bottom) or not backend.shape_of(whole)[0] or not bool(np.all(whole == (row := whole[0]))):
+    if backend.is_jax_tracer(bottom) or not backend.shape_of(whole)[0] or not bool(np.all(whole == (row := whole[0]))):
         return None
     return row
 
@@ -92,6 +92,6 @@ def is_batched(x: Any) -> bool:
     return type(x) is Tracer and type(x._trace) is BatchTrace
 
 
-def in_batch(x: Any) -> bool:
+def is_in_batch(x: Any) -> bool:
     """Whether any trace of ``x`` is a ``vmap``: the innermost one, or one further out."""
     return any(type(trace) is BatchTrace for trace in traces_of([x]))

@@ -14,11 +14,11 @@ from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from weakref import ref
 
-from funcgrad.running import at_work
+from funcgrad.running import active_traces
 
 if TYPE_CHECKING:
     from funcgrad.core import Primitive, Trace
-    from funcgrad.reverse import Node
+    from funcgrad.reverse import Record
 
 __all__ = [
     "NO_BLOCK",
@@ -28,16 +28,16 @@ __all__ = [
     "State",
     "Watcher",
     "current",
-    "entered",
-    "here",
+    "open_exits",
+    "last_entered",
     "none_open",
-    "through",
-    "watching",
+    "runner_block",
+    "current_watcher",
 ]
 
 #: Weak references to the exits of all blocks of the process, until ``none_open`` removes those of ended blocks.
 #: A plain list, because threads and signal handlers change a list in one atomic step.
-entered: Final[list[ref[Any]]] = []
+open_exits: Final[list[ref[Any]]] = []
 #: Number of entries from which on it pays to remove ended blocks.
 _MANY = 16
 
@@ -52,7 +52,7 @@ class Runner(Protocol):
 class PassWatcher(Protocol):
     """Object that calls the VJP rules of one backward pass."""
 
-    def vjp(self, ct: Any, node: Node, /) -> Any:
+    def vjp(self, ct: Any, node: Record, /) -> Any:
         """Call the VJP rule of a record with a cotangent; return a pair for each parent."""
 
 
@@ -84,7 +84,7 @@ class Watcher(Protocol):
     def process(self, trace: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], /) -> Any:
         """Let a trace process an operation, and return the result."""
 
-    def hidden(self, trace: Trace, args: tuple[Any, ...], /) -> None:
+    def note_stopped(self, trace: Trace, args: tuple[Any, ...], /) -> None:
         """Note an operation that ``no_grad`` hides from a trace."""
 
     def backward_pass(self, pending: dict[int, Any], /) -> PassWatcher | None:
@@ -95,21 +95,21 @@ class State(NamedTuple):
     """Combined effect of the ``with`` blocks that are open in a context.
 
     Attributes:
-        floor: derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
+        min_level: derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
         runner: the object that computes operations on plain values; None for their kernels.
-        watch: the observer, or None.
+        watcher: the observer, or None.
     """
 
-    floor: int = 0
+    min_level: int = 0
     runner: Runner | None = None
-    watch: Watcher | None = None
+    watcher: Watcher | None = None
 
 
 NO_BLOCK: Final = State()
 #: Linked list of the blocks entered in this context: a weak reference to the exit of the innermost one, and the rest.
 _blocks: ContextVar[Any] = ContextVar("blocks", default=None)
 #: Function that returns the list of blocks entered in this context, None if there are none.
-here: Final = _blocks.get
+last_entered: Final = _blocks.get
 
 
 class _Half:
@@ -148,26 +148,26 @@ class Block:
     def _half(self, name: str) -> Any:
         leave, first = self._halves.pop(get_ident(), (None, name))
         if first == name:  # a new pair; an interrupt may have left half of another pair
-            leave = self._prepared()
+            leave = self._make_exit()
             self._halves[get_ident()] = leave, name
         return leave.lock.__enter__ if name == "__enter__" else leave
 
-    def _prepared(self) -> Any:
+    def _make_exit(self) -> Any:
         """Make the exit function of the block; the block is open while the lock of this function is held."""
-        if len(entered) >= _MANY:
+        if len(open_exits) >= _MANY:
             none_open()
         lock = Lock()
         leave: Any = partial(lock.__exit__)
         leave.lock, leave.state = lock, self._change(current())
         _blocks.set((ref(leave), _innermost()))
-        entered.append(ref(leave))
-        for trace in at_work():
-            trace.rest()
+        open_exits.append(ref(leave))
+        for trace in active_traces():
+            trace.leave_fast_path()
         return leave
 
     def _enter_by_hand(self) -> None:
         """Enter the block through a method of the class, as ``contextlib.ExitStack`` does."""
-        leave = self._prepared()
+        leave = self._make_exit()
         self._by_hand.setdefault(get_ident(), []).append(leave)
         leave.lock.acquire()
 
@@ -209,19 +209,19 @@ def _forget_here() -> None:
 def none_open() -> bool:
     """Whether no block is open in the whole process; forget ended blocks, also those of this context."""
     _forget_here()
-    for over in [leave for leave in entered if leave() is None]:
+    for over in [leave for leave in open_exits if leave() is None]:
         try:
-            entered.remove(over)
+            open_exits.remove(over)
         except ValueError:  # another thread has removed it
             pass
-    return not entered
+    return not open_exits
 
 
-def through(runner: Runner | None) -> Block:
+def runner_block(runner: Runner | None) -> Block:
     """Make a block in which ``runner`` computes all operations on plain values; None for their kernels."""
     return Block(lambda state: state._replace(runner=runner))
 
 
-def watching() -> Watcher | None:
+def current_watcher() -> Watcher | None:
     """Return the watcher of this context, or None."""
-    return current().watch if here() is not None else None
+    return current().watcher if last_entered() is not None else None

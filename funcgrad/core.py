@@ -29,8 +29,8 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, heap
-from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, shown
-from funcgrad.running import changing, open_traces, repeating, repeating_anywhere
+from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, short_repr
+from funcgrad.running import all_repetitions, open_traces, repetitions, write_lock
 
 if TYPE_CHECKING:
     from funcgrad.reverse import VJP
@@ -44,10 +44,10 @@ __all__ = [
     "Trace",
     "Tracer",
     "bind",
-    "computed",
+    "call_operation",
     "describe",
     "refuse_closure",
-    "repeated",
+    "is_being_repeated",
     "tracer_of",
     "traces_of",
     "shallow_copy",
@@ -58,8 +58,8 @@ next_level = itertools.count(1).__next__
 
 #: Value of ``Tracer.alias`` that marks a value as read-only.
 READ_ONLY: Final = object()
-_WHOLE = frozenset((bool, int))
-_PYTHON = _WHOLE | {float, complex}
+_INTEGERS = frozenset((bool, int))
+_PYTHON_NUMBERS = _INTEGERS | {float, complex}
 
 
 class Trace:
@@ -69,26 +69,26 @@ class Trace:
         level: the number of the run; the innermost trace among the arguments of an operation has the highest level.
         open: whether the transform still runs; a tracer that is used after the run has escaped.
         live: whether operations may take the fast path. False after the run has ended, or while a block such as
-            ``no_grad`` may change operations; then ``bind`` checks both, see ``_ask``.
+            ``no_grad`` may change operations; then ``bind`` checks both, see ``_bind_checking_blocks``.
         counter: the iterator that numbers the records, in reverse mode; None in other modes.
-        numbers: ``counter`` while the run is live, else None. Operations read this one attribute to learn both.
+        live_counter: ``counter`` while the run is live, else None. Operations read this one attribute to learn both.
         cuts: the places where the derivative was cut, noted if a watcher requests them; else None.
         thread: the identifier of the thread in which the transform runs.
     """
 
-    __slots__ = ("__weakref__", "counter", "cuts", "level", "live", "numbers", "open", "thread")
+    __slots__ = ("__weakref__", "counter", "cuts", "level", "live", "live_counter", "open", "thread")
 
     #: Name of the trace's tracers in texts that users see.
-    shown = "Tracer"
+    tracer_name = "Tracer"
     #: Whether ``no_grad`` stops this kind of trace (``no_grad`` stops derivatives, not ``vmap``).
     differentiates = False
     #: Whether the trace makes records, numbered 0, -1, -2 and so on.
-    numbered = False
+    makes_records = False
     #: Number of leading axes of a tracer's value that the transformed function does not see.
-    hidden = 0
+    hidden_axes = 0
     #: Whether the recorded program must give the same bits as a run without tracers. Rules then treat a tracer as they
     #: treat the ndarray that the tracer holds.
-    repeats = False
+    is_bit_exact = False
     #: Whether the tracers hold JAX values, or values for which XLA computes what a run without this trace computes.
     runs_jax = False
     #: Whether the tracers represent NumPy arrays although another library computes: requests for numbers are answered.
@@ -97,21 +97,21 @@ class Trace:
     namespace: Any = None
 
     def __init__(self) -> None:
-        if heap.unasked:
-            heap.keep()
-        counter: Any = itertools.count(0, -1) if self.numbered else None
+        if heap.not_configured:
+            heap.configure_malloc()
+        counter: Any = itertools.count(0, -1) if self.makes_records else None
         self.level = next_level()
         self.open = True
         self.thread = get_ident()
         self.live = True
-        self.numbers = self.counter = counter
+        self.live_counter = self.counter = counter
         self.cuts: Any = None
-        if blocks.here() is not None:
+        if blocks.last_entered() is not None:
             state = blocks.current()
-            if state.watch is not None:
-                self.cuts = state.watch.begin(self)
-            if state.watch is not None or state.runner is not None:
-                self.rest()
+            if state.watcher is not None:
+                self.cuts = state.watcher.begin(self)
+            if state.watcher is not None or state.runner is not None:
+                self.leave_fast_path()
         open_traces[self.level] = ref(self)  # last, so that an interrupt before this line leaves nothing behind
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -122,25 +122,25 @@ class Trace:
         """Mark the transform as finished."""
         open_traces.pop(self.level, None)
         self.open = self.live = False
-        self.numbers = None
+        self.live_counter = None
 
-    def rest(self) -> None:
-        """Send operations to the general path until ``wake`` is called."""
-        self.live, self.numbers = False, None
+    def leave_fast_path(self) -> None:
+        """Send operations to the general path until ``resume_fast_path`` is called."""
+        self.live, self.live_counter = False, None
 
-    def records_at_once(self) -> bool:
+    def may_use_fast_path(self) -> bool:
         """Whether operations may take the fast path: the run goes on or a pullback repeats it, and no block is open."""
-        return self.live or ((self.open or repeated(self.level)) and blocks.current() == blocks.NO_BLOCK)
+        return self.live or ((self.open or is_being_repeated(self.level)) and blocks.current() == blocks.NO_BLOCK)
 
-    def wake(self) -> None:
+    def resume_fast_path(self) -> None:
         """Let operations take the fast path again, unless the run has ended or a block is open."""
         if self.open and blocks.none_open():
-            self.live, self.numbers = True, self.counter
-            if blocks.entered:  # another thread entered a block meanwhile
-                self.rest()
+            self.live, self.live_counter = True, self.counter
+            if blocks.open_exits:  # another thread entered a block meanwhile
+                self.leave_fast_path()
 
     def shallow_copy_of(self, x: Tracer) -> Any:
-        """Return a shallow copy of ``x``, a tracer of this trace. The caller holds the lock ``changing``."""
+        """Return a shallow copy of ``x``, a tracer of this trace. The caller holds the lock ``write_lock``."""
         made = Tracer()
         made._val, made._trace, made.link, made.aval = x._val, self, x.link, None
         return made
@@ -203,7 +203,7 @@ class Tracer:
         """Lengths of the axes, as the function being transformed sees them."""
         if type(self.aval) is tuple:
             return self.aval
-        value, hidden = self._val, self._trace.hidden
+        value, hidden = self._val, self._trace.hidden_axes
         known = type(value) is np.ndarray or type(value) is Tracer
         whole: tuple[int, ...] = value.shape if known else backend.shape_of(value)
         return whole[hidden:]
@@ -235,7 +235,7 @@ def shallow_copy(x: Any) -> Any:
     """
     if type(x) is not Tracer:
         return x
-    with changing:
+    with write_lock:
         made = x._trace.shallow_copy_of(x)
     return made
 
@@ -282,7 +282,7 @@ class Primitive:
         multiple: whether the result is a tuple of arrays.
         loose: whether shape or dtype of a result depend on the values of the arguments. A captured graph
             is then valid only while shape and dtype stay the same.
-        calls: whether the operation runs user functions. These may hold values of the ``vmap`` around them, so
+        runs_user_code: whether the operation runs user functions. These may hold values of the ``vmap`` around them, so
             ``batch`` receives the trace of the ``vmap`` in place of ``size``.
         reuse: ``reuse(x, *args, **params)`` computes the same result in the memory of ``x``, an unshared array;
             None if the operation would not gain from that.
@@ -293,17 +293,17 @@ class Primitive:
         "arithmetic",
         "batch",
         "call",
-        "calls",
         "foreign",
         "forward",
         "impl",
         "loose",
         "multiple",
         "name",
-        "of_numbers",
+        "number_primitive",
         "operator",
         "reuse",
         "reverse",
+        "runs_user_code",
     )
 
     def __init__(
@@ -316,7 +316,7 @@ class Primitive:
         *,
         multiple: bool = False,
         loose: bool = False,
-        calls: bool = False,
+        runs_user_code: bool = False,
         reuse: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
@@ -326,7 +326,7 @@ class Primitive:
         self.batch = batch
         self.multiple = multiple
         self.loose = loose
-        self.calls = calls
+        self.runs_user_code = runs_user_code
         self.call: Callable[..., Any] = lambda *args, **params: bind(self, args, params)
         #: Function for arguments that are not values, such as a sparse matrix; it returns None if it cannot take them.
         self.foreign: Callable[..., Any] | None = None
@@ -335,7 +335,7 @@ class Primitive:
         #: Whether the result on Python numbers alone is a Python number, like the result of a Python operator.
         self.arithmetic = False
         #: Primitive for numbers if Python's operator, unlike NumPy's function, raises errors or gives complex results.
-        self.of_numbers: Primitive | None = None
+        self.number_primitive: Primitive | None = None
         self.reuse = reuse
         self._kernels: dict[Any, Callable[..., Any]] = {}
 
@@ -361,20 +361,20 @@ class Primitive:
         """Return the function of the array namespace ``xp`` that computes this primitive."""
         found = self._kernels.get(xp)
         if found is None:
-            found = self._kernels[xp] = self._made(xp)
+            found = self._kernels[xp] = self._make_kernel(xp)
         return found
 
-    def prefer(self, quick: Callable[..., Any], arity: int) -> None:
-        """Use ``quick``, a faster equivalent of NumPy's function, if the arguments are ``arity`` ndarrays."""
+    def prefer(self, fast_kernel: Callable[..., Any], arity: int) -> None:
+        """Use ``fast_kernel``, a faster equivalent of NumPy's function, if the arguments are ``arity`` ndarrays."""
         general = self.kernel(np)
 
         def kernel(*args: Any, **params: Any) -> Any:
             plain = len(args) == arity and all(type(a) is np.ndarray for a in args)
-            return (quick if plain else general)(*args, **params)
+            return (fast_kernel if plain else general)(*args, **params)
 
         self._kernels[np] = kernel
 
-    def _made(self, xp: Any) -> Callable[..., Any]:
+    def _make_kernel(self, xp: Any) -> Callable[..., Any]:
         impl = self.impl
         if impl is None and hasattr(xp, self.name):
             named: Callable[..., Any] = getattr(xp, self.name)
@@ -406,17 +406,21 @@ class Primitive:
         """Compute the primitive on plain values."""
         for position, arg in enumerate(args):
             if not backend.is_value(arg):
-                raise InputError(f"{self.name}: argument {position} {'. '.join(backend.refusal(arg))}")
-        if blocks.here() is not None and (runner := blocks.current().runner) is not None:
+                raise InputError(f"{self.name}: argument {position} {'. '.join(backend.problem_and_remedy(arg))}")
+        if blocks.last_entered() is not None and (runner := blocks.current().runner) is not None:
             return runner.run(self, args, params)
         return self.compute(args, params)
 
-    def lowered(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def call_lowered(self, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute on values from tracers, visibly to blocks. Arithmetic on Python numbers gives a Python number."""
-        plain = blocks.here() is None
-        numbers = self.arithmetic and _PYTHON.issuperset(map(type, args))
-        if numbers and self.of_numbers is not None and not _WHOLE.issuperset(map(type, args)):
-            return self.of_numbers.kernel(np)(*args, **params) if plain else bind(self.of_numbers, args, params)
+        plain = blocks.last_entered() is None
+        numbers = self.arithmetic and _PYTHON_NUMBERS.issuperset(map(type, args))
+        if numbers and self.number_primitive is not None and not _INTEGERS.issuperset(map(type, args)):
+            return (
+                self.number_primitive.kernel(np)(*args, **params)
+                if plain
+                else bind(self.number_primitive, args, params)
+            )
         ans = self.call(*args, **params) if plain else bind(self, args, params)
         return ans.item() if numbers and issubclass(type(ans), np.generic) else ans
 
@@ -448,41 +452,41 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
         return primitive.evaluate(args, params)
     if several:  # the innermost trace may keep its arguments, and the program may write to the objects it holds
         args = tuple([a if not isinstance(a, Tracer) or a._trace is top else shallow_copy(a) for a in args])
-    return top.process(primitive, args, params) if top.live else _ask(top, primitive, args, params)
+    return top.process(primitive, args, params) if top.live else _bind_checking_blocks(top, primitive, args, params)
 
 
-def _ask(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _bind_checking_blocks(top: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` in ``top``, a trace that is not live: its run has ended, or a block may change operations."""
-    if not top.open and not repeated(top.level):
+    if not top.open and not is_being_repeated(top.level):
         raise_escaped(type(top))
     state = blocks.current()
-    if top.differentiates and top.level < state.floor:
+    if top.differentiates and top.level < state.min_level:
         # inside no_grad, the tracers of an older derivative trace are constants
         lowered = tuple(a._val if isinstance(a, Tracer) and a._trace is top else a for a in args)
-        if state.watch is not None:
-            state.watch.hidden(top, args)
-        return primitive.lowered(lowered, params)
-    if state.watch is not None:
-        return state.watch.process(top, primitive, args, params)
-    top.wake()
+        if state.watcher is not None:
+            state.watcher.note_stopped(top, args)
+        return primitive.call_lowered(lowered, params)
+    if state.watcher is not None:
+        return state.watcher.process(top, primitive, args, params)
+    top.resume_fast_path()
     return top.process(primitive, args, params)
 
 
-def computed(call: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
+def call_operation(call: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Compute the operation ``call`` one level out, visibly to blocks. Rules of primitives use this function."""
-    if blocks.here() is None:
+    if blocks.last_entered() is None:
         return call(*args, **params)
     return bind(call.primitive, tuple(args), params)  # type: ignore[attr-defined]
 
 
-def repeated(level: int) -> bool:
+def is_being_repeated(level: int) -> bool:
     """Whether a part of the finished run with this level is being repeated; note threads that join the repetition."""
-    for run in repeating.get():
+    for run in repetitions.get():
         if run.start <= level < run.below and run.thread == get_ident():
             return True
-    found = [run for run in tuple(repeating_anywhere) if run.start <= level < run.below]
+    found = [run for run in tuple(all_repetitions) if run.start <= level < run.below]
     for run in found:
-        run.joined = True
+        run.joined_by_threads = True
     return bool(found)
 
 
@@ -541,5 +545,5 @@ def describe(x: Any) -> str:
     """
     if isinstance(x, Tracer) or (hasattr(x, "dtype") and hasattr(x, "shape")):
         return f"{x.dtype}{list(x.shape)}"
-    name, text = type(x).__name__, shown(x)
+    name, text = type(x).__name__, short_repr(x)
     return text if x is None or text.startswith(f"{name}(") else f"{name} {text}"

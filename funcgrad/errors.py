@@ -146,11 +146,11 @@ class DeviceError(FuncgradError, RuntimeError):
     """Device that does not exist on this machine (a ``RuntimeError``)."""
 
 
-def shown(x: Any) -> str:
+def short_repr(x: Any) -> str:
     """Return the ``repr`` of ``x``, shortened for messages.
 
     Example:
-        >>> shown([1.5])
+        >>> short_repr([1.5])
         '[1.5]'
     """
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     import optree
 
-__all__ = ["LEAVES", "NAMESPACE", "adopt", "forget"]
+__all__ = ["LEAVES", "NAMESPACE", "adopt_classes", "forget_class"]
 
 #: Namespace of funcgrad's registrations in optree.
 NAMESPACE = "funcgrad"
@@ -28,18 +28,18 @@ Flatten = Callable[[Any], tuple[Iterable[Any], Any, tuple[Any, ...]]]
 Unflatten = Callable[[Any, Iterable[Any]], Any]
 
 
-class _Written(optree.PyTreeEntry):  # type: ignore[misc]
+class _JaxPathEntry(optree.PyTreeEntry):  # type: ignore[misc]
     """Entry of a key path, in the text form that JAX gives it."""
 
     def codify(self, /, node: str = "") -> str:
         return f"{node}{self.entry}"
 
 
-def adopt(leaves: Iterable[Any]) -> bool:
+def adopt_classes(leaves: Iterable[Any]) -> bool:
     """Register the classes of ``leaves`` that are containers elsewhere; return whether any class was registered.
 
     Example:
-        >>> adopt([1.0, np.ones(2), "text"])
+        >>> adopt_classes([1.0, np.ones(2), "text"])
         False
     """
     if LEAVES.issuperset(map(type, leaves)):
@@ -58,11 +58,11 @@ def adopt(leaves: Iterable[Any]) -> bool:
     return len(_adopted) > before
 
 
-def forget(kind: type) -> None:
-    """Undo the registration that ``adopt`` made for a class, before the class is registered in another way.
+def forget_class(kind: type) -> None:
+    """Undo the registration that ``adopt_classes`` made for a class, before the class is registered in another way.
 
     Example:
-        >>> forget(dict)
+        >>> forget_class(dict)
     """
     if kind in _adopted:
         _adopted.discard(kind)
@@ -71,7 +71,7 @@ def forget(kind: type) -> None:
 
 def _adopt(leaf: Any) -> None:
     kind = type(leaf)
-    found = _of_optree(kind) or _of_jax(leaf)
+    found = _optree_functions(kind) or _jax_functions(leaf)
     if found is not None:
         flatten, unflatten, entry = found
         _adopted.add(kind)
@@ -81,14 +81,14 @@ def _adopt(leaf: Any) -> None:
             assert optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None
 
 
-def _of_optree(kind: type) -> tuple[Flatten, Unflatten, type] | None:
+def _optree_functions(kind: type) -> tuple[Flatten, Unflatten, type] | None:
     """Return the functions and the path entry type registered for ``kind`` in the first optree namespace with it."""
     registry = getattr(optree.registry, "_NODETYPE_REGISTRY", {})
     found = next((registry[key] for key in registry if isinstance(key, tuple) and key[1] is kind), None)
     return None if found is None else (found.flatten_func, found.unflatten_func, found.path_entry_type)
 
 
-def _of_jax(leaf: Any) -> tuple[Flatten, Unflatten, type] | None:
+def _jax_functions(leaf: Any) -> tuple[Flatten, Unflatten, type] | None:
     """Return functions that flatten and unflatten the class of ``leaf`` as JAX does; None if JAX has no such class."""
     jax = loaded_jax()
     tools = getattr(jax, "tree_util", None)  # None while another thread imports it
@@ -99,4 +99,4 @@ def _of_jax(leaf: Any) -> tuple[Flatten, Unflatten, type] | None:
         pairs, structure = tools.tree_flatten_with_path(container, is_leaf=lambda x: x is not container)
         return [child for _, child in pairs], structure, tuple(tools.keystr(path) for path, _ in pairs)
 
-    return flatten, lambda structure, children: structure.unflatten(children), _Written
+    return flatten, lambda structure, children: structure.unflatten(children), _JaxPathEntry

@@ -24,7 +24,7 @@ class ForwardTrace(Trace):
     """One run of a function that computes a directional derivative, too."""
 
     __slots__ = ()
-    shown = "ForwardTracer"
+    tracer_name = "ForwardTracer"
     differentiates = True
 
     def leaf(self, value: Any, tangent: Any) -> Tracer:
@@ -44,7 +44,7 @@ class ForwardTrace(Trace):
             if type(arg) is Tracer and arg._trace is self:
                 lowered[position], tangents[position] = arg._val, arg.tangent
         if primitive.forward is None:
-            return primitive.lowered(tuple(lowered), params)
+            return primitive.call_lowered(tuple(lowered), params)
         ans, tangent = primitive.forward(tuple(lowered), tuple(tangents), params)
         if tangent is None:
             return ans

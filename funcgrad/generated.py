@@ -18,14 +18,14 @@ from threading import Lock
 from types import FunctionType
 from typing import Any
 
-__all__ = ["function", "own_values", "source_of", "with_names"]
+__all__ = ["make_function", "own_values", "source_of", "with_values"]
 
 #: Lines of the virtual source files for ``linecache``, by file name: one file for each module that has templates.
 _files: dict[str, list[str]] = {}
 _writing = Lock()
 
 
-def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any:
+def make_function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any:
     r"""Make the function that ``text`` defines under the name ``operation``; it is compiled at its first call.
 
     Args:
@@ -35,7 +35,7 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
         values: the values of the other names.
 
     Example:
-        >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
+        >>> double = make_function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
         >>> double(4)
         8
     """
@@ -43,9 +43,10 @@ def function(name: str, text: str, shared: dict[str, Any], **values: Any) -> Any
     known = {**shared, **values, "__builtins__": builtins}  # warnings from NumPy look for ``import`` there
     waiting = _first_call(text.partition("\n")[0])
     made: Any = FunctionType(waiting.__code__, known, name, waiting.__defaults__)
-    made.__qualname__, made.text, made.own = name, text, values.keys() | getattr(shared.get("operation"), "own", set())
+    made.__qualname__, made.text = name, text
+    made.own_names = values.keys() | getattr(shared.get("operation"), "own_names", set())
     known.setdefault("operation", made)
-    known["compiled"] = lambda: _compiled(made)
+    known["compiled"] = lambda: _compile_function(made)
     return made
 
 
@@ -55,69 +56,69 @@ def _first_call(header: str) -> FunctionType:
 
     The function keeps no reference to its arguments, so that VJP rules may overwrite unshared arrays in the first call.
     """
-    code = _defined(f"{header}\n    pass", "<header>").__code__
+    code = _define_function(f"{header}\n    pass", "<header>").__code__
     names, count = code.co_varnames, code.co_argcount
     stars = [star for star, flag in (("*", inspect.CO_VARARGS), ("**", inspect.CO_VARKEYWORDS)) if code.co_flags & flag]
     given = ["given.pop(0)"] * count + list(map(str.__add__, stars, names[count:]))
     named = ", ".join(names[:count])
     lines = [f"given = [{named}]", f"del {named}" if named else "", f"return compiled()({', '.join(given)})"]
-    return _written("\n    ".join([header, *lines]), "<generated for first calls>")
+    return _compile_text("\n    ".join([header, *lines]), "<generated for first calls>")
 
 
-def _compiled(made: Any) -> Any:
+def _compile_function(made: Any) -> Any:
     """Replace the code of ``made`` with its compiled text, and return ``made``."""
-    code = _written(made.text, f"<generated for {made.__globals__['__name__']}>").__code__
+    code = _compile_text(made.text, f"<generated for {made.__globals__['__name__']}>").__code__
     made.__code__ = code.replace(co_name=made.__name__, co_qualname=made.__name__)
     return made
 
 
 @cache
-def _written(text: str, file: str) -> FunctionType:
+def _compile_text(text: str, file: str) -> FunctionType:
     """Compile the function that ``text`` defines, and add its lines to ``file`` for tracebacks."""
     with _writing:
         lines = _files.setdefault(file, [])
-        made = _defined("\n" * len(lines) + text, file)
+        made = _define_function("\n" * len(lines) + text, file)
         lines += [line + "\n" for line in text.split("\n")]
         linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
     return made
 
 
-def _defined(text: str, file: str) -> FunctionType:
+def _define_function(text: str, file: str) -> FunctionType:
     names: dict[str, Any] = {}
     exec(compile(text, file, "exec"), names)
     made: FunctionType = names["operation"]
     return made
 
 
-def with_names(made: Any, **values: Any) -> Any:
+def with_values(made: Any, **values: Any) -> Any:
     r"""Copy the function ``made`` with other values for some names; ``operation`` in its code still means ``made``.
 
     Example:
-        >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
-        >>> with_names(double, factor=3)(4)
+        >>> double = make_function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
+        >>> with_values(double, factor=3)(4)
         12
     """
-    return function(made.__name__, made.text, made.__globals__, **values)
+    return make_function(made.__name__, made.text, made.__globals__, **values)
 
 
 def own_values(made: Any) -> dict[str, Any]:
     r"""Return the values of names in ``made`` that its template does not share; none for a function without a text.
 
     Example:
-        >>> own_values(function("double", "def operation(x):\n    return x * factor", globals(), factor=2))
+        >>> own_values(make_function("double", "def operation(x):\n    return x * factor", globals(), factor=2))
         {'factor': 2}
     """
     if not hasattr(made, "text"):
         return {}
-    known, names = made.__globals__, set(_compiled(made).__code__.co_names)
-    return {name: known[name] for name in sorted(made.own & names)}
+    known, names = made.__globals__, set(_compile_function(made).__code__.co_names)
+    return {name: known[name] for name in sorted(made.own_names & names)}
 
 
 def source_of(made: Any) -> str | None:
     r"""Return the text of a function that this module made, and the values of its own names; None for others.
 
     Example:
-        >>> double = function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
+        >>> double = make_function("double", "def operation(x):\n    return x * factor", globals(), factor=2)
         >>> print(source_of(double))
         # factor: 2
         def double(x):

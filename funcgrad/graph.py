@@ -22,7 +22,7 @@ import numpy as np
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError
-from funcgrad.ownership import entry_is_alone
+from funcgrad.ownership import is_unshared_entry
 
 __all__ = [
     "GraphTrace",
@@ -31,10 +31,10 @@ __all__ = [
     "Operand",
     "Recording",
     "Source",
-    "Stage",
+    "PipelineStage",
     "Step",
-    "remember",
-    "steer",
+    "add_decision",
+    "report_answer",
     "stands_for_array",
 ]
 
@@ -55,7 +55,7 @@ class Source(NamedTuple):
         return f"{self.path.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
 
 
-class Stage(NamedTuple):
+class PipelineStage(NamedTuple):
     """Stage of a pipeline: its number, counted from 1, and the name of its function."""
 
     number: int
@@ -76,7 +76,7 @@ class Note(NamedTuple):
     """
 
     source: Source | None
-    stage: Stage | None
+    stage: PipelineStage | None
     saved: tuple[tuple[Any, int], ...]
 
 
@@ -170,7 +170,7 @@ class Node:
         self.primitive: Primitive | None = None
         self.params: dict[str, Any] = {}
         self.source: Source | None = None
-        self.stage: Stage | None = None
+        self.stage: PipelineStage | None = None
 
     @property
     def parents(self) -> tuple[Node, ...]:
@@ -221,9 +221,9 @@ class GraphTrace(Trace):
 
     __slots__ = ("_slots", "constants", "inputs", "operations", "tangents_of")
 
-    shown = "GraphTracer"
+    tracer_name = "GraphTracer"
     #: Whether the trace runs the function again if an answer differs, so that outer graphs need not note the answer.
-    asks_again = False
+    reruns_on_change = False
 
     def __init__(self, tangents_of: str = "") -> None:
         super().__init__()
@@ -252,23 +252,23 @@ class GraphTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and run it one level out."""
-        lowered, places = list(args), []
+        lowered, arg_slots = list(args), []
         for position, arg in enumerate(args):
             mine = type(arg) is Tracer and arg._trace is self
-            places.append(arg.slot if mine else self.constant(arg))
+            arg_slots.append(arg.slot if mine else self.constant(arg))
             if mine:
                 lowered[position] = arg._val
-        slots = tuple(places)
+        slots = tuple(arg_slots)
         ans, noted = self.run(primitive, tuple(lowered), slots, params)
         if not primitive.multiple:
-            return self.recorded(primitive, slots, params, ans, noted)
+            return self.record_result(primitive, slots, params, ans, noted)
         refuse_closure(self, primitive, ans, params)
         outs = tuple([next(self._slots) for _ in ans])
         shapes, dtypes = tuple([backend.shape_of(a) for a in ans]), tuple([backend.dtype_of(a) for a in ans])
         self.operations.append(Step(primitive, slots, params, outs, shapes, dtypes, noted and noted(outs)))
         return tuple([tracer_of(a, self, out) for a, out in zip(ans, outs, strict=True)])
 
-    def recorded(
+    def record_result(
         self,
         primitive: Primitive,
         slots: tuple[int, ...],
@@ -290,26 +290,26 @@ class GraphTrace(Trace):
         """Compute ``primitive`` one level out; return its result, and None or a function from its slots to a note."""
         return primitive.call(*args, **params), None
 
-    def by_operator(self, operation: Callable[..., Any], *args: Any, in_place: bool = False) -> Any:
+    def compute_operator(self, operation: Callable[..., Any], *args: Any, in_place: bool = False) -> Any:
         """Compute an operator of a tracer by the function ``operation``; subclasses may care about the last bits."""
         return operation(*args)
 
-    def by_numpy(self, operation: Callable[..., Any], *args: Any) -> Any:
+    def compute_function(self, operation: Callable[..., Any], *args: Any) -> Any:
         """Compute ``operation`` for a NumPy function, or for the operator of a NumPy number and a tracer."""
         return operation(*args)
 
-    def by_rule(self, operation: Callable[..., Any], *args: Any, short: bool) -> Any:
+    def compute_for_rule(self, operation: Callable[..., Any], *args: Any, short: bool) -> Any:
         """Compute ``operation`` for a rule of another trace; if ``short``, the rule may use Python's operator."""
         return operation(*args)
 
-    def composes(self) -> None:
+    def note_composed(self) -> None:
         """Note that this run composes operations for a function that NumPy computes itself without this graph."""
 
-    def warns(self) -> bool:
+    def note_warning(self) -> bool:
         """Note that the run gives a warning; return whether it was noted, so that it need not be given now."""
         return False
 
-    def decide(self, tracer: Tracer, answer: Any) -> None:
+    def note_decision(self, tracer: Tracer, answer: Any) -> None:
         """Note that Python read ``tracer`` and will branch on ``answer``: a bool, an int or an array.
 
         Raises:
@@ -329,10 +329,10 @@ class GraphTrace(Trace):
 
 def stands_for_array(x: Any) -> bool:
     """Whether ``x`` is an ndarray, or a tracer of an ndarray on a graph that must give the same bits as without it."""
-    return type(x) is np.ndarray or (type(x) is Tracer and x._trace.repeats and type(x._val) is np.ndarray)
+    return type(x) is np.ndarray or (type(x) is Tracer and x._trace.is_bit_exact and type(x._val) is np.ndarray)
 
 
-def remember(decisions: dict[int, Any], slot: int, answer: Any) -> None:
+def add_decision(decisions: dict[int, Any], slot: int, answer: Any) -> None:
     """Add an answer to ``decisions``. An array is kept rather than an integer, an integer rather than a truth value."""
     if slot not in decisions or _weight(answer) >= _weight(decisions[slot]):
         decisions[slot] = answer
@@ -342,13 +342,13 @@ def _weight(answer: Any) -> int:
     return 0 if type(answer) is bool else 1 if type(answer) is int else 2
 
 
-def steer(x: Any, answer: Any) -> Any:
-    """Report ``answer``, on which Python branches, to each graph of ``x`` up to one with ``asks_again``; return it."""
+def report_answer(x: Any, answer: Any) -> Any:
+    """Report ``answer``, on which Python branches, to the graphs of ``x`` up to one with ``reruns_on_change``."""
     known = False
     while isinstance(x, Tracer):
         if isinstance(x._trace, GraphTrace) and (not known or x._trace.tangents_of):
-            x._trace.decide(x, answer.copy() if type(answer) is np.ndarray else answer)
-            known = known or x._trace.asks_again
+            x._trace.note_decision(x, answer.copy() if type(answer) is np.ndarray else answer)
+            known = known or x._trace.reruns_on_change
         x = x._val
     return answer
 
@@ -399,12 +399,12 @@ class Recording:
         values = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
         for slot in self.decisions.keys() & values:
             self._check(slot, values[slot])
-        over, decisions = self._over, self.decisions
+        over, decisions = self._released_after, self.decisions
         for number, (primitive, slots, params, out, *_) in enumerate(self.operations):
             args = [values[slot] for slot in slots]
             for slot in over.get(number, ()):
                 del values[slot]
-            ans = _again(primitive, args, params)
+            ans = _apply_reusing(primitive, args, params)
             if primitive.loose:
                 self._check_kind(self.operations[number], ans)
             if primitive.multiple:
@@ -419,7 +419,7 @@ class Recording:
         return [values[slot] for slot in self.outputs]
 
     @cached_property
-    def _over(self) -> dict[int, list[int]]:
+    def _released_after(self) -> dict[int, list[int]]:
         """Slots of results that no operation after this one needs, by the number of the operation."""
         last: dict[int, int] = {}
         for number, step in enumerate(self.operations):
@@ -454,12 +454,12 @@ class Recording:
             now = bool(value) if type(answer) is bool else operator.index(value)
             alike = now == answer
         else:
-            now, answer = _bottom(value), _bottom(answer)
+            now, answer = _plain_array(value), _plain_array(answer)
             rank = len(answer.shape)
             # a vmap adds leading axes
             alike = now.shape[len(now.shape) - rank :] == answer.shape and bool((now == answer).all())
         if not alike:
-            _refuse(next((step for step in self.operations if slot in step.outs), None), now, answer)
+            _raise_branch_error(next((step for step in self.operations if slot in step.outs), None), now, answer)
 
     def _check_kind(self, step: Step, ans: Any) -> None:
         """Raise an error if shapes, or real or complex kind, of results changed: later operations do not fit these."""
@@ -467,24 +467,24 @@ class Recording:
         for ans, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
             now = backend.dtype_of(ans)
             if backend.shape_of(ans) != shape or (now.kind == "c") != (dtype.kind == "c"):
-                _refuse(step, f"{now}{list(backend.shape_of(ans))}", f"{dtype}{list(shape)}")
+                _raise_branch_error(step, f"{now}{list(backend.shape_of(ans))}", f"{dtype}{list(shape)}")
 
 
-def _again(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> Any:
+def _apply_reusing(primitive: Primitive, args: list[Any], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` to other arguments; overwrite the first argument if only the list ``args`` holds it."""
-    if primitive.reuse is not None and blocks.here() is None and entry_is_alone(args, 0):
+    if primitive.reuse is not None and blocks.last_entered() is None and is_unshared_entry(args, 0):
         return primitive.reuse(*args, **params)
     return primitive.call(*args, **params)
 
 
-def _bottom(x: Any) -> Any:
+def _plain_array(x: Any) -> Any:
     """Return the plain array inside all tracers of ``x``."""
     while isinstance(x, Tracer):
         x = x._val
     return x if hasattr(x, "shape") else np.asarray(x)
 
 
-def _refuse(step: Step | None, now: Any, answer: Any) -> NoReturn:
+def _raise_branch_error(step: Step | None, now: Any, answer: Any) -> NoReturn:
     """Raise the error for inputs for which the function takes another branch."""
     note = None if step is None else step.note
     where = f", decided at {note.source}" if note is not None and note.source is not None else ""

@@ -18,16 +18,16 @@ import sys
 
 from funcgrad.errors import InputError
 
-__all__ = ["keep", "unasked"]
+__all__ = ["configure_malloc", "not_configured"]
 
-#: Whether ``keep`` has not been called yet.
-unasked = True
+#: Whether ``configure_malloc`` has not been called yet.
+not_configured = True
 #: Number of MiB of free memory that the heap keeps, and size in MiB of the largest array that is put on the heap.
-KEPT, LARGEST = 256, 32
+KEPT_MIB, LARGEST_MIB = 256, 32
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # their numbers in malloc.h
 
 
-def keep() -> bool:
+def configure_malloc() -> bool:
     """Let the C library keep the memory of freed large arrays. The first transform of a process calls this function.
 
     Returns:
@@ -36,20 +36,20 @@ def keep() -> bool:
     Raises:
         InputError: ``FUNCGRAD_KEEP_MEMORY`` is not a number of MiB.
     """
-    global unasked
-    kept = _wanted()
-    unasked = False
-    if not kept or sys.platform != "linux" or _settled():
+    global not_configured
+    kept = _requested_mib()
+    not_configured = False
+    if not kept or sys.platform != "linux" or _is_set_by_user():
         return False
     try:
-        tell = ctypes.pythonapi.mallopt  # pythonapi keeps the function; a new library object would become garbage
+        mallopt = ctypes.pythonapi.mallopt  # pythonapi keeps the function; a new library object would become garbage
     except AttributeError:  # another C library
         return False
-    return bool(tell(_M_MMAP_THRESHOLD, LARGEST << 20) and tell(_M_TRIM_THRESHOLD, kept << 20))
+    return bool(mallopt(_M_MMAP_THRESHOLD, LARGEST_MIB << 20) and mallopt(_M_TRIM_THRESHOLD, kept << 20))
 
 
-def _wanted() -> int:
-    asked = os.environ.get("FUNCGRAD_KEEP_MEMORY", str(KEPT))
+def _requested_mib() -> int:
+    asked = os.environ.get("FUNCGRAD_KEEP_MEMORY", str(KEPT_MIB))
     if not asked.isdecimal() or int(asked) > 2047:  # mallopt takes a C int
         raise InputError(
             f"FUNCGRAD_KEEP_MEMORY in the environment must be a number of MiB from 0 to 2047, got {asked!r}. "
@@ -58,6 +58,6 @@ def _wanted() -> int:
     return int(asked)
 
 
-def _settled() -> bool:
+def _is_set_by_user() -> bool:
     """Whether the environment already sets options of malloc."""
     return any(name.startswith("MALLOC_") for name in os.environ) or "malloc" in os.environ.get("GLIBC_TUNABLES", "")

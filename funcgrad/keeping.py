@@ -17,14 +17,14 @@ from funcgrad.errors import ReplayError
 from funcgrad.graph import Recording
 from funcgrad.ownership import Census, note_shared
 from funcgrad.replay import Chain
-from funcgrad.reverse import Node, each_saved, with_saved
+from funcgrad.reverse import Record, all_saved, map_saved
 
-__all__ = ["Unchanged", "kept_apart", "recording_apart"]
+__all__ = ["ChangeCheck", "copy_shared_arrays", "copy_shared_constants"]
 
 ndarray = np.ndarray
 
 
-def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged | None]:
+def copy_shared_arrays(nodes: list[Record | None]) -> tuple[list[Record | None], ChangeCheck | None]:
     """Replace the arrays in records to which the program can write by copies.
 
     A checkpointed function, which the backward pass runs again, reads the program's own arrays. Records of such a
@@ -41,24 +41,24 @@ def kept_apart(nodes: list[Node | None]) -> tuple[list[Node | None], Unchanged |
     if chains:
         originals: dict[int, ndarray] = {}
         _visit_records(nodes, lambda x: originals.update({id(x): x}))
-        return nodes, Unchanged([(originals[key], copy) for key, copy in copies.items()])
-    return with_saved(nodes, partial(_replaced, copies)), None
+        return nodes, ChangeCheck([(originals[key], copy) for key, copy in copies.items()])
+    return map_saved(nodes, partial(_with_copies, copies)), None
 
 
-def recording_apart(recording: Recording) -> None:
+def copy_shared_constants(recording: Recording) -> None:
     """Replace the arrays in a recording to which the program can write by copies."""
     census = Census()
     _visit_recording(recording, census.note)
     copies = census.copies()
     if copies:
-        recording.constants = {slot: _replaced(copies, x) for slot, x in recording.constants.items()}
+        recording.constants = {slot: _with_copies(copies, x) for slot, x in recording.constants.items()}
         recording.operations = [
-            step if (params := _replaced(copies, step.params)) is step.params else step._replace(params=params)
+            step if (params := _with_copies(copies, step.params)) is step.params else step._replace(params=params)
             for step in recording.operations
         ]
 
 
-class Unchanged:
+class ChangeCheck:
     """Check whether arrays have changed since they were copied.
 
     Args:
@@ -84,11 +84,11 @@ class Unchanged:
                 )
 
 
-def _visit_records(nodes: Sequence[Node | None], note: Callable[[ndarray], None]) -> list[Chain]:
+def _visit_records(nodes: Sequence[Record | None], note: Callable[[ndarray], None]) -> list[Chain]:
     """Call ``note`` for each reference from records to an array that may be shared; return the chains in records."""
     seen: set[int] = set()
     chains: dict[int, Chain] = {}
-    for x in note_shared(each_saved(nodes), note, tree.ATOMS):
+    for x in note_shared(all_saved(nodes), note, tree.ATOMS):
         if type(x) is Chain:
             chains[id(x)] = x
         elif not _is_atomic(x):
@@ -123,7 +123,7 @@ def _is_atomic(x: Any) -> bool:
     return kind in tree.ATOMS or (kind is tuple and (tree.ATOMS.issuperset(map(type, x)) or all(map(_is_atomic, x))))
 
 
-def _replaced(copies: dict[int, ndarray], x: Any) -> Any:
+def _with_copies(copies: dict[int, ndarray], x: Any) -> Any:
     """Return ``x`` with copies in place of arrays, or ``x`` itself if it contains none of these arrays."""
     kind = type(x)
     if kind is ndarray:
@@ -131,15 +131,15 @@ def _replaced(copies: dict[int, ndarray], x: Any) -> Any:
     if kind in tree.ATOMS:
         return x
     if isinstance(x, (tuple, list)):
-        new = [_replaced(copies, item) for item in x]
+        new = [_with_copies(copies, item) for item in x]
         if all(a is b for a, b in zip(x, new, strict=True)):
             return x
         return kind(*new) if hasattr(x, "_fields") else kind(new)
     if kind is dict:
-        renewed = {key: _replaced(copies, item) for key, item in x.items()}
+        renewed = {key: _with_copies(copies, item) for key, item in x.items()}
         return renewed if any(renewed[key] is not item for key, item in x.items()) else x
     if not tree.is_container(kind):
         return x
     leaves, spec = tree.flatten(x)
-    found = [_replaced(copies, leaf) for leaf in leaves]
+    found = [_with_copies(copies, leaf) for leaf in leaves]
     return tree.unflatten(spec, found) if any(a is not b for a, b in zip(leaves, found, strict=True)) else x

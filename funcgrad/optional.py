@@ -15,7 +15,7 @@ __all__ = [
     "double_precision",
     "import_jax",
     "import_scipy",
-    "later",
+    "lazy_attributes",
     "loaded_jax",
     "precision_switch",
     "private_special",
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def later(
+def lazy_attributes(
     package: str, names: dict[str, Any], homes: dict[str, str], advice: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make ``__getattr__`` and ``__dir__`` of a package that imports some of its names at their first access.
@@ -35,7 +35,7 @@ def later(
         advice: by a name that other libraries have, the replacement for it.
 
     Example:
-        >>> found, listed = later("json", names := {}, {"tool": "json.tool", "Decoder": "json:JSONDecoder"})
+        >>> found, listed = lazy_attributes("json", names := {}, {"tool": "json.tool", "Decoder": "json:JSONDecoder"})
         >>> found("Decoder").__name__, found("tool").__name__, listed()
         ('JSONDecoder', 'json.tool', ['Decoder', 'tool'])
     """

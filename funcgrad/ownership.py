@@ -5,7 +5,8 @@ measures it by the same steps as in later checks. Counts of other threads are no
 interpreters other than CPython count differently. There, every array counts as shared, and everything is copied.
 
 Since Python 3.14 a call borrows the references of the caller's local variables, so ``is_temporary`` and
-``argument_is_alone`` do not see them. Code does not use a value after it has passed the value to a function that asks.
+``is_unshared_argument`` do not see them. Code does not use a value after it has passed the value to a function that
+asks.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ import numpy as np
 __all__ = [
     "Census",
     "LARGE",
-    "argument_is_alone",
-    "entry_is_alone",
-    "held_by",
-    "is_alone",
-    "is_alone_in",
+    "is_unshared_argument",
+    "is_unshared_entry",
+    "reference_count_of",
+    "has_unshared",
+    "has_unshared_array",
     "is_temporary",
     "note_shared",
-    "own",
+    "unshare_results",
 ]
 
 #: Number of elements from which on it pays to check whether an array can be overwritten.
 LARGE = 10_000
-_LOCKED = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+_HAS_COUNTS = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 ndarray = np.ndarray
 
 
-def held_by(holder: Any, name: str) -> int:
+def reference_count_of(holder: Any, name: str) -> int:
     """Return the reference count of the attribute ``name`` of ``holder``."""
     return sys.getrefcount(getattr(holder, name))
 
@@ -50,19 +51,19 @@ class _Holder:
 def _lone_attribute() -> int:
     holder = _Holder()
     holder._val = np.empty(1)
-    return held_by(holder, "_val")
+    return reference_count_of(holder, "_val")
 
 
-def is_alone_in(holder: Any, name: str) -> bool:
+def has_unshared_array(holder: Any, name: str) -> bool:
     """Whether the attribute ``name`` of ``holder`` is an ndarray with its own memory and no other holder.
 
     Example:
         >>> from types import SimpleNamespace
         >>> box = SimpleNamespace(_val=np.ones(2))
-        >>> is_alone_in(box, "_val")
+        >>> has_unshared_array(box, "_val")
         True
         >>> other = box._val[:1]
-        >>> is_alone_in(box, "_val")
+        >>> has_unshared_array(box, "_val")
         False
     """
     value = getattr(holder, name)
@@ -72,11 +73,11 @@ def is_alone_in(holder: Any, name: str) -> bool:
     return sys.getrefcount(getattr(holder, name)) == _ATTRIBUTE
 
 
-def is_alone(holder: Any, name: str) -> bool:
+def has_unshared(holder: Any, name: str) -> bool:
     """Whether only ``holder`` refers to its attribute ``name``, a tracer or an ndarray with its own memory."""
     if type(getattr(holder, name)) is np.ndarray:
-        return is_alone_in(holder, name)
-    return held_by(holder, name) == _ATTRIBUTE
+        return has_unshared_array(holder, name)
+    return reference_count_of(holder, name) == _ATTRIBUTE
 
 
 def _references(x: Any) -> int:
@@ -108,7 +109,7 @@ def _references_of_base(values: Sequence[Any], i: int) -> int:
     return sys.getrefcount(values[i].base)
 
 
-def own(values: list[Any]) -> list[Any]:
+def unshare_results(values: list[Any]) -> list[Any]:
     """Replace arrays that are shared, also within the list, by copies, in place; return ``values``.
 
     This function is the last step of every transform, whose results belong to the caller alone. A local variable counts
@@ -116,7 +117,7 @@ def own(values: list[Any]) -> list[Any]:
 
     Example:
         >>> held = np.ones(2)
-        >>> mine, other, same = own([held, np.zeros(2), held])
+        >>> mine, other, same = unshare_results([held, np.zeros(2), held])
         >>> mine is held, same is held, other
         (False, False, array([0., 0.]))
     """
@@ -125,19 +126,19 @@ def own(values: list[Any]) -> list[Any]:
             continue
         # fast path: an array with its own memory
         alone = sys.getrefcount(values[i]) == _ENTRY and values[i].base is None and values[i].flags.writeable
-        if not alone and not _is_own(values, i):
+        if not alone and not _is_unshared(values, i):
             values[i] = values[i].copy("K")
     return values
 
 
-def entry_is_alone(values: list[Any], i: int) -> bool:
+def is_unshared_entry(values: list[Any], i: int) -> bool:
     """Whether only the list ``values`` refers to its entry ``i``, a tracer or an ndarray with its own memory."""
     if type(values[i]) is ndarray and (values[i].base is not None or not values[i].flags.writeable):
         return False
     return _references_at(values, i) == _ENTRY
 
 
-def _is_own(values: list[Any], i: int) -> bool:
+def _is_unshared(values: list[Any], i: int) -> bool:
     """Whether the memory of entry ``i``, an array, can be reached only through this entry."""
     if sys.getrefcount(values[i]) != _ENTRY:
         return False
@@ -151,12 +152,12 @@ def _is_own(values: list[Any], i: int) -> bool:
     return whole and _references_of_base(values, i) == _BASE and bool(values[i].flags.writeable)
 
 
-_ENTRY = _references_at([np.empty(1)], 0) if _LOCKED else -1
-_BASE = _references_of_base([np.empty(2).reshape(2, 1)], 0) if _LOCKED else -1
-_LISTED = sum(map(sys.getrefcount, [np.empty(1)])) if _LOCKED else -1
-_ATTRIBUTE = _lone_attribute() if _LOCKED else -1
-_ARGUMENT = _lone_argument() if _LOCKED else -1
-_TEMPORARY = _as_helper(None, np.empty(1)) if _LOCKED else -1
+_ENTRY = _references_at([np.empty(1)], 0) if _HAS_COUNTS else -1
+_BASE = _references_of_base([np.empty(2).reshape(2, 1)], 0) if _HAS_COUNTS else -1
+_LISTED = sum(map(sys.getrefcount, [np.empty(1)])) if _HAS_COUNTS else -1
+_ATTRIBUTE = _lone_attribute() if _HAS_COUNTS else -1
+_ARGUMENT = _lone_argument() if _HAS_COUNTS else -1
+_TEMPORARY = _as_helper(None, np.empty(1)) if _HAS_COUNTS else -1
 
 
 def is_temporary(x: Any) -> bool:
@@ -164,7 +165,7 @@ def is_temporary(x: Any) -> bool:
     return sys.getrefcount(x) == _TEMPORARY
 
 
-def argument_is_alone(ct: Any) -> bool:
+def is_unshared_argument(ct: Any) -> bool:
     """Whether only the backward pass holds the cotangent ``ct``, an ndarray or tracer.
 
     The caller must be a function that a VJP rule calls with ``ct`` as first argument, see ``reverse.vjp_of_each``.
@@ -180,7 +181,7 @@ def _first_count(values: list[Any]) -> int:
     return -1
 
 
-_ITEM = _first_count([np.empty(1)]) + 1 if _LOCKED else -1  # plus one for the holder besides the list
+_ITEM = _first_count([np.empty(1)]) + 1 if _HAS_COUNTS else -1  # plus one for the holder besides the list
 
 
 def note_shared(values: list[Any], note: Callable[[ndarray], None], skipped: frozenset[type]) -> list[Any]:
@@ -231,19 +232,19 @@ class Census:
         counts = Counter(map(id, self._noted))  # in the order of ``arrays``
         self._noted.clear()
         shared = [sys.getrefcount(arrays[i]) != _ENTRY + counts[id(arrays[i])] for i in range(len(arrays))]
-        places = {key: i for i, key in enumerate(counts)}
+        indices = {key: i for i, key in enumerate(counts)}
         views: dict[int, int] = {}  # by the identity of an array: how many of the others are views of it
         for i in bases:
             # memory that NumPy does not own may be written to by its owner
             if type(arrays[i].base) is ndarray and arrays[i].base.base is None:
                 views[id(arrays[i].base)] = views.get(id(arrays[i].base), 0) + 1
         for key, n in views.items():
-            if key in places:
-                i = places[key]
+            if key in indices:
+                i = indices[key]
                 shared[i] = sys.getrefcount(arrays[i]) != _ENTRY + counts[key] + n
         for i in bases:
             base = id(arrays[i].base)
             if not shared[i]:
                 known = base in views and _references_of_base(arrays, i) == _BASE - 1 + views[base]
-                shared[i] = shared[places[base]] if base in places else not known
+                shared[i] = shared[indices[base]] if base in indices else not known
         return {id(arrays[i]): arrays[i].copy("K") for i in range(len(arrays)) if shared[i]}

@@ -35,41 +35,41 @@ from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, s
 
 __all__ = [
     "CotangentAccumulator",
-    "Node",
+    "Record",
     "VJP",
     "ReverseTrace",
     "SparseCotangent",
-    "Unfinished",
+    "PendingCotangent",
     "backward",
-    "called",
-    "each_saved",
+    "call_vjp",
+    "all_saved",
     "is_sparse",
-    "leaf",
-    "marked",
+    "leaf_record",
+    "as_vjp_rule",
     "number_of",
     "operation_of",
     "parents_of",
     "vjp_for_all",
-    "vjp_in",
+    "vjp_of",
     "vjp_of_each",
     "reachable",
-    "record",
-    "recorded",
-    "recorder",
+    "record_function",
+    "make_record",
+    "make_recorder",
     "saved_by",
-    "to_part",
+    "result_vjp",
     "with_parents",
     "with_vjp",
-    "with_saved",
+    "map_saved",
 ]
 
 ndarray = np.ndarray
 float64 = np.float64
 _DOUBLE = np.dtype(float64)
-Node: TypeAlias = tuple[Any, ...]
+Record: TypeAlias = tuple[Any, ...]
 
 #: Expression that makes a record in a template: ``{parents}`` are names joined by commas, ``{saved}`` starts with one.
-RECORD = "(next(numbers), {vjp}, {parents}{saved})"
+RECORD = "(next(counter), {vjp}, {parents}{saved})"
 
 
 class VJP(Protocol):
@@ -85,34 +85,34 @@ class VJP(Protocol):
     parents: slice
     arrays: slice
 
-    def __call__(self, ct: Any, record: Node, /) -> Any:
+    def __call__(self, ct: Any, record: Record, /) -> Any:
         """Return a pair for each parent: the parent, and its cotangent or None."""
 
 
 #: Function that returns the number of a record: its position in the order of execution, counted downwards.
-number_of: Callable[[Node], int] = itemgetter(0)
+number_of: Callable[[Record], int] = itemgetter(0)
 #: Function that returns the VJP rule of a record; None for a leaf.
-vjp_in: Callable[[Node], Any] = itemgetter(1)
+vjp_of: Callable[[Record], Any] = itemgetter(1)
 
 
-def leaf(number: int) -> Node:
+def leaf_record(number: int) -> Record:
     """Make the record of an input."""
     return (number, None)
 
 
-def recorded(number: int, vjp: VJP, parents: Sequence[Node], saved: Sequence[Any]) -> Node:
+def make_record(number: int, vjp: VJP, parents: Sequence[Record], saved: Sequence[Any]) -> Record:
     """Make the record of an operation."""
     return (number, vjp, *parents, *saved)
 
 
 def vjp_of_each(
-    operation: str, answers: Sequence[str], saved: Sequence[str], shared: dict[str, Any], **rules: Any
+    operation: str, expressions: Sequence[str], saved: Sequence[str], shared: dict[str, Any], **rules: Any
 ) -> VJP:
-    """Make the VJP rule of records that have a parent for each of ``answers``.
+    """Make the VJP rule of records that have a parent for each of ``expressions``.
 
     Args:
         operation: the name of the operation.
-        answers: for each parent the expression of its cotangent, in terms of ``ct``, saved values and ``rules``.
+        expressions: for each parent the expression of its cotangent, in terms of ``ct``, saved values and ``rules``.
         saved: the names of the saved values, in order.
         shared: global names that the expressions share with those of other operations, see ``generated``.
         rules: the values of the other names in the expressions.
@@ -122,8 +122,8 @@ def vjp_of_each(
         >>> vjp(2.0, (-2, vjp, (0, None), (-1, None), 3.0, 4.0))
         (((0, None), 8.0), ((-1, None), 6.0))
     """
-    parents = [f"parent_{i}" for i in range(len(answers))]
-    pairs = ", ".join(f"({parent}, {answer})" for parent, answer in zip(parents, answers, strict=True))
+    parents = [f"parent_{i}" for i in range(len(expressions))]
+    pairs = ", ".join(f"({parent}, {expression})" for parent, expression in zip(parents, expressions, strict=True))
     text = (
         "def operation(ct, record):\n"
         f"    _, _, {', '.join([*parents, *saved])} = record\n"
@@ -131,7 +131,7 @@ def vjp_of_each(
     )
     static = [name.partition("_")[0] in _STATIC for name in saved]
     few = max([i + 1 for i, one in enumerate(static) if not one], default=0)
-    made: VJP = marked(generated.function(operation, text, shared, **rules), operation, len(parents), few)
+    made: VJP = as_vjp_rule(generated.make_function(operation, text, shared, **rules), operation, len(parents), few)
     return made
 
 
@@ -150,13 +150,13 @@ def vjp_for_all(operation: Any, rule: Callable[..., Sequence[Any]], parents: int
     """
     end = 2 + parents
 
-    def vjp(ct: Any, record: Node) -> Any:
+    def vjp(ct: Any, record: Record) -> Any:
         return tuple(zip(record[2:end], rule(ct, *record[end:]), strict=False))
 
-    return marked(vjp, operation, parents)
+    return as_vjp_rule(vjp, operation, parents)
 
 
-def marked(vjp: Any, operation: Any, parents: int, arrays: int | None = None) -> Any:
+def as_vjp_rule(vjp: Any, operation: Any, parents: int, arrays: int | None = None) -> Any:
     """Set the attributes of ``VJP`` on ``vjp``; the first ``arrays`` saved values, None for all, may hold arrays."""
     end = 2 + parents
     vjp.operation, vjp.parents = operation, slice(2, end)
@@ -164,51 +164,51 @@ def marked(vjp: Any, operation: Any, parents: int, arrays: int | None = None) ->
     return vjp
 
 
-def called(ct: Any, node: Node) -> Any:
+def call_vjp(ct: Any, node: Record) -> Any:
     """Call the VJP rule of a record with a cotangent; return its pairs."""
     return node[1](ct, node)
 
 
-def operation_of(node: Node) -> str:
+def operation_of(node: Record) -> str:
     """Return the name of the operation that made a record; "part" for one of several results of its parent."""
     name = node[1].operation
     return name if isinstance(name, str) else name(*saved_by(node))
 
 
-def parents_of(node: Node) -> tuple[Node, ...]:
+def parents_of(node: Record) -> tuple[Record, ...]:
     """Return the records of the arguments of a record's operation."""
     return () if node[1] is None else node[node[1].parents]
 
 
-def saved_by(node: Node) -> tuple[Any, ...]:
+def saved_by(node: Record) -> tuple[Any, ...]:
     """Return the values that a record saved, in order."""
     return () if node[1] is None else node[node[1].parents.stop :]
 
 
-def with_vjp(node: Node, vjp: Any) -> Node:
+def with_vjp(node: Record, vjp: Any) -> Record:
     """Copy a record with another VJP rule."""
     return (node[0], vjp, *node[2:])
 
 
-def with_parents(node: Node, parents: Sequence[Node]) -> Node:
+def with_parents(node: Record, parents: Sequence[Record]) -> Record:
     """Copy a record with other parents, as many as before."""
     return (*node[:2], *parents, *saved_by(node))
 
 
-def reachable(ends: Sequence[Node | None]) -> dict[int, Node]:
+def reachable(ends: Sequence[Record | None]) -> dict[int, Record]:
     """Return all records that a backward pass from ``ends`` may visit, by position in the order of execution."""
-    found: dict[int, Node] = {}
+    found: dict[int, Record] = {}
     waiting = [node for node in ends if node is not None]
     while waiting:
         node = waiting.pop()
-        if (place := -node[0]) not in found:
-            found[place] = node
+        if (position := -node[0]) not in found:
+            found[position] = node
             if node[1] is not None:
                 waiting += node[node[1].parents]
     return found
 
 
-def each_saved(ends: Sequence[Node | None]) -> list[Any]:
+def all_saved(ends: Sequence[Record | None]) -> list[Any]:
     """Return the saved values that may hold arrays, of all records that a backward pass from ``ends`` may visit."""
     seen: set[int] = set()
     saved: list[Any] = []
@@ -221,15 +221,15 @@ def each_saved(ends: Sequence[Node | None]) -> list[Any]:
     return saved
 
 
-def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> list[Node | None]:
+def map_saved(ends: Sequence[Record | None], change: Callable[[Any], Any]) -> list[Record | None]:
     """Replace each saved value ``x`` by ``change(x)``, in all records that a backward pass from ``ends`` may visit.
 
     A record is kept if neither the record nor any record that it depends on changes.
     """
     records = reachable(ends)
-    made: dict[int, Node] = {}  # changed records, by number
-    for place in sorted(records):
-        if (vjp := (node := records[place])[1]) is not None:
+    made: dict[int, Record] = {}  # changed records, by number
+    for position in sorted(records):
+        if (vjp := (node := records[position])[1]) is not None:
             parents = [made.get(p[0], p) for p in node[vjp.parents]]
             new = (*node[:2], *parents, *map(change, node[vjp.parents.stop :]))
             if any(map(is_not, node, new)):
@@ -237,7 +237,7 @@ def with_saved(ends: Sequence[Node | None], change: Callable[[Any], Any]) -> lis
     return [None if node is None else made.get(node[0], node) for node in ends]
 
 
-class Unfinished:
+class PendingCotangent:
     """A cotangent that is not yet one array or number."""
 
     __slots__ = ()
@@ -247,13 +247,13 @@ class Unfinished:
         raise NotImplementedError
 
 
-class SparseCotangent(tuple[Any, ...], Unfinished):
+class SparseCotangent(tuple[Any, ...], PendingCotangent):
     """A cotangent that is not yet written out as an array. Subclasses define the entries, and how to add several."""
 
     __slots__ = ()
 
     #: Largest number of sparse cotangents that are collected for one record; more than that are added at once.
-    most = sys.maxsize
+    max_pending = sys.maxsize
 
     @staticmethod
     def sum_of(entries: list[Any]) -> Any:
@@ -265,7 +265,7 @@ class SparseCotangent(tuple[Any, ...], Unfinished):
         return self.sum_of([self])
 
 
-class CotangentAccumulator(Unfinished):
+class CotangentAccumulator(PendingCotangent):
     """The summands of a cotangent so far, in order. Whole arrays among them are one sum, which comes first.
 
     Args:
@@ -273,12 +273,12 @@ class CotangentAccumulator(Unfinished):
         new: the second cotangent; at least one of the two is sparse.
     """
 
-    __slots__ = ("entries", "kind", "most")
+    __slots__ = ("entries", "kind", "max_pending")
 
     def __init__(self, old: Any, new: Any) -> None:
         first = old if issubclass(type(old), SparseCotangent) else new
         self.kind: type[SparseCotangent] = type(first)  # the class of most entries
-        self.most: int = first.most
+        self.max_pending: int = first.max_pending
         self.entries = [old, new] if first is new or issubclass(type(new), SparseCotangent) else [new, old]
 
     def add(self, ct: Any) -> bool:
@@ -286,7 +286,7 @@ class CotangentAccumulator(Unfinished):
         entries = self.entries
         if type(ct) is self.kind or issubclass(type(ct), SparseCotangent):
             entries.append(ct)
-            if len(entries) > self.most:
+            if len(entries) > self.max_pending:
                 self.entries = [self.materialize()]
         elif ct is None:
             pass
@@ -303,7 +303,7 @@ class CotangentAccumulator(Unfinished):
         if issubclass(kind, SparseCotangent) and len(set(map(type, entries))) == 1:  # the most frequent case
             self.entries = []
             return kind.sum_of(entries)
-        kinds = sorted({type(entry) for entry in entries if is_sparse(entry)}, key=_most)
+        kinds = sorted({type(entry) for entry in entries if is_sparse(entry)}, key=_max_pending)
         for kind in kinds[:-1]:  # several kinds: an array may be both indexed and multiplied, for example
             others = [entry for entry in entries if is_sparse(entry) and type(entry) is not kind]
             mine = [entry for entry in entries if not is_sparse(entry) or type(entry) is kind]
@@ -313,8 +313,8 @@ class CotangentAccumulator(Unfinished):
         return kinds[-1].sum_of(entries) if kinds else entries[0]
 
 
-def _most(kind: type[SparseCotangent]) -> int:
-    return kind.most
+def _max_pending(kind: type[SparseCotangent]) -> int:
+    return kind.max_pending
 
 
 def is_sparse(ct: Any) -> bool:
@@ -337,24 +337,24 @@ class ResultCotangent(SparseCotangent):
 
 
 #: VJP rule of the record of one of several results.
-to_part: Any = vjp_of_each("part", ["ResultCotangent((position, results, ct))"], ["position", "results"], globals())
+result_vjp: Any = vjp_of_each("part", ["ResultCotangent((position, results, ct))"], ["position", "results"], globals())
 
 
 class ReverseTrace(Trace):
     """One run of a function that writes a tape for the pullback. Records are numbered 0, -1, -2 and so on."""
 
     __slots__ = ()
-    shown = "ReverseTracer"
-    differentiates = numbered = True
+    tracer_name = "ReverseTracer"
+    differentiates = makes_records = True
 
-    def upcoming(self) -> int:
+    def next_number(self) -> int:
         """Return the number that the next record will have, without taking it from the counter."""
         return int(repr(self.counter)[len("count(") : -len(", -1)")])
 
     def leaf(self, value: Any) -> Tracer:
         """Make a read-only input of the function."""
         made = Tracer()
-        made._trace, made.node, made.alias = self, leaf(next(self.counter)), READ_ONLY
+        made._trace, made.node, made.alias = self, leaf_record(next(self.counter)), READ_ONLY
         if type(value) is ndarray:
             made._val, made.aval = value, value.shape if value.dtype is _DOUBLE else None
         elif type(value) is float64:
@@ -363,11 +363,11 @@ class ReverseTrace(Trace):
             made._val, made.aval = shallow_copy(value) if type(value) is Tracer else value, None
         return made
 
-    def recorded(self, ans: Any, vjp: VJP, parents: Sequence[Node], saved: Sequence[Any]) -> Tracer:
+    def record_result(self, ans: Any, vjp: VJP, parents: Sequence[Record], saved: Sequence[Any]) -> Tracer:
         """Make the tracer of a result, with a new record."""
         made = Tracer()
         made._val, made._trace, made.aval = ans, self, None
-        made.node = recorded(next(self.counter), vjp, parents, saved)
+        made.node = make_record(next(self.counter), vjp, parents, saved)
         return made
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -379,37 +379,38 @@ class ReverseTrace(Trace):
                 traced.append(position)
                 parents.append(parent)
         if primitive.reverse is None:
-            return primitive.lowered(tuple(lowered), params)
+            return primitive.call_lowered(tuple(lowered), params)
         ans, vjp, saved = primitive.reverse(tuple(lowered), tuple(traced), params)
         if vjp is None:
             return ans
-        node = recorded(next(self.counter), vjp, parents, saved)
+        node = make_record(next(self.counter), vjp, parents, saved)
         if not primitive.multiple:
             return tracer_of(ans, self, node)
         refuse_closure(self, primitive, ans, params)
         return tuple(
-            self.recorded(a, to_part, (node,), (i, len(ans))) if backend.is_inexact(a) else a for i, a in enumerate(ans)
+            self.record_result(a, result_vjp, (node,), (i, len(ans))) if backend.is_inexact(a) else a
+            for i, a in enumerate(ans)
         )
 
 
-def recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Callable[..., Tracer]:
-    """Make ``made(trace, ans, *parents, *saved)``, a faster ``ReverseTrace.recorded`` for one VJP rule."""
+def make_recorder(vjp: VJP, parents: Sequence[str], saved: Sequence[str]) -> Callable[..., Tracer]:
+    """Make ``made(trace, ans, *parents, *saved)``, a faster ``ReverseTrace.record_result`` for one VJP rule."""
     names = {"parents": ", ".join(parents), "saved": "".join(f", {name}" for name in saved)}
     text = _RECORDER.format(record=RECORD.format(vjp="vjp", **names), **names)
-    made: Callable[..., Tracer] = generated.function(f"record_{vjp.operation}", text, globals(), vjp=vjp)
+    made: Callable[..., Tracer] = generated.make_function(f"record_{vjp.operation}", text, globals(), vjp=vjp)
     return made
 
 
 _RECORDER = """
 def operation(trace, ans, {parents}{saved}):
-    made, numbers = Tracer(), trace.numbers or trace.counter
+    made, counter = Tracer(), trace.live_counter or trace.counter
     made._val, made._trace, made.aval = ans, trace, None
     made.node = {record}
     return made
 """
 
 
-def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[Any], list[Node | None]]:
+def record_function(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[Any], list[Record | None]]:
     """Run ``fun`` on leaves of a new tape.
 
     Returns:
@@ -427,7 +428,7 @@ def record(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> tuple[list[A
     return [shallow_copy(x) for x in results], nodes
 
 
-def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
+def backward(seeds: list[tuple[Record, Any]], leaves: int) -> list[Any]:
     """Run the backward pass from ``seeds`` to the leaves.
 
     Args:
@@ -445,31 +446,31 @@ def backward(seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
         heap.insert(0, seeds[0][0])
         pending[seeds[0][0][0]] = seeds[0][1]
     else:
-        _arrive(pending, heap, owned, seeds)
+        _seed(pending, heap, owned, seeds)
     seeds.clear()
     _visit(pending, heap, owned)
     results: list[Any] = list(map(pending.get, range(0, -leaves, -1)))
-    for place, ct in enumerate(results):
-        if issubclass(type(ct), Unfinished):
-            results[place] = ct.materialize()
+    for position, ct in enumerate(results):
+        if issubclass(type(ct), PendingCotangent):
+            results[position] = ct.materialize()
     return results
 
 
 #: Sentinel at the end of a heap: it counts as older than every leaf.
-_END: Node = (1, None)
+_END: Record = (1, None)
 #: Number of elements below which sums get new memory instead of reusing a buffer: NumPy caches small blocks.
 _SMALL = 128
 
 
-def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
+def _visit(pending: dict[int, Any], heap: list[Record], owned: set[int]) -> None:
     """Visit the records in order, until only cotangents of leaves are left."""
-    looking = None if blocks.here() is None else blocks.watching()
+    looking = None if blocks.last_entered() is None else blocks.current_watcher()
     watch: Any = None if looking is None else looking.backward_pass(pending)
     node, last = heappop(heap), None
     try:
         while (vjp := node[1]) is not None:
             ct = pending.pop(node[0])
-            if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, Unfinished):
+            if (kind := type(ct)) is not ndarray and kind is not float64 and issubclass(kind, PendingCotangent):
                 ct = ct.materialize()
             pairs = vjp(ct, node) if watch is None else watch.vjp(ct, node)
             for parent, ct in pairs:
@@ -478,7 +479,7 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
                     if type(old) is type(ct) is ndarray and ct.size < _SMALL:
                         pending[number] = old + ct
                     elif type(old) is not CotangentAccumulator or not old.add(ct):
-                        pending[number] = _combined(number, old, ct, owned)
+                        pending[number] = _add_cotangents(number, old, ct, owned)
                     old = None  # the next VJP rule must get the only reference
                 elif ct is not None:
                     pending[number] = ct
@@ -492,19 +493,19 @@ def _visit(pending: dict[int, Any], heap: list[Node], owned: set[int]) -> None:
         raise
 
 
-def _arrive(pending: dict[int, Any], heap: list[Node], owned: set[int], seeds: list[tuple[Node, Any]]) -> None:
+def _seed(pending: dict[int, Any], heap: list[Record], owned: set[int], seeds: list[tuple[Record, Any]]) -> None:
     """Add the cotangents with which a pass begins to ``pending``, and their records to ``heap``."""
     for node, ct in seeds:
         number = number_of(node)
         if (old := pending.get(number)) is not None:
             if type(old) is not CotangentAccumulator or not old.add(ct):
-                pending[number] = _combined(number, old, ct, owned)
+                pending[number] = _add_cotangents(number, old, ct, owned)
         elif ct is not None:
             pending[number] = ct
             heappush(heap, node)
 
 
-def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
+def _add_cotangents(number: int, old: Any, new: Any, owned: set[int]) -> Any:
     """Add ``new`` to the pending cotangent ``old``, in place if this pass allocated the buffer."""
     if type(old) is ndarray and type(new) is ndarray:
         if number in owned:
@@ -517,17 +518,17 @@ def _combined(number: int, old: Any, new: Any, owned: set[int]) -> Any:
     if new is None:
         return old
     if type(old) is CotangentAccumulator:  # it contains a whole array, and ``new`` is one
-        old.entries[0] = _combined(number, old.entries[0], new, owned)
+        old.entries[0] = _add_cotangents(number, old.entries[0], new, owned)
         return old
     if issubclass(type(new), SparseCotangent) or issubclass(type(old), SparseCotangent):
         return CotangentAccumulator(old, new)
     return old + new
 
 
-def _name_operation(error: Exception, node: Node) -> None:
+def _name_operation(error: Exception, node: Record) -> None:
     """Add a note to an error of the backward pass that names the operation whose VJP rule was running."""
     if node and getattr(error, "operation", None) != operation_of(node):
-        origin = getattr(vjp_in(node), "origin", None)
+        origin = getattr(vjp_of(node), "origin", None)
         where = (
             ". To know the line that asked for it, put `with debug_nans():` around the call"
             if origin is None

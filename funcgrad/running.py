@@ -1,6 +1,6 @@
 """Runs of transforms that have not finished, and rules for threads that share tracers to which a program writes.
 
-A write reads what it changes, so writes happen one after the other, under the lock ``changing``. A write stores
+A write reads what it changes, so writes happen one after the other, under the lock ``write_lock``. A write stores
 ``_val``, ``_trace`` and ``link`` of a tracer without a call in between. Code that reads all three without a call in
 between needs no lock and finds consistent values, because CPython switches threads only at calls and jumps. An
 operation reads the numbers of its parents' records before it takes the number of its own, so the parents are older.
@@ -15,14 +15,14 @@ from weakref import ref
 
 __all__ = [
     "Repetition",
-    "at_work",
-    "changing",
-    "noted",
+    "active_traces",
+    "write_lock",
+    "note_refusal",
     "open_traces",
-    "refused",
-    "repeating",
-    "repeating_anywhere",
-    "running",
+    "pending_refusals",
+    "repetitions",
+    "all_repetitions",
+    "unfinished_traces",
 ]
 
 E = TypeVar("E", bound=Exception)
@@ -30,17 +30,17 @@ E = TypeVar("E", bound=Exception)
 #: Lock that code holds while it makes a tracer refer to another value; one lock for all, since a write may read other
 #: arrays. Code under the lock stores its result in a variable and returns the variable after the ``with`` block, so
 #: that the lock is released even if an interrupt follows the last call.
-changing: Final = RLock()
+write_lock: Final = RLock()
 #: Runs (``core.Trace``) that have not finished, by level.
 open_traces: dict[int, ref[Any]] = {}
 #: Refused requests that are not reported yet: messages by the thread that runs the transform. The function may have
 #: caught the error and continued. An empty message means that a text shows a traced number, which may be read from it.
-refused: dict[int, str] = {}
+pending_refusals: dict[int, str] = {}
 
 
-def noted(error: E, message: str = "") -> E:
-    """Store ``message``, or else the text of ``error``, in ``refused``; return ``error`` for the caller to raise."""
-    refused[get_ident()] = message or str(error)
+def note_refusal(error: E, message: str = "") -> E:
+    """Store ``message``, or else the text of ``error``, in ``pending_refusals``; return ``error``, to be raised."""
+    pending_refusals[get_ident()] = message or str(error)
     return error
 
 
@@ -52,28 +52,28 @@ class Repetition:
         below: the level from which on runs do not take part.
         traces: the known traces among these runs.
         thread: the thread that repeats the part.
-        joined: whether other threads, started by the repeated function, have taken part.
+        joined_by_threads: whether other threads, started by the repeated function, have taken part.
     """
 
-    __slots__ = ("below", "joined", "start", "thread", "traces")
+    __slots__ = ("below", "joined_by_threads", "start", "thread", "traces")
 
     def __init__(self, start: int, below: int, traces: tuple[Any, ...]) -> None:
         self.start, self.below, self.traces = start, below, traces
-        self.thread, self.joined = get_ident(), False
+        self.thread, self.joined_by_threads = get_ident(), False
 
 
 #: Repetitions in this context.
-repeating: ContextVar[tuple[Repetition, ...]] = ContextVar("repeating", default=())
+repetitions: ContextVar[tuple[Repetition, ...]] = ContextVar("repeating", default=())
 #: Repetitions in all threads. A thread that a repeated function starts may have an empty context.
-repeating_anywhere: dict[Repetition, None] = {}
+all_repetitions: dict[Repetition, None] = {}
 
 
-def at_work() -> list[Any]:
+def active_traces() -> list[Any]:
     """Return the runs that have not finished, and the runs that are repeated in this context."""
-    return [*running(), *[trace for run in repeating.get() for trace in run.traces]]
+    return [*unfinished_traces(), *[trace for run in repetitions.get() for trace in run.traces]]
 
 
-def running() -> list[Any]:
+def unfinished_traces() -> list[Any]:
     """Return the runs that have not finished, in all threads, oldest first.
 
     A run that an interrupt kept from being closed disappears with the last reference to it.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 import numpy as np
 
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt, forget
+from funcgrad.foreign_nodes import LEAVES, NAMESPACE, adopt_classes, forget_class
 from funcgrad.typing import PyTree
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def flatten(tree: PyTree) -> tuple[list[Any], PyTreeSpec]:
         return [tree], _LEAF
     try:
         found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
-        while not LEAVES.issuperset(map_(type, found)) and adopt(found):
+        while not LEAVES.issuperset(map_(type, found)) and adopt_classes(found):
             found, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
         return found, spec
     except RecursionError as error:
@@ -215,7 +215,7 @@ def prefix_parts(prefix: PyTree, whole: PyTree) -> list[tuple[Any, PyTree]]:
     """
     try:
         entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
-        while not LEAVES.issuperset(map_(type, entries)) and adopt(entries):
+        while not LEAVES.issuperset(map_(type, entries)) and adopt_classes(entries):
             entries, spec = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
     except RecursionError as error:
         _refuse_depth(error)
@@ -295,7 +295,7 @@ def register_pytree_node(
 
 def _register(cls: type, flatten_fun: Any, unflatten_fun: Any, **how: Any) -> None:
     """Register a class with optree, in place of a registration adopted from another library."""
-    forget(cls)
+    forget_class(cls)
     optree.register_pytree_node(cls, flatten_fun, unflatten_fun, namespace=NAMESPACE, **how)
 
 

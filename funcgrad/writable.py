@@ -1,7 +1,7 @@
 """Arrays that a program writes to: ``x[i] = y`` and its consequences.
 
-A write to a tracer makes the object refer to a new value (``move``). Other holders of the object see the write, as with
-an ndarray; a tape must not see it: ``core.shallow_copy`` states the rule.
+A write to a tracer makes the object refer to a new value (``rebind``). Other holders of the object see the write, as
+with an ndarray; a tape must not see it: ``core.shallow_copy`` states the rule.
 
 A view in NumPy, such as ``x[1:]`` or ``x.T``, shares memory with its base. A tracer that is a view knows the *root*
 from which it was taken and the steps that lead to it; the root has weak references to its views. A write to a view
@@ -25,33 +25,33 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy
 from funcgrad.forward import ForwardTrace
-from funcgrad.running import changing, open_traces, repeating, running
+from funcgrad.running import open_traces, repetitions, unfinished_traces, write_lock
 
 __all__ = [
     "CONSTANTS",
     "READ_ONLY",
     "Proxy",
-    "Step",
+    "ViewStep",
     "View",
     "Views",
-    "argument",
+    "as_argument",
     "as_array",
     "writable_result",
     "as_number",
-    "bottom",
-    "buffer",
-    "constant",
+    "plain_value",
+    "make_buffer",
+    "as_constant",
     "copy_small",
     "as_results",
-    "identity",
-    "inside",
+    "identity_key",
+    "is_in_transform",
     "is_buffer",
     "is_number",
     "shared_array",
-    "move",
-    "outside",
-    "own",
-    "refresh",
+    "rebind",
+    "outside_transforms",
+    "unshare",
+    "refresh_views",
     "root_of",
     "detached_copy",
     "views_of",
@@ -63,9 +63,9 @@ _NUMPY = frozenset((ndarray, float, int, np.float64))
 #: Value of ``Tracer.link`` that marks a buffer whose array is shared, so that a write copies the array first.
 COPY_ON_WRITE: Final = object()
 #: Ratio of sizes from which on a part of an array is small compared with the whole.
-_FEW = 4
+_SMALL_PART = 4
 #: One step in taking a view: a function of the base, and its parameters.
-Step = tuple[Callable[..., Any], dict[str, Any]]
+ViewStep = tuple[Callable[..., Any], dict[str, Any]]
 
 
 class _Constants(Trace):
@@ -80,11 +80,11 @@ class _Constants(Trace):
     def __init__(self) -> None:
         self.level = self.thread = 0
         self.open = self.live = True
-        self.cuts = self.numbers = self.counter = None
+        self.cuts = self.live_counter = self.counter = None
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         lowered = tuple([a._val if type(a) is Tracer and a._trace is self else a for a in args])
-        plain = blocks.here() is None
+        plain = blocks.last_entered() is None
         for a in lowered:
             if isinstance(a, Tracer):  # another thread has written a traced value to an argument
                 return primitive.call(*args, **params)
@@ -104,7 +104,7 @@ class _Constants(Trace):
 CONSTANTS: Final = _Constants()
 
 
-def buffer(value: Any) -> Tracer:
+def make_buffer(value: Any) -> Tracer:
     """Make a buffer: an array of any library that a transformed function made and can write to."""
     made = Tracer()
     made._val, made._trace, made.link, made.aval = value, CONSTANTS, None, None
@@ -122,9 +122,9 @@ def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
         return ans
     if type(ans) is not ndarray:
         if backend.shape_of(ans):
-            return buffer(ans)
-        return constant(ans) if backend.is_stand_in(ans) else ans  # NumPy cannot compute with a JAX tracer
-    made = buffer(ans)
+            return make_buffer(ans)
+        return as_constant(ans) if backend.is_jax_tracer(ans) else ans  # NumPy cannot compute with a JAX tracer
+    made = make_buffer(ans)
     for a in args:
         if a is ans:
             made._val = ans.copy("K")
@@ -133,20 +133,20 @@ def as_buffer(ans: Any, args: tuple[Any, ...]) -> Any:
     return made
 
 
-def constant(x: Any) -> Tracer:
+def as_constant(x: Any) -> Tracer:
     """Wrap ``x``, a value of another library, in a read-only buffer, with which NumPy's functions can compute."""
-    made = buffer(x)
+    made = make_buffer(x)
     made.alias = READ_ONLY
     return made
 
 
-def own(x: Tracer) -> None:
+def unshare(x: Tracer) -> None:
     """Copy the memory of the buffer ``x``, which is not a view, before a write, if the memory is shared."""
     if x.link is COPY_ON_WRITE:
         copied = x._val.copy("K")
         x.link = None  # before the new value is stored, see ``shared_array``
         x._val = copied
-        refresh(x)
+        refresh_views(x)
 
 
 def shared_array(x: Tracer) -> Any:
@@ -171,11 +171,11 @@ def writable_result(args: tuple[Any, ...], ans: Any) -> Any:
         return tuple([writable_result(args, a) for a in ans])
     if isinstance(ans, Tracer) or not backend.is_value(ans) or not backend.is_inexact(ans):
         return ans
-    sources = [bottom(a) for a in args if isinstance(a, Tracer)]
+    sources = [plain_value(a) for a in args if isinstance(a, Tracer)]
     part = type(ans) is ndarray and any(type(a) is ndarray and np.may_share_memory(a, ans) for a in sources)
     if not sources or not (part or backend.shape_of(ans)):
         return ans
-    made = buffer(ans)
+    made = make_buffer(ans)
     if type(ans) is ndarray and not ans.flags.writeable:
         made.link = COPY_ON_WRITE
     if part:
@@ -183,7 +183,7 @@ def writable_result(args: tuple[Any, ...], ans: Any) -> Any:
     return made
 
 
-def bottom(x: Any) -> Any:
+def plain_value(x: Any) -> Any:
     """Return the plain value inside all tracers of ``x``."""
     while isinstance(x, Tracer):
         x = x._val
@@ -195,15 +195,15 @@ class Proxy:
 
     __slots__ = ()
 
-    def whole(self) -> Any:
+    def as_array(self) -> Any:
         """Return the array."""
         raise NotImplementedError
 
-    def taken(self) -> Any:
+    def as_operand(self) -> Any:
         """Return the value that NumPy's functions use for this object."""
-        return self.whole()
+        return self.as_array()
 
-    def instead(self, name: str, args: tuple[Any, ...]) -> Any:
+    def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the replacement for the operation ``name`` on ``args``, which contain this object; None for none."""
 
     def wrap(self, ans: Any, name: str) -> Any:
@@ -218,15 +218,16 @@ class View:
         root: the tracer from which the view was taken, which is not a view itself.
         steps: the steps from the root to the view.
         locked: whether the view is read-only, like the result of ``numpy.diagonal``.
-        apart: whether the value may have its own memory, with another layout than NumPy's view, see ``set_apart``.
+        has_own_memory: whether the value may have its own memory, with another layout than NumPy's view, see
+            ``views.copy_small_part``.
     """
 
-    __slots__ = ("apart", "locked", "root", "steps")
+    __slots__ = ("has_own_memory", "locked", "root", "steps")
 
     root: Tracer
-    steps: tuple[Step, ...]
+    steps: tuple[ViewStep, ...]
     locked: bool
-    apart: bool
+    has_own_memory: bool
 
     def take(self, x: Any) -> Any:
         """Take the same view of another array."""
@@ -240,15 +241,15 @@ class Views(list[ref[Any]]):
 
     Attributes:
         written: whether a traced value has been written to the array.
-        begun: set when one view is written to the place of another view, which may be the first half of a swap: the
-            views of that place, and the steps to the view that was written. The next write resets it.
+        half_exchange: set when one view is written to the place of another view, which may be the first half of a swap:
+            the views of that place, and the steps to the view that was written. The next write resets it.
     """
 
     written = False
-    begun: tuple[list[ref[Any]], tuple[Step, ...]] | None = None
+    half_exchange: tuple[list[ref[Any]], tuple[ViewStep, ...]] | None = None
 
 
-def inside() -> bool:
+def is_in_transform() -> bool:
     """Whether a transformed function is running in this thread, so that it may write traced values to a new array.
 
     A thread that the function starts is not recognised: a context variable would make every ufunc slower.
@@ -259,17 +260,17 @@ def inside() -> bool:
             trace = known()
             if trace is not None and trace.thread == here:
                 return True
-    return bool(repeating.get())  # a pullback repeats a part of a run
+    return bool(repetitions.get())  # a pullback repeats a part of a run
 
 
 @contextmanager
-def outside() -> Generator[None]:
+def outside_transforms() -> Generator[None]:
     """Context manager in which functions run as outside of all transforms: new arrays are plain NumPy arrays.
 
     Use it for functions that never see traced values, such as those that a solver calls often.
     """
     here = get_ident()
-    mine = [trace for trace in running() if trace.thread == here]
+    mine = [trace for trace in unfinished_traces() if trace.thread == here]
     try:
         for trace in mine:
             trace.thread = 0
@@ -286,7 +287,7 @@ def detached_copy(x: Any) -> Any:
     """
     if not isinstance(x, Tracer):
         return x
-    made = buffer(shallow_copy(x)) if is_buffer(x) else shallow_copy(x)
+    made = make_buffer(shallow_copy(x)) if is_buffer(x) else shallow_copy(x)
     if is_buffer(made):
         made.link = COPY_ON_WRITE
     alias = getattr(x, "alias", None)
@@ -294,12 +295,12 @@ def detached_copy(x: Any) -> Any:
         made.alias = READ_ONLY
     elif type(alias) is View:
         root, view = detached_copy(alias.root), View()
-        view.root, view.steps, view.locked, view.apart = root, alias.steps, alias.locked, alias.apart
+        view.root, view.steps, view.locked, view.has_own_memory = root, alias.steps, alias.locked, alias.has_own_memory
         root.alias, made.alias = Views([ref(made)]), view
     return made
 
 
-def identity(x: Any) -> Any:
+def identity_key(x: Any) -> Any:
     """Return a key that identifies a value: equal for a tracer and its shallow copies."""
     return (id(x._trace), id(x._val), id(x.link)) if isinstance(x, Tracer) else id(x)
 
@@ -310,7 +311,7 @@ def as_results(values: Sequence[Any], given: Any) -> list[Any]:
     Inside a transformed function, arrays become buffers, whose memory counts as shared, since a tape may hold it.
     Arrays stay arrays if the transform was ``given`` (a tree) ordinary arrays only, or outside of all transforms.
     """
-    if not inside() or not [x for x in values if not isinstance(x, Tracer)]:
+    if not is_in_transform() or not [x for x in values if not isinstance(x, Tracer)]:
         return list(values)
     leaves = tree.leaves(given)
     ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and not any(isinstance(x, Tracer) for x in leaves)
@@ -326,7 +327,7 @@ def _as_result(x: Any) -> Any:
     return made
 
 
-def argument(x: Any) -> Any:
+def as_argument(x: Any) -> Any:
     """Return ``x`` as a read-only argument of a function; a plain NumPy array is returned unchanged."""
     if not isinstance(x, Tracer):
         return x
@@ -337,17 +338,17 @@ def argument(x: Any) -> Any:
         x = x.view()
         x.flags.writeable = False
     elif type(x) is not ndarray:
-        x = constant(x)
+        x = as_constant(x)
     return x
 
 
-def move(x: Tracer, new: Any) -> None:
+def rebind(x: Tracer, new: Any) -> None:
     """Make the object ``x`` refer to the value of ``new``, a tracer of any trace or an array.
 
-    The caller holds the lock ``changing``, see ``running``.
+    The caller holds the lock ``write_lock``, see ``running``.
     """
     if not isinstance(new, Tracer):
-        new = buffer(new)
+        new = make_buffer(new)
     if x._trace is CONSTANTS and not x._val.shape and getattr(x, "alias", None) is None:
         x.alias = Views()  # an array without axes stays an array when a traced value is written to it
     x._val, x._trace, x.link, x.aval = new._val, new._trace, new.link, None
@@ -382,7 +383,7 @@ def is_number(x: Tracer) -> bool:
 
 def views_of(x: Tracer) -> Any:
     """Return the list of the views of ``x``; make the list at first use, under a lock."""
-    with changing:
+    with write_lock:
         alias = getattr(x, "alias", None)
         if alias is None:
             alias = x.alias = Views()
@@ -397,17 +398,21 @@ def copy_small(part: Tracer) -> None:
             if type(getattr(found, "alias", None)) is View:  # not visible to the program, and would keep the root alive
                 del found.alias
             copy_small(found)
-        elif type(found) is ndarray and found.base is not None and _FEW * found.size <= getattr(found.base, "size", 0):
+        elif (
+            type(found) is ndarray
+            and found.base is not None
+            and _SMALL_PART * found.size <= getattr(found.base, "size", 0)
+        ):
             setattr(part, name, found.copy("K"))
 
 
-def refresh(root: Tracer) -> None:
+def refresh_views(root: Tracer) -> None:
     """Take all views of ``root`` again, after a write to ``root``."""
     views = [view for r in getattr(root, "alias", None) or () if (view := r()) is not None]
     if views:
-        source = buffer(root._val) if is_buffer(root) else shallow_copy(root)
+        source = make_buffer(root._val) if is_buffer(root) else shallow_copy(root)
         for view in views:
-            move(view, view.alias.take(source))
+            rebind(view, view.alias.take(source))
             if not is_buffer(view):  # views of buffers must share the memory that is written to
-                view.alias.apart = True
+                view.alias.has_own_memory = True
                 copy_small(view)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from funcgrad.interop.from_array_api import from_array_api  # modules of the same names would hide these
 from funcgrad.interop.from_numpy import from_numpy
-from funcgrad.optional import later
+from funcgrad.optional import lazy_attributes
 
 if TYPE_CHECKING:
     from funcgrad.interop.crosschecks.checking import crosscheck
@@ -35,7 +35,7 @@ else:
         "jax.programs": "from_jax",
     }
     _HOMES = {name: f"{__name__}.{module}:{name}" for module, names in _LATER.items() for name in names.split()}
-    __getattr__, __dir__ = later(__name__, globals(), _HOMES)
+    __getattr__, __dir__ = lazy_attributes(__name__, globals(), _HOMES)
 
 __all__ = [
     "CrossCheck", "Row", "adopt", "crosscheck", "default_device", "device_put", "from_array_api", "from_jax",

@@ -93,7 +93,7 @@ def state():
     """What a test could leave changed for the tests after it."""
     blocks.none_open()
     return {
-        "open no_grad blocks": len(blocks.entered),
+        "open no_grad blocks": len(blocks.open_exits),
         "what blocks say": blocks.current(),
         "numpy.errstate": np.geterr(),
         "numpy.errcall": np.geterrcall(),
@@ -130,7 +130,7 @@ def pytest_runtest_setup(item):
 def pytest_runtest_teardown(item):
     """Nothing is left behind, no transform either: a run that a test never finished is no business of the next one."""
     yield
-    for trace in running.running():
+    for trace in running.unfinished_traces():
         trace.close()
     before, after = item.stash[BEFORE], state()
     assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}

@@ -83,9 +83,9 @@ register_pytree_node(Unwilling, refuse, lambda _, parts: Unwilling())
 def test_what_was_kept_from_closing_is_forgotten():
     """An interrupt can come between the beginning of a run and the ``try`` that would close it."""
     begun = ReverseTrace()
-    assert running.running() == [begun]
+    assert running.unfinished_traces() == [begun]
     del begun
-    assert running.running() == []
+    assert running.unfinished_traces() == []
     assert not running.open_traces
     assert type(fnp.zeros(3)) is np.ndarray
 

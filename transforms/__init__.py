@@ -11,7 +11,7 @@ Example:
 from typing import TYPE_CHECKING
 
 from funcgrad.numpy_code import as_written
-from funcgrad.optional import later
+from funcgrad.optional import lazy_attributes
 from funcgrad.transforms.debugging import debug_nans, strict
 from funcgrad.transforms.gradients import grad, value_and_grad
 from funcgrad.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
@@ -53,7 +53,7 @@ else:  # names that fewer programs need are imported at their first use
     }
     _HOMES = {name: f"{__name__}.{module}:{name}" for module, names in _LATER.items() for name in names.split()}
     _MODULES = {"control": f"{__name__}.control", "checkpoint_policies": f"{__name__}.policies"}
-    __getattr__, __dir__ = later(__name__, globals(), _HOMES | _MODULES)
+    __getattr__, __dir__ = lazy_attributes(__name__, globals(), _HOMES | _MODULES)
 
 __all__ = [
     "all_gather", "anderson", "associative_scan", "axis_index", "check_grads", "checkpoint", "checkpoint_chain",

@@ -16,10 +16,10 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.core import Trace, Tracer, describe, shallow_copy
-from funcgrad.errors import InputError, ShapeError, shown
-from funcgrad.ownership import own
+from funcgrad.errors import InputError, ShapeError, short_repr
+from funcgrad.ownership import unshare_results
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_results, inside, is_buffer
+from funcgrad.writable import as_results, is_buffer, is_in_transform
 
 __all__ = [
     "Argnums",
@@ -60,13 +60,13 @@ def check_argnums(call: str, argnums: Any) -> Argnums:
         pass
     if not isinstance(argnums, (tuple, list)) or not argnums:
         raise InputError(
-            f"{call}: argnums must be an int or a non-empty tuple of ints, got {shown(argnums)}. "
+            f"{call}: argnums must be an int or a non-empty tuple of ints, got {short_repr(argnums)}. "
             f"{_hint_for_argnums(call, argnums)}"
         )
     try:
         found = tuple(operator.index(a) for a in argnums)
     except TypeError:
-        problem = f"{call}: argnums must hold ints, got {shown(argnums)}."
+        problem = f"{call}: argnums must hold ints, got {short_repr(argnums)}."
         raise InputError(f"{problem} {_hint_for_argnums(call, argnums[0])}") from None
     if len(set(found)) != len(found):
         raise ShapeError(f"{call}: argnums names a position twice, got {argnums!r}. Name each position once.")
@@ -177,13 +177,13 @@ def check_leaf(call: str, leaf: Any, where: Any) -> None:
     if not backend.is_value(leaf):
         if getattr(leaf, "dtype", None) == backend.FLOAT0:
             return
-        problem, remedy = backend.refusal(leaf)
+        problem, remedy = backend.problem_and_remedy(leaf)
         path = where()
         if not isinstance(leaf, (np.ndarray, np.generic)):
             result = path.startswith("result")
             remedy = "Return arrays, numbers, or containers of them." if result else _remedy(call, type(leaf))
         raise InputError(f"{call}: {path} {problem}. {remedy}")
-    if backend.foreign_order(leaf):
+    if backend.has_foreign_byte_order(leaf):
         raise InputError(
             f"{call}: {where()} has its bytes in the order of another machine, got {describe(leaf)}. Convert it: "
             "x.astype(x.dtype.newbyteorder('='))."
@@ -266,8 +266,8 @@ def strip_tracers(trace: Trace | None, result: PyTree) -> Stripped:
 def owned_aux(stripped: Stripped, given: PyTree) -> PyTree:
     """Return the result of ``strip_tracers``, now owned by the caller, for a transform called with ``given``."""
     leaves, spec, places = stripped
-    own(leaves)
-    if inside() and places:
+    unshare_results(leaves)
+    if is_in_transform() and places:
         for i, leaf in zip(places, as_results([leaves[i] for i in places], given), strict=True):
             leaves[i] = leaf
     return tree.unflatten(spec, leaves)
@@ -280,8 +280,8 @@ def owned_tree(results: PyTree, given: PyTree = None) -> PyTree:
     """
     leaves, spec = tree.flatten(results)
     del results
-    own(leaves)
-    return tree.unflatten(spec, as_results(leaves, given) if given is not None and inside() else leaves)
+    unshare_results(leaves)
+    return tree.unflatten(spec, as_results(leaves, given) if given is not None and is_in_transform() else leaves)
 
 
 def complete_derivatives(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
@@ -304,7 +304,7 @@ def complete_derivatives(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
             cts[i] = shallow_copy(cts[i])
         elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
             cts[i] = np.float64(cts[i])  # a Python float joins float32 arithmetic, but its gradient is a float64
-    return own(cts) if np.ndarray in map(type, cts) else cts
+    return unshare_results(cts) if np.ndarray in map(type, cts) else cts
 
 
 def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:

@@ -21,7 +21,7 @@ from funcgrad.numpy_code.functions import assigned_variables
 from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.replay.chain import states_for
-from funcgrad.replay.memory import NAME, Memory
+from funcgrad.replay.memory import CHECKPOINT_NAME, Memory
 from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import Store
@@ -141,7 +141,7 @@ R = TypeVar("R")
 #: Default number of states that a chain of unknown length keeps.
 _DEFAULT_BUDGET = 32
 
-_name_operation = linear(NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, batch="leading")
+_name_operation = linear(CHECKPOINT_NAME, lambda xp, x, *, name: x, transpose=lambda ct, *, name: ct, batch="leading")
 
 
 def checkpoint_name(x: PyTree, name: str) -> PyTree:

@@ -12,13 +12,13 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError
-from funcgrad.graph import GraphTrace, remember
-from funcgrad.keeping import recording_apart
+from funcgrad.graph import GraphTrace, add_decision
+from funcgrad.keeping import copy_shared_constants
 from funcgrad.numpy.concretization import forgive
 from funcgrad.transforms.arguments import check_results
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
-from funcgrad.writable import identity
+from funcgrad.writable import identity_key
 
 __all__ = [
     "BranchRecordings",
@@ -84,13 +84,13 @@ class RecordedClosure:
         for slot, x in list(recording.constants.items()):
             if isinstance(x, Tracer) or backend.namespace_of(x) not in (None, np):
                 del recording.constants[slot]
-                duplicates[slot] = slots.setdefault(identity(x), slot)
+                duplicates[slot] = slots.setdefault(identity_key(x), slot)
                 if duplicates[slot] == slot:
                     recording.inputs.append(slot)
                     self.captured.append(x)
         recording.rename(duplicates)
         if lasting:
-            recording_apart(recording)
+            copy_shared_constants(recording)
 
     def __call__(self, x: PyTree, captured: Sequence[Any]) -> PyTree:
         """Evaluate the function at ``x``, a tree like the first one; ``captured`` replaces the captured values."""
@@ -195,16 +195,16 @@ class DecisionTrace(GraphTrace):
         super().__init__()
         self.decisions: dict[int, Any] = {}
 
-    def decide(self, tracer: Tracer, answer: Any) -> None:
+    def note_decision(self, tracer: Tracer, answer: Any) -> None:
         """Record the answer."""
-        remember(self.decisions, tracer.slot, answer)
+        add_decision(self.decisions, tracer.slot, answer)
 
 
 class RerunDecisionTrace(DecisionTrace):
     """Run whose decisions are made again wherever it is repeated, so that outer runs need not record them."""
 
     __slots__ = ()
-    asks_again = True
+    reruns_on_change = True
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:

@@ -17,12 +17,12 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, repeated
+from funcgrad.core import Tracer, describe, is_being_repeated
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import argument, bottom
+from funcgrad.writable import as_argument, plain_value
 
 __all__ = ["CustomDerivative", "custom_jvp", "custom_vjp"]
 
@@ -219,7 +219,7 @@ class CustomCall:
                 f"{self.name}: the {rule} rule gave {problem} {'what is no array in ' if aval is None else ''}{where}, "
                 f"got {describe(have)}. Return {'None' if aval is None else 'an array, or None for zero'}."
             )
-        if isinstance(have, Tracer) and not have._trace.open and not repeated(have._trace.level):
+        if isinstance(have, Tracer) and not have._trace.open and not is_being_repeated(have._trace.level):
             raise NotDifferentiableError(
                 f"{self.name}: the {rule} rule gave a value of a transform that has finished for {where}, got "
                 f"{describe(have)}. Pass what the rule closes over as an argument of the function."
@@ -259,7 +259,7 @@ class _ReadOnlyViews:
 
 def _read_only(x: Any) -> Any:
     if isinstance(x, Tracer):
-        return argument(x)
+        return as_argument(x)
     if type(x) is not np.ndarray or not x.flags.writeable:
         return x
     view = x.view()
@@ -273,7 +273,7 @@ def _is_array(x: Any) -> bool:
 
 def _aval_of(x: Any) -> _Aval:
     shape, dtype, inexact = backend.shape_of(x), backend.dtype_of(x), backend.is_inexact(x)
-    return _Aval(shape, dtype, type(bottom(x)) in _NUMBERS, inexact)
+    return _Aval(shape, dtype, type(plain_value(x)) in _NUMBERS, inexact)
 
 
 P = ParamSpec("P")

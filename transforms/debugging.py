@@ -12,16 +12,16 @@ from funcgrad.errors import NanError, StructuralZeroError
 from funcgrad.forward import ForwardTrace
 from funcgrad.reverse import (
     CotangentAccumulator,
-    Node,
+    Record,
     SparseCotangent,
-    called,
+    call_vjp,
     number_of,
     operation_of,
     parents_of,
     reachable,
+    result_vjp,
     saved_by,
-    to_part,
-    vjp_in,
+    vjp_of,
     with_parents,
     with_vjp,
 )
@@ -40,24 +40,26 @@ class Cuts:
     """Operations that cut the derivatives of one trace."""
 
     def __init__(self) -> None:
-        self._cuts: list[tuple[str, Origin | None, tuple[Node, ...]]] = []
+        self._cuts: list[tuple[str, Origin | None, tuple[Record, ...]]] = []
         self._uses: dict[int, tuple[str, Origin]] = {}  # the first operation on a leaf, by the number of its record
 
     def note(self, trace: Trace, name: str, args: Sequence[Any], ans: Any, find: Callable[[], Origin]) -> None:
         """Note an operation on ``args`` with the result ``ans``."""
-        nodes: tuple[Node, ...] = tuple(
+        nodes: tuple[Record, ...] = tuple(
             [a.node if trace.counter is not None else () for a in args if type(a) is Tracer and a._trace is trace]
         )
         outs = ans if type(ans) is tuple else (ans,)
         if not any(isinstance(out, Tracer) and out._trace is trace for out in outs):
             self._cuts.append((name, find(), nodes))
-        elif any(node and vjp_in(node) is None and number_of(node) not in self._uses for node in nodes):
+        elif any(node and vjp_of(node) is None and number_of(node) not in self._uses for node in nodes):
             origin = find()
             for node in nodes:
-                if vjp_in(node) is None:
+                if vjp_of(node) is None:
                     self._uses.setdefault(number_of(node), (name, origin))
 
-    def check_outputs(self, call: str, nodes: Sequence[Node | None], names: Callable[[int], str], leaves: int) -> None:
+    def check_outputs(
+        self, call: str, nodes: Sequence[Record | None], names: Callable[[int], str], leaves: int
+    ) -> None:
         """Check that a path leads from every leaf of a tape to the results.
 
         Raises:
@@ -79,7 +81,7 @@ class Cuts:
         Raises:
             StructuralZeroError: a leaf has a structurally zero derivative.
         """
-        watch = blocks.watching()
+        watch = blocks.current_watcher()
         dropped = [] if watch is None else [(name, origin, (parent,)) for name, origin, parent in watch.dropped]
         for number, ct in enumerate(cts):
             if ct is None:
@@ -123,7 +125,7 @@ def _describe_cuts(cuts: Sequence[Any]) -> str:
     return "cut by " + ", ".join(said[:_MAX_NAMED_CUTS]) + more
 
 
-def _reachable_numbers(nodes: Sequence[Node]) -> set[int]:
+def _reachable_numbers(nodes: Sequence[Record]) -> set[int]:
     """Return the numbers of ``nodes`` and of all records that they depend on."""
     return {-place for place in reachable([node for node in nodes if node])}
 
@@ -155,7 +157,7 @@ class _Watch:
         self.next = strict == "next"
         self.meter: Any = outer.meter if meter is None and outer is not None else meter
         self.origins = Origins()
-        self.dropped: list[tuple[str, Origin | None, Node]] = []
+        self.dropped: list[tuple[str, Origin | None, Record]] = []
 
     def begin(self, trace: Trace) -> Cuts | None:
         """Return an object to note the cuts of a new trace, or None if its cuts are not needed."""
@@ -178,7 +180,7 @@ class _Watch:
                 _check_forward(_name(primitive, params), origin, args, ans)
             if origin is not None:
                 known = origin
-                ans = with_origin(trace, ans, lambda node: VjpWithOrigin(vjp_in(node), known))
+                ans = with_origin(trace, ans, lambda node: VjpWithOrigin(vjp_of(node), known))
         else:
             ans = self._run(trace, primitive, args, params)
         if trace.cuts is not None:
@@ -190,7 +192,7 @@ class _Watch:
             return trace.process(primitive, args, params)
         return self.meter.process(trace, primitive, args, params)
 
-    def hidden(self, trace: Trace, args: tuple[Any, ...]) -> None:
+    def note_stopped(self, trace: Trace, args: tuple[Any, ...]) -> None:
         """Note an operation that ``no_grad`` hides from ``trace``."""
         if trace.cuts is not None:
             trace.cuts.note(trace, "no_grad", args, None, self.origins.find)
@@ -214,20 +216,20 @@ class VjpWithOrigin:
         self.vjp, self.origin = vjp, origin
         self.operation, self.parents, self.arrays = vjp.operation, vjp.parents, vjp.arrays
 
-    def __call__(self, ct: Any, node: Node) -> Any:
+    def __call__(self, ct: Any, node: Record) -> Any:
         """Return the result of the VJP rule."""
         return self.vjp(ct, node)
 
 
-def with_origin(trace: Trace, ans: Any, vjp: Callable[[Node], VjpWithOrigin]) -> Any:
+def with_origin(trace: Trace, ans: Any, vjp: Callable[[Record], VjpWithOrigin]) -> Any:
     """Return the results of an operation, with VJP rules that know the origin of the operation.
 
     ``vjp(node)`` returns the rule of a record. It is called once for each record that has no such rule yet.
     """
-    made: dict[int, Node] = {}
+    made: dict[int, Record] = {}
 
-    def replaced(node: Node) -> Node:
-        if isinstance(vjp_in(node), VjpWithOrigin):
+    def replaced(node: Record) -> Record:
+        if isinstance(vjp_of(node), VjpWithOrigin):
             return node
         number = number_of(node)
         if number not in made:
@@ -237,9 +239,9 @@ def with_origin(trace: Trace, ans: Any, vjp: Callable[[Node], VjpWithOrigin]) ->
     for out in ans if type(ans) is tuple else (ans,):
         if trace.counter is not None and type(out) is Tracer and out._trace is trace:
             node = out.node
-            if vjp_in(node) is to_part:
+            if vjp_of(node) is result_vjp:
                 out.node = with_parents(node, [replaced(*parents_of(node))])
-            elif vjp_in(node) is not None:
+            elif vjp_of(node) is not None:
                 out.node = replaced(node)
     return ans
 
@@ -255,13 +257,13 @@ class _Pass:
         self._nans = watch.nans
         self._known_bad = {number for number, ct in pending.items() if watch.nans and any(_non_finite(ct))}
         self._watch = watch
-        self._call = called if watch.meter is None else watch.meter.begin_pass()
-        self.dropped: list[tuple[str, Origin | None, Node]] = []
+        self._call = call_vjp if watch.meter is None else watch.meter.begin_pass()
+        self.dropped: list[tuple[str, Origin | None, Record]] = []
         watch.dropped = self.dropped
 
-    def vjp(self, ct: Any, node: Node) -> Any:
+    def vjp(self, ct: Any, node: Record) -> Any:
         """Call the VJP rule of ``node`` on ``ct`` and check the cotangents that it returns."""
-        origin = getattr(vjp_in(node), "origin", None)
+        origin = getattr(vjp_of(node), "origin", None)
         before = _non_finite(ct) if self._nans else (False, False)
         if any(before) and number_of(node) not in self._known_bad:
             raise NanError(
@@ -283,7 +285,7 @@ class _Pass:
                 self._check(ct, before, node, parent, part)
         return pulled
 
-    def _check(self, ct: Any, before: tuple[bool, bool], node: Node, parent: Node, part: Any) -> None:
+    def _check(self, ct: Any, before: tuple[bool, bool], node: Record, parent: Record, part: Any) -> None:
         after = _non_finite(part)
         if not any(after):
             return
@@ -295,7 +297,7 @@ class _Pass:
             raise NanError(
                 f"debug_nans: {bad} first appeared in the cotangent of an argument of {name}, "
                 f"got {_describe_shapes(part)}; the cotangent that came in ({_describe_shapes(ct)}) and the values of "
-                f"the forward pass have none, {_called_from(getattr(vjp_in(node), 'origin', None))}. {_ADVICE}",
+                f"the forward pass have none, {_called_from(getattr(vjp_of(node), 'origin', None))}. {_ADVICE}",
                 name,
             )
 
@@ -345,7 +347,7 @@ def _non_finite(x: Any, *, tangents: bool = True) -> tuple[bool, bool]:
         xp = backend.namespace_of(value)
         if xp is None or backend.dtype_of(value).kind not in "fc":
             continue
-        if backend.is_stand_in(value):
+        if backend.is_jax_tracer(value):
             continue  # inside JAX's transforms the numbers are unknown
         if not xp.isfinite(value).all():
             nan = nan or bool(xp.isnan(value).any())
@@ -399,7 +401,7 @@ class _Block(blocks.Block):
 
     def __init__(self, call: Callable[..., Any] | None, **options: Any) -> None:
         self._call = call
-        blocks.Block.__init__(self, lambda state: state._replace(watch=_Watch(state.watch, **options)))
+        blocks.Block.__init__(self, lambda state: state._replace(watcher=_Watch(state.watcher, **options)))
 
     def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
         if self._call is None:

@@ -209,7 +209,7 @@ class DependenceTrace(Trace):
             )
         if primitive is products.einsum.primitive:  # type: ignore[attr-defined]
             return self._product_pattern(params["subscripts"], values, position, outs[0])
-        if primitive.calls or "callback" in primitive.name:  # a user's function is not called for trials
+        if primitive.runs_user_code or "callback" in primitive.name:  # a user's function is not called for trials
             return None
         tried = _Trial(self, primitive, values, position, params)
         found = tried.pattern_of_copies()

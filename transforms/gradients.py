@@ -32,7 +32,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strict_block
 from funcgrad.transforms.transformed import check_callable, hide_extra_kwargs, refuse_unknown_arguments, transformed
-from funcgrad.writable import as_results, inside
+from funcgrad.writable import as_results, is_in_transform
 
 __all__ = ["grad", "gradient_of_all", "value_and_grad"]
 
@@ -219,7 +219,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     cts = complete_derivatives(found, live)
     if has_aux:
         aux = owned_aux(aux, args)
-    if inside():
+    if is_in_transform():
         value, *cts = as_results([value, *cts], args)
     return value, rebuild(cts), aux
 

@@ -34,7 +34,7 @@ from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
-from funcgrad.writable import bottom
+from funcgrad.writable import plain_value
 
 __all__ = ["anderson", "custom_linear_solve", "custom_root", "dense_solve", "fixed_point", "newton", "picard"]
 
@@ -222,11 +222,11 @@ def _relative_size(flat: _VectorConversion, step: PyTree, x: PyTree) -> Any:
 
 def _true_for_all_examples(condition: Any) -> bool:
     """Whether ``condition`` holds for all examples of every enclosing ``vmap``."""
-    return bool(bottom(condition).all())
+    return bool(plain_value(condition).all())
 
 
 def _no_convergence(call: str, what: str, size: Any, maxiter: int) -> ConvergenceError:
-    size = np.nan if size is None else np.max(bottom(size))
+    size = np.nan if size is None else np.max(plain_value(size))
     return ConvergenceError(
         f"{call}: no convergence after {maxiter} steps, got {what} of relative size {size:.1e}. Begin nearer "
         "to the solution, or allow more steps or a larger tol."
@@ -599,7 +599,7 @@ def _with_residual_check(solve: Solve) -> Solve:
 def _norm(x: PyTree) -> float | None:
     """Return the Euclidean norm of all leaves together, or None if a leaf is not NumPy's."""
     total = 0.0
-    for leaf in map(bottom, tree.leaves(x)):
+    for leaf in map(plain_value, tree.leaves(x)):
         if backend.namespace_of(leaf) is not np:
             return None
         total += float(np.sum(np.abs(leaf) ** 2))

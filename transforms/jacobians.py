@@ -32,7 +32,7 @@ from funcgrad.transforms.transformed import (
     transformed,
 )
 from funcgrad.transforms.vectorize import moveaxis, vmap
-from funcgrad.writable import inside
+from funcgrad.writable import is_in_transform
 
 if TYPE_CHECKING:
     from funcgrad.transforms.sparse_jacobians import Sparsity
@@ -251,7 +251,7 @@ def _pull_back_basis(pullback: Pullback, inputs: Any, outs: list[Any], out_spec:
     pull, given = vmap(pullback), tree.leaves(inputs)
     total, width = [sum([prod(backend.shape_of(x)) for x in leaves]) for leaves in (outs, given)]
     width, parts = max(total, width), [range(total)]
-    if total * width > LARGE and not inside() and all(backend.library_of(x) is np for x in (*outs, *given)):
+    if total * width > LARGE and not is_in_transform() and all(backend.library_of(x) is np for x in (*outs, *given)):
         operations, numbers = tape_size(pullback)
         parts = split_rows(total, 4 * width, numbers, operations)
     if len(parts) == 1:
@@ -294,7 +294,7 @@ def _is_large(leaves: list[Any]) -> bool:
     total = 0
     for x in leaves:
         total += x.size if type(x) is np.ndarray else prod(backend.shape_of(x))
-    if total * total <= LARGE or blocks.here() is not None or inside():
+    if total * total <= LARGE or blocks.last_entered() is not None or is_in_transform():
         return False
     return all(backend.library_of(x) is np for x in leaves)
 

@@ -12,7 +12,7 @@ from typing import Any
 from funcgrad import backend, blocks
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy, tracer_of
 from funcgrad.numpy.hints import user_line
-from funcgrad.running import noted
+from funcgrad.running import note_refusal
 
 __all__ = ["LiftedTrace", "Prepare", "Watch"]
 
@@ -34,7 +34,7 @@ class LiftedTrace(Trace):
 
     __slots__ = ("as_numpy", "outer", "prepare", "watch")
 
-    shown = "LiftedTracer"
+    tracer_name = "LiftedTracer"
     #: Whether the values inside its tracers are JAX's, not those of a derivative.
     runs_jax = True
 
@@ -63,7 +63,7 @@ class LiftedTrace(Trace):
             ans = primitive.call(*lowered, **params)
         except (IndexError, TypeError) as error:  # a caller that catches the error continues in another way
             if type(error).__module__.startswith("jax."):
-                noted(error, f"{primitive.name}: a value is not known yet{user_line()}.")
+                note_refusal(error, f"{primitive.name}: a value is not known yet{user_line()}.")
             raise
         if self.watch is not None:
             self.watch(primitive, lowered, params)
@@ -81,7 +81,7 @@ class LiftedTrace(Trace):
 
     def wrap(self, value: Any) -> Tracer:
         """Return ``value`` as a tracer; in a ``no_grad`` that began after this run it is a constant for JAX too."""
-        if self.level < blocks.current().floor:
+        if self.level < blocks.current().min_level:
             value = backend.detached(backend.library_of(value), value)
         return tracer_of(value, self)
 

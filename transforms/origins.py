@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import toolz.functoolz
 
-from funcgrad.graph import Source, Stage
+from funcgrad.graph import PipelineStage, Source
 from funcgrad.numpy.concretization import user_frame
 from funcgrad.transforms.transformed import name_of
 
@@ -30,7 +30,7 @@ class Origin(NamedTuple):
     """Place in the program from which an operation was called, as far as it is known."""
 
     source: Source | None
-    stage: Stage | None
+    stage: PipelineStage | None
 
     def __str__(self) -> str:
         if self.source is None:
@@ -56,7 +56,7 @@ class Origins:
         source = Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
         return self._sources.setdefault(source, source)
 
-    def stage(self, ends: Callable[[FrameType, bool], bool]) -> Stage | None:
+    def stage(self, ends: Callable[[FrameType, bool], bool]) -> PipelineStage | None:
         """Return the stage of the outermost pipeline among the frames before the search ends.
 
         Args:
@@ -79,7 +79,7 @@ class Origins:
         """Drop the references to frames."""
         self._last_pipeline = None
 
-    def _stage_at(self, frame: FrameType) -> Stage | None:
+    def _stage_at(self, frame: FrameType) -> PipelineStage | None:
         """Return the stage that a frame of toolz's ``pipe`` or ``Compose`` is running."""
         current, funcs, value = _PIPELINES[frame.f_code](frame.f_locals)
         before, old, last = self._last_pipeline or (None, None, 0)
@@ -89,7 +89,7 @@ class Origins:
         if not at:
             return None
         self._last_pipeline = (frame, value, at[0])
-        return Stage(at[0], name_of(current))
+        return PipelineStage(at[0], name_of(current))
 
 
 def _ends_at_transform(frame: FrameType, found: bool) -> bool:

@@ -20,9 +20,9 @@ from funcgrad.batching import BatchTrace
 from funcgrad.core import READ_ONLY, Primitive, Tracer, refuse_closure, tracer_of
 from funcgrad.graph import GraphTrace, Recording, Step
 from funcgrad.kinds.linear import reshape, to_batch
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.transforms.vectorize import vmap
-from funcgrad.writable import move
+from funcgrad.writable import rebind
 
 __all__ = ["LARGE", "PartwiseTrace", "basis", "compute_rows", "split_rows"]
 
@@ -221,10 +221,10 @@ class PartwiseTrace(GraphTrace):
         wholes.update(zip(needed, self._evaluate(needed), strict=True))
         self._batches = {slot: tracer_of(whole, self._batch) for slot, whole in wholes.items()}
         self._begin()
-        with changing:
+        with write_lock:
             for known in self._shallow_copies:
                 if (one := known()) is not None:
-                    move(one, self._batches[one.link.slot])
+                    rebind(one, self._batches[one.link.slot])
 
     def rows_of(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the rows of each of ``tangents``, the tangents of the results, along axis 0."""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from funcgrad.replay.memory import NAME
+from funcgrad.replay.memory import CHECKPOINT_NAME
 
 __all__ = [
     "Policy", "Rule", "dots_saveable", "everything_saveable", "nothing_saveable", "save_any_names_but_these",
@@ -84,15 +84,15 @@ def _dots_saveable(operation: str, params: dict[str, Any], result: Any) -> bool:
 
 
 def _save_only_these_names(operation: str, params: dict[str, Any], result: Any, *names: str) -> bool:
-    return operation == NAME and params["name"] in names
+    return operation == CHECKPOINT_NAME and params["name"] in names
 
 
 def _save_any_names_but_these(operation: str, params: dict[str, Any], result: Any, *names: str) -> bool:
-    return operation == NAME and params["name"] not in names
+    return operation == CHECKPOINT_NAME and params["name"] not in names
 
 
 def _save_anything_except_these_names(operation: str, params: dict[str, Any], result: Any, *names: str) -> bool:
-    return operation != NAME or params["name"] not in names
+    return operation != CHECKPOINT_NAME or params["name"] not in names
 
 
 def _save_smaller_than(operation: str, params: dict[str, Any], result: Any, nbytes: int) -> bool:

@@ -14,10 +14,10 @@ from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
-from funcgrad.keeping import Unchanged, kept_apart, recording_apart
+from funcgrad.keeping import ChangeCheck, copy_shared_arrays, copy_shared_constants
 from funcgrad.numpy_code import run_or_rebuild
-from funcgrad.ownership import own
-from funcgrad.reverse import Node, backward, each_saved, reachable, record
+from funcgrad.ownership import unshare_results
+from funcgrad.reverse import Record, all_saved, backward, reachable, record_function
 from funcgrad.transforms.arguments import (
     check_leaves,
     check_results,
@@ -60,9 +60,9 @@ class Pullback:
         name: str,
         primals: tuple[list[Any], tree.PyTreeSpec, list[bool]],
         results: tuple[list[Any], tree.PyTreeSpec],
-        nodes: list[Node | None],
+        nodes: list[Record | None],
         cuts: Cuts | None = None,
-        unchanged: Unchanged | None = None,
+        unchanged: ChangeCheck | None = None,
     ) -> None:
         self._name = name
         self._leaves, self._spec, self._live = primals
@@ -89,7 +89,7 @@ class Pullback:
         )
         return pulled
 
-    def _backward(self, seeds: list[tuple[Node, Any]], leaves: int) -> list[Any]:
+    def _backward(self, seeds: list[tuple[Record, Any]], leaves: int) -> list[Any]:
         if self._unchanged is not None:
             self._unchanged.check("pullback")
         if self._cuts is None:
@@ -118,7 +118,7 @@ class Pullback:
 def tape_size(pullback: Pullback) -> tuple[int, int]:
     """Return how many operations ``pullback`` goes back through, and how many array entries their records saved."""
     nodes = pullback._nodes
-    return len(reachable(nodes)), sum([x.size for x in each_saved(nodes) if type(x) is np.ndarray])
+    return len(reachable(nodes)), sum([x.size for x in all_saved(nodes) if type(x) is np.ndarray])
 
 
 def _live_leaf_path(spec: tree.PyTreeSpec, leaves: list[Any], live: list[bool]) -> Callable[[int], str]:
@@ -204,7 +204,7 @@ def evaluate_vjp(
         return flat
 
     moving = list(compress(leaves, live))
-    results, nodes = record(of_leaves, _copy_arrays(moving) if lasting else moving)
+    results, nodes = record_function(of_leaves, _copy_arrays(moving) if lasting else moving)
     del moving
     check_results("vjp", results)
     out_spec = side["spec"]
@@ -213,8 +213,8 @@ def evaluate_vjp(
     if cuts is not None:
         cuts.check_outputs("vjp", nodes, _live_leaf_path(spec, leaves, live), sum(live))
     aux = [owned_aux(strip_tracers(trace, side.pop("aux")), primals)] if has_aux else []
-    own(results)
-    nodes, unchanged = kept_apart(nodes) if lasting else (nodes, None)
+    unshare_results(results)
+    nodes, unchanged = copy_shared_arrays(nodes) if lasting else (nodes, None)
     pullback = Pullback(name_of(fun), (leaves, spec, live), (results, out_spec), nodes, cuts, unchanged)
     return (tree.unflatten(out_spec, as_results(results, primals)), pullback, *aux)
 
@@ -324,7 +324,7 @@ def evaluate_jvp(
     if trace.cuts is not None:
         trace.cuts.check_tangents("jvp", results, pushed)
     complete_derivatives(pushed, results)
-    own(results)
+    unshare_results(results)
     if given is not None:
         results, pushed = as_results(results, given), as_results(pushed, given)
     value, tangent = tree.unflatten(out_spec, results), tree.unflatten(out_spec, pushed)
@@ -358,7 +358,7 @@ class Linearized:
         """
         flat = match_leaves("linearize", "tangent", tangents, self._leaves, self._spec)
         live = [t for t in flat if t is not None]
-        results = own(self.graph.evaluate(*live))
+        results = unshare_results(self.graph.evaluate(*live))
         return tree.unflatten(self._out_spec, as_results(results, (self._leaves, tangents)))
 
     def __repr__(self) -> str:
@@ -420,8 +420,8 @@ def _evaluate_linearize(
     aux = [owned_aux(strip_tracers(trace, aux.pop()), primals) for _ in aux[:]]
     results, out_spec = tree.flatten(value)
     del zeros, trace, value, tangent, flat
-    own(results)
-    recording_apart(recording)
+    unshare_results(results)
+    copy_shared_constants(recording)
     derivative = Linearized(name_of(fun), leaves, spec, tangent_spec, recording)
     return (tree.unflatten(out_spec, as_results(results, primals)), derivative, *aux)
 

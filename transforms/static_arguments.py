@@ -9,7 +9,7 @@ from typing import Any
 
 from funcgrad import tree
 from funcgrad.core import describe
-from funcgrad.errors import InputError, shown
+from funcgrad.errors import InputError, short_repr
 from funcgrad.transforms.transformed import name_of
 
 __all__ = ["StaticArguments", "argument_names", "replace_at"]
@@ -70,7 +70,7 @@ class StaticArguments:
             found = [operator.index(i) for i in (given if isinstance(given, Iterable) else (given,))]
         except TypeError:
             remedy = "Name positions." if isinstance(given, (str, tuple, list)) else "Write jit(f)(x), not jit(f, x)."
-            raise InputError(f"jit: {what} must be an int or ints, got {shown(given)}. {remedy}") from None
+            raise InputError(f"jit: {what} must be an int or ints, got {short_repr(given)}. {remedy}") from None
         count = len(self.names)
         return {i + count if i < 0 else i for i in found}
 

@@ -54,7 +54,7 @@ class _NoGrad(blocks.Block):
     __slots__ = ()
 
     def __init__(self) -> None:
-        blocks.Block.__init__(self, lambda state: state._replace(floor=core.next_level()))
+        blocks.Block.__init__(self, lambda state: state._replace(min_level=core.next_level()))
 
     def __call__(self, fun: Callable[P, R]) -> Callable[P, R]:
         return no_grad(fun)

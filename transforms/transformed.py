@@ -14,7 +14,7 @@ from types import MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from funcgrad.core import describe
-from funcgrad.errors import ConcretizationError, InputError, shown
+from funcgrad.errors import ConcretizationError, InputError, short_repr
 from funcgrad.numpy.hints import explain
 from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
 from funcgrad.numpy_code import (
@@ -28,7 +28,7 @@ from funcgrad.numpy_code import (
     retry_rebuilt,
     take_refusal,
 )
-from funcgrad.running import refused
+from funcgrad.running import pending_refusals
 
 __all__ = [
     "Transformed",
@@ -110,10 +110,10 @@ class Transformed(Generic[P, R]):
         run, options, given = self.run, self.options, self.fun
         if built_before:
             given = self._rebuilt_if_known() if self._rebuilt is None or is_as_written() else self._rebuilt
-        outer_refusals = take_refusal() if refused else None
+        outer_refusals = take_refusal() if pending_refusals else None
         try:
             found = run(given, options, args, kwargs)
-            if refused:
+            if pending_refusals:
                 check_refused(given)
             return found
         except Exception as error:
@@ -125,7 +125,7 @@ class Transformed(Generic[P, R]):
             _explain_list_argument(error, args)
             raise
         finally:
-            if refused or outer_refusals is not None:
+            if pending_refusals or outer_refusals is not None:
                 restore_refusal(outer_refusals)
 
     def _rebuilt_if_known(self) -> Any:
@@ -273,7 +273,7 @@ def refuse_unknown_arguments(call: str, others: dict[str, Any]) -> NoReturn:
     known = (
         f"Use {_NAMES_ELSEWHERE[name]}." if name in _NAMES_ELSEWHERE else f"help(funcgrad.{call}) lists its arguments."
     )
-    raise InputError(f"{call}: there is no argument of this name, got {name}={shown(others[name])}. {known}")
+    raise InputError(f"{call}: there is no argument of this name, got {name}={short_repr(others[name])}. {known}")
 
 
 def check_callable(call: str, fun: Any) -> None:

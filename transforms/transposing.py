@@ -77,7 +77,7 @@ def _check_linear(fun: Callable[..., Any], zeros: tuple[Any, ...]) -> None:
         watch.close()
     for leaf in tree.leaves(out):
         value = leaf
-        while isinstance(value, Tracer) and not value._trace.repeats:
+        while isinstance(value, Tracer) and not value._trace.is_bit_exact:
             value = value._val
         numbers = isinstance(value, Tracer) or type(value) in _PLAIN  # a graph records the answer about its tracer
         if not (isinstance(leaf, Tracer) and leaf._trace is watch) or (numbers and np.any(np.not_equal(value, 0))):
@@ -104,7 +104,7 @@ class _LinearOnly(GraphTrace):
     ) -> tuple[Any, Callable[[tuple[int, ...]], Note] | None]:
         """Return the result; refuse an operation whose VJP rule saves a value that depends on the inputs."""
         traced = tuple([i for i, slot in enumerate(slots) if slot not in self.constants])
-        if primitive.calls:  # custom rules say nothing about linearity
+        if primitive.runs_user_code:  # custom rules say nothing about linearity
             return primitive.call(*args, **params), None
         ans, vjp, saved = None, None, None
         if primitive.reverse is not None:
@@ -114,7 +114,7 @@ class _LinearOnly(GraphTrace):
             raise self.refusal(primitive.name)
         return ans, None
 
-    def decide(self, tracer: Tracer, answer: bool | int) -> None:
+    def note_decision(self, tracer: Tracer, answer: bool | int) -> None:
         """Refuse a branch: a value that decides a branch is not linear."""
         raise self.refusal("a branch")
 

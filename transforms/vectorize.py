@@ -11,7 +11,7 @@ from funcgrad.batching import BatchTrace, named_axes
 from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
-from funcgrad.ownership import own
+from funcgrad.ownership import unshare_results
 from funcgrad.transforms.arguments import check_leaf
 from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_kwargs, refuse_unknown_arguments
 from funcgrad.typing import PyTree
@@ -123,7 +123,7 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         named_axes.set(scope)
         trace.close()
     del wrapped, new_args, new_kwargs, out, results  # the caller alone owns the values from now on
-    return tree.unflatten(out_spec, as_results(own(placed), (args, kwargs)))
+    return tree.unflatten(out_spec, as_results(unshare_results(placed), (args, kwargs)))
 
 
 def _axis_per_leaf(name: str, axes: Any, value: PyTree) -> list[Any]:

@@ -35,16 +35,16 @@ def aval_of(v: Any) -> Any:
         return v.shape if v.dtype is DOUBLE else None
     if type(v) is float64 or type(v) is float:
         return type(v)
-    if type(v) is Tracer and v._trace.hidden:
+    if type(v) is Tracer and v._trace.hidden_axes:
         whole = aval_of(v._val)
         return whole[1:] if type(whole) is tuple else None
     return v.aval if type(v) is Tracer else None
 
 
-def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
+def common_aval(v: Any, w: Any, floats: frozenset[type]) -> Any:
     """Return the aval of the result for two values if nothing broadcasts or promotes, else None.
 
-    ``closed`` are types of numbers for which the operation is a Python operator.
+    ``floats`` are types of numbers for which the operation is a Python operator.
     """
     while type(v) is Tracer and v._trace.differentiates:  # inline, because a call of aval_of takes as long
         v = v._val
@@ -55,7 +55,7 @@ def common_aval(v: Any, w: Any, closed: frozenset[type]) -> Any:
     if type(v) is float64:
         return float64 if type(w) is float64 or type(w) is float else None
     if type(v) is float:
-        return float64 if type(w) is float64 else float if type(w) is float in closed else None
+        return float64 if type(w) is float64 else float if type(w) is float in floats else None
     found = aval_of(v)
     return found if found is not None and found == aval_of(w) else None
 
@@ -82,21 +82,21 @@ class _Doubles(dict[float, ndarray]):
 zero_dim_doubles = _Doubles()
 
 
-def promoted_constant(v: Any, constant: Any, aval: Any, closed: frozenset[type], converts: bool) -> Any:
+def promoted_constant(v: Any, constant: Any, aval: Any, floats: frozenset[type], converts: bool) -> Any:
     """Return the replacement for ``constant`` next to the value ``v``; None if the two promote or broadcast.
 
     Args:
         v: the value of the traced operand.
         constant: the other operand.
         aval: the aval of ``v``, None if it is unknown.
-        closed: types of numbers for which the operation is a Python operator.
+        floats: types of numbers for which the operation is a Python operator.
         converts: whether the operation may get an array without axes in place of a number.
     """
     kind = type(constant)
     if aval is None:
         aval = aval_of(v)
     if aval is float:
-        return constant if kind is float64 or ((kind is float or kind is int) and float in closed) else None
+        return constant if kind is float64 or ((kind is float or kind is int) and float in floats) else None
     if kind is float or kind is int:
         if aval is not None:
             return zero_dim_doubles[constant] if converts and type(v) is ndarray else constant

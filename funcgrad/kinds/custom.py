@@ -15,20 +15,20 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, raise_closure, repeated, shallow_copy, tracer_of
+from funcgrad.core import Primitive, Tracer, bind, is_being_repeated, raise_closure, shallow_copy, tracer_of
 from funcgrad.errors import EscapedTracerError
 from funcgrad.kinds.linear import reduce_sum, to_batch
-from funcgrad.kinds.rules import Operation, finish
+from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
-from funcgrad.reverse import backward, record, vjp_for_all
-from funcgrad.writable import as_results, constant, is_buffer
+from funcgrad.reverse import backward, record_function, vjp_for_all
+from funcgrad.writable import as_constant, as_results, is_buffer
 
-__all__ = ["CustomRules", "Later", "at_once", "custom_call"]
+__all__ = ["CustomRules", "DeferredCotangent", "without_deferred", "custom_call"]
 
 Leaves = Sequence[Any]
 
 
-class Later:
+class DeferredCotangent:
     """An expensive cotangent, which ``bwd`` may return: it is computed only if it is used."""
 
     __slots__ = ("compute",)
@@ -37,14 +37,14 @@ class Later:
         self.compute = compute
 
 
-def _now(cotangent: Any) -> Any:
-    """Return a cotangent, computed now if it is ``Later``."""
-    return cotangent.compute() if type(cotangent) is Later else cotangent
+def _evaluate_cotangent(cotangent: Any) -> Any:
+    """Return a cotangent, computed now if it is ``DeferredCotangent``."""
+    return cotangent.compute() if type(cotangent) is DeferredCotangent else cotangent
 
 
-def at_once(bwd: Callable[[Any, list[Any]], list[Any]]) -> Callable[[Any, list[Any]], list[Any]]:
-    """Wrap ``bwd``, so that it computes each cotangent that is ``Later`` at once."""
-    return lambda residuals, cts: [*map(_now, bwd(residuals, cts))]
+def without_deferred(bwd: Callable[[Any, list[Any]], list[Any]]) -> Callable[[Any, list[Any]], list[Any]]:
+    """Wrap ``bwd``, so that it computes each cotangent that is ``DeferredCotangent`` at once."""
+    return lambda residuals, cts: [*map(_evaluate_cotangent, bwd(residuals, cts))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class CustomRules:
         name: the function's name, for messages.
         fun: ``fun(*leaves) -> list of result leaves``.
         fwd: ``fwd(*leaves) -> (result leaves, residuals)``; residuals are any tree.
-        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``: an array, a ``Later``, or None for zero.
+        bwd: ``bwd(residuals, cts) -> a cotangent per leaf``: an array, a ``DeferredCotangent``, or None for zero.
         jvp: ``jvp(leaves, tangents) -> (result leaves, their tangents)``, a tangent of None meaning zero.
     """
 
@@ -67,8 +67,8 @@ class CustomRules:
 
 
 def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
-    if xp is not np and any(map(backend.is_stand_in, leaves)):
-        outs = _in_jax(loaded_jax(), rules, leaves)
+    if xp is not np and any(map(backend.is_jax_tracer, leaves)):
+        outs = _call_in_jax(loaded_jax(), rules, leaves)
     else:
         outs = rules.fun(*leaves)
     # no argument is being transformed here, so a derivative in the result came through a closure
@@ -77,7 +77,7 @@ def _impl(xp: Any, *leaves: Any, rules: CustomRules) -> tuple[Any, ...]:
     return tuple(outs)
 
 
-def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
+def _call_in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
     """Call the function under JAX transforms, as a ``jax.custom_vjp`` or, without ``fwd``, a ``jax.custom_jvp``."""
 
     def arrays(xs: Any) -> list[Any]:
@@ -109,7 +109,7 @@ def _in_jax(jax: Any, rules: CustomRules, leaves: Leaves) -> Any:
     def bwd(moving: Any, cts: Any) -> Any:
         rest, (fixed, moves, spec) = iter(moving), still
         flat = [next(rest) if m else r for r, m in zip(fixed, moves, strict=True)]
-        return given(at_once(rules.bwd)(tree.unflatten(spec, flat), list(cts)))  # type: ignore[arg-type]
+        return given(without_deferred(rules.bwd)(tree.unflatten(spec, flat), list(cts)))  # type: ignore[arg-type]
 
     call = jax.custom_vjp(lambda *xs: given(rules.fun(*arrays(xs))))
     call.defvjp(fwd, bwd)
@@ -130,7 +130,7 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
 def _backwards(ct: Any, rules: CustomRules, residuals: Any, traced: Any, likes: Any) -> list[Any]:
     whole = ct if likes is None else [_zeros(*like) if c is None else c for c, like in zip(ct, likes, strict=True)]
     cts = rules.bwd(residuals, whole)  # type: ignore[misc]
-    return [_now(cts[i]) for i in traced]
+    return [_evaluate_cotangent(cts[i]) for i in traced]
 
 
 def _through_record(ct: Any, rules: CustomRules, nodes: Any, leaves: int) -> list[Any]:
@@ -162,7 +162,7 @@ def _recorded_jvp(rules: CustomRules, args: Leaves, traced: tuple[int, ...]) -> 
         outs[:] = values
         return pushed
 
-    _, nodes = record(jvp, [backend.zeros_like(args[i]) for i in traced])
+    _, nodes = record_function(jvp, [backend.zeros_like(args[i]) for i in traced])
     return outs, nodes
 
 
@@ -181,9 +181,9 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
         for i, ct in zip(live, cts, strict=True):
             full[i] = ct
         found = rules.bwd(residuals, full)  # type: ignore[misc]
-        return [_now(found[i]) for i in moving]
+        return [_evaluate_cotangent(found[i]) for i in moving]
 
-    _, nodes = record(vjp, [backend.zeros_like(outs[i]) for i in live])
+    _, nodes = record_function(vjp, [backend.zeros_like(outs[i]) for i in live])
     seeds = [(n, tangents[i]) for n, i in zip(nodes, moving, strict=True) if n is not None]
     transposed = dict(zip(live, backward(seeds, len(live)), strict=True))
     return tuple(outs), tuple([transposed.get(i) for i in range(len(outs))])
@@ -202,19 +202,19 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
         return _mapped(within, lambda *xs: rules.fun(*xs), leaves, flags)
 
     def fwd(*leaves: Any) -> tuple[list[Any], Any]:
-        with _Vectorized(within) as trace:
+        with _OpenBatch(within) as trace:
             outs, residuals = rules.fwd(*_wrap(trace, leaves, flags))  # type: ignore[misc]
             kept, spec = tree.flatten(residuals)
             hidden = [type(r) is Tracer and r._trace is trace for r in kept]
             values = [r._val if h else r for r, h in zip(kept, hidden, strict=True)]
-            return [_whole(trace, out) for out in outs], (values, hidden, spec)
+            return [_with_batch_axis(trace, out) for out in outs], (values, hidden, spec)
 
     def bwd(residuals: Any, cts: list[Any]) -> list[Any]:
         values, hidden, spec = residuals
 
         def one(*xs: Any) -> list[Any]:
             n = len(values)
-            return at_once(rules.bwd)(tree.unflatten(spec, xs[:n]), list(xs[n:]))  # type: ignore[arg-type]
+            return without_deferred(rules.bwd)(tree.unflatten(spec, xs[:n]), list(xs[n:]))  # type: ignore[arg-type]
 
         pulled = _mapped(within, one, [*values, *cts], [*hidden, *[True] * len(cts)])
         return [ct if f or ct is None else reduce_sum(ct, axis=(0,)) for ct, f in zip(pulled, flags, strict=True)]
@@ -238,14 +238,16 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
     return custom_call(*args, rules=mapped), True
 
 
-class _Vectorized:
+class _OpenBatch:
     """Context manager: the trace of the ``vmap`` of a rule, or after its end a new trace of the same size."""
 
     def __init__(self, within: BatchTrace) -> None:
         self.within = within
 
     def __enter__(self) -> BatchTrace:
-        self.trace = self.within if self.within.open or repeated(self.within.level) else BatchTrace(self.within.size)
+        self.trace = (
+            self.within if self.within.open or is_being_repeated(self.within.level) else BatchTrace(self.within.size)
+        )
         return self.trace
 
     def __exit__(self, *error: object) -> None:
@@ -254,17 +256,17 @@ class _Vectorized:
 
 
 def _wrap(trace: BatchTrace, leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
-    return [_inside(trace, x, f) for x, f in zip(leaves, flags, strict=True)]
+    return [_as_tracer_of(trace, x, f) for x, f in zip(leaves, flags, strict=True)]
 
 
-def _inside(trace: BatchTrace, x: Any, batched: bool) -> Any:
+def _as_tracer_of(trace: BatchTrace, x: Any, batched: bool) -> Any:
     """Return ``x`` as a tracer of ``trace`` if it is batched; wrap tracers of inner traces, which would take over."""
     if not batched and isinstance(x, Tracer) and x._trace.level > trace.level:
         return tracer_of(to_batch(x, trace.size), trace)
     return tracer_of(x, trace) if batched else x
 
 
-def _whole(trace: BatchTrace, x: Any) -> Any:
+def _with_batch_axis(trace: BatchTrace, x: Any) -> Any:
     """Return ``x`` with a leading batch axis; None stays None."""
     if x is None:
         return None
@@ -273,34 +275,34 @@ def _whole(trace: BatchTrace, x: Any) -> Any:
 
 def _mapped(within: BatchTrace, fun: Callable[..., list[Any]], leaves: Leaves, flags: Sequence[bool]) -> list[Any]:
     """Map ``fun`` over a batch, with leading batch axes in arguments and results."""
-    with _Vectorized(within) as trace:
-        return [_whole(trace, out) for out in fun(*_wrap(trace, leaves, flags))]
+    with _OpenBatch(within) as trace:
+        return [_with_batch_axis(trace, out) for out in fun(*_wrap(trace, leaves, flags))]
 
 
-_custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
+_custom = Primitive("custom_call", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)
 
 
 def _call(*leaves: Any, rules: CustomRules) -> Any:
     if any(is_buffer(x) and type(x._val) is not np.ndarray for x in leaves):
-        rules = _of_constants(rules)
+        rules = _with_buffers(rules)
     ans = bind(_custom, leaves, {"rules": rules})
     return tuple(as_results(ans, leaves)) if Tracer in map(type, leaves) else ans
 
 
-def _of_constants(rules: CustomRules) -> CustomRules:
+def _with_buffers(rules: CustomRules) -> CustomRules:
     """Wrap the functions of ``rules``: they get constants of other libraries as buffers, so that NumPy code works."""
 
     def shown(x: Any) -> Any:
-        return constant(x) if not isinstance(x, Tracer) and backend.namespace_of(x) not in (None, np) else x
+        return as_constant(x) if not isinstance(x, Tracer) and backend.namespace_of(x) not in (None, np) else x
 
     def taking(fun: Callable[..., Any] | None) -> Any:
         if fun is None:
             return None
         return lambda *args: tree.map(shallow_copy, fun(*tree.map(shown, args)))
 
-    bwd = None if rules.bwd is None else at_once(rules.bwd)
+    bwd = None if rules.bwd is None else without_deferred(rules.bwd)
     return replace(rules, fun=taking(rules.fun), fwd=taking(rules.fwd), bwd=taking(bwd), jvp=taking(rules.jvp))
 
 
 #: Operation ``custom_call(*leaves, rules)``: the results of ``rules.fun``, differentiated by ``rules``.
-custom_call: Operation = finish(_call, _custom)
+custom_call: Operation = finish_operation(_call, _custom)

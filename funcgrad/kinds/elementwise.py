@@ -2,7 +2,7 @@
 
 The Jacobian is diagonal, so the same product ``ct * partial`` serves both modes. ``_Rules`` contains the reverse and
 forward rules for arguments of any kind. The function that programs call is made from a template. Its fast path records
-operations in one run without broadcasting or promotion, above all on doubles; all other calls go to ``bind``.
+operations in one run without broadcasting or promotion, above all on doubles; all other calls go to ``bind_checked``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Primitive, Tracer, shallow_copy, tracer_of
 from funcgrad.forward import ForwardTrace, dual
-from funcgrad.generated import function
+from funcgrad.generated import make_function
 from funcgrad.kinds.avals import are_doubles, aval_of, common_aval, promoted_constant, zero_dim_doubles
-from funcgrad.kinds.linear import astype, batch_rule, by_operator, conform
-from funcgrad.kinds.partials import Partial, PartialRule, product, product_over, promoted, scaled, spread
+from funcgrad.kinds.linear import astype, batch_rule, conform, operator_primitive
+from funcgrad.kinds.partials import Partial, PartialRule, broadcast_tangent, product, product_in_place, promote, scaled
 from funcgrad.kinds.rows import in_columns
-from funcgrad.kinds.rules import NAMES, Operation, bind, finish, traced_at_once
+from funcgrad.kinds.rules import ARGUMENT_NAMES, Operation, bind_checked, finish_operation, unpack_traced
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, VJP, vjp_of_each
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array, writable_result
@@ -36,7 +36,7 @@ _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))
 _PLAIN = frozenset((ndarray, float, float64))
 _NUMPY = _PLAIN | {np.float32, int}
 #: Operators that Python computes itself for two floats: the results are floats, complex powers, or errors.
-_CLOSED = (add, sub, mul, truediv, mod, pow)
+_PYTHON_OPERATORS = (add, sub, mul, truediv, mod, pow)
 #: Operators that give complex powers or raise errors for floats where NumPy's functions do not.
 _RAISING = (truediv, mod, pow)
 #: Operators that treat an array without axes as a number; powers treat Python numbers specially.
@@ -52,7 +52,7 @@ _EXPRESSIONS = {
     "float64": float64,
     "ndarray": ndarray,
     "product": product,
-    "product_over": product_over,
+    "product_in_place": product_in_place,
     "scaled": scaled,
 }
 
@@ -97,12 +97,12 @@ def elementwise(
     primitive.foreign, primitive.arithmetic = foreign, operator is not None
     primitive.operator = operator.__name__ if operator is not None and arity == 2 else None
     short = None not in partials[:arity] and arity < 3
-    template = (_unary if arity == 1 else _binary) if short else _any
+    template = (_make_unary if arity == 1 else _make_binary) if short else _make_any
     rules.primitive = primitive
     if operator in _RAISING:
-        primitive.of_numbers = by_operator(primitive, operator)
+        primitive.number_primitive = operator_primitive(primitive, operator)
     rules.call = template(primitive, rules, operator)
-    return finish(rules.call, primitive)
+    return finish_operation(rules.call, primitive)
 
 
 class _Rules:
@@ -120,9 +120,11 @@ class _Rules:
 
     def __init__(self, name: str, partials: Sequence[Partial], operator: Callable[..., Any] | None) -> None:
         self.name = name
-        self.names = (*NAMES[: len(partials)], "ans")
-        self.of = [PartialRule(name, n, p, len(partials)) for n, p in zip(NAMES, partials, strict=False)]
-        self.functions = {n: f for rule in self.of for n, f in rule.functions.items()}
+        self.names = (*ARGUMENT_NAMES[: len(partials)], "ans")
+        self.partial_rules = [
+            PartialRule(name, n, p, len(partials)) for n, p in zip(ARGUMENT_NAMES, partials, strict=False)
+        ]
+        self.functions = {n: f for rule in self.partial_rules for n, f in rule.functions.items()}
         self.converts = operator in _CONVERTING
         self.rounds, self.powers = operator in _ROUNDING, operator is pow
         self._plans: dict[Any, tuple[VJP | None, list[int], list[bool]]] = {}
@@ -133,16 +135,20 @@ class _Rules:
 
         If ``mixed``, shapes or dtypes of arguments and result differ, and the rule conforms each cotangent.
         """
-        rules = [self.of[i] for i in traced]
+        rules = [self.partial_rules[i] for i in traced]
         names = tuple([n for n in self.names if any(n in rule.names for rule in rules)])
         likes = [f"like_{i}" for i in traced] if mixed else []
         last = len(rules) - 1
-        answers = [
-            rule.conformed(i, k == last) if mixed and rule.differentiable else rule.back if k == last else rule.forward
+        expressions = [
+            rule.conformed(i, k == last)
+            if mixed and rule.differentiable
+            else rule.reverse
+            if k == last
+            else rule.forward
             for k, (i, rule) in enumerate(zip(traced, rules, strict=True))
         ]
         functions = {n: f for rule in rules for n, f in rule.functions.items()}
-        return vjp_of_each(self.name, answers, [*names, *likes], _EXPRESSIONS, **functions), names
+        return vjp_of_each(self.name, expressions, [*names, *likes], _EXPRESSIONS, **functions), names
 
     def compute(self, args: tuple[Any, ...], short: bool = True) -> Any:
         """Compute the operation on values taken out of tracers.
@@ -150,65 +156,67 @@ class _Rules:
         ``short`` says whether the template has a fast path for these traced positions, which calls Python's operator.
         """
         for x in args if self.rounds else ():
-            if type(x) is Tracer and x._trace.repeats:
-                return x._trace.by_rule(self.call, *args, short=short)
-        numbers = self.primitive.of_numbers
+            if type(x) is Tracer and x._trace.is_bit_exact:
+                return x._trace.compute_for_rule(self.call, *args, short=short)
+        numbers = self.primitive.number_primitive
         if numbers is not None and self.powers and short and are_doubles(args):
-            return bind(numbers, args, {})
-        return self.primitive.lowered(args, {})
+            return bind_checked(numbers, args, {})
+        return self.primitive.call_lowered(args, {})
 
     def reverse(self, args: Any, traced: Any, params: Any) -> Any:
         """Return the result, the VJP rule, and the values that are saved for the rule, see ``Primitive``."""
-        return self.planned(args, traced, self.compute(args))
+        return self.plan_vjp(args, traced, self.compute(args))
 
-    def planned(self, args: Any, traced: Any, ans: Any) -> Any:
+    def plan_vjp(self, args: Any, traced: Any, ans: Any) -> Any:
         """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
-        like = backend.like(ans)
-        likes: list[Any] = [backend.like(args[i]) for i in traced]
+        like = backend.shape_and_dtype_of(ans)
+        likes: list[Any] = [backend.shape_and_dtype_of(args[i]) for i in traced]
         # products with dtypes of kind "V", such as bfloat16, and with Python's complex numbers have wider dtypes
         weak = like[1].kind == "V" or complex in map(type, args)
         mixed = weak or any(one != like for one in likes)
         plan = self._plans.get((traced, mixed))
         if plan is None:
-            plan = self._plans[traced, mixed] = self._planned(traced, mixed)
-        vjp, places, promotes = plan
+            plan = self._plans[traced, mixed] = self._make_plan(traced, mixed)
+        vjp, indices, promotes = plan
         if vjp is None:
             return ans, None, ()
         if mixed and not weak:
             likes = [None if one == like else one for one in likes]
         if self.converts and len(traced) == 1 and type(args[traced[0]]) is ndarray and like[1] is _DOUBLE:
             args = [zero_dim_doubles[a] if type(a) is float or type(a) is int else a for a in args]
-        saved = self._saved((*self._as_result(args, like[1]), ans), places, promotes, like[1])
+        saved = self._values_to_save((*self._as_result(args, like[1]), ans), indices, promotes, like[1])
         return ans, vjp, [*saved, *likes] if mixed else saved
 
     def forward(self, args: Any, tangents: Any, params: Any) -> Any:
         """Return the result and its tangent, see ``Primitive``."""
         ans = self.compute(args, tangents[0] is not None)
-        moved = tuple([i for i, t in enumerate(tangents) if t is not None and self.of[i].differentiable])
+        moved = tuple([i for i, t in enumerate(tangents) if t is not None and self.partial_rules[i].differentiable])
         if not moved:
             return ans, None
         plan = self._jvps.get(moved)
         if plan is None:
-            plan = self._jvps[moved] = self._pushed(moved)
-        jvp, places, promotes = plan
+            plan = self._jvps[moved] = self._make_jvp(moved)
+        jvp, indices, promotes = plan
         dtype = backend.dtype_of(ans)
-        saved = self._saved((*self._as_result(args, dtype), ans), places, promotes, dtype)
-        return ans, spread(jvp([tangents[i] for i in moved], *saved), ans)
+        saved = self._values_to_save((*self._as_result(args, dtype), ans), indices, promotes, dtype)
+        return ans, broadcast_tangent(jvp([tangents[i] for i in moved], *saved), ans)
 
-    def _planned(self, traced: tuple[int, ...], mixed: bool) -> tuple[VJP | None, list[int], list[bool]]:
+    def _make_plan(self, traced: tuple[int, ...], mixed: bool) -> tuple[VJP | None, list[int], list[bool]]:
         """Return the VJP rule, the indices of its values among arguments and result, and which values are promoted."""
-        rules = [self.of[i] for i in traced]
+        rules = [self.partial_rules[i] for i in traced]
         if not any(rule.differentiable for rule in rules):
             return None, [], []
         vjp, names = self.vjp(traced, mixed)
         return vjp, [self.names.index(n) for n in names], self._promoting(rules, names)
 
-    def _saved(self, known: Sequence[Any], places: Sequence[int], promotes: Sequence[bool], dtype: Any) -> list[Any]:
-        values = [known[i] for i in places]
+    def _values_to_save(
+        self, known: Sequence[Any], indices: Sequence[int], promotes: Sequence[bool], dtype: Any
+    ) -> list[Any]:
+        values = [known[i] for i in indices]
         if True in promotes:
             for k, v in enumerate(values):
                 if promotes[k] and not (type(v) is ndarray and v.dtype is dtype):
-                    values[k] = promoted(v, dtype)
+                    values[k] = promote(v, dtype)
         return values
 
     def _as_result(self, args: Sequence[Any], dtype: np.dtype[Any]) -> Sequence[Any]:
@@ -217,14 +225,16 @@ class _Rules:
             return args
         return (astype(args[0], to=dtype), *args[1:])
 
-    def _pushed(self, moved: tuple[int, ...]) -> tuple[Callable[..., Any], list[int], list[bool]]:
-        """Return the function from tangents of arguments to the tangent of the result, then as in ``_planned``."""
-        rules = [self.of[i] for i in moved]
+    def _make_jvp(self, moved: tuple[int, ...]) -> tuple[Callable[..., Any], list[int], list[bool]]:
+        """Return the function from tangents of arguments to the tangent of the result, then as in ``_make_plan``."""
+        rules = [self.partial_rules[i] for i in moved]
         names = [n for n in self.names if any(n in rule.names for rule in rules)]
-        answers = [rule.added("total") if k else rule.forward for k, rule in enumerate(rules)]
-        steps = "".join([f"    ct = cts[{k}]\n    total = {answer}\n" for k, answer in enumerate(answers)])
+        expressions = [rule.added_to("total") if k else rule.forward for k, rule in enumerate(rules)]
+        steps = "".join([f"    ct = cts[{k}]\n    total = {expression}\n" for k, expression in enumerate(expressions)])
         text = f"def operation({', '.join(['cts', *names])}):\n{steps}    return total"
-        jvp = function(self.name, text, _EXPRESSIONS, **{n: f for rule in rules for n, f in rule.functions.items()})
+        jvp = make_function(
+            self.name, text, _EXPRESSIONS, **{n: f for rule in rules for n, f in rule.functions.items()}
+        )
         return jvp, [self.names.index(n) for n in names], self._promoting(rules, names)
 
     @staticmethod
@@ -267,12 +277,12 @@ _SHARED = {
     "writable_result": writable_result,
     "batch_of": _batch_of,
     "zero_dim_doubles": zero_dim_doubles,
-    "bind": bind,
+    "bind_checked": bind_checked,
     "common_aval": common_aval,
     "promoted_constant": promoted_constant,
     "dual": dual,
-    "spread": spread,
-    "traced_at_once": traced_at_once,
+    "broadcast_tangent": broadcast_tangent,
+    "unpack_traced": unpack_traced,
     "shared_array": shared_array,
     "tracer_of": tracer_of,
     "shallow_copy": shallow_copy,
@@ -293,13 +303,13 @@ _UNARY = """
 def operation(x, /):
     if type(x) is Tracer:
         v, aval, trace, parent = x._val, x.aval, x._trace, x.link
-        if (numbers := trace.numbers) is not None:
+        if (counter := trace.live_counter) is not None:
             if aval is not None{known}:
                 ans = kernel(v)
             elif type(v) is Tracer and v.aval is not None:
                 ans = operation(v)
             elif (aval := aval_of(v)) is None{foreign}:
-                return bind(primitive, (x,), {{}})
+                return bind_checked(primitive, (x,), {{}})
             elif type(v) is ndarray or type(v) is float64:
                 ans = kernel(v)
             else:
@@ -321,11 +331,11 @@ def operation(x, /):
             return tracer_of(operation(v), trace)
     elif type(x) is ndarray or type(x) is float64{plain}:
         return kernel(x)
-    return bind(primitive, (x,), {{}})
+    return bind_checked(primitive, (x,), {{}})
 """
 
 
-def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
+def _make_unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
     """Make the function of one argument. NumPy's functions keep the dtype; the results of an ``impl`` are checked."""
     vjp, names = rules.vjp((0,))
     own = primitive.impl is None
@@ -336,15 +346,17 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
         plain=" or type(x) is float" if own and operator is None else "",
         known_pushed="" if own else " and aval is not float",
         plain_pushed=" or type(x) is float" if own else "",
-        check="" if own else f"if {_FOREIGN}:\n                return bind(primitive, (x,), {{}})",
-        check_given="" if own else f"if {_FOREIGN}:\n                    return bind(primitive, (given,), {{}})",
+        check="" if own else f"if {_FOREIGN}:\n                return bind_checked(primitive, (x,), {{}})",
+        check_given=""
+        if own
+        else f"if {_FOREIGN}:\n                    return bind_checked(primitive, (given,), {{}})",
         aval="float64 if type(ans) is float64 else aval" if own else _AVAL,
         aval_pushed=f"{'aval' if own else 'aval_of(ans)'} if type(ans) is ndarray else {_NUMBER_AVAL}",
         record=RECORD.format(vjp="vjp", parents="parent", saved=saved),
-        forward=rules.of[0].forward,
+        forward=rules.partial_rules[0].forward,
     )
     kernel = operator or primitive.kernel(np)
-    made: Operation = function(
+    made: Operation = make_function(
         primitive.name, text, _SHARED, primitive=primitive, kernel=kernel, vjp=vjp, **rules.functions
     )
     return made
@@ -352,20 +364,20 @@ def _unary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | N
 
 _BINARY = """
 def operation(x, y, /):
-    if type(x) is Tracer and (numbers := (trace := x._trace).numbers) is not None:
+    if type(x) is Tracer and (counter := (trace := x._trace).live_counter) is not None:
         v, aval, parent = x._val, x.aval, x.link
         if type(y) is Tracer:
             w, other, second = y._val, y.aval, y.link
             if y._trace is not trace:
                 return operation(x, w) if second is COPY_ON_WRITE else mixed(x, y)
-            if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
+            if (aval is not None and (aval is other or aval == other)) or (type(v) in floats and type(w) in floats):
                 ans = kernel(v, w)
-            elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
+            elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, floats)) is None:
                 return mixed(x, y)
             elif type(v) in PLAIN and type(w) in PLAIN:
                 ans = kernel(v, w)
             else:
-                ans = {again}(v, w)
+                ans = {call_lowered}(v, w)
                 aval = None
             {check}
             made = Tracer()
@@ -373,19 +385,19 @@ def operation(x, y, /):
         else:
             if aval is not None and (type(y) is float or type(y) is int):
                 w = zero_dim_doubles[y] if converts and aval is not float64 else y
-            elif (w := promoted_constant(v, y, aval, closed, converts)) is None:
+            elif (w := promoted_constant(v, y, aval, floats, converts)) is None:
                 return mixed(x, y)
-            ans = kernel(v, w) if type(v) is not Tracer else {again}(v, w)
+            ans = kernel(v, w) if type(v) is not Tracer else {call_lowered}(v, w)
             {check}
             made = Tracer()
             made.link = {record_left}
         made._val, made._trace, made.aval = ans, trace, {aval}
         return made
-    if type(y) is Tracer and (numbers := (trace := y._trace).numbers) is not None:
+    if type(y) is Tracer and (counter := (trace := y._trace).live_counter) is not None:
         w, aval, parent = y._val, y.aval, y.link
-        if (v := promoted_constant(w, x, aval, closed, converts)) is None:
+        if (v := promoted_constant(w, x, aval, floats, converts)) is None:
             return operation(v, y) if type(x) is Tracer and (v := shared_array(x)) is not None else mixed(x, y)
-        ans = kernel(v, w) if type(w) is not Tracer else {again}(v, w)
+        ans = kernel(v, w) if type(w) is not Tracer else {call_lowered}(v, w)
         {check}
         made = Tracer()
         made._val, made._trace, made.aval = ans, trace, {aval}
@@ -402,7 +414,7 @@ def operation(x, y, /):
     elif (trace := batch_of(x, y)) is not None:
         v, w = x._val if type(x) is Tracer else x, y._val if type(y) is Tracer else y
         return tracer_of(operation(v, w), trace)
-    return bind(primitive, (x, y), {{}})
+    return bind_checked(primitive, (x, y), {{}})
 """
 
 _MIXED = """
@@ -410,35 +422,35 @@ def operation(x, y):
     left, right = type(x) is Tracer, type(y) is Tracer
     if left and right and x._trace is not y._trace:
         if y._trace is CONSTANTS:
-            return whole(x, shallow_copy(y))
-        return whole(shallow_copy(x), y) if x._trace is CONSTANTS else bind(primitive, (x, y), {{}})
+            return binary_operation(x, shallow_copy(y))
+        return binary_operation(shallow_copy(x), y) if x._trace is CONSTANTS else bind_checked(primitive, (x, y), {{}})
     v, w = x._val if left else x, y._val if right else y
     if left and right and type(x.aval) is type(y.aval) is tuple:  # the most frequent case: arrays of doubles
         ans = kernel(v, w)
     elif type(v) in ARRAYS and type(w) in ARRAYS:
         if not (v.dtype is w.dtype and v.dtype in REAL):
-            return bind(primitive, (x, y), {{}})
+            return bind_checked(primitive, (x, y), {{}})
         ans = kernel(v, w)
     elif type(aval_of(v)) is type(aval_of(w)) is tuple:
-        ans = again(v, w)
+        ans = call_lowered(v, w)
     else:
-        return bind(primitive, (x, y), {{}})
+        return bind_checked(primitive, (x, y), {{}})
     if ans.dtype is not v.dtype:
-        return bind(primitive, (x, y), {{}})
+        return bind_checked(primitive, (x, y), {{}})
     made, shape = Tracer(), ans.shape
     made._val, made.aval = ans, shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     if left and right:
         made._trace, parent, second = x._trace, x.link, y.link
-        numbers = made._trace.numbers or made._trace.counter
+        counter = made._trace.live_counter or made._trace.counter
         first_same, second_same = v.shape == shape, w.shape == shape
         made.link = {record_both_same} if first_same and second_same else {record_both}
     elif left:
         made._trace, parent = x._trace, x.link
-        numbers = made._trace.numbers or made._trace.counter
+        counter = made._trace.live_counter or made._trace.counter
         made.link = {record_left_same} if v.shape == shape else {record_left}
     else:
         made._trace, parent = y._trace, y.link
-        numbers = made._trace.numbers or made._trace.counter
+        counter = made._trace.live_counter or made._trace.counter
         made.link = {record_right_same} if w.shape == shape else {record_right}
     return made
 """
@@ -452,14 +464,14 @@ def operation(x, y):
         w, second, other = y._val, y.tangent, y.aval
         if y._trace is not trace:
             return None
-        if (aval is not None and (aval is other or aval == other)) or (type(v) in closed and type(w) in closed):
+        if (aval is not None and (aval is other or aval == other)) or (type(v) in floats and type(w) in floats):
             ans = kernel(v, w)
-        elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, closed)) is None:
+        elif type(aval) is type(other) is tuple or (aval := common_aval(v, w, floats)) is None:
             return jvp_mixed(x, y)
         elif type(v) in PLAIN and type(w) in PLAIN:
             ans = kernel(v, w)
         else:
-            ans = again(v, w)
+            ans = call_lowered(v, w)
             aval = None
         {check}
         x, y = v, w
@@ -467,10 +479,10 @@ def operation(x, y):
         return dual(ans, {first_and_dy}, trace, {aval})
     if aval is not None and (type(y) is float or type(y) is int):
         c = zero_dim_doubles[y] if converts and aval is not float64 else y
-    elif (c := promoted_constant(v, y, aval, closed, converts)) is None:
+    elif (c := promoted_constant(v, y, aval, floats, converts)) is None:
         return jvp_mixed(x, y)
     x, y = v, c
-    ans = kernel(x, y) if type(x) is not Tracer else again(x, y)
+    ans = kernel(x, y) if type(x) is not Tracer else call_lowered(x, y)
     {check}
     return dual(ans, {dx}, trace, {aval})
 """
@@ -496,11 +508,12 @@ def operation(x, y):
     if right:
         ct = second
         total = {total_and_dy} if left else {dy}
-    return dual(ans, spread(total, ans), trace, ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None)
+    aval = ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
+    return dual(ans, broadcast_tangent(total, ans), trace, aval)
 """
 
 
-def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
+def _make_binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
     """Make the function of two arguments, and the functions it calls in forward mode and for broadcasting."""
     plain = primitive.kernel(np)
     kernel = operator or plain
@@ -513,14 +526,14 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         other = _FOREIGN if not own else _COMPLEX if rules.powers else ""
         check = f"if {other}:\n            {leave}" if leave and other else ""
         text = template.format(check=check, aval=_OWN_AVAL if own else _AVAL, **texts)
-        return function(primitive.name, text, _SHARED, **values)
+        return make_function(primitive.name, text, _SHARED, **values)
 
-    vjps, records = _records(rules, mixed=False)
-    vjps_mixed, records_mixed = _records(rules, mixed=True)
-    whole = lambda x, y: call(x, y)
-    again = (lambda x, y: rules.compute((x, y))) if rules.powers else whole
+    vjps, records = _record_expressions(rules, mixed=False)
+    vjps_mixed, records_mixed = _record_expressions(rules, mixed=True)
+    binary_operation = lambda x, y: call(x, y)
+    call_lowered = (lambda x, y: rules.compute((x, y))) if rules.powers else binary_operation
     constants = {
-        "closed": frozenset((float, float64) if operator in _CLOSED else (float64,)),
+        "floats": frozenset((float, float64) if operator in _PYTHON_OPERATORS else (float64,)),
         "converts": rules.converts,
     }
     records_same = {n + "_same": text for n, text in records.items()}
@@ -530,20 +543,20 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
         "",
         primitive=primitive,
         kernel=in_any_shape,
-        again=again,
-        whole=whole,
+        call_lowered=call_lowered,
+        binary_operation=binary_operation,
         **vjps,
         **vjps_mixed,
     )
-    dx, dy = rules.of
+    dx, dy = rules.partial_rules
     tangents = {"dx": dx.forward, "dy": dy.forward}
-    tangents |= {f"{total}_and_dy": dy.added(total) for total in ("first", "total")}
+    tangents |= {f"{total}_and_dy": dy.added_to(total) for total in ("first", "total")}
     jvp_mixed = made(_JVP_MIXED, tangents, "", kernel=in_any_shape, **rules.functions)
     jvp = made(
         _JVP,
         tangents,
         "    return None",
-        again=again,
+        call_lowered=call_lowered,
         kernel=kernel,
         jvp_mixed=jvp_mixed,
         **constants,
@@ -551,55 +564,57 @@ def _binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | 
     )
     call: Operation = made(
         _BINARY,
-        {**records, "again": "again" if rules.powers else "operation"},
-        "    return bind(primitive, (x, y), {})",
+        {**records, "call_lowered": "call_lowered" if rules.powers else "operation"},
+        "    return bind_checked(primitive, (x, y), {})",
         primitive=primitive,
         kernel=kernel,
         plain=plain,
         jvp=jvp,
         jvp_mixed=jvp_mixed,
         mixed=mixed,
-        again=again,
+        call_lowered=call_lowered,
         **constants,
         **vjps,
     )
     return call
 
 
-def _records(rules: _Rules, mixed: bool) -> tuple[dict[str, VJP], dict[str, str]]:
+def _record_expressions(rules: _Rules, mixed: bool) -> tuple[dict[str, VJP], dict[str, str]]:
     """Return the VJP rules by traced arguments, and the expressions of their records, under their template names."""
     vjps, texts = {}, {}
     likes = {0: "(v.shape, v.dtype)", 1: "(w.shape, w.dtype)"}
-    for way, traced in (("both", (0, 1)), ("left", (0,)), ("right", (1,))):
+    for operands, traced in (("both", (0, 1)), ("left", (0,)), ("right", (1,))):
         vjp, names = rules.vjp(traced, mixed)
-        name = f"vjp_{way}_mixed" if mixed else f"vjp_{way}"
+        name = f"vjp_{operands}_mixed" if mixed else f"vjp_{operands}"
         saved = "".join([{"x": ", v", "y": ", w", "ans": ", ans"}[n] for n in names])
-        if mixed and way == "both":
+        if mixed and operands == "both":
             saved += f", None if first_same else {likes[0]}, None if second_same else {likes[1]}"
         elif mixed:
             saved += f", {likes[traced[0]]}"
         vjps[name] = vjp
-        texts[f"record_{way}"] = RECORD.format(
-            vjp=name, parents="parent, second" if way == "both" else "parent", saved=saved
+        texts[f"record_{operands}"] = RECORD.format(
+            vjp=name, parents="parent, second" if operands == "both" else "parent", saved=saved
         )
     return vjps, texts
 
 
 _ANY = """
 def operation(*args):
-    if (found := traced_at_once(args)) is not None:
+    if (found := unpack_traced(args)) is not None:
         trace, values, traced, parents, plain = found
-        ans, vjp, saved = planned(values, traced, kernel(*values) if plain else operation(*values))
-        return writable_result(args, ans) if vjp is None else trace.recorded(ans, vjp, parents, saved)
+        ans, vjp, saved = plan_vjp(values, traced, kernel(*values) if plain else operation(*values))
+        return writable_result(args, ans) if vjp is None else trace.record_result(ans, vjp, parents, saved)
     for arg in args:
         if type(arg) not in NUMPY:
-            return bind(primitive, args, {})
+            return bind_checked(primitive, args, {})
     return kernel(*args)
 """
 
 
-def _any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
+def _make_any(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:
     """Make the function of three arguments, or of arguments some of which have no partial derivative."""
     kernel = operator or primitive.kernel(np)
-    made: Operation = function(primitive.name, _ANY, _SHARED, primitive=primitive, kernel=kernel, planned=rules.planned)
+    made: Operation = make_function(
+        primitive.name, _ANY, _SHARED, primitive=primitive, kernel=kernel, plan_vjp=rules.plan_vjp
+    )
     return made

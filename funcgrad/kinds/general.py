@@ -12,29 +12,29 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Tracer, computed
+from funcgrad.core import Primitive, Tracer, call_operation
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, dual
-from funcgrad.generated import function
+from funcgrad.generated import make_function
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import (
-    NAMES,
+    ARGUMENT_NAMES,
     Operation,
     Rule,
-    bind,
+    bind_checked,
     check_names,
-    finish,
+    finish_operation,
     positional_names,
-    traced_at_once,
+    unpack_traced,
 )
-from funcgrad.reverse import RECORD, VJP, backward, record, vjp_of_each
+from funcgrad.reverse import RECORD, VJP, backward, record_function, vjp_of_each
 from funcgrad.writable import writable_result
 
 __all__ = ["multilinear", "primitive"]
 
 ndarray = np.ndarray
-_KNOWN = (*NAMES, "ans", "args", "shape")
+_KNOWN = (*ARGUMENT_NAMES, "ans", "args", "shape")
 
 
 def multilinear(
@@ -73,7 +73,7 @@ def multilinear(
 
     vjp_rules = [_VJPRule(name, rule) for rule in transposes]
     jvp_rules = [jvp(i) for i in range(len(vjp_rules))]
-    call = _with_rules(name, impl, vjp_rules, jvp_rules, batch, multiple=False, meets=meets, at_once=at_once)
+    call = _make_operation(name, impl, vjp_rules, jvp_rules, batch, multiple=False, meets=meets, at_once=at_once)
     made: Primitive = call.primitive  # type: ignore[attr-defined]
     made.foreign, made.operator = foreign, None if operator is None else operator.__name__
     return call
@@ -137,7 +137,7 @@ def primitive(
         jvp_rules = [
             None if vjp is None else _JVPRule(name, vjp.rule, i, transposed=True) for i, vjp in enumerate(vjp_rules)
         ]
-    whole = _with_rules(
+    whole = _make_operation(
         name, impl, vjp_rules, jvp_rules, batch, multiple=multiple, sparse=sparse, loose=loose, meets=meets
     )
     return _first_of(whole, vjp_rules, hidden) if hidden else whole
@@ -156,10 +156,10 @@ class _VJPRule:
         self.rule = rule
         self.transposed = transposed
 
-    def answer(self, position: int, meets: bool, params: bool, saved: set[str]) -> str:
+    def expression(self, position: int, meets: bool, params: bool, saved: set[str]) -> str:
         """Return the expression of an argument's cotangent; ``meets`` if it needs no change of shape or dtype."""
         like = f"like_{position}"
-        own = NAMES[position] if position < len(NAMES) else ""
+        own = ARGUMENT_NAMES[position] if position < len(ARGUMENT_NAMES) else ""
         shape = f"{like}[0]" if not meets else f"{own}.shape" if own in saved else f"shape_{position}"
         values = [shape if n == "shape" else n for n in self.names]
         if self.transposed:
@@ -172,7 +172,7 @@ def _transposed(ct: Any, rule: Rule, like: tuple[Any, Any], params: dict[str, An
     """Compute the transpose of a JVP rule: record the rule, which is linear, and run the backward pass."""
     cts = _parts(ct)
     zero = backend.library_of(cts[0]).zeros(*like)
-    _, nodes = record(lambda t: _parts(rule(t, *values, **params)), [zero])
+    _, nodes = record_function(lambda t: _parts(rule(t, *values, **params)), [zero])
     return backward([(n, c) for n, c in zip(nodes, cts, strict=True) if n is not None], 1)[0]
 
 
@@ -192,7 +192,12 @@ class _JVPRule:
 
     def __call__(self, t: Any, args: tuple[Any, ...], ans: Any, params: dict[str, Any]) -> Any:
         x = args[self.position]
-        known = {**dict(zip(NAMES, args, strict=False)), "ans": ans, "args": args, "shape": backend.shape_of(x)}
+        known = {
+            **dict(zip(ARGUMENT_NAMES, args, strict=False)),
+            "ans": ans,
+            "args": args,
+            "shape": backend.shape_of(x),
+        }
         values = [known[n] for n in self.names]
         if not self.transposed:
             return self.rule(t, *values, **params)
@@ -206,7 +211,7 @@ class _JVPRule:
             ct = self.rule(full if isinstance(ans, tuple) else full[0], *values, **params)
             return [conform(ct, backend.shape_of(x), backend.dtype_of(x))]
 
-        _, (node,) = record(vjp, [backend.zeros_like(outs[i]) for i in live])
+        _, (node,) = record_function(vjp, [backend.zeros_like(outs[i]) for i in live])
         found = dict(zip(live, [] if node is None else backward([(node, t)], len(live)), strict=node is not None))
         pushed = [backend.zeros_like(out) if found.get(i) is None else found[i] for i, out in enumerate(outs)]
         return pushed if isinstance(ans, tuple) else pushed[0]
@@ -235,54 +240,56 @@ class _Rules:
         """Return the result, the VJP rule, and the values that are saved for the rule, see ``Primitive``."""
         if len(args) != len(self.vjp_rules):
             raise _wrong_number(self.name, len(self.vjp_rules), args)
-        return self.planned(args, traced, params, computed(self.call, args, params))
+        return self.plan_vjp(args, traced, params, call_operation(self.call, args, params))
 
-    def planned(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
+    def plan_vjp(self, args: Any, traced: Any, params: Any, ans: Any) -> Any:
         """Plan the VJP of a result that was computed already: return it, the VJP rule, and the saved values."""
         meets = self.meets is not None and self.meets(*args)
         key = (traced, meets, bool(params))
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = self._planned(*key)
-        vjp, keep = plan
-        return (ans, None, ()) if vjp is None else (ans, vjp, keep(args, ans, params))
+            plan = self._plans[key] = self._make_plan(*key)
+        vjp, save = plan
+        return (ans, None, ()) if vjp is None else (ans, vjp, save(args, ans, params))
 
-    def _planned(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, Any]:
+    def _make_plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, Any]:
         """Return the VJP rule for the traced arguments, and the function that returns the values to save."""
-        vjp, names = self.plan(traced, meets, params)
-        return vjp, None if vjp is None else _keeper(self.name, names)
+        vjp, names = self.vjp_and_names(traced, meets, params)
+        return vjp, None if vjp is None else _make_saver(self.name, names)
 
-    def cotangent(self, answer: str) -> str:
-        """Return the expression ``answer``, changed to use zeros for results on which nothing depends."""
-        return answer.replace("(ct", "(filled(ct, results)", 1) if self.filled else answer
+    def cotangent(self, expression: str) -> str:
+        """Return ``expression``, changed to use zeros for results on which nothing depends."""
+        return expression.replace("(ct", "(filled(ct, results)", 1) if self.filled else expression
 
-    def plan(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, list[str]]:
+    def vjp_and_names(self, traced: Sequence[int], meets: bool, params: bool) -> tuple[VJP | None, list[str]]:
         """Return the VJP rule for the traced arguments, and the names of the values that are saved for the rule."""
         rules = [self.vjp_rules[i] for i in traced]
         if not any(rules):
             return None, []
         named = {n for rule in rules if rule is not None for n in rule.names}
-        names = [n for n in (*NAMES, "ans", "args") if n in named]
+        names = [n for n in (*ARGUMENT_NAMES, "ans", "args") if n in named]
         pairs = zip(traced, rules, strict=True)
-        answers = [rule.answer(i, meets, params, named) if rule else "None" for i, rule in pairs]
-        names += ["params"] * any("params" in answer for answer in answers)
+        expressions = [rule.expression(i, meets, params, named) if rule else "None" for i, rule in pairs]
+        names += ["params"] * any("params" in expression for expression in expressions)
         names += ["results"] * self.filled
-        names += [n for i in traced for n in (f"shape_{i}", f"like_{i}") if any(n in answer for answer in answers)]
-        answers = list(map(self.cotangent, answers))
+        names += [
+            n for i in traced for n in (f"shape_{i}", f"like_{i}") if any(n in expression for expression in expressions)
+        ]
+        expressions = list(map(self.cotangent, expressions))
         functions = {f"rule_{i}": rule.rule for i, rule in zip(traced, rules, strict=True) if rule is not None}
-        return vjp_of_each(self.name, answers, names, _SHARED, **functions), names
+        return vjp_of_each(self.name, expressions, names, _SHARED, **functions), names
 
 
-def _keeper(name: str, names: Sequence[str]) -> Any:
-    """Make ``keep(args, ans, params)``, which returns the values that a VJP rule calls by these names."""
-    values = [_value(n) for n in names]
-    return function(name, f"def operation(args, ans, params):\n    return ({', '.join(values)},)", _SHARED)
+def _make_saver(name: str, names: Sequence[str]) -> Any:
+    """Make ``save(args, ans, params)``, which returns the values that a VJP rule calls by these names."""
+    values = [_expression_of(n) for n in names]
+    return make_function(name, f"def operation(args, ans, params):\n    return ({', '.join(values)},)", _SHARED)
 
 
-def _value(name: str) -> str:
+def _expression_of(name: str) -> str:
     """Return the expression for the value that a VJP rule calls ``name``."""
-    if name in NAMES:
-        return f"args[{NAMES.index(name)}]"
+    if name in ARGUMENT_NAMES:
+        return f"args[{ARGUMENT_NAMES.index(name)}]"
     kind, _, position = name.partition("_")
     if kind == "like":
         return f"like(args[{position}])"
@@ -291,7 +298,7 @@ def _value(name: str) -> str:
     return "list(map(like, ans))" if name == "results" else name
 
 
-def _with_rules(
+def _make_operation(
     name: str,
     impl: Callable[..., Any] | None,
     vjp_rules: Sequence[_VJPRule | None],
@@ -308,54 +315,56 @@ def _with_rules(
     rules = _Rules(name, vjp_rules, multiple and not sparse, meets)
     forward = _forward(rules, jvp_rules, multiple)
 
-    def again(*args: Any, **params: Any) -> Any:
+    def call_rules(*args: Any, **params: Any) -> Any:
         return rules.call(*args, **params)
 
-    again.__name__ = name
-    made = Primitive(name, impl, rules.reverse, forward, batch_rule(batch, again), multiple=multiple, loose=loose)
+    call_rules.__name__ = name
+    made = Primitive(name, impl, rules.reverse, forward, batch_rule(batch, call_rules), multiple=multiple, loose=loose)
     kernel = made.kernel(np)
     values = {"primitive": made, "kernel": kernel}
     if meets is not None and len(vjp_rules) == 2:
-        values.update(at_once=at_once or _asking(meets, again))
-        text = _BILINEAR.format(**_records(rules, values, _WAYS, impl is None))
+        values.update(at_once=at_once or _product_if_meets(meets, call_rules))
+        text = _BILINEAR.format(**_record_expressions(rules, values, _TRACED_OF_TWO, impl is None))
         if impl is None:  # the operation has no parameters
             text = text.replace(", **params)", ")").replace("(x, y), params)", "(x, y), EMPTY)")
     else:
         text = _ANY if multiple else _ONE if len(vjp_rules) == 1 else _SEVERAL
         if text is not _ANY:
-            values["planned"] = rules.planned
+            values["plan_vjp"] = rules.plan_vjp
         if text is _SEVERAL:
             values["arity"] = len(vjp_rules)
             if meets is not None:
-                values = {"several": function(name, text, _SHARED, **values), "kernel": kernel, "meets": meets}
-                text = _TERNARY.format(**_records(rules, values, _THREE, True))
+                values = {"several": make_function(name, text, _SHARED, **values), "kernel": kernel, "meets": meets}
+                text = _TERNARY.format(**_record_expressions(rules, values, _TRACED_OF_THREE, True))
     rules.primitive = made
-    rules.call = function(name, text, _SHARED, **values)
-    return finish(rules.call, made)
+    rules.call = make_function(name, text, _SHARED, **values)
+    return finish_operation(rules.call, made)
 
 
 #: Traced positions in a product of two factors, by the name that templates use.
-_WAYS = {"both": (0, 1), "left": (0,), "right": (1,)}
+_TRACED_OF_TWO = {"both": (0, 1), "left": (0,), "right": (1,)}
 #: Traced positions in an operation of three arguments, by the name that templates use.
-_THREE = {"all": (0, 1, 2), "last": (1, 2)}
+_TRACED_OF_THREE = {"all": (0, 1, 2), "last": (1, 2)}
 _PARENTS = ("parent", "second", "third")
 
 
-def _records(rules: _Rules, values: dict[str, Any], ways: dict[str, tuple[int, ...]], simple: bool) -> dict[str, str]:
+def _record_expressions(
+    rules: _Rules, values: dict[str, Any], positions: dict[str, tuple[int, ...]], simple: bool
+) -> dict[str, str]:
     """Return the expressions of records by traced arguments; add the VJP rules of these records to ``values``."""
     texts = {}
-    for way, traced in ways.items():
-        values["vjp_" + way], names = rules.plan(traced, True, not simple)
-        places = {"x": "v", "y": "w", "z": "u", "params": "params"}
-        places |= {"shape_0": "v.shape", "shape_1": "w.shape", "shape_2": "u.shape"}
-        saved = "".join([f", {places[n]}" for n in names])
+    for operands, traced in positions.items():
+        values["vjp_" + operands], names = rules.vjp_and_names(traced, True, not simple)
+        variables = {"x": "v", "y": "w", "z": "u", "params": "params"}
+        variables |= {"shape_0": "v.shape", "shape_1": "w.shape", "shape_2": "u.shape"}
+        saved = "".join([f", {variables[n]}" for n in names])
         parents = ", ".join(_PARENTS[: len(traced)])
         texts["aval"] = "ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None"
-        texts["record_" + way] = RECORD.format(vjp="vjp_" + way, parents=parents, saved=saved)
+        texts["record_" + operands] = RECORD.format(vjp="vjp_" + operands, parents=parents, saved=saved)
     return texts
 
 
-def _asking(meets: Callable[[Any, Any], bool], call: Operation) -> Callable[..., Any]:
+def _product_if_meets(meets: Callable[[Any, Any], bool], call: Operation) -> Callable[..., Any]:
     """Make the default ``at_once`` of a product from ``meets`` and ``call``."""
     return lambda x, y, **params: call(x, y, **params) if meets(x, y) else None
 
@@ -364,28 +373,28 @@ _ANY = """
 def operation(*args, **params):
     for arg in args:
         if type(arg) is not ndarray:
-            return bind(primitive, args, params)
+            return bind_checked(primitive, args, params)
     return kernel(*args, **params)
 """
 
 #: Template for several arguments and one result.
 _SEVERAL = """
 def operation(*args, **params):
-    if len(args) == arity and (found := traced_at_once(args)) is not None:
+    if len(args) == arity and (found := unpack_traced(args)) is not None:
         trace, values, traced, parents, plain = found
         ans = kernel(*values, **params) if plain else operation(*values, **params)
-        ans, vjp, saved = planned(values, traced, params, ans)
-        return writable_result(args, ans) if vjp is None else trace.recorded(ans, vjp, parents, saved)
+        ans, vjp, saved = plan_vjp(values, traced, params, ans)
+        return writable_result(args, ans) if vjp is None else trace.record_result(ans, vjp, parents, saved)
     for arg in args:
         if type(arg) is not ndarray:
-            return bind(primitive, args, params)
+            return bind_checked(primitive, args, params)
     return kernel(*args, **params)
 """
 
 #: Template for three arguments that need no promotion: a fast path if all, or all but the first, are traced.
 _TERNARY = """
 def operation(x, y, z):
-    if type(y) is type(z) is Tracer and (numbers := (trace := y._trace).numbers) is not None and z._trace is trace:
+    if type(y) is type(z) is Tracer and (counter := (trace := y._trace).live_counter) is not None and z._trace is trace:
         w, u = y._val, z._val
         if type(x) is Tracer:
             if x._trace is trace and meets(v := x._val, w, u):
@@ -407,14 +416,14 @@ def operation(x, y, z):
 _ONE = """
 def operation(x, *others, **params):
     if others:
-        return bind(primitive, (x, *others), params)
+        return bind_checked(primitive, (x, *others), params)
     if type(x) is ndarray:
         return kernel(x, **params)
-    if type(x) is Tracer and type(x._val) is ndarray and x._trace.numbers is not None:
+    if type(x) is Tracer and type(x._val) is ndarray and x._trace.live_counter is not None:
         v, trace, parent = x._val, x._trace, x.node
-        ans, vjp, saved = planned((v,), (0,), params, kernel(v, **params))
-        return writable_result((x,), ans) if vjp is None else trace.recorded(ans, vjp, (parent,), saved)
-    return bind(primitive, (x,), params)
+        ans, vjp, saved = plan_vjp((v,), (0,), params, kernel(v, **params))
+        return writable_result((x,), ans) if vjp is None else trace.record_result(ans, vjp, (parent,), saved)
+    return bind_checked(primitive, (x,), params)
 """
 
 #: Template for bilinear operations whose two factors need no broadcasting or promotion.
@@ -422,7 +431,7 @@ _BILINEAR = """
 def operation(x, y, **params):
     if type(x) is Tracer:
         v, trace, parent = x._val, x._trace, x.link
-        if (numbers := trace.numbers) is not None:
+        if (counter := trace.live_counter) is not None:
             if type(y) is Tracer:
                 w, second = y._val, y.node
                 if y._trace is trace and (ans := at_once(v, w, **params)) is not None:
@@ -444,7 +453,7 @@ def operation(x, y, **params):
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
-        if type(y) is Tracer and (numbers := y._trace.numbers) is not None:
+        if type(y) is Tracer and (counter := y._trace.live_counter) is not None:
             v, w, trace, parent = x, y._val, y._trace, y.node
             if (ans := at_once(v, w, **params)) is not None:
                 made = Tracer()
@@ -454,7 +463,7 @@ def operation(x, y, **params):
         elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.live:
             if (ans := at_once(x, y._val, **params)) is not None:
                 return dual(ans, operation(x, y.tangent, **params), y._trace)
-    return bind(primitive, (x, y), params)
+    return bind_checked(primitive, (x, y), params)
 """
 
 _SHARED = {
@@ -464,13 +473,13 @@ _SHARED = {
     "Tracer": Tracer,
     "__name__": __name__,
     "writable_result": writable_result,
-    "bind": bind,
+    "bind_checked": bind_checked,
     "conform": conform,
     "dual": dual,
     "filled": _filled,
-    "like": backend.like,
+    "like": backend.shape_and_dtype_of,
     "ndarray": ndarray,
-    "traced_at_once": traced_at_once,
+    "unpack_traced": unpack_traced,
     "transposed": _transposed,
 }
 
@@ -487,9 +496,9 @@ class _FirstRules(_Rules):
         super().__init__(whole.__name__, vjp_rules, filled=False, meets=None)
         self.call, self.hidden = whole, hidden
 
-    def cotangent(self, answer: str) -> str:
-        """Return the expression ``answer``, changed to use None for the cotangents of hidden results."""
-        return answer.replace("(ct", f"((ct{', None' * self.hidden})", 1)
+    def cotangent(self, expression: str) -> str:
+        """Return ``expression``, changed to use None for the cotangents of hidden results."""
+        return expression.replace("(ct", f"((ct{', None' * self.hidden})", 1)
 
     def reverse_first(self, args: Any, traced: Any, params: Any) -> Any:
         """Return the first result, the VJP rule, and the values that are saved for the rule."""
@@ -514,20 +523,20 @@ def _first_of(whole: Operation, vjp_rules: Sequence[_VJPRule | None], hidden: in
         return multiple.impl(xp, *args, **params)[0]
 
     made = Primitive(name, impl, rules.reverse_first, forward, batch, loose=multiple.loose)
-    call: Operation = function(name, _FIRST, _SHARED, primitive=made, whole=whole, planned=rules.planned)
-    return finish(call, made)
+    call: Operation = make_function(name, _FIRST, _SHARED, primitive=made, whole=whole, plan_vjp=rules.plan_vjp)
+    return finish_operation(call, made)
 
 
 #: Template for an operation that returns the first of several results; only the rules use the others.
 _FIRST = """
 def operation(*args, **params):
-    if (found := traced_at_once(args)) is not None:
+    if (found := unpack_traced(args)) is not None:
         trace, values, traced, parents, _ = found
-        ans, vjp, saved = planned(values, traced, params, whole(*values, **params))
-        return writable_result(args, ans[0]) if vjp is None else trace.recorded(ans[0], vjp, parents, saved)
+        ans, vjp, saved = plan_vjp(values, traced, params, whole(*values, **params))
+        return writable_result(args, ans[0]) if vjp is None else trace.record_result(ans[0], vjp, parents, saved)
     for arg in args:
         if type(arg) is not ndarray:
-            return bind(primitive, args, params)
+            return bind_checked(primitive, args, params)
     return whole(*args, **params)[0]
 """
 
@@ -538,7 +547,7 @@ def _forward(rules: _Rules, jvp_rules: Sequence[Any], multiple: bool) -> Rule:
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         if len(args) != len(jvp_rules):
             raise _wrong_number(rules.name, len(jvp_rules), args)
-        ans = computed(rules.call, args, params)
+        ans = call_operation(rules.call, args, params)
         total: Any = None
         for jvp, t in zip(jvp_rules, tangents, strict=True):
             if jvp is None or t is None:
@@ -551,13 +560,13 @@ def _forward(rules: _Rules, jvp_rules: Sequence[Any], multiple: bool) -> Rule:
         if total is None:
             return ans, None
         if not multiple:
-            return ans, _settled(total, ans)
-        return ans, [_settled(t, a) if backend.is_inexact(a) else None for a, t in zip(ans, total, strict=True)]
+            return ans, _in_dtype_of(total, ans)
+        return ans, [_in_dtype_of(t, a) if backend.is_inexact(a) else None for a, t in zip(ans, total, strict=True)]
 
     return forward
 
 
-def _settled(tangent: Any, ans: Any) -> Any:
+def _in_dtype_of(tangent: Any, ans: Any) -> Any:
     """Convert ``tangent`` to the dtype of ``ans``, the result to which it belongs."""
     dtype = backend.dtype_of(ans)
     return tangent if tangent is None or backend.dtype_of(tangent) == dtype else conform(tangent, None, dtype)

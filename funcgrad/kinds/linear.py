@@ -16,17 +16,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Tracer, computed
+from funcgrad.core import Primitive, Tracer, call_operation
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.forward import ForwardTrace, dual
-from funcgrad.generated import function
+from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
-from funcgrad.kinds.rows import repeated, row_sums
-from funcgrad.kinds.rules import Operation, Rule, bind, check_names, finish, positional_names
+from funcgrad.kinds.rows import broadcast_array, row_sums
+from funcgrad.kinds.rules import Operation, Rule, bind_checked, check_names, finish_operation, positional_names
 from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Shape
-from funcgrad.views import share_view
+from funcgrad.views import note_if_view
 
 __all__ = [
     "Batching",
@@ -44,7 +44,7 @@ __all__ = [
     "real",
     "reduce_sum",
     "reshape",
-    "summed",
+    "fast_sum",
     "to_batch",
     "unbroadcast",
 ]
@@ -73,8 +73,8 @@ def batch_rule(batching: Batching, call: Operation) -> BatchRule:
     return lambda size, args, batched, params: (rule(call, size, args, batched, params), True)
 
 
-def by_operator(primitive: Primitive, operator: Callable[..., Any]) -> Primitive:
-    """Make a primitive that computes ``primitive`` with Python's ``operator``, see ``Primitive.of_numbers``."""
+def operator_primitive(primitive: Primitive, operator: Callable[..., Any]) -> Primitive:
+    """Make a primitive that computes ``primitive`` with Python's ``operator``, see ``Primitive.number_primitive``."""
     return Primitive(primitive.name, lambda xp, *args: operator(*args), None, None, primitive.batch)
 
 
@@ -154,12 +154,12 @@ def linear(
             an ``x`` that it cannot take.
     """
     names = tuple(check_names(name, positional_names(transpose)[1:], ("shape", "dtype", "y", "z")))
-    answer = f"transpose({', '.join(('ct', *names))}, **params)"
-    vjp = vjp_of_each(name, [answer], ["params", *names], _SHARED, transpose=transpose)
+    expression = f"transpose({', '.join(('ct', *names))}, **params)"
+    vjp = vjp_of_each(name, [expression], ["params", *names], _SHARED, transpose=transpose)
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         _refuse_others(name, args, traced)
-        ans = computed(call, args, params)
+        ans = call_operation(call, args, params)
         if traced[0]:
             return ans, None, ()
         known = {"shape": backend.shape_of(args[0]), "dtype": backend.dtype_of(args[0])}
@@ -168,7 +168,7 @@ def linear(
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         _refuse_others(name, args, [i for i, t in enumerate(tangents) if t is not None])
-        ans = computed(call, args, params)
+        ans = call_operation(call, args, params)
         return ans, None if tangents[0] is None else call(tangents[0], *args[1:], **params)
 
     primitive = Primitive(
@@ -181,10 +181,10 @@ def linear(
     template = _LINEAR_VIEW if view else _LINEAR
     saved = "".join([", " + _SAVED[n] for n in ("params", *names) if n in _SAVED])
     record = RECORD.format(vjp="vjp", parents="parent", saved=saved)
-    call: Operation = function(
+    call: Operation = make_function(
         name, template.format(record=record), _SHARED, primitive=primitive, kernel=kernel, vjp=vjp
     )
-    return finish(call, primitive)
+    return finish_operation(call, primitive)
 
 
 #: Expressions for saved values in the templates.
@@ -194,7 +194,7 @@ _LINEAR = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
-    if type(x) is Tracer and not rest and (numbers := x._trace.numbers) is not None:
+    if type(x) is Tracer and not rest and (counter := x._trace.live_counter) is not None:
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
@@ -204,7 +204,7 @@ def operation(x, *rest, **params):
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
         v, t, trace = x._val, x.tangent, x._trace
         return dual(operation(v, **params), operation(t, **params), trace)
-    return bind(primitive, (x, *rest), params)
+    return bind_checked(primitive, (x, *rest), params)
 """
 
 #: Template like ``_LINEAR`` for a result that may share the memory of ``x``.
@@ -212,18 +212,18 @@ _LINEAR_VIEW = """
 def operation(x, *rest, **params):
     if type(x) is ndarray and not rest:
         return kernel(x, **params)
-    if type(x) is Tracer and not rest and (numbers := x._trace.numbers) is not None:
+    if type(x) is Tracer and not rest and (counter := x._trace.live_counter) is not None:
         v, trace, parent = x._val, x._trace, x.node
         made = Tracer()
         made._val = kernel(v, **params) if type(v) is ndarray else operation(v, **params)
         made._trace, made.aval = trace, None
         made.node = {record}
-        return share_view(x, made, operation, params, v)
+        return note_if_view(x, made, operation, params, v)
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
         v, t, trace = x._val, x.tangent, x._trace
-        return share_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
-    with changing:  # no other thread may write to ``x`` before the result is noted as its view
-        made = share_view(x, bind(primitive, (x, *rest), params), operation, params)
+        return note_if_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
+    with write_lock:  # no other thread may write to ``x`` before the result is noted as its view
+        made = note_if_view(x, bind_checked(primitive, (x, *rest), params), operation, params)
     return made
 """
 
@@ -231,13 +231,13 @@ _SHARED = {
     "ForwardTrace": ForwardTrace,
     "Tracer": Tracer,
     "__name__": __name__,
-    "bind": bind,
-    "changing": changing,
+    "bind_checked": bind_checked,
+    "write_lock": write_lock,
     "dtype_of": backend.dtype_of,
     "dual": dual,
     "ndarray": ndarray,
     "shape_of": backend.shape_of,
-    "share_view": share_view,
+    "note_if_view": note_if_view,
 }
 
 
@@ -276,16 +276,16 @@ def nondifferentiable(
     def call(*args: Any, **params: Any) -> Any:
         for arg in args:
             if type(arg) not in _PLAIN:
-                return bind(primitive, args, params)
+                return bind_checked(primitive, args, params)
         return kernel(*args, **params)
 
     primitive = Primitive(name, impl, None, None, batch_rule(batch, call), multiple=multiple, loose=loose)
     primitive.operator = None if operator is None else operator.__name__
     primitive.arithmetic = arithmetic
     if arithmetic and operator is not None:
-        primitive.of_numbers = by_operator(primitive, operator)
+        primitive.number_primitive = operator_primitive(primitive, operator)
     kernel = primitive.kernel(np)
-    return finish(call, primitive)
+    return finish_operation(call, primitive)
 
 
 def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -311,9 +311,9 @@ permute: Operation = linear(
 )
 
 
-def _expanded(ct: Any, shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+def _expand_sum(ct: Any, shape: Shape, *, axis: tuple[int, ...], keepdims: bool = False) -> Any:
     if issubclass(type(ct), np.generic):
-        return repeated(ct, to=shape)
+        return broadcast_array(ct, to=shape)
     return broadcast_to(align(ct, shape, axis), to=shape)
 
 
@@ -321,7 +321,7 @@ reduce_sum: Operation = linear(
     "reduce_sum",
     lambda xp, x, *, axis, keepdims=False: xp.sum(x, axis, keepdims=keepdims),
     numpy=row_sums,
-    transpose=_expanded,
+    transpose=_expand_sum,
     batch="axis",
 )
 
@@ -329,16 +329,16 @@ reduce_sum: Operation = linear(
 sum_over: Operation = linear(
     "sum_over",
     lambda xp, x, *, axis: xp.sum(x, axis),
-    numpy=lambda x, *, axis: summed(x, axis),
-    transpose=_expanded,
+    numpy=lambda x, *, axis: fast_sum(x, axis),
+    transpose=_expand_sum,
     batch="axis",
 )
 
 broadcast_to: Operation = linear(
     "broadcast_to",
     # also for numbers: a number and a tracer of a number give arrays with the same memory layout
-    lambda xp, x, *, to: repeated(np.asarray(x), to=to) if xp is np else xp.broadcast_to(x, to),
-    numpy=repeated,
+    lambda xp, x, *, to: broadcast_array(np.asarray(x), to=to) if xp is np else xp.broadcast_to(x, to),
+    numpy=broadcast_array,
     transpose=lambda ct, shape, *, to: unbroadcast(ct, shape),
     batch=lambda size, args, batched, params: (_broadcast_batch(size, args[0], params["to"]), True),
 )
@@ -393,7 +393,7 @@ def _broadcast_batch(size: int, x: Any, to: Shape) -> Any:
 
 def expand_to(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     """Broadcast ``x``, the result of reducing an array of ``shape`` over ``axis``, back to that shape."""
-    return _expanded(x, shape, axis=axis)
+    return _expand_sum(x, shape, axis=axis)
 
 
 def align(x: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
@@ -411,16 +411,16 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
         return ct
     if type(ct) is ndarray:
         if have[1:] == shape and 1 < have[0] <= 64 and len(have) <= 2 and ct.dtype is _DOUBLE and ct.size < 1024:
-            return _ONES[: have[0]].dot(ct)  # the most frequent case, computed as in ``summed``
+            return _ONES[: have[0]].dot(ct)  # the most frequent case, computed as in ``fast_sum``
         if not shape and 1 < ct.size < 1024 and ct.itemsize > 2:
             return np.add.reduce(ct, None)
         if ct.size == prod(shape):  # all added or stretched axes have length 1
             return ct.reshape(shape)
-        total = summed(ct, _stretched(have, shape))
+        total = fast_sum(ct, _broadcast_axes(have, shape))
         return total if total.shape == shape else total.reshape(shape)
     if type(ct) is Tracer and prod(have) == prod(shape) and stands_for_array(ct):
         return reshape(ct, to=shape)
-    axis = _stretched(have, shape)
+    axis = _broadcast_axes(have, shape)
     dtype = backend.dtype_of(ct)
     if dtype.itemsize > 2:
         return reshape(sum_over(ct, axis=axis), to=shape)
@@ -428,13 +428,13 @@ def unbroadcast(ct: Any, shape: Shape) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _stretched(have: Shape, shape: Shape) -> tuple[int, ...]:
+def _broadcast_axes(have: Shape, shape: Shape) -> tuple[int, ...]:
     """Return the axes of ``have`` that broadcasting from ``shape`` added or stretched."""
     extra = len(have) - len(shape)
     return (*range(extra), *[i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
 
 
-def summed(x: np.ndarray, axis: tuple[int, ...]) -> Any:
+def fast_sum(x: np.ndarray, axis: tuple[int, ...]) -> Any:
     """Sum ``x`` over ``axis``, by a product with ones where NumPy's sum would work on many short rows."""
     if x.dtype.itemsize == 2:  # float16 rounds 2048 + 1 to 2048, bfloat16 rounds 256 + 1 to 256
         return np.add.reduce(x, axis, _SINGLE).astype(x.dtype)

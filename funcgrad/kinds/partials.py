@@ -15,11 +15,11 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import astype, broadcast_to, conform
-from funcgrad.kinds.rules import NAMES, check_names, positional_names
-from funcgrad.ownership import LARGE, argument_is_alone, is_temporary
+from funcgrad.kinds.rules import ARGUMENT_NAMES, check_names, positional_names
+from funcgrad.ownership import LARGE, is_temporary, is_unshared_argument
 from funcgrad.writable import is_buffer
 
-__all__ = ["Partial", "PartialRule", "promoted", "product", "product_over", "scaled", "spread"]
+__all__ = ["Partial", "PartialRule", "promote", "product", "product_in_place", "scaled", "broadcast_tangent"]
 
 #: A partial derivative: a function whose arguments are named x, y, z or ans, for the values that it needs; one of these
 #: names, for that value itself; a number, for a constant; a function whose first argument is named ``t``, if it acts on
@@ -37,17 +37,17 @@ class PartialRule:
     Attributes:
         names: the names of the values that the partial needs, among x, y, z, ans.
         forward: the expression for the product of the partial with a tangent ``ct``.
-        back: the expression for the product with a cotangent that is not needed afterwards; it may be overwritten.
+        reverse: the expression for the product with a cotangent that is not needed afterwards; it may be overwritten.
         functions: the functions ``d{argument}`` and ``raw_d{argument}`` that these expressions name.
         differentiable: whether there is a derivative.
         constant: the partial if it is a number, else None.
-        promotes: whether the partial is a function whose values are converted by ``promoted``.
+        promotes: whether the partial is a function whose values are converted by ``promote``.
     """
 
-    __slots__ = ("back", "constant", "differentiable", "forward", "functions", "names", "promotes")
+    __slots__ = ("constant", "differentiable", "forward", "functions", "names", "promotes", "reverse")
 
     def __init__(self, operation: str, argument: str, partial: Partial, arity: int) -> None:
-        known = (*NAMES[:arity], "ans")
+        known = (*ARGUMENT_NAMES[:arity], "ans")
         rule = f"d{argument}"
         self.differentiable = partial is not None
         self.constant = partial if isinstance(partial, (int, float)) else None
@@ -55,13 +55,15 @@ class PartialRule:
         self.functions: dict[str, Any] = {}
         self.promotes = False
         if partial is None:
-            self.forward = self.back = "None"
+            self.forward = self.reverse = "None"
         elif isinstance(partial, str):
             self.names = tuple(check_names(operation, (partial,), known))
             small = f"{partial} * ct if (type(ct) is ndarray and ct.size < LARGE) or type(ct) is float64 else"
-            self.forward, self.back = f"{small} product(ct, {partial})", f"{small} product_over(ct, {partial})"
+            self.forward, self.reverse = f"{small} product(ct, {partial})", f"{small} product_in_place(ct, {partial})"
         elif not callable(partial):
-            self.forward = self.back = "ct" if partial == 1 else "-ct" if partial == -1 else f"ct * {float(partial)!r}"
+            self.forward = self.reverse = (
+                "ct" if partial == 1 else "-ct" if partial == -1 else f"ct * {float(partial)!r}"
+            )
         else:
             names = positional_names(partial)
             acts = names[:1] == ("t",)
@@ -69,21 +71,21 @@ class PartialRule:
             self.functions[rule] = partial
             values = ", ".join(self.names)
             if acts:
-                self.forward = self.back = f"{rule}(ct, {values})"
+                self.forward = self.reverse = f"{rule}(ct, {values})"
             else:
                 self.promotes = arity > 1
-                self.forward = self.back = _of_values(rule, values, partial, self.functions)
+                self.forward = self.reverse = _expression_of_values(rule, values, partial, self.functions)
 
-    def added(self, total: str) -> str:
+    def added_to(self, total: str) -> str:
         """Return the expression that adds the product with a tangent ``ct`` to ``total``; subtract if it is ``-ct``."""
         return f"{total} - ct" if self.constant == -1 else f"{total} + ({self.forward})"
 
     def conformed(self, position: int, last: bool) -> str:
         """Return the expression for the cotangent in the shape and dtype of the argument, ``like_{position}``.
 
-        ``like_{position}`` is None if both agree with those of the result. Only the ``last`` argument uses ``back``.
+        ``like_{position}`` is None if both agree with those of the result. Only the ``last`` argument uses ``reverse``.
         """
-        like, whole = f"like_{position}", self.back if last else self.forward
+        like, whole = f"like_{position}", self.reverse if last else self.forward
         if self.constant == 1:
             conformed = f"conform(ct, *{like})"
         elif self.constant is not None:
@@ -93,7 +95,7 @@ class PartialRule:
         return f"({whole}) if {like} is None else {conformed}"
 
 
-def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: dict[str, Any]) -> str:
+def _expression_of_values(rule: str, values: str, partial: Callable[..., Any], functions: dict[str, Any]) -> str:
     """Return the expression of a partial derivative that is a function of values."""
     primitive = getattr(partial, "primitive", None)
     if primitive is not None and primitive.impl is None and "," not in values:  # call NumPy's function directly
@@ -105,7 +107,7 @@ def _of_values(rule: str, values: str, partial: Callable[..., Any], functions: d
     return f"{rule}({values}) * ct if {plain} else scaled(ct, {rule}({values}))"
 
 
-def promoted(v: Any, dtype: np.dtype[Any]) -> Any:
+def promote(v: Any, dtype: np.dtype[Any]) -> Any:
     """Promote ``v`` as in an operation whose result has this dtype.
 
     Without promotion, NumPy takes the logarithm of an int8 in half precision, and negated unsigned integers wrap
@@ -135,10 +137,10 @@ def product(ct: Any, factor: Any) -> Any:
     return scaled(ct, factor)
 
 
-def product_over(ct: Any, factor: Any) -> Any:
+def product_in_place(ct: Any, factor: Any) -> Any:
     """Compute ``ct * factor`` in the memory of a large unshared ``ct``. VJP rules must call this function directly."""
     if type(ct) is ndarray:
-        if ct.size >= LARGE and argument_is_alone(ct) and _can_take(ct, factor):
+        if ct.size >= LARGE and is_unshared_argument(ct) and _can_take(ct, factor):
             return np.multiply(factor, ct, out=ct)
         return factor * ct
     return product(ct, factor)
@@ -167,13 +169,13 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    if type(ct) is Tracer and type(ct._val) is ndarray and (ct._trace.repeats or is_buffer(ct)):
+    if type(ct) is Tracer and type(ct._val) is ndarray and (ct._trace.is_bit_exact or is_buffer(ct)):
         return partial * ct  # the order of factors determines the rounding of complex products and the memory layout
     # float64 * tracer would be slow, and Python's complex * float64 a Python number
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
 
 
-def spread(tangent: Any, ans: Any) -> Any:
+def broadcast_tangent(tangent: Any, ans: Any) -> Any:
     """Convert ``tangent`` to the shape and dtype of ``ans``, the result to which it belongs."""
     if type(tangent) is type(ans) is ndarray and tangent.dtype is ans.dtype and tangent.shape == ans.shape:
         return tangent

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.typing import Shape
 
-__all__ = ["in_columns", "repeated", "row_sums"]
+__all__ = ["in_columns", "broadcast_array", "row_sums"]
 
 ndarray = np.ndarray
 _add_up: Callable[..., Any] = np.add.reduce
@@ -41,11 +41,11 @@ def row_sums(x: ndarray, *, axis: tuple[int, ...], keepdims: bool = False) -> An
     return total[..., None] if keepdims else total
 
 
-def repeated(x: Any, *, to: Shape) -> Any:
+def broadcast_array(x: Any, *, to: Shape) -> Any:
     """Broadcast ``x``: to a view if that saves memory, else to a filled array, which is faster for few elements.
 
     Example:
-        >>> repeated(np.arange(2.0)[:, None], to=(2, 3))
+        >>> broadcast_array(np.arange(2.0)[:, None], to=(2, 3))
         array([[0., 0., 0.],
                [1., 1., 1.]])
     """
@@ -74,7 +74,7 @@ def in_columns(ufunc: np.ufunc, kernel: Kernel) -> Kernel:
     """
 
     def compute(v: Any, w: Any) -> Any:
-        if type(v) is type(w) is ndarray and v.size + w.size > 128 and v.shape != w.shape and _can_be_taken_apart(v, w):
+        if type(v) is type(w) is ndarray and v.size + w.size > 128 and v.shape != w.shape and _have_short_rows(v, w):
             try:
                 shape = np.broadcast(v, w).shape
             except ValueError:  # the kernel raises its own error
@@ -90,7 +90,7 @@ def in_columns(ufunc: np.ufunc, kernel: Kernel) -> Kernel:
     return compute
 
 
-def _can_be_taken_apart(v: ndarray, w: ndarray) -> bool:
+def _have_short_rows(v: ndarray, w: ndarray) -> bool:
     """Whether two arrays have short rows and a C-contiguous result."""
     return (
         v.ndim > 0 < w.ndim

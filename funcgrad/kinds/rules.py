@@ -1,4 +1,4 @@
-"""Names of rule arguments, which tell what a rule needs; ``bind`` for arguments of any type.
+"""Names of rule arguments, which tell what a rule needs; ``bind_checked`` for arguments of any type.
 
 A rule calls the arguments of a primitive ``x``, ``y`` and ``z`` by position, its result ``ans``, and a
 tangent or cotangent ``t`` or ``ct``; static parameters are keyword-only. The tape saves exactly
@@ -23,22 +23,22 @@ from funcgrad.errors import InputError
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, Proxy, as_buffer, is_buffer, shared_array, writable_result
 
 __all__ = [
-    "FROM_LISTS",
-    "NAMES",
-    "OF_TABLES",
+    "ARRAY_MAKER",
+    "ARGUMENT_NAMES",
+    "TABLE_OPERATIONS",
     "Operation",
     "Rule",
-    "bind",
+    "bind_checked",
     "check_names",
-    "finish",
+    "finish_operation",
     "positional_names",
-    "traced_at_once",
+    "unpack_traced",
 ]
 
-NAMES = ("x", "y", "z")
+ARGUMENT_NAMES = ("x", "y", "z")
 _NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
 _DEFINERS = ("funcgrad.kinds", "funcgrad.extend")
-#: Further sequences that NumPy converts to arrays, in addition to those of ``is_listed``.
+#: Further sequences that NumPy converts to arrays, in addition to those of ``backend.is_sequence``.
 _SEQUENCES = (range, array, UserList)
 Rule: TypeAlias = Callable[..., Any]
 #: Result of a definer: a function of arrays, with the primitive as its attribute ``primitive``.
@@ -48,12 +48,12 @@ Operation: TypeAlias = Callable[..., Any]
 #: Names of reflected operators that are not the name of the operator with the prefix ``r``.
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 #: Versions of primitives for tables, which keep labels; they return ``NotImplemented`` if arrays do not fit the table.
-OF_TABLES: dict[Primitive, Operation] = {}
+TABLE_OPERATIONS: dict[Primitive, Operation] = {}
 #: List with the function that makes an array from a list or a tuple, which may contain traced values.
-FROM_LISTS: list[Callable[[Any], Any]] = []
+ARRAY_MAKER: list[Callable[[Any], Any]] = []
 
 
-def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def bind_checked(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Apply ``primitive`` like ``core.bind``, but check operands: NumPy would compute with objects and texts.
 
     The fast path serves the common case: tracers of one run, ordinary arrays and numbers.
@@ -79,7 +79,7 @@ def bind(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) ->
 
 
 def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Apply ``primitive`` to arguments of any type, see ``bind``."""
+    """Apply ``primitive`` to arguments of any type, see ``bind_checked``."""
     traced = several = False
     proxy: Proxy | None = None
     for position, arg in enumerate(args):
@@ -88,26 +88,26 @@ def _bind_any(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
             continue
         if type(arg) in _NUMBERS:
             continue
-        if backend.is_listed(arg):
-            arg = FROM_LISTS[0](arg)
+        if backend.is_sequence(arg):
+            arg = ARRAY_MAKER[0](arg)
             args = (*args[:position], arg, *args[position + 1 :])
             if isinstance(arg, Tracer):
-                return bind(primitive, args, params)
+                return bind_checked(primitive, args, params)
         if isinstance(arg, Proxy):
-            if (made := arg.instead(primitive.name, args)) is not None:
+            if (made := arg.replace_call(primitive.name, args)) is not None:
                 return made
-            arg, traced, proxy = arg.whole(), True, arg
+            arg, traced, proxy = arg.as_array(), True, arg
             args = (*args[:position], arg, *args[position + 1 :])
         elif not backend.is_value(arg):
             if backend.is_table(arg):
-                of_tables = OF_TABLES.get(primitive)
+                of_tables = TABLE_OPERATIONS.get(primitive)
                 if of_tables is not None and (made := of_tables(*args)) is not NotImplemented:
                     return made
                 arg = backend.values_of(arg)
                 traced = traced or isinstance(arg, Tracer)
                 args = (*args[:position], arg, *args[position + 1 :])
                 continue
-            return _of_foreign(primitive, args, position, params)
+            return _bind_foreign(primitive, args, position, params)
     if several and (others := _with_shared_arrays(args)) is not None:
         return primitive.call(*others, **params)
     ans = core.bind(primitive, args, params)
@@ -128,41 +128,41 @@ def _with_shared_arrays(args: tuple[Any, ...]) -> list[Any] | None:
     return found if traced else None
 
 
-def _of_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, params: dict[str, Any]) -> Any:
+def _bind_foreign(primitive: Primitive, args: tuple[Any, ...], position: int, params: dict[str, Any]) -> Any:
     """Compute an operation whose argument at ``position`` is not a value, or raise ``InputError``."""
     if primitive.foreign is not None and (made := primitive.foreign(*args)) is not None:
         return made
-    if (made := _by_operand(primitive, args, position)) is not NotImplemented:
+    if (made := _call_operator_of(primitive, args, position)) is not NotImplemented:
         return made
-    if (made := _of_dates(primitive, args, params)) is not NotImplemented:
+    if (made := _compute_dates(primitive, args, params)) is not NotImplemented:
         return made
     operand = args[position]
     if isinstance(operand, _SEQUENCES):
-        return primitive.call(*args[:position], FROM_LISTS[0](list(operand)), *args[position + 1 :], **params)
+        return primitive.call(*args[:position], ARRAY_MAKER[0](list(operand)), *args[position + 1 :], **params)
     override = backend.override_of(operand)
     if override is not None and isinstance(ufunc := getattr(np, primitive.name, None), np.ufunc) and not params:
         return override(operand, ufunc, "__call__", *args)
-    if backend.tells_array(operand):
-        return primitive.call(*args[:position], FROM_LISTS[0](operand), *args[position + 1 :], **params)
-    problem, remedy = backend.refusal(operand)
+    if backend.defines_array(operand):
+        return primitive.call(*args[:position], ARRAY_MAKER[0](operand), *args[position + 1 :], **params)
+    problem, remedy = backend.problem_and_remedy(operand)
     raise InputError(f"{primitive.name}: argument {position} {problem}. {remedy}")
 
 
-def _by_operand(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
+def _call_operator_of(primitive: Primitive, args: tuple[Any, ...], position: int) -> Any:
     """Call the operator of the foreign operand at ``position``, if an ndarray would leave operators to the operand.
 
     Return ``NotImplemented`` if the operand has no such operator, or if its operator returns that.
     """
     name, operand = primitive.operator, args[position]
     other = args[1 - position] if name is not None and len(args) == 2 else None
-    if name is None or not isinstance(other, Tracer) or not backend.has_operators(operand, other):
+    if name is None or not isinstance(other, Tracer) or not backend.takes_over_operators(operand, other):
         return NotImplemented
     name = name.strip("_") if position == 0 else _REFLECTED.get(name, "r" + name.strip("_"))
     method = getattr(type(operand), f"__{name}__", None)
     return NotImplemented if method is None else method(operand, other)
 
 
-def _of_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _compute_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Compute with NumPy on dates, times or texts and constants, such as ``start + numpy.arange(3)``.
 
     Return ``NotImplemented`` if an argument is traced or of another type, or if NumPy raises a ``TypeError``.
@@ -181,7 +181,7 @@ def _of_dates(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any
     return tuple([as_buffer(a, plain) for a in ans]) if primitive.multiple else as_buffer(ans, plain)
 
 
-def traced_at_once(
+def unpack_traced(
     args: tuple[Any, ...], numbers: frozenset[type] = frozenset((float, int))
 ) -> tuple[Any, tuple[Any, ...], tuple[int, ...], list[Any], bool] | None:
     """Take apart arguments that are tracers of one live run of reverse mode, ndarrays and numbers.
@@ -196,7 +196,7 @@ def traced_at_once(
     for position, arg in enumerate(args):
         if type(arg) is Tracer:
             if arg._trace is not trace:
-                if trace is not None or arg._trace.numbers is None:
+                if trace is not None or arg._trace.live_counter is None:
                     return None
                 trace = arg._trace
             value = arg._val
@@ -235,7 +235,7 @@ def check_names(operation: str, names: Sequence[str], known: Iterable[str]) -> S
     return names
 
 
-def finish(call: Operation, primitive: Primitive) -> Operation:
+def finish_operation(call: Operation, primitive: Primitive) -> Operation:
     """Link a function and its primitive, and set the function's name and module so that it pickles."""
     call.primitive = primitive  # type: ignore[attr-defined]
     call.__name__ = call.__qualname__ = primitive.name

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, computed
+from funcgrad.core import Primitive, call_operation
 from funcgrad.kinds.linear import Batching, batch_rule, conform
-from funcgrad.kinds.rules import Operation, Rule, bind, finish, traced_at_once
+from funcgrad.kinds.rules import Operation, Rule, bind_checked, finish_operation, unpack_traced
 from funcgrad.reverse import vjp_for_all
 
 __all__ = ["jointly_linear"]
@@ -66,7 +66,7 @@ def jointly_linear(
         return [conform(c, shapes[i], likes[i]) for i, c in zip(traced, cts, strict=True)]
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
-        return recorded(args, traced, params, computed(call, args, params))
+        return recorded(args, traced, params, call_operation(call, args, params))
 
     def recorded(args: Any, traced: Any, params: Any, ans: Any, plain: bool = False) -> Any:
         if plain:
@@ -77,24 +77,24 @@ def jointly_linear(
         return ans, vjp_for_all(name, vjp_each, len(traced)), (traced, shapes, None if alike else dtypes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
-        ans = computed(call, args, params)
+        ans = call_operation(call, args, params)
         whole = [_zeros(a) if t is None else t for a, t in zip(args, tangents, strict=True)]
         return ans, conform(call(*whole, **params), None, backend.dtype_of(ans))
 
     def call(*args: Any, **params: Any) -> Any:
-        if (found := traced_at_once(args, _NO_NUMBERS)) is not None:
+        if (found := unpack_traced(args, _NO_NUMBERS)) is not None:
             trace, values, traced, parents, plain = found
             ans = kernel(*values, **params) if plain else call(*values, **params)
             ans, vjp, saved = recorded(values, traced, params, ans, plain)
-            return trace.recorded(ans, vjp, parents, saved)
+            return trace.record_result(ans, vjp, parents, saved)
         for arg in args:
             if type(arg) is not ndarray or arg.dtype.kind not in "fciub":
-                return bind(primitive, args, params)
+                return bind_checked(primitive, args, params)
         return kernel(*args, **params)
 
     primitive = Primitive(name, impl, reverse, forward, batch_rule(batch, call))
     kernel = numpy or primitive.kernel(np)
-    return finish(call, primitive)
+    return finish_operation(call, primitive)
 
 
 def _zeros(like: Any) -> Any:

@@ -49,7 +49,7 @@ from funcgrad.numpy.sorting import *
 from funcgrad.numpy.special import *
 from funcgrad.numpy.statistics import *
 from funcgrad.numpy.writing import *
-from funcgrad.optional import later
+from funcgrad.optional import lazy_attributes
 
 if TYPE_CHECKING:
     from funcgrad.numpy import fft, lib, linalg, polynomial
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 else:  # imported at first use: these modules take a fifth of the time of an import
     _HOMES = {name: f"funcgrad.numpy.{name}" for name in ("fft", "lib", "linalg", "polynomial")}
     _HOMES |= {"emath": "funcgrad.numpy.lib.scimath", **NUMPYS}
-    __getattr__, __dir__ = later(__name__, globals(), _HOMES)
+    __getattr__, __dir__ = lazy_attributes(__name__, globals(), _HOMES)
 
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "emath", "fft", "lib", "linalg", "polynomial", "e",

@@ -21,26 +21,26 @@ from funcgrad.numpy.concretization import check_text, constant, note_constant, u
 from funcgrad.numpy.creation import as_value, numbers_told
 from funcgrad.numpy.layout import as_before
 from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left, written_by_mask
-from funcgrad.ownership import is_alone_in
+from funcgrad.ownership import has_unshared_array
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, snapshot
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.primitives.writing import region, winners, write
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     CONSTANTS,
     READ_ONLY,
-    Step,
     View,
     Views,
+    ViewStep,
     is_buffer,
     is_number,
-    move,
-    own,
-    refresh,
+    rebind,
+    refresh_views,
     root_of,
+    unshare,
     views_of,
 )
 
@@ -59,10 +59,10 @@ def set_item(x: Tracer, index: Any, y: Any) -> None:
             exchange rows, see ``_watch_exchange``.
         IndexError, ValueError: as in NumPy, for an index or a shape that does not fit.
     """
-    with changing:
+    with write_lock:
         alias = getattr(x, "alias", None)
         views = getattr(alias.root, "alias", None) if type(alias) is View else alias
-        if type(views) is Views and (views.begun is not None or type(getattr(y, "alias", None)) is View):
+        if type(views) is Views and (views.half_exchange is not None or type(getattr(y, "alias", None)) is View):
             _watch_exchange(x, index, y, views)
         _set_item(x, index, y)
 
@@ -80,7 +80,7 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
         y = _as_array(x, y)
     if buffer and type(y) in _NUMPY and _write_now(x, alias, index, y):
         return
-    if blocks.here() is not None and blocks.current().floor:
+    if blocks.last_entered() is not None and blocks.current().min_level:
         _write_constant(x, index, y)
         return
     aval = aval_of(y)
@@ -105,7 +105,7 @@ def _as_array(x: Tracer, y: Any) -> Any:
         if y is None:
             return np.asarray(None, x.dtype)[()]
         y = numbers_told(y)
-    if backend.is_listed(y) or backend.is_table(y) or backend.tells_array(y):
+    if backend.is_sequence(y) or backend.is_table(y) or backend.defines_array(y):
         return as_value(y)
     is_one = isinstance(y, (str, bytes)) or backend.is_date_or_text(y)
     return np.asarray(y) if is_one and x.dtype.kind in "MmSUT" else y
@@ -117,7 +117,7 @@ def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
         return False
     if type(y) is ndarray and y.dtype.kind in "SU" and x.dtype.kind in "fc":
         check_text(y.ravel().tolist())  # NumPy parses numbers from these texts
-    own(root_of(x))
+    unshare(root_of(x))
     x._val[index] = y  # views share the memory
     return True
 
@@ -127,18 +127,18 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     if not _write_directly(x, index, y, aval):
         if type(index) is ndarray and index.dtype.kind == "b" and can_overwrite(x, index, y, looked_at=True):
             index = index.nonzero()  # then the record is a write, as on the fast path
-        move(x, as_before(x, updated(shallow_copy(x), index, y)))
+        rebind(x, as_before(x, updated(shallow_copy(x), index, y)))
     views = getattr(x, "alias", None)
     if x._trace is not CONSTANTS:
         (views if type(views) is Views else views_of(x)).written = True
     if views:
-        refresh(x)
+        refresh_views(x)
 
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
     """Do ``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant; other elements keep their derivative."""
     y = constant(y)
-    with blocks.Block(lambda state: state._replace(floor=0)):
+    with blocks.Block(lambda state: state._replace(min_level=0)):
         _set_item(x, index, y)
 
 
@@ -152,12 +152,12 @@ def _can_write(x: Tracer, alias: Any) -> bool:
 
 def set_whole(x: Tracer, y: Any) -> None:
     """Do ``x[...] = y``; take over a tracer ``y`` that was made for this and fits, without a copy."""
-    with changing:
+    with write_lock:
         alias = getattr(x, "alias", None)
         own = alias is not READ_ONLY and type(alias) is not View
         if own and isinstance(y, Tracer) and not is_buffer(y) and y.shape == x.shape and y.dtype == x.dtype:
-            move(x, as_before(x, y))
-            refresh(x)
+            rebind(x, as_before(x, y))
+            refresh_views(x)
         else:
             _set_item(x, ..., y)
 
@@ -195,7 +195,7 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
         y: the value to write.
         views: the views of the root of ``x``; they record whether the last write was a first half.
     """
-    begun, views.begun = views.begun, None
+    begun, views.half_exchange = views.half_exchange, None
     mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
     if type(mine) is not View or mine.root is not root_of(x) or not mine.steps or not y.shape:
         return
@@ -206,10 +206,10 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
             "x[[i, j]] = x[[j, i]]."
         )
     there = [r for r in views if (v := r()) is not None and v is not y and _leads_to(x, index, _steps(v))]
-    views.begun = (there, mine.steps) if there else None
+    views.half_exchange = (there, mine.steps) if there else None
 
 
-def _steps(view: Tracer) -> tuple[Step, ...]:
+def _steps(view: Tracer) -> tuple[ViewStep, ...]:
     alias = getattr(view, "alias", None)
     return alias.steps if type(alias) is View else ()
 
@@ -238,7 +238,7 @@ def _is_itself(x: Tracer, index: Any, y: Any) -> bool:
     return mine.root is root_of(x) and _leads_to(x, index, mine.steps)
 
 
-def _leads_to(x: Tracer, index: Any, steps: tuple[Step, ...]) -> bool:
+def _leads_to(x: Tracer, index: Any, steps: tuple[ViewStep, ...]) -> bool:
     """Whether ``steps`` lead from the root of ``x`` to ``x[index]``."""
     before = _steps(x)
     if len(steps) != len(before) + 1 or not is_static(index):
@@ -272,8 +272,8 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     if half is not source:
         new = new + 1j * imag(source) if part is real else real(source) + 1j * new
         new = astype(new, to=root.dtype) if backend.dtype_of(new) != root.dtype else new
-    move(root, as_before(root, new))
-    refresh(root)
+    rebind(root, as_before(root, new))
+    refresh_views(root)
 
 
 def as_entries(y: Any, x: Array) -> Any:
@@ -375,7 +375,7 @@ def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
         if not any(backend.shape_of(a) for a in arrays):
             return False
         last = winners(_places(spec, arrays, shape), size=prod(shape))
-        known = type(last) is Tracer and last._trace.repeats
+        known = type(last) is Tracer and last._trace.is_bit_exact
         return not (known and reduce_all(last, axis=tuple(range(len(last.shape)))))
     if ... not in spec:  # slices name no element twice, so one element of each slice is enough
         lengths = iter(shape)
@@ -438,10 +438,10 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     if not buffer:
         new = overwritten(x, index, y, True)
     elif isinstance(y, Tracer):
-        new = overwritten(x._val, index, y, is_alone_in(x, "_val"))
+        new = overwritten(x._val, index, y, has_unshared_array(x, "_val"))
     else:
         return False
-    move(x, new)
+    rebind(x, new)
     return True
 
 

@@ -18,18 +18,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.batching import BatchTrace, shared
-from funcgrad.core import Tracer, describe, raise_escaped, repeated, shallow_copy, traces_of
+from funcgrad.batching import BatchTrace, unbatched_if_equal
+from funcgrad.core import Tracer, describe, is_being_repeated, raise_escaped, shallow_copy, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.numpy.hints import remedies, user_frame, user_line
 from funcgrad.numpy.texts import Shown, has_all_digits, refuse_text
-from funcgrad.running import noted, refused
-from funcgrad.writable import bottom, buffer, inside, is_buffer
+from funcgrad.running import note_refusal, pending_refusals
+from funcgrad.writable import is_buffer, is_in_transform, make_buffer, plain_value
 
 __all__ = [
     "CONCRETIZATION", "Elsewhere", "as_number", "as_python", "check_text", "concrete", "constant", "constant_array",
-    "forgive", "keeping", "note_constant", "other_thread", "refuse", "refused", "run_here", "user_frame", "user_line",
+    "forgive", "keeping", "note_constant", "other_thread", "pending_refusals", "refuse", "run_here",
+    "user_frame", "user_line",
 ]  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
     for other in found[1:]:
         error.add_note(other)
     owner = _thread_of(x)
-    refused[owner] = str(error) if owner == threading.get_ident() else Elsewhere(error)
+    pending_refusals[owner] = str(error) if owner == threading.get_ident() else Elsewhere(error)
     try:
         raise error
     finally:
@@ -59,7 +60,7 @@ def note_constant(error: ReadOnlyError) -> None:
     """Note that rebuilt code wrote to a constant, because the function may catch the error and go on."""
     if run_here() is not None:
         error.of_constant = True
-        refused[threading.get_ident()] = str(error)
+        pending_refusals[threading.get_ident()] = str(error)
 
 
 class Elsewhere(str):
@@ -70,18 +71,18 @@ class Elsewhere(str):
 
 def forgive() -> None:
     """Forget the refusal in this thread, because the caller computes the result in another way."""
-    refused.pop(threading.get_ident(), None)
+    pending_refusals.pop(threading.get_ident(), None)
 
 
 def _thread_of(x: Tracer) -> int:
     """Return the id of the thread that runs the transform of ``x``."""
     here, owner = threading.get_ident(), x._trace.thread
-    return owner if owner not in (0, here) and not inside() else here
+    return owner if owner not in (0, here) and not is_in_transform() else here
 
 
 def other_thread() -> str:
     """Return the remark for a traced value in a thread that is not known to work for a transform."""
-    if inside():
+    if is_in_transform():
         return ""
     return (
         " This thread does not run the transform, so funcgrad.numpy makes plain arrays here. Make the array in the "
@@ -110,18 +111,18 @@ def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
     Raises:
         ConcretizationError: the examples of a ``vmap`` have different values.
     """
-    x = shared(x)
+    x = unbatched_if_equal(x)
     batch = _batch_below(x)
-    plain = bottom(x) if batch is None else _of_all_examples(x)
+    plain = plain_value(x) if batch is None else _of_all_examples(x)
     if plain is None and batch is not None:
         raise _differs(x, asked, batch.size)
-    return steer(x, plain) if steers else plain
+    return report_answer(x, plain) if steers else plain
 
 
 def _of_all_examples(x: Tracer) -> Any:
     """Return the value that all examples of the ``vmap``s of ``x`` share, or None if the examples differ."""
-    whole, hidden = bottom(x), sum([trace.hidden for trace in traces_of([x])])
-    if backend.is_stand_in(whole):
+    whole, hidden = plain_value(x), sum([trace.hidden_axes for trace in traces_of([x])])
+    if backend.is_jax_tracer(whole):
         return None
     rows = np.reshape(whole, (-1, *np.shape(whole)[hidden:]))
     return rows[0] if len(rows) and bool(np.all(rows == rows[0])) else None
@@ -148,17 +149,17 @@ def constant(x: Any) -> Any:
     """Strip the tracers that an enclosing ``no_grad`` makes constant from ``x``; return the array of a buffer."""
     if is_buffer(x):
         return x._val
-    if type(x) is Tracer and x._trace.repeats:  # the recording remembers the answer and checks it in later runs
-        return steer(x, x._val)
-    if blocks.here() is not None:
-        floor = blocks.current().floor
+    if type(x) is Tracer and x._trace.is_bit_exact:  # the recording remembers the answer and checks it in later runs
+        return report_answer(x, x._val)
+    if blocks.last_entered() is not None:
+        floor = blocks.current().min_level
         while isinstance(x, Tracer) and x._trace.differentiates and x._trace.level < floor:
             x = x._val
     return x
 
 
 def _check_open(x: Tracer) -> None:
-    if not x._trace.open and not repeated(x._trace.level):
+    if not x._trace.open and not is_being_repeated(x._trace.level):
         raise_escaped(type(x._trace))
 
 
@@ -167,9 +168,9 @@ def _bool(x: Tracer) -> bool:
     _check_open(x)
     if x.dtype.kind != "b" and _batch_below(x) is not None:
         x = operator.ne(x, 0)  # examples with different numbers may share this truth value
-    x = shared(x)
+    x = unbatched_if_equal(x)
     try:
-        answer: bool = steer(x, bool(concrete(x, "bool(x)", steers=False)))
+        answer: bool = report_answer(x, bool(concrete(x, "bool(x)", steers=False)))
     except TypeError as error:
         _note("bool(x)", x, error)
         raise
@@ -188,9 +189,9 @@ def _index(x: Tracer) -> int:
                 else "Convert it with x.astype(int), which is a constant for derivatives."
             )
         )
-    x = shared(x)
+    x = unbatched_if_equal(x)
     try:
-        answer: int = steer(x, operator.index(concrete(x, "index(x)", steers=False)))
+        answer: int = report_answer(x, operator.index(concrete(x, "index(x)", steers=False)))
     except TypeError as error:
         _note("index(x)", x, error)
         raise
@@ -200,9 +201,9 @@ def _index(x: Tracer) -> int:
 def _note(asked: str, x: Tracer, error: TypeError) -> None:
     """Remember that ``x`` has no single value for ``asked``: code that catches the error may take another path."""
     if isinstance(error, ConcretizationError):
-        noted(error)
-    elif backend.is_stand_in(bottom(x)):
-        noted(error, f"{asked}: the value is needed here and is not known yet, got {describe(x)}{user_line()}.")
+        note_refusal(error)
+    elif backend.is_jax_tracer(plain_value(x)):
+        note_refusal(error, f"{asked}: the value is needed here and is not known yet, got {describe(x)}{user_line()}.")
 
 
 def _int(x: Tracer) -> int:
@@ -214,7 +215,7 @@ def _whole(x: Tracer) -> Any:
     """Return the integer that all examples of a ``vmap`` share, which prints as it does outside; otherwise None."""
     if x.shape or x.dtype.kind not in "biu" or _batch_below(x) is None:
         return None
-    one = shared(x)
+    one = unbatched_if_equal(x)
     return None if _batch_below(one) is not None else concrete(one, "str(x)")
 
 
@@ -230,7 +231,7 @@ def _format(x: Tracer, spec: str) -> str:
     bottom: Any = x
     while isinstance(bottom, Tracer):
         bottom = bottom._val
-    if backend.is_stand_in(bottom):
+    if backend.is_jax_tracer(bottom):
         raise ConcretizationError(
             f"format(x, {spec!r}): a value is not known while jit compiles, got {describe(x)}{user_line()}. Write "
             "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
@@ -243,12 +244,12 @@ def _format(x: Tracer, spec: str) -> str:
 
 def _remembered(x: Tracer, text: str, spec: str) -> str:
     """Return ``text``, which shows ``x``, as a string that remembers ``x``, unless ``x`` is a constant."""
-    if is_buffer(x) or not _is_followed(x if x._trace.repeats else constant(x)):
+    if is_buffer(x) or not _is_followed(x if x._trace.is_bit_exact else constant(x)):
         return text
     if (run := run_here()) is not None:
         run.note_text(x, text)  # the program may read the number from the text
     else:
-        refused.setdefault(_thread_of(x), "")
+        pending_refusals.setdefault(_thread_of(x), "")
     return Shown.of(text, x, has_all_digits(spec))
 
 
@@ -280,7 +281,7 @@ _TELLING = 3  # smallest length at which a piece of a text counts as a part of i
 def _is_followed(x: Any) -> bool:
     """Whether ``x`` has a derivative, or represents further values: those of a batch or of later runs."""
     while isinstance(x, Tracer):
-        if x._trace.differentiates or x._trace.repeats or isinstance(x._trace, BatchTrace):
+        if x._trace.differentiates or x._trace.is_bit_exact or isinstance(x._trace, BatchTrace):
             return True
         x = x._val
     return False
@@ -303,7 +304,7 @@ def _described(x: Tracer) -> str:
     is_nested = isinstance(value, Tracer)
     with np.printoptions(threshold=20, edgeitems=2) if not is_nested else nullcontext():
         shown = _described(value) if is_nested else repr(value)
-        return f"{x._trace.shown}(level={x._trace.level}, {describe(x)}, value={shown})"
+        return f"{x._trace.tracer_name}(level={x._trace.level}, {describe(x)}, value={shown})"
 
 
 def _hash(x: Tracer) -> NoReturn:
@@ -314,7 +315,7 @@ def _hash(x: Tracer) -> NoReturn:
         "call the function without its cache (f.__wrapped__), or cache functions of settings only; use strings or "
         "positions as keys; to look a number up in a table, use funcgrad.numpy's searchsorted, take or where."
     )
-    raise error if x.shape else noted(error)  # NumPy's arrays have no hash either
+    raise error if x.shape else note_refusal(error)  # NumPy's arrays have no hash either
 
 
 def _pickle(x: Tracer, protocol: Any) -> Any:
@@ -328,7 +329,7 @@ def _pickle(x: Tracer, protocol: Any) -> Any:
 
 def _copied(x: Tracer) -> Tracer:
     """Copy a tracer so that a write to the tracer or to its copy does not show in the other."""
-    return buffer(np.array(x._val)) if is_buffer(x) else shallow_copy(x)
+    return make_buffer(np.array(x._val)) if is_buffer(x) else shallow_copy(x)
 
 
 def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
@@ -403,7 +404,7 @@ def as_python(x: Any) -> Any:
     Values of batches and of recordings, which compute with NumPy's numbers, are returned unchanged.
     """
     value, trace = x._val, x._trace
-    if trace.hidden or trace.repeats:
+    if trace.hidden_axes or trace.is_bit_exact:
         return x
     if type(value) is np.float64:
         found: Any = float(value)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import is_listed, library_of, namespace_of
+from funcgrad.backend import is_sequence, library_of, namespace_of
 from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
@@ -17,10 +17,10 @@ from funcgrad.numpy.concretization import check_text, user_line
 from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import as_numpy
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
-from funcgrad.views import layout
-from funcgrad.writable import Proxy, as_array, buffer, inside, is_buffer, is_number
+from funcgrad.views import array_with_layout_of
+from funcgrad.writable import Proxy, as_array, is_buffer, is_in_transform, is_number, make_buffer
 
 __all__ = [
     "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "empty", "empty_like",
@@ -37,7 +37,7 @@ def new(made: Array) -> Array:
     if type(made) is np.ndarray and made.dtype.kind in "OV":
         return made  # an object array can hold tracers already; records have fields
     writable = type(made) is np.ndarray or (not isinstance(made, Tracer) and namespace_of(made) is not np)
-    return buffer(made) if writable and inside() else made
+    return make_buffer(made) if writable and is_in_transform() else made
 
 
 def as_value(a: ArrayLike) -> Array:
@@ -50,11 +50,11 @@ def as_value(a: ArrayLike) -> Array:
     if type(a) is np.ndarray or isinstance(a, (Tracer, np.ndarray)) or namespace_of(a) is not None:
         return a
     if isinstance(a, Proxy):
-        return a.taken()
+        return a.as_operand()
     if _is_foreign(a):
         return _stacked(a)
     if hasattr(a, "tocsr"):  # NumPy would wrap a sparse matrix of SciPy in an array as one Python object
-        what, remedy = backend.refusal(a)
+        what, remedy = backend.problem_and_remedy(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
     if backend.is_table(a):
         return backend.values_of(a)
@@ -77,7 +77,7 @@ def _retold(error: ValueError, x: Any) -> Any:
 
 def _told(x: Any) -> Any:
     """Return ``x.__array__()`` if ``x`` has that method, else ``x``; do this for the items of nested lists."""
-    if is_listed(x):
+    if is_sequence(x):
         return [_told(item) for item in x]
     return x.__array__() if hasattr(type(x), "__array__") and not isinstance(x, (np.ndarray, Tracer)) else x
 
@@ -93,7 +93,7 @@ def numbers_told(x: Any) -> Any:
         [0.25, 2, 'text']
     """
     kind = type(x)
-    if is_listed(x):
+    if is_sequence(x):
         return x if set(map(type, x)) <= _NUMBERS else [numbers_told(item) for item in x]
     if kind is np.ndarray and x.dtype == object:
         return numbers_told(x.tolist())
@@ -106,7 +106,7 @@ def _without_labels(x: Any) -> Any:
     """Return the values of a table; return anything else unchanged."""
     if type(x) in _COMMON or type(x) is list:
         return x
-    is_known = is_listed(x) or namespace_of(x) is not None or isinstance(x, Tracer)
+    is_known = is_sequence(x) or namespace_of(x) is not None or isinstance(x, Tracer)
     return x if is_known or not backend.is_table(x) else backend.values_of(x)
 
 
@@ -117,7 +117,7 @@ def _is_foreign(x: Any) -> bool:
         return False
     if kind is Tracer:
         return True
-    if kind is list or is_listed(x):
+    if kind is list or is_sequence(x):
         # most lists are long and hold only numbers: the first test decides fast
         return not set(map(type, x)) <= _NUMBERS and any(_is_foreign(item) for item in x)
     return isinstance(x, (Tracer, Proxy)) or namespace_of(x) not in (None, np)
@@ -126,7 +126,7 @@ def _is_foreign(x: Any) -> bool:
 def _stacked(items: Any) -> Array:
     """Convert a nested list that holds tracers to one array."""
     parts = [
-        item if not is_listed(item) else _stacked(item) if _is_foreign(item) else np.asarray(item) for item in items
+        item if not is_sequence(item) else _stacked(item) if _is_foreign(item) else np.asarray(item) for item in items
     ]
     return prim.stack(*parts, axis=0)
 
@@ -136,7 +136,7 @@ def _of_objects(items: Any) -> np.ndarray | None:
     marks: dict[int, tuple[Any, Any]] = {}
 
     def marked(x: Any) -> Any:
-        if is_listed(x):
+        if is_sequence(x):
             return [marked(item) for item in x]
         if not isinstance(x, Tracer):
             return x
@@ -179,12 +179,12 @@ def asarray(
                [3., 4.]])
     """
     a = _without_labels(a)
-    if dtype is not None and is_listed(a) and np.dtype(dtype).kind in "fc":
+    if dtype is not None and is_sequence(a) and np.dtype(dtype).kind in "fc":
         a = numbers_told(a)
     if _is_foreign(a):
         if type(a) is Tracer:
             a = as_numpy(a)
-        elif is_listed(a):
+        elif is_sequence(a):
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
             objects = _of_objects(a) if dtype is not None and np.dtype(dtype) == object else None
@@ -192,7 +192,7 @@ def asarray(
                 return objects
             a, copy = _stacked(a), None
         elif isinstance(a, Proxy):
-            a = a.whole()
+            a = a.as_array()
         made = _converted(a, dtype, copy)
         return _with_memory(made, order) if isinstance(made, Tracer) else made
     try:
@@ -302,9 +302,11 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
 
 def _copied(x: Tracer) -> Array:
     """Return a copy of a tracer that can be written to."""
-    with changing:  # so that no other thread makes ``x`` traced at the same time
+    with write_lock:  # so that no other thread makes ``x`` traced at the same time
         value = x._val if is_buffer(x) else None
-        made = shallow_copy(x) if value is None else buffer(value.copy("K") if type(value) is np.ndarray else value)
+        made = (
+            shallow_copy(x) if value is None else make_buffer(value.copy("K") if type(value) is np.ndarray else value)
+        )
     return made
 
 
@@ -407,7 +409,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
         >>> grad(lambda c: fnp.sum(fnp.full((2, 3), c)))(1.5)
         np.float64(6.0)
     """
-    if backend.tells_array(fill_value):
+    if backend.defines_array(fill_value):
         fill_value = as_value(fill_value)
     floating = dtype is not None and np.dtype(dtype).kind in "fc"
     if floating:
@@ -437,7 +439,7 @@ def _filled(a: ArrayLike, value: Any, dtype: Any, order: Any, shape: Any) -> Arr
     a = asarray(a)
     to, dtype = _like(a, dtype, shape)
     if library_of(a) is np and len(to) > 1 and isinstance(a, Tracer):
-        return np.full_like(layout(a), value, dtype, order, shape=shape)
+        return np.full_like(array_with_layout_of(a), value, dtype, order, shape=shape)
     return library_of(a).full(to, value, dtype)
 
 

@@ -17,7 +17,7 @@ from funcgrad.numpy.shaping import ravel
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import power
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.views import locked
+from funcgrad.views import make_read_only
 
 __all__ = [
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "identity", "tri", "tril",
@@ -50,7 +50,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     first, second = some_axes((axis1, axis2), rank)
     if (first, second) != (rank - 2, rank - 1):
         a = permute(a, axes=(*[i for i in range(rank) if i not in (first, second)], first, second))
-    return locked(prim.diagonal(a, offset=operator.index(offset)))
+    return make_read_only(prim.diagonal(a, offset=operator.index(offset)))
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:
@@ -78,7 +78,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         n = shape[0] + abs(k)
         return prim.from_diagonal(v, offset=operator.index(k), rows=n, columns=n)
     if len(shape) == 2:
-        return locked(prim.diagonal(v, offset=operator.index(k)))
+        return make_read_only(prim.diagonal(v, offset=operator.index(k)))
     raise ValueError("Input must be 1- or 2-d.")
 
 

@@ -23,7 +23,7 @@ from funcgrad.numpy.ufunc import Table, ufunc
 from funcgrad.primitives import arithmetic, comparison, elementwise
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.views import locked
+from funcgrad.views import make_read_only
 from funcgrad.writable import is_number
 
 __all__ = [
@@ -219,7 +219,7 @@ def imag(val: ArrayLike) -> Array:
     made = imaginary_part(val)
     if dtype_of(val).kind == "c" or (isinstance(val, Tracer) and is_number(val)):
         return made
-    return locked(made)  # the zeros that NumPy returns for a real array are read-only too
+    return make_read_only(made)  # the zeros that NumPy returns for a real array are read-only too
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:

@@ -19,13 +19,13 @@ from funcgrad.numpy.shaping import ravel
 from funcgrad.numpy.writing import place, positions, write_places
 from funcgrad.primitives import comparison
 from funcgrad.primitives.indexing import getitem
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Array
 from funcgrad.writable import Proxy
 
 
 def _operator(operation: Callable[[Any, Any], Any]) -> Callable[[Flat, Any], Any]:
-    return lambda x, y: operation(x.whole(), y.whole() if isinstance(y, Flat) else y)
+    return lambda x, y: operation(x.as_array(), y.as_array() if isinstance(y, Flat) else y)
 
 
 class Flat(Proxy):
@@ -62,11 +62,11 @@ class Flat(Proxy):
             found.append(i)
         return (rest, *found[::-1]) if self._base.shape else ()
 
-    def whole(self) -> Array:
+    def as_array(self) -> Array:
         """Return a flattened copy of the array."""
         return copy(ravel(self._base))
 
-    copy = whole
+    copy = as_array
 
     def __len__(self) -> int:
         return prod(self._base.shape)
@@ -115,7 +115,7 @@ class Flat(Proxy):
             write_places(self._base, np.array([number]), value)
             return
         key = _as_key(key)
-        with changing:
+        with write_lock:
             if not isinstance(key, Tracer) and written_in_order(self._base, value, partial(_set_flat, key)):
                 return
         if not is_plain(key):
@@ -128,7 +128,7 @@ class Flat(Proxy):
         write_places(self._base, np.arange(len(self))[key], value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.whole(), dtype)  # raises if an element is traced
+        return np.asarray(self.as_array(), dtype)  # raises if an element is traced
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return getattr(ufunc, method)(*_unwrapped(inputs), **kwargs)
@@ -160,7 +160,7 @@ def _as_key(key: Any) -> Any:
 
 def _unwrapped(args: Any) -> Any:
     if isinstance(args, Flat):
-        return args.whole()
+        return args.as_array()
     return type(args)([_unwrapped(a) for a in args]) if type(args) in (tuple, list) else args
 
 

@@ -556,7 +556,7 @@ def _shared_truth(x: Any) -> Any:
     bottom = x
     while isinstance(bottom, Tracer):
         bottom = bottom._val
-    if not isinstance(x, Tracer) or backend.is_stand_in(bottom):
+    if not isinstance(x, Tracer) or backend.is_jax_tracer(bottom):
         return x if bottom is x else np.zeros(x.shape, bool)
     return concrete(x, "series.isna()")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.backend import is_listed, namespace_of
+from funcgrad.backend import is_sequence, namespace_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.graph import stands_for_array
@@ -23,7 +23,7 @@ from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, re
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.indexing import getitem
 from funcgrad.typing import Array, ArrayLike, Axis
-from funcgrad.views import share
+from funcgrad.views import note_view
 
 __all__ = [
     "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack",
@@ -40,7 +40,7 @@ def _joinable(arrays: Any) -> tuple[Sequence[Any], bool]:
     if type(arrays) is not list and type(arrays) is not tuple:
         if namespace_of(arrays) is np:
             return arrays, True
-        if is_listed(arrays):
+        if is_sequence(arrays):
             return _joinable(list(arrays))
         if not hasattr(arrays, "shape"):
             raise InputError(
@@ -322,7 +322,7 @@ def _as_views(x: Array, parts: tuple[Array, ...], axis: int, places: Sequence[An
         before = (slice(None),) * axis
         for part, place in zip(parts, places, strict=True):
             if isinstance(part, Tracer) and part.shape:
-                share(x, part, getitem, {"index": (*before, place)})
+                note_view(x, part, getitem, {"index": (*before, place)})
     return parts
 
 

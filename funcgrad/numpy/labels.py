@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad.backend import shape_of
 from funcgrad.core import Tracer
-from funcgrad.kinds.rules import OF_TABLES
+from funcgrad.kinds.rules import TABLE_OPERATIONS
 from funcgrad.numpy.shaping import broadcast_to
 from funcgrad.numpy.tables import Held, join_loaded
 from funcgrad.numpy.ufuncs import UFUNCS
@@ -26,8 +26,8 @@ def install() -> None:
     for ufunc, own in UFUNCS.items():
         primitive = getattr(vars(own)["compute"], "primitive", None)
         if primitive is not None and ufunc.signature is None and ufunc.nout == 1:
-            OF_TABLES[primitive] = _elementwise(ufunc)
-    OF_TABLES[matmul.primitive] = _product  # type: ignore[attr-defined]
+            TABLE_OPERATIONS[primitive] = _elementwise(ufunc)
+    TABLE_OPERATIONS[matmul.primitive] = _product  # type: ignore[attr-defined]
 
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from funcgrad.core import Tracer
 from funcgrad.primitives.shaping import arranged
-from funcgrad.views import axes_in_memory, layout
+from funcgrad.views import array_with_layout_of, axes_in_memory
 
 
 def in_order(x: Tracer, order: str) -> Any:
@@ -18,7 +18,7 @@ def in_order(x: Tracer, order: str) -> Any:
 
     "K" keeps the order of the axes, but copies an ``x`` that is neither C- nor F-contiguous.
     """
-    like = layout(x)
+    like = array_with_layout_of(x)
     flags = like.flags
     fitting = {"C": flags.c_contiguous, "F": flags.f_contiguous}
     if fitting.get(order, flags.c_contiguous or flags.f_contiguous):
@@ -35,7 +35,7 @@ def as_before(x: Tracer, new: Any) -> Any:
     """Return ``new``, which replaces ``x``, with the memory order of the axes of ``x``."""
     if len(x.shape) < 2 or not isinstance(new, Tracer):
         return new
-    like, made = layout(x), layout(new)
+    like, made = array_with_layout_of(x), array_with_layout_of(new)
     if (like.flags.c_contiguous and made.flags.c_contiguous) or like.strides == made.strides:
         return new
     return arranged(new, axes=axes_in_memory(like))

@@ -18,10 +18,10 @@ import numpy as np
 from funcgrad.backend import dtype_of, is_table, namespace_of
 from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, shallow_copy
 from funcgrad.errors import ConversionError, InputError, ShapeError, UnsizedError
-from funcgrad.generated import with_names
+from funcgrad.generated import with_values
 from funcgrad.kinds.linear import permute
 from funcgrad.kinds.linear import reshape as refill
-from funcgrad.kinds.rules import FROM_LISTS, bind
+from funcgrad.kinds.rules import ARRAY_MAKER, bind_checked
 from funcgrad.numpy import (
     choice,
     creation,
@@ -64,7 +64,7 @@ def install(cls: type[Tracer]) -> None:
     for name, member in members.items():
         setattr(cls, name, member)
     labels.install()
-    FROM_LISTS.append(creation.as_value)
+    ARRAY_MAKER.append(creation.as_value)
     setattr(cls, "shape", cls.__dict__["shape"].setter(viewing.set_shape))  # noqa: B010  (mypy takes it for a method)
     setattr(cls, "dtype", cls.__dict__["dtype"].setter(viewing.refuse_dtype))  # noqa: B010
 
@@ -86,17 +86,19 @@ def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool =
 
     def bound(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         trace = args[0]._trace
-        if not trace.repeats:
-            return bind(primitive, args, params)
-        return trace.by_operator(operation, *(args[::-1] if reflected else args), in_place=in_place)
+        if not trace.is_bit_exact:
+            return bind_checked(primitive, args, params)
+        return trace.compute_operator(operation, *(args[::-1] if reflected else args), in_place=in_place)
 
-    made: Method = with_names(operation, bind=bound, mixed=with_names(operation.__globals__["mixed"], bind=bound))
+    made: Method = with_values(
+        operation, bind_checked=bound, mixed=with_values(operation.__globals__["mixed"], bind_checked=bound)
+    )
     return made
 
 
 def _power_of(x: Tracer, y: Any) -> Any:
     """Compute ``y ** x``."""
-    return x._trace.by_operator(arithmetic.power, y, x) if x._trace.repeats else arithmetic.power(y, x)
+    return x._trace.compute_operator(arithmetic.power, y, x) if x._trace.is_bit_exact else arithmetic.power(y, x)
 
 
 def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
@@ -126,7 +128,7 @@ def _ne(x: Array, y: Any) -> Any:
 
 
 def _abs(x: Tracer) -> Any:
-    return x._trace.by_operator(arithmetic.absolute, x) if x._trace.repeats else arithmetic.absolute(x)
+    return x._trace.compute_operator(arithmetic.absolute, x) if x._trace.is_bit_exact else arithmetic.absolute(x)
 
 
 def _pairs(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:

@@ -163,7 +163,7 @@ _CLASSES = "broadcast busdaycalendar flatiter matrix nested_iters recarray"
 _DATES = "busday_count busday_offset datetime_as_string datetime_data is_busday"
 _OTHERS = "__version__ asmatrix bmat get_include info little_endian sctypeDict show_config show_runtime"
 
-#: Module of NumPy that has each name, as ``optional.later`` expects it.
+#: Module of NumPy that has each name, as ``optional.lazy_attributes`` expects it.
 NUMPYS = {name: f"numpy.{name}" for name in _MODULES.split()} | {
     name: f"numpy:{name}" for name in f"{_FILES} {_TYPES} {_CLASSES} {_DATES} {_OTHERS}".split()
 }

@@ -18,9 +18,9 @@ from funcgrad.numpy.assignment import refuse_writing, set_whole
 from funcgrad.numpy.concretization import other_thread, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Array, Shape
-from funcgrad.writable import Views, buffer, is_buffer, own, root_of
+from funcgrad.writable import Views, is_buffer, make_buffer, root_of, unshare
 
 
 def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
@@ -66,7 +66,7 @@ def check_arrays(name: str, values: Iterable[Any]) -> None:
     """
     for value in values:
         if issubclass(type(value), (np.ndarray, np.generic)) and not backend.is_value(value):
-            problem, remedy = backend.refusal(value)
+            problem, remedy = backend.problem_and_remedy(value)
             raise InputError(f"{name}: an argument {problem}. {remedy}")
 
 
@@ -153,7 +153,7 @@ def are_constant(*values: Any) -> bool:
     """Whether all arrays in ``values``, nested or not, are NumPy's or buffers of NumPy arrays.
 
     Example:
-        >>> are_constant([buffer(np.ones(2)), 1.0], {"a": np.ones(2)})
+        >>> are_constant([make_buffer(np.ones(2)), 1.0], {"a": np.ones(2)})
         True
     """
     for value in values:
@@ -175,12 +175,12 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     """Call ``function`` on the arrays of buffers; arrays that ``function`` makes are returned as buffers.
 
     Example:
-        >>> type(computed(np.sin, (buffer(np.ones(2)),), {})).__name__
+        >>> type(computed(np.sin, (make_buffer(np.ones(2)),), {})).__name__
         'Tracer'
     """
     held: dict[int, tuple[Tracer, np.ndarray]] = {}
     copies: dict[int, tuple[Any, np.ndarray]] = {}
-    with changing:  # the function may write; meanwhile no other thread may replace the memory of a buffer
+    with write_lock:  # the function may write; meanwhile no other thread may replace the memory of a buffer
         ans = _closed(function(*_opened(args, held, copies), **_opened(kwargs, held, copies)), held)
         for values, array in copies.values():
             if array.tobytes() != values._val.tobytes():  # comparing bytes tells NaN and -0 apart
@@ -197,7 +197,7 @@ def _opened(values: Any, held: dict[int, Any], copies: dict[int, Any]) -> Any:
         array = values._val
         if type(array) is np.ndarray:
             root = root_of(values)
-            own(root)  # the function may write to the array while a tape holds it
+            unshare(root)  # the function may write to the array while a tape holds it
             array = values._val
             if not is_buffer(root):
                 _, array = copies.setdefault(id(values), (values, array.copy("K")))
@@ -213,7 +213,7 @@ def _closed(values: Any, held: dict[int, tuple[Tracer, np.ndarray]]) -> Any:
     if type(values) is np.ndarray:
         if id(values) in held:
             return held[id(values)][0]
-        made = buffer(values)
+        made = make_buffer(values)
         if any(np.may_share_memory(values, array) for _, array in held.values()):
             made.alias = READ_ONLY  # no tracer knows how to rebuild this view
         return made

@@ -27,19 +27,19 @@ from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, imag, real, reshape, to_batch
-from funcgrad.kinds.rules import FROM_LISTS
+from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.layout import as_before
-from funcgrad.ownership import argument_is_alone, is_alone
+from funcgrad.ownership import has_unshared, is_unshared_argument
 from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import is_static, parse
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
-from funcgrad.reverse import ReverseTrace, recorder, vjp_of_each
+from funcgrad.reverse import ReverseTrace, make_recorder, vjp_of_each
 from funcgrad.typing import Shape
-from funcgrad.views import layout
-from funcgrad.writable import Step, View, is_buffer, move, refresh, root_of, views_of
+from funcgrad.views import array_with_layout_of
+from funcgrad.writable import View, ViewStep, is_buffer, rebind, refresh_views, root_of, views_of
 
 ndarray = np.ndarray
 float64 = np.float64
@@ -67,9 +67,9 @@ def _of_numpy(x: Any, kinds: frozenset[type], looked_at: bool) -> int:
     found = 0
     while type(x) is Tracer:
         trace = x._trace
-        if type(trace) not in _WAYS or not (trace.live or looked_at or trace.records_at_once()):
+        if type(trace) not in _WAYS or not (trace.live or looked_at or trace.may_use_fast_path()):
             return _UNKNOWN
-        if trace.hidden:
+        if trace.hidden_axes:
             found |= _BATCH
         elif type(trace) is ForwardTrace:
             found |= _of_numpy(x.link, kinds, looked_at)
@@ -91,14 +91,14 @@ def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
     if way is _pushed:
         return _pushed(x, index, y, mine, given, alone)
     if mine:
-        alone = alone and is_alone(x, "_val")
+        alone = alone and has_unshared(x, "_val")
     return way(x, index, y, mine, given, x._val if mine else x, alone)
 
 
 def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
     """Overwrite in reverse mode."""
     trace, w = (x if mine else y)._trace, y._val if given else y
-    shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.like(w)
+    shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.shape_and_dtype_of(w)
     first, second = y.node if given else None, x.node if mine else None
     ans = overwritten(old, index, w, alone)
     if mine and given:
@@ -109,7 +109,7 @@ def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alo
 def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> Tracer:
     """Overwrite in forward mode; value and tangent in place if ``alone`` and only ``x`` refers to them."""
     if mine:
-        own_tangent, own_value = alone and is_alone(x, "link"), alone and is_alone(x, "_val")
+        own_tangent, own_value = alone and has_unshared(x, "link"), alone and has_unshared(x, "_val")
         tangent = overwritten(x.link, index, y.link if given else 0.0, own_tangent)
         value = overwritten(x._val, index, y._val if given else y, own_value)
     else:
@@ -163,7 +163,7 @@ def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone:
     operands = [x if mine else _kept(old), y if given else _kept(y), *arrays]
     slots = tuple([trace.slot_of(a) for a in operands])
     ans = overwritten(old, index, y._val if given else y, alone)
-    made: Tracer = trace.recorded(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
+    made: Tracer = trace.record_result(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
     return made
 
 
@@ -199,7 +199,7 @@ def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
 
 def _of_array(ct: Any, index: Any) -> Any:
     """Return the cotangent of the array that was written to; change it in place if only the backward pass holds it."""
-    alone = argument_is_alone(ct)  # before the next call adds a reference
+    alone = is_unshared_argument(ct)  # before the next call adds a reference
     return _cleared(ct, index, alone)
 
 
@@ -223,7 +223,7 @@ _TO_ARRAY, _TO_WRITTEN = "cleared(ct, index)", "written(ct, index, shape, dtype)
 
 def _recorder(answers: list[str], saved: list[str]) -> Callable[..., Tracer]:
     """Return the function that records a write; the written value is the first parent, because its rule only reads."""
-    return recorder(vjp_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
+    return make_recorder(vjp_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
 
 
 _record_array = _recorder([_TO_ARRAY], ["index"])
@@ -286,7 +286,7 @@ def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
     """Call ``written_in_order`` for ``x[index] = y``; return False if ``index`` is not a boolean mask of all axes."""
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
     if type(mask) is list:
-        mask = FROM_LISTS[0](mask)
+        mask = ARRAY_MAKER[0](mask)
     elif is_buffer(mask):
         mask = mask._val
     if type(mask) is not ndarray or mask.dtype.kind != "b" or not mask.ndim == len(x.shape) > 0:
@@ -321,24 +321,24 @@ def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None
             f"x[mask] = y: both are real or imaginary parts of one array, got {describe(x)}{user_line()}. Write a "
             "copy: x[mask] = y.copy()."
         )
-    places = np.empty_like(layout(root), dtype=np.intp)
+    places = np.empty_like(array_with_layout_of(root), dtype=np.intp)
     places[...] = np.arange(places.size).reshape(places.shape)
     target, source = _taken(places, mine), _taken(places, theirs)
     if not np.may_share_memory(target, source):
         return False
     write(target, source)
-    move(root, as_before(root, getitem(reshape(shallow_copy(root), to=(places.size,)), places)))
+    rebind(root, as_before(root, getitem(reshape(shallow_copy(root), to=(places.size,)), places)))
     views_of(root).written = True
-    refresh(root)
+    refresh_views(root)
     return True
 
 
-def _steps(x: Tracer) -> tuple[Step, ...]:
+def _steps(x: Tracer) -> tuple[ViewStep, ...]:
     alias = getattr(x, "alias", None)
     return alias.steps if type(alias) is View else ()
 
 
-def _taken(x: Any, steps: tuple[Step, ...]) -> Any:
+def _taken(x: Any, steps: tuple[ViewStep, ...]) -> Any:
     for step, params in steps:
         x = step(x, **params)
     return x

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import is_listed, namespace_of
+from funcgrad.backend import is_sequence, namespace_of
 from funcgrad.core import Tracer
-from funcgrad.graph import steer
-from funcgrad.running import running
+from funcgrad.graph import report_answer
+from funcgrad.running import unfinished_traces
 from funcgrad.writable import Proxy, is_buffer
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -28,7 +28,7 @@ def is_plain(*values: Any) -> bool:
     """
     for value in values:
         kind = type(value)
-        if is_listed(value):
+        if is_sequence(value):
             if not set(map(type, value)) <= _NUMBERS and not is_plain(*value):
                 return False
         elif kind is slice:
@@ -55,12 +55,12 @@ def _not_here(values: tuple[Any, ...]) -> bool:
     graph: Any = None
     for value in values:
         if isinstance(value, Tracer):
-            if value._trace.repeats:
+            if value._trace.is_bit_exact:
                 graph = value._trace
             elif not is_buffer(value):
                 return False
     if graph is not None:
-        graph.composes()
+        graph.note_composed()
     return False
 
 
@@ -71,8 +71,8 @@ def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
     no decision depends on them. If a test of the numbers is enough, ``anywhere`` is much better.
     """
     while isinstance(x, Tracer):
-        if steers and x._trace.repeats and namespace_of(x._val) is np:
-            steer(x, np.asarray(x._val))
+        if steers and x._trace.is_bit_exact and namespace_of(x._val) is np:
+            report_answer(x, np.asarray(x._val))
         x = x._val
     return np.asarray(x) if namespace_of(x) is np else None
 
@@ -101,18 +101,19 @@ def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
         return False
     found = bool(np.any(test(values)))
     below = x
-    while isinstance(below, Tracer) and not below._trace.repeats:
+    while isinstance(below, Tracer) and not below._trace.is_bit_exact:
         below = below._val
     if isinstance(below, Tracer):
         asked = test(x)
         answer = np.asarray(known(asked, steers=False))
-        steer(asked, answer if answer.ndim else found)
+        report_answer(asked, answer if answer.ndim else found)
     return found
 
 
 def warn(text: str, category: type[Warning], stacklevel: int) -> None:
     """Give a warning as ``warnings.warn`` does; a run that is recorded for replay notes the warning."""
-    noted = [trace.warns() for trace in running() if trace.repeats]  # a list, so that every graph notes the warning
+    # a list, so that every graph notes the warning
+    noted = [trace.note_warning() for trace in unfinished_traces() if trace.is_bit_exact]
     if not any(noted):
         warnings.warn(text, category, stacklevel + 1)
 
@@ -125,5 +126,5 @@ def agreed(x: Any) -> bool:
     """
     values = known(x)
     if isinstance(x, Tracer) and values is not None and values.size > 1 and (values.all() or not values.any()):
-        return bool(steer(x, values).flat[0])
+        return bool(report_answer(x, values).flat[0])
     return bool(x)

@@ -512,7 +512,7 @@ class _Traced(np.poly1d, Proxy):
         self.__dict__["coeffs"] = coefficients
         self._variable = variable or "x"
 
-    def whole(self) -> Any:
+    def as_array(self) -> Any:
         """What NumPy's functions take it for."""
         return self.coeffs
 

@@ -32,8 +32,8 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     """
     if not kwargs and method == "__call__" and ufunc in _COMPUTE:  # most frequent case, such as an operator
         compute = _COMPUTE[ufunc]
-        if x._trace.repeats:
-            return x._trace.by_numpy(compute, *inputs)
+        if x._trace.is_bit_exact:
+            return x._trace.compute_function(compute, *inputs)
         other = inputs[-1] if inputs[0] is x else inputs[0]
         return compute(*inputs) if type(other) is np.ndarray else _CALLED[ufunc](*inputs)
     own = UFUNCS.get(ufunc)

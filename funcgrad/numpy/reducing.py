@@ -18,7 +18,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.writable import as_number, buffer, is_buffer
+from funcgrad.writable import as_number, is_buffer, make_buffer
 
 
 def converted(a: Array, dtype: Any) -> Array:
@@ -64,7 +64,7 @@ def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool,
         return ans
     if is_buffer(a) and not backend.shape_of(ans):  # not a number: an array that the program can write to
         value = ans._val if is_buffer(ans) else ans
-        ans = buffer(np.asarray(value) if isinstance(value, np.generic) else value)
+        ans = make_buffer(np.asarray(value) if isinstance(value, np.generic) else value)
     return reshape(ans, to=kept(shape, axes))
 
 

@@ -17,8 +17,8 @@ from funcgrad.numpy.axes import as_shape, completed, one_axis, some_axes
 from funcgrad.numpy.creation import as_value, asarray, new
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.views import axes_in_memory, layout, locked, share, shares
-from funcgrad.writable import READ_ONLY, buffer, is_buffer, is_number
+from funcgrad.views import array_with_layout_of, axes_in_memory, make_read_only, note_view, shares_memory
+from funcgrad.writable import READ_ONLY, is_buffer, is_number, make_buffer
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims",
@@ -38,7 +38,7 @@ def _reversed(a: Array) -> Array:
 def _order(a: Array, order: str) -> str:
     """Return ``order`` as "C" or "F"; resolve "A" by the memory layout of ``a``."""
     if order == "A":
-        return "F" if layout(a).flags.fnc else "C"
+        return "F" if array_with_layout_of(a).flags.fnc else "C"
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C', 'F' or 'A', got {order!r}.")
     return order
@@ -72,7 +72,9 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
         made = refill(a, to=to)
     else:
         made = _reversed(refill(_reversed(a), to=to[::-1]))
-        if getattr(made, "alias", None) is READ_ONLY and not shares(like := layout(a), like.reshape(to, order="F")):
+        if getattr(made, "alias", None) is READ_ONLY and not shares_memory(
+            like := array_with_layout_of(a), like.reshape(to, order="F")
+        ):
             made = duplicate(made)  # an argument from another library: its memory order was lost
     if copy is False and isinstance(a, Tracer) and not is_number(a) and getattr(made, "alias", None) is None:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
@@ -94,12 +96,12 @@ def ravel(a: ArrayLike, order: Any = "C") -> Array:
     if namespace_of(a) is np:
         return np.ravel(a, order)
     if order == "K":
-        a = permute(a, axes=axes_in_memory(layout(a)))
+        a = permute(a, axes=axes_in_memory(array_with_layout_of(a)))
     elif order != "C" and _order(a, order) == "F":
         a = _reversed(a)
     made = refill(a, to=(prod(backend.shape_of(a)),))
     # NumPy copies even if a view with gaps is possible
-    return made if not isinstance(a, Tracer) or layout(a).flags.c_contiguous else duplicate(made)
+    return made if not isinstance(a, Tracer) or array_with_layout_of(a).flags.c_contiguous else duplicate(made)
 
 
 def transpose(a: ArrayLike, axes: Axes = None) -> Array:
@@ -262,8 +264,8 @@ def _spread(x: Array, *, to: Shape) -> Array:
     if type(x) is np.ndarray:
         return np.broadcast_to(x, to)
     if is_buffer(x) and type(value := x._val) is np.ndarray:
-        return buffer(np.broadcast_to(value, to))
-    as_numpy = type(x) is Tracer and (x._trace.repeats or is_number(x))
+        return make_buffer(np.broadcast_to(value, to))
+    as_numpy = type(x) is Tracer and (x._trace.is_bit_exact or is_number(x))
     return (broadcast_view if as_numpy else stretch)(x, to=to)
 
 
@@ -273,8 +275,8 @@ def _repeated(x: Array, to: Shape) -> Array:
         return np.broadcast_to(x, to)
     made = _spread(x, to=to)
     if isinstance(x, Tracer) and not is_number(x):
-        share(x, made, _spread, {"to": to})
-    return locked(made)
+        note_view(x, made, _spread, {"to": to})
+    return make_read_only(made)
 
 
 def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]:

@@ -31,7 +31,7 @@ class Held(Proxy):
     def __init__(self, value: Any) -> None:
         self._val = value
 
-    def whole(self) -> Any:
+    def as_array(self) -> Any:
         """Return the traced array."""
         return self._val
 
@@ -99,7 +99,7 @@ def taken_out(x: Any) -> Any:
 
 
 def _is_table(x: Any) -> bool:
-    return backend.is_of_tables(type(x))
+    return backend.is_table_class(type(x))
 
 
 def held(x: Any) -> Any:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 from weakref import ref
 
-from funcgrad.core import Tracer, repeated, traces_of
+from funcgrad.core import Tracer, is_being_repeated, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.numpy.hints import user_line
-from funcgrad.running import noted
+from funcgrad.running import note_refusal
 
 
 class Shown(str):
@@ -39,7 +39,7 @@ class Shown(str):
         """Return ``text`` as the string of ``x``."""
         made = cls(text)
         made.source, made.trace, made.first, made.whole = ref(x), ref(x._trace), str.__str__(made), whole
-        made.many = any(trace.hidden for trace in traces_of([x]))
+        made.many = any(trace.hidden_axes for trace in traces_of([x]))
         return made
 
     def number(self) -> Any:
@@ -49,7 +49,7 @@ class Shown(str):
             ConversionError: the number no longer exists, or the string does not have all of its digits.
         """
         trace, x = self.trace(), self.source()
-        if trace is None or not (trace.open or repeated(trace.level)):
+        if trace is None or not (trace.open or is_being_repeated(trace.level)):
             return float(str.__str__(self))
         if x is None or not self.whole or not _is_same(self, self.first):
             refuse_text(self)
@@ -79,8 +79,8 @@ class Shown(str):
 
     def _check_alone(self, other: object) -> None:
         trace = self.trace() if self.many and type(other) is str else None  # two strings of a batch may be compared
-        if trace is not None and (trace.open or repeated(trace.level)):
-            raise noted(
+        if trace is not None and (trace.open or is_being_repeated(trace.level)):
+            raise note_refusal(
                 ConcretizationError(
                     f"text == other: one text was asked for, got {str.__repr__(self)}, which shows the numbers of all "
                     f"examples of a vmap{user_line()}. Compare the numbers: funcgrad.numpy.where(x == other, a, b)."
@@ -100,7 +100,7 @@ class Shown(str):
 
 def refuse_text(text: str) -> NoReturn:
     """Raise a ``ConversionError`` for reading a number from ``text``, which shows a traced number."""
-    raise noted(
+    raise note_refusal(
         ConversionError(
             "float(text): the text shows a traced number, so the number that is made of it would lose the derivative, "
             f"got {str.__repr__(text)}{user_line()}. Use the number itself; round it with funcgrad.numpy.round."

@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 
 from funcgrad.core import Tracer
-from funcgrad.generated import function
+from funcgrad.generated import make_function
 from funcgrad.numpy import ufunc_methods
 from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, applied, applied_to_axes, check_options
@@ -158,7 +158,7 @@ def _with_options(theirs: np.ufunc, compute: Any) -> Callable[..., Any]:
     first = _OF_PYTHON[theirs.nin] if is_operator(compute) else ""
     text = _OPTIONS.format(args=args) + first + body
     known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy, "PYTHON": _PYTHON, "Tracer": Tracer}
-    call: Callable[..., Any] = function(theirs.__name__, text, shared, **known)
+    call: Callable[..., Any] = make_function(theirs.__name__, text, shared, **known)
     return call
 
 

@@ -33,7 +33,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.index_spec import ARRAY
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.shaping import stack
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Array, ArrayLike
 
 
@@ -339,7 +339,7 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
         )
     if getattr(a, "alias", None) is READ_ONLY:
         refuse_writing(a)
-    with changing:  # other threads may write to other elements
+    with write_lock:  # other threads may write to other elements
         if are_constant(a, indices, *others):
             computed(self.ufunc.at, (a, indices, *others), {})
             return
@@ -374,7 +374,7 @@ def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> 
 def _is_repeated(*values: Any) -> bool:
     """Whether to update one element after the other, bit for bit as NumPy: all tracers are on replayed graphs."""
     tracers = [x for x in values if isinstance(x, Tracer)]
-    return all(x._trace.repeats for x in tracers)
+    return all(x._trace.is_bit_exact for x in tracers)
 
 
 def _check(name: str, have: Any, to: Any) -> None:

@@ -19,10 +19,10 @@ from funcgrad.numpy.elementwise import imag, real
 from funcgrad.numpy.hints import counterpart, user_line
 from funcgrad.numpy.joining import stack
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Array
-from funcgrad.views import layout, locked, share
-from funcgrad.writable import READ_ONLY, View, Views, is_buffer, move
+from funcgrad.views import array_with_layout_of, make_read_only, note_view
+from funcgrad.writable import READ_ONLY, View, Views, is_buffer, rebind
 
 
 def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
@@ -71,13 +71,13 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
             f"{asked}{user_line()}. Use x.astype(dtype) or x.reshape(shape); complex numbers can be viewed as pairs of "
             "real ones, and pairs as complex numbers."
         )
-    layout(x).view(to)  # NumPy raises an error if the memory layout does not allow the view
+    array_with_layout_of(x).view(to)  # NumPy raises an error if the memory layout does not allow the view
     step = reshape if to == x.dtype else _as_dtype
     params: dict[str, Any] = {"to": x.shape if to == x.dtype else to}
     made = step(x, **params)
     if to != x.dtype:
-        share(x, made, step, params)
-        return locked(made)
+        note_view(x, made, step, params)
+        return make_read_only(made)
     return made
 
 
@@ -103,8 +103,8 @@ def set_shape(x: Tracer, shape: Any) -> None:
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
     _check_own(x, "x.shape = ...", "x = x.reshape(shape)")
-    step, params = reshape, {"to": _shape_in_place(layout(x), shape)}
-    with changing:
+    step, params = reshape, {"to": _shape_in_place(array_with_layout_of(x), shape)}
+    with write_lock:
         made, link, alias = step(_now(x), **params), x.link, getattr(x, "alias", None)
         if type(alias) is Views:  # views show the memory in its old shape: a new root tracer represents it from now on
             root = Tracer()
@@ -112,12 +112,12 @@ def set_shape(x: Tracer, shape: Any) -> None:
             for view in [view for known in alias if (view := known()) is not None]:
                 view.alias.root = root
             del x.alias
-            share(root, x, step, params)
+            note_view(root, x, step, params)
         elif type(alias) is View:
             x.alias = View()
             x.alias.root, x.alias.steps = alias.root, (*alias.steps, (step, params))
-            x.alias.locked, x.alias.apart = alias.locked, alias.apart
-        move(x, made)
+            x.alias.locked, x.alias.has_own_memory = alias.locked, alias.has_own_memory
+        rebind(x, made)
         if is_buffer(x):
             x.link = link  # the owner of the memory of a constant stays the same
 
@@ -149,16 +149,16 @@ def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
     """
     _check_own(x, "x.resize()", "x = numpy.pad(x, ...) or x = x[:n]")
     alias = getattr(x, "alias", None)
-    if type(alias) is View or not layout(x).flags.c_contiguous:
+    if type(alias) is View or not array_with_layout_of(x).flags.c_contiguous:
         raise ValueError("cannot resize this array: it does not own its data")
     if alias and any(known() is not None for known in alias):
         raise ValueError("cannot resize an array that references or is referenced by another array in this way.")
     to = as_shape(shape[0] if len(shape) == 1 else shape)
-    with changing:
+    with write_lock:
         size = prod(x.shape)
         flat, missing = reshape(_now(x), to=(size,)), prod(to) - size
         flat = flat[: prod(to)] if missing < 0 else concatenate(flat, np.zeros(missing, x.dtype), axis=0)
-        move(x, copy(reshape(flat, to=to)))
+        rebind(x, copy(reshape(flat, to=to)))
 
 
 def _check_own(x: Tracer, call: str, remedy: str) -> None:
@@ -181,7 +181,7 @@ def refuse_dtype(x: Tracer, dtype: Any) -> NoReturn:
 def _of_memory(name: str, doc: str) -> property:
     def get(x: Tracer) -> Any:
         if run_here() is not None and name in ("flags", "strides"):  # rebuilt code may use them
-            return getattr(layout(x), name)
+            return getattr(array_with_layout_of(x), name)
         raise AttributeError(
             f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart()} Use "
             "its shape, dtype, size, itemsize and nbytes, and funcgrad.numpy.lib.stride_tricks for windows that slide.",

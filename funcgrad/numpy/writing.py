@@ -27,7 +27,7 @@ from funcgrad.primitives.arithmetic import clip, remainder
 from funcgrad.primitives.comparison import floor_divide, not_equal
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.typing import Array, ArrayLike, Axis, Shape
 
 __all__ = ["at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
@@ -106,7 +106,7 @@ def write_where(x: Tracer, mask: Array, y: Any) -> None:
     if backend.dtype_of(mask).kind != "b":
         mask = not_equal(mask, 0)
     y = x.dtype.type(y) if type(y) in _NUMBERS else astype(y, x.dtype, copy=False)
-    with changing:  # other threads may write to elements where the mask is false
+    with write_lock:  # other threads may write to elements where the mask is false
         chosen = choose(mask, y, x)
         set_whole(x, chosen if backend.shape_of(chosen) == x.shape else broadcast_to(chosen, to=x.shape))
 

@@ -20,8 +20,8 @@ from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.kernels import kernel
 from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.sparse.objects import as_traceable, has_traced_values, plain_matrix
-from funcgrad.running import refused
-from funcgrad.writable import READ_ONLY, is_buffer, own, root_of
+from funcgrad.running import pending_refusals
+from funcgrad.writable import READ_ONLY, is_buffer, root_of, unshare
 
 #: Names of the types of functions that Cython, f2py, Numba and others make.
 _TYPES = frozenset(("cython_function_or_method", "fortran", "fused_cython_function", "CPUDispatcher"))
@@ -93,7 +93,7 @@ def _unwrapped(x: Any) -> Any:
     """
     if is_buffer(x):
         if getattr(x, "alias", None) is not READ_ONLY:
-            own(root_of(x))
+            unshare(root_of(x))
         return x._val
     if type(x) not in (list, tuple):
         return plain_matrix(x)
@@ -112,7 +112,7 @@ def refuse(fun: Any, args: list[Any]) -> NoReturn:
         "use funcgrad's functions instead."
     )
     error.compiled = not (is_traced(found) and found.dtype.kind in "biu")  # an integer may be known in one example
-    refused[get_ident()] = str(error)
+    pending_refusals[get_ident()] = str(error)
     try:
         raise error
     finally:

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.backend import is_stand_in
-from funcgrad.batching import shared
+from funcgrad.backend import is_jax_tracer
+from funcgrad.batching import unbatched_if_equal
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.numpy.concretization import as_number, as_python, check_text, concrete
 from funcgrad.numpy.creation import new
 from funcgrad.numpy.tables import number_of
 from funcgrad.numpy.texts import Shown, has_all_digits
 from funcgrad.numpy_code.runs import current_run
-from funcgrad.writable import CONSTANTS, Proxy, bottom
+from funcgrad.writable import CONSTANTS, Proxy, plain_value
 
 
 def is_traced(x: Any) -> bool:
@@ -78,7 +78,7 @@ def check_axes(convert: type, x: Tracer) -> None:
 def number_from_method(x: Any, name: str) -> Any:
     """Return the traced number that a user's object returns for ``float`` or ``complex``; else the object."""
     if issubclass(type(x), Proxy):
-        return x.whole()
+        return x.as_array()
     method = getattr(type(x), name, None)
     if type(method) is not FunctionType or issubclass(type(x), Tracer):
         return x
@@ -105,9 +105,9 @@ def as_python_int(x: Any) -> Any:
 
     The integer is constant wherever it has a derivative, so Python may use it as an index or a number of steps.
     """
-    one = shared(x)
+    one = unbatched_if_equal(x)
     try:
-        return steer(one, int(concrete(one, "int(x)", steers=False)))
+        return report_answer(one, int(concrete(one, "int(x)", steers=False)))
     except TypeError:  # x has several examples, or is abstract in JAX
         return fnp.astype(x, np.int64)
 
@@ -126,7 +126,7 @@ def type_of(*args: Any) -> Any:
         found = type(*args)
         return found.type_of(args[0]) if hasattr(found, "type_of") and len(args) == 1 else found
     x = args[0]
-    if is_stand_in(bottom(x)):  # code compiled for JAX was written for NumPy
+    if is_jax_tracer(plain_value(x)):  # code compiled for JAX was written for NumPy
         return np.ndarray if x.shape else x.dtype.type
     return x.__class__
 
@@ -157,7 +157,9 @@ class FormatString(str):
 def _text_of_examples(text: str, values: Any) -> str:
     """Return ``text % values`` for the first examples of a ``vmap`` whose values differ."""
     parts = values if type(values) is tuple else (values,)
-    rows = [np.ravel(bottom(x)).tolist() if is_traced(x) and not is_stand_in(bottom(x)) else [x] for x in parts]
+    rows = [
+        np.ravel(plain_value(x)).tolist() if is_traced(x) and not is_jax_tracer(plain_value(x)) else [x] for x in parts
+    ]
     count = max(map(len, rows))
     texts = [str.__mod__(text, tuple([row[i % len(row)] for row in rows])) for i in range(min(count, 3))]
     return " | ".join(texts + ["..."] * (count > len(texts)))
@@ -253,7 +255,7 @@ def mapped(fun: Any, *rest: Any) -> Any:
 
 def has_attribute(x: Any, name: str, /) -> bool:
     """Return ``hasattr(x, name)``; a traced Python number has the attributes of a number, so no ``shape``."""
-    return hasattr(x, name) and (type(x) is not Tracer or is_stand_in(bottom(x)) or hasattr(x.__class__, name))
+    return hasattr(x, name) and (type(x) is not Tracer or is_jax_tracer(plain_value(x)) or hasattr(x.__class__, name))
 
 
 class _Abstract(type):

@@ -15,16 +15,16 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, in_batch
+from funcgrad.batching import BatchTrace, is_in_batch
 from funcgrad.core import Primitive, Tracer, bind, raise_closure, traces_of
 from funcgrad.errors import ConversionError, NotDifferentiableError
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.linear import to_batch
-from funcgrad.kinds.rules import finish
+from funcgrad.kinds.rules import finish_operation
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy_code.runs import end_run, run_of_thread
-from funcgrad.reverse import backward, record, vjp_for_all
+from funcgrad.reverse import backward, record_function, vjp_for_all
 
 #: Function of arrays of one shape that returns arrays of that shape.
 Fun = Callable[..., Sequence[Any]]
@@ -46,7 +46,7 @@ def elementwise(fun: Callable[..., Any], is_fixed: Callable[..., Any] | None = N
     @wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         given, spec = tree.flatten(([_array(x) for x in args], {name: _array(x) for name, x in kwargs.items()}))
-        batched = any(map(in_batch, given))
+        batched = any(map(is_in_batch, given))
         if not batched:
             found = fun(*args, **kwargs)
             if _constant_elements(is_fixed, found, args, kwargs) is None:
@@ -163,7 +163,7 @@ def _compute_vjp(fun: Fun, traced: Sequence[int], live: Sequence[int], *given: A
         return list(fun(*args))
 
     start = [args[i] for i in traced]
-    _, nodes = record(moving, start)
+    _, nodes = record_function(moving, start)
     pairs = zip([nodes[i] for i in live], cts, strict=True)
     found = backward([(node, ct) for node, ct in pairs if node is not None], len(start))
     return [backend.zeros_like(x) if ct is None else ct for x, ct in zip(start, found, strict=True)]
@@ -195,11 +195,11 @@ def _batch(within: BatchTrace, args: Sequence[Any], batched: Sequence[bool], par
     """Make the batch another axis of all arguments; if it was the last batch, call ``fun`` directly."""
     whole = [x if b else to_batch(x, within.size) for x, b in zip(args, batched, strict=True)]
     fun = params["fun"]
-    found = _call(*whole, fun=fun) if any(map(in_batch, whole)) else tuple(fun(*whole))
+    found = _call(*whole, fun=fun) if any(map(is_in_batch, whole)) else tuple(fun(*whole))
     return found, True
 
 
-_elementwise = Primitive("elementwise_call", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
+_elementwise = Primitive("elementwise_call", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)
 
 
 def _bound(*args: Any, fun: Fun) -> Any:
@@ -207,7 +207,7 @@ def _bound(*args: Any, fun: Fun) -> Any:
 
 
 #: ``_call(*arrays, fun)``: the results of ``fun`` for arrays of one shape.
-_call: Any = finish(_bound, _elementwise)
+_call: Any = finish_operation(_bound, _elementwise)
 
 
 def _methods(cls: str, names: str) -> list[tuple[str, str]]:

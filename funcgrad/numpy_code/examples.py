@@ -11,12 +11,12 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.batching import BatchTrace, in_batch, is_batched
+from funcgrad.batching import BatchTrace, is_batched, is_in_batch
 from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forgive
-from funcgrad.running import refused
+from funcgrad.running import pending_refusals
 
 __all__ = ["with_example_loop", "is_public"]
 
@@ -47,14 +47,14 @@ def with_example_loop(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
                 raise  # a write to it would be for one example only
             leaves, spec = tree.flatten((args, kwargs))
             traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
-            if getattr(error, "compiled", False) or not any(map(in_batch, leaves)):
+            if getattr(error, "compiled", False) or not any(map(is_in_batch, leaves)):
                 raise
             forgive()
             results = _FlatCall(fun, leaves, spec, traced)
             try:
                 outs = _run_or_loop(name, results.flat, *[leaves[i] for i in traced])
             except (FuncgradError, ValueError):
-                refused[get_ident()] = str(error)
+                pending_refusals[get_ident()] = str(error)
                 raise error from None
             return results.unflatten(outs)
 
@@ -109,7 +109,7 @@ def _run_or_loop(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
     try:
         return flat(*leaves)
     except (ConcretizationError, NotDifferentiableError):
-        if not any(map(in_batch, leaves)):
+        if not any(map(is_in_batch, leaves)):
             raise
         forgive()
     moving = [i for i, leaf in enumerate(leaves) if backend.is_inexact(leaf)]

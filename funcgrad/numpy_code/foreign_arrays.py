@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import backend, tree
 from funcgrad.core import Trace
 from funcgrad.numpy_code.running import run_rebuilt
-from funcgrad.writable import constant, inside, is_buffer
+from funcgrad.writable import as_constant, is_buffer, is_in_transform
 
 
 def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -26,11 +26,11 @@ def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         np.float64(0.0)
     """
     given, spec = tree.flatten((args, kwargs))
-    if inside() or not any(map(_is_foreign, given)):
+    if is_in_transform() or not any(map(_is_foreign, given)):
         return run_rebuilt(fun, args, kwargs)
     trace = Trace()
     try:
-        args, kwargs = tree.unflatten(spec, [constant(x) if _is_foreign(x) else x for x in given])
+        args, kwargs = tree.unflatten(spec, [as_constant(x) if _is_foreign(x) else x for x in given])
         return tree.map(lambda x: x._val if is_buffer(x) else x, run_rebuilt(fun, args, kwargs))
     finally:
         trace.close()

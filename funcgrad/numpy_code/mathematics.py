@@ -12,10 +12,10 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
-from funcgrad.generated import with_names
+from funcgrad.generated import with_values
 from funcgrad.numpy.concretization import as_python
 from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
-from funcgrad.writable import bottom
+from funcgrad.writable import plain_value
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -245,21 +245,21 @@ def python_function(module: str, name: str) -> Any:
 
     if name in _UNARY:
         operation = getattr(traced_function, "compute", traced_function)
-        of_float = with_names(operation, kernel=plain) if hasattr(operation, "text") else None
+        of_float = with_values(operation, kernel=plain) if hasattr(operation, "text") else None
 
         @wraps(plain)
         def one(x: Any, /) -> Any:
             number = x._val if type(x) is Tracer else x
-            if of_float is not None and type(number) is float and number is not x and x._trace.numbers is not None:
+            if of_float is not None and type(number) is float and number is not x and x._trace.live_counter is not None:
                 return of_float(x)  # computed once, by Python's function
             if type(number) in _NUMBERS:
                 found = plain(number)  # which raises the errors that programs catch
                 if number is x or type(made := traced_function(x)) is not Tracer:
                     return found
-                if not x._trace.repeats:  # a recording computes with NumPy's numbers
+                if not x._trace.is_bit_exact:  # a recording computes with NumPy's numbers
                     made._val, made.aval = found, None  # the tracer is new, so nothing else refers to it
                 return made
-            if type(number := bottom(x)) in _NUMBERS:
+            if type(number := plain_value(x)) in _NUMBERS:
                 plain(number)
                 return _as_python_numbers(traced_function(x))
             x = number_from_method(x, "__float__")
@@ -304,7 +304,7 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
         OverflowError: the result is too large.
         ConcretizationError: these errors occur in some examples of a ``vmap`` only.
     """
-    numbers = [bottom(x) for x in args]
+    numbers = [plain_value(x) for x in args]
     kinds = set(map(type, numbers))
     if kinds <= _NUMBERS:
         plain(*numbers)
@@ -314,7 +314,7 @@ def _with_python_errors(plain: Callable[..., Any], traced_function: Callable[...
     with np.errstate(all="ignore"):  # ``plain`` raises the error
         found = traced_function(*args)
     parts = found if type(found) is tuple else (found,)
-    _check_examples(plain, numbers, reduce(np.logical_and, [np.isfinite(bottom(part)) for part in parts]))
+    _check_examples(plain, numbers, reduce(np.logical_and, [np.isfinite(plain_value(part)) for part in parts]))
     return found
 
 

@@ -116,15 +116,15 @@ class Matrix(Proxy):
 
     type_of = staticmethod(lambda x: np.matrix)
 
-    def whole(self) -> Any:
+    def as_array(self) -> Any:
         """Return the array."""
         return self._val
 
-    def taken(self) -> Any:
+    def as_operand(self) -> Any:
         """Refuse the matrix: NumPy functions without a known rule may differ for matrices and arrays."""
         raise _unknown_rule_error(self)
 
-    def instead(self, name: str, args: tuple[Any, ...]) -> Any:
+    def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the matrix product for ``array * matrix``; see ``multiply`` for NumPy's function."""
         if name == "multiply" and args[0] is not self and not _is_number(args[0]):
             return matrix(_as_two_axes(args[0]) @ self._val)

@@ -24,8 +24,8 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
-from funcgrad.running import refused
-from funcgrad.writable import Proxy, inside
+from funcgrad.running import pending_refusals
+from funcgrad.writable import Proxy, is_in_transform
 
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",
@@ -63,9 +63,9 @@ class Rebuilt:
                     plan = self._current_plan()
                     translate, built = plan.translate, plan.built
                 refresh(translate.watched)
-            elif refused:
-                around = refused.pop(get_ident(), None)
-            if translate.replaces_arrays and not inside():  # nothing is traced, and arrays need no replacement
+            elif pending_refusals:
+                around = pending_refusals.pop(get_ident(), None)
+            if translate.replaces_arrays and not is_in_transform():  # nothing is traced, and arrays need no replacement
                 translate, built = _TRANSLATORS[FUNCTIONS], None
             given = args
             for x in args:
@@ -80,10 +80,10 @@ class Rebuilt:
                 out = built[0](*given, **{name: translate.argument(x) for name, x in kwargs.items()})
             else:
                 out = built[0](*given)
-            if refused:
+            if pending_refusals:
                 _check_after_refusal(self.fun, args, kwargs, out)
             if around is not None:
-                refused[get_ident()] = around
+                pending_refusals[get_ident()] = around
             return out if type(out) in _UNREPLACED or not begins else _with_original_classes(out)
         finally:
             if begins:
@@ -154,7 +154,7 @@ def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: A
     Raises:
         ConversionError: nothing in the result is traced, or it differs from the result for plain numbers.
     """
-    message = refused.get(get_ident())
+    message = pending_refusals.get(get_ident())
     if not message:
         return
     if not any(isinstance(leaf, Tracer) for leaf in tree.flatten(out)[0]):
@@ -164,26 +164,26 @@ def _check_after_refusal(fun: Callable[..., Any], args: Any, kwargs: Any, out: A
             f"{message} The function continued after this error, and returned a different number than outside of "
             "the transform."
         )
-    refused.pop(get_ident(), None)  # the other branch is as good
+    pending_refusals.pop(get_ident(), None)  # the other branch is as good
 
 
 def _agrees_with_plain(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> bool:
     """Whether ``fun`` of the plain numbers behind the arguments returns those behind ``out``; False if unknown."""
     leaves, spec = tree.flatten((args, kwargs))
     given, found = [_plain(leaf) for leaf in leaves], [_plain(leaf) for leaf in tree.flatten(out)[0]]
-    if any(isinstance(x, Tracer) or backend.is_stand_in(x) for x in (*given, *found)):
+    if any(isinstance(x, Tracer) or backend.is_jax_tracer(x) for x in (*given, *found)):
         return False
     around, keeping.run = keeping.run, None
-    message = refused.pop(get_ident())
+    message = pending_refusals.pop(get_ident())
     try:
         args, kwargs = tree.unflatten(spec, given)
         expected = [_plain(leaf) for leaf in tree.flatten(fun(*args, **kwargs))[0]]
-        is_plain = get_ident() not in refused  # else it closes over traced values
+        is_plain = get_ident() not in pending_refusals  # else it closes over traced values
     except Exception:
         return False
     finally:
         keeping.run = around
-        refused[get_ident()] = message
+        pending_refusals[get_ident()] = message
     return is_plain and len(expected) == len(found) and all(map(_is_near, found, expected))
 
 
@@ -224,7 +224,7 @@ def _with_original_classes(out: Any) -> Any:
 
 def _original_leaf(leaf: Any) -> Any:
     """Return what the original function would return for a leaf of the result: the array for a proxy."""
-    return original(leaf) if has_rebuilt_class(leaf) else leaf.whole() if isinstance(leaf, Proxy) else leaf
+    return original(leaf) if has_rebuilt_class(leaf) else leaf.as_array() if isinstance(leaf, Proxy) else leaf
 
 
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
@@ -315,17 +315,17 @@ def run_or_rebuild(fun: Any, work: Callable[[Any], Any]) -> Any:
         work: what a transform does with the function. It may run twice, because functions are pure.
     """
     given = rebuilt_if_known(fun)
-    around = take_refusal() if refused else None
+    around = take_refusal() if pending_refusals else None
     try:
         found = work(given)
-        if refused:
+        if pending_refusals:
             check_refused(given)
     except Exception as error:
         if not is_conversion(error):
             raise
         return retry_rebuilt(fun, given, work, error)
     finally:
-        if refused or around is not None:
+        if pending_refusals or around is not None:
             restore_refusal(around)
     return found
 
@@ -335,17 +335,17 @@ def take_refusal() -> str | None:
 
     A refusal that an interrupt, or a run begun by hand, left while no transform runs is dropped: None is returned.
     """
-    message = refused.pop(get_ident(), None)
-    return message if inside() else None
+    message = pending_refusals.pop(get_ident(), None)
+    return message if is_in_transform() else None
 
 
 def restore_refusal(around: str | None) -> None:
     """Restore what ``take_refusal`` returned. A refusal noted since was handled, or an error ended the function."""
-    left = refused.pop(get_ident(), None)
-    if around is None and left == "" and inside():
+    left = pending_refusals.pop(get_ident(), None)
+    if around is None and left == "" and is_in_transform():
         around = ""  # the enclosing function may read the text
     if around is not None:
-        refused[get_ident()] = around
+        pending_refusals[get_ident()] = around
 
 
 def check_refused(given: Any) -> None:
@@ -354,7 +354,7 @@ def check_refused(given: Any) -> None:
     Raises:
         ConversionError: it did, or it may read a number from a text that shows a traced number.
     """
-    message = refused.get(get_ident())
+    message = pending_refusals.get(get_ident())
     if message:
         raise ConversionError(f"{message} The function continued after this error, without the derivative.")
     if message == "" and type(given) is not Rebuilt and reads_texts(given):
@@ -393,10 +393,10 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             level += 1
             _log("%r is run %s: %s", fun, _LEVELS[level], error)
             try:
-                refused.pop(get_ident(), None)
+                pending_refusals.pop(get_ident(), None)
                 built = Rebuilt(fun, level)
                 found = work(built)
-                if refused:
+                if pending_refusals:
                     check_refused(built)
             except Exception as other:
                 before, error = error, other
@@ -409,7 +409,7 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
                 error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, because without them it raised: {first}")
         raise error
     finally:
-        refused.pop(get_ident(), None)
+        pending_refusals.pop(get_ident(), None)
         del error, first, before  # they hold this frame
 
 
@@ -444,7 +444,7 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
         error: the error raised.
         before: an error that was already being handled when ``error`` was raised.
     """
-    message = refused.get(get_ident())
+    message = pending_refusals.get(get_ident())
     if message and message != str(error):
         return True  # compiled code and other threads may have raised another error after the refusal
     seen: BaseException | None = error

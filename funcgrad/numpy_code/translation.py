@@ -41,7 +41,7 @@ from funcgrad.numpy_code.runs import PLAIN_TYPES, LatestCache, Run, SmallCache, 
 from funcgrad.numpy_code.scope import globals_object, globals_of
 from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
-from funcgrad.writable import COPY_ON_WRITE, buffer, inside, is_buffer
+from funcgrad.writable import COPY_ON_WRITE, is_buffer, is_in_transform, make_buffer
 
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
 
@@ -241,13 +241,13 @@ class Translator:
         """Return a buffer for a constant array of numbers."""
         if self.shares_buffers:
             return self.read_only_buffer(value), True
-        if not inside():
+        if not is_in_transform():
             return value, False
         memo, number = self.memo(), id(value)
         known = memo.get(number)
         if known is not None:
             return known[1], False
-        made, base = buffer(value), value.base
+        made, base = make_buffer(value), value.base
         made.link = COPY_ON_WRITE
         memo[number] = value, made
         if base is None and -number not in memo:
@@ -265,7 +265,7 @@ class Translator:
         known = arrays.get(number)
         made = None if known is None else known()
         if made is None or made._val is not value:
-            made = buffer(value)
+            made = make_buffer(value)
             made.link, made.alias = COPY_ON_WRITE, READ_ONLY
             arrays[number] = ref(made, lambda _: arrays.pop(number, None))
         found: Tracer = made

@@ -11,7 +11,7 @@ from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Tracer, shallow_copy
 from funcgrad.forward import ForwardTrace
 from funcgrad.graph import stands_for_array
-from funcgrad.ownership import is_alone
+from funcgrad.ownership import has_unshared
 from funcgrad.primitives.index_spec import is_static, rebuild
 from funcgrad.primitives.shaping import arranged
 
@@ -53,9 +53,9 @@ def detached(x: Any) -> Any:
 def _is_alone_within(x: Any) -> bool:
     """Whether nothing else holds the values in the tracer ``x``, and they are C-contiguous (sums depend on that)."""
     while isinstance(x, Tracer):
-        if isinstance(x._trace, ForwardTrace) and not (is_alone(x, "link") and _is_alone_within(x.link)):
+        if isinstance(x._trace, ForwardTrace) and not (has_unshared(x, "link") and _is_alone_within(x.link)):
             return False
-        if not is_alone(x, "_val"):
+        if not has_unshared(x, "_val"):
             return False
         x = x._val
     return bool(x.flags.c_contiguous)

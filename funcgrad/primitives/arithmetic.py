@@ -32,7 +32,7 @@ from funcgrad.primitives.comparison import (
 )
 from funcgrad.primitives.elementwise import is_complex, is_regular, log
 from funcgrad.primitives.sparse import product_of_matrices
-from funcgrad.writable import bottom
+from funcgrad.writable import plain_value
 
 __all__ = [
     "absolute",
@@ -89,8 +89,8 @@ cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
 
 def as_numpy(x: Any, beside: Any = 0.0) -> Any:
     """Return ``x``, if a Python float or complex next to a Python number, as a NumPy number, which raises no errors."""
-    one = _ONES.get(type(bottom(x)))
-    return x if one is None or type(bottom(beside)) not in _PYTHON else x * one
+    one = _ONES.get(type(plain_value(x)))
+    return x if one is None or type(plain_value(beside)) not in _PYTHON else x * one
 
 
 def _doubled(t: Any) -> Any:

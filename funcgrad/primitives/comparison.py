@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.batching import row_of_all
+from funcgrad.batching import common_row
 from funcgrad.errors import ConcretizationError
 from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.rules import Operation
@@ -163,7 +163,7 @@ where: Operation = elementwise(
 def _nonzero_batch(
     size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> tuple[Any, bool]:
-    row = row_of_all(args[0])
+    row = common_row(args[0])
     if row is not None:
         return nonzero(row), False
     raise ConcretizationError(

@@ -14,13 +14,13 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.batching import is_batched, shared
+from funcgrad.batching import is_batched, unbatched_if_equal
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, InputError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import reshape
-from funcgrad.kinds.rules import FROM_LISTS
-from funcgrad.running import noted
+from funcgrad.kinds.rules import ARRAY_MAKER
+from funcgrad.running import note_refusal
 from funcgrad.typing import Shape
 
 __all__ = [
@@ -140,21 +140,21 @@ def names_all(spec: Spec, shape: Shape) -> bool:
 
 def concrete_mask(mask: Any, what: str) -> np.ndarray:
     """Return the ndarray in ``mask``; raise an error if it differs between examples, which have different counts."""
-    given = mask = shared(mask)
+    given = mask = unbatched_if_equal(mask)
     while isinstance(mask, Tracer):
         if is_batched(mask):
             error = ConcretizationError(
                 f"{what}: the number of selected elements depends on the values of a batched array, got a mask "
                 f"of shape {mask.shape} that differs between examples. Use where(mask, x, fill) instead."
             )
-            raise noted(error)
+            raise note_refusal(error)
         mask = mask._val
     try:
         values = np.asarray(mask)
     except TypeError as error:
-        noted(error, f"{what}: the mask is not known yet.")
+        note_refusal(error, f"{what}: the mask is not known yet.")
         raise
-    found: np.ndarray = steer(given, values)
+    found: np.ndarray = report_answer(given, values)
     return found
 
 
@@ -228,7 +228,7 @@ def _entry(entry: Any, index: Any, shape: Shape) -> Any:
     if issubclass(type(entry), (bool, np.bool_)):
         return _Mask(np.asarray(entry))
     if isinstance(entry, (list, tuple, range)):
-        entry = FROM_LISTS[0](entry)  # the list may contain positions that are batched
+        entry = ARRAY_MAKER[0](entry)  # the list may contain positions that are batched
         if not entry.size:
             entry = entry.astype(int)
     elif not hasattr(entry, "dtype"):

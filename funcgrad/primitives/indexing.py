@@ -15,13 +15,13 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, computed, tracer_of
+from funcgrad.core import Primitive, Tracer, bind, call_operation, tracer_of
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
-from funcgrad.kinds.rules import Operation, finish
-from funcgrad.ownership import entry_is_alone
+from funcgrad.kinds.rules import Operation, finish_operation
+from funcgrad.ownership import is_unshared_entry
 from funcgrad.primitives.accumulating import added
 from funcgrad.primitives.index_spec import (
     ARRAY,
@@ -38,10 +38,10 @@ from funcgrad.primitives.index_spec import (
     snapshot,
 )
 from funcgrad.primitives.shaping import concatenate
-from funcgrad.reverse import SparseCotangent, recorder, vjp_for_all, vjp_of_each
+from funcgrad.reverse import SparseCotangent, make_recorder, vjp_for_all, vjp_of_each
 from funcgrad.typing import Array, Shape
-from funcgrad.views import set_apart, share, shares
-from funcgrad.writable import CONSTANTS, as_array, buffer, is_buffer, writable_result
+from funcgrad.views import copy_small_part, note_view, shares_memory
+from funcgrad.writable import CONSTANTS, as_array, is_buffer, make_buffer, writable_result
 
 __all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
 
@@ -69,7 +69,7 @@ def getitem(x: Array, index: Any) -> Array:
     if type(x) is not Tracer:
         return _of_constant(x, index)
     kind = type(x._trace)
-    if x._trace.numbers is not None:
+    if x._trace.live_counter is not None:
         static = type(index) is int or is_static(index)
         if static or is_concrete(index):
             value, trace, parent = x._val, x._trace, x.node
@@ -82,13 +82,13 @@ def getitem(x: Array, index: Any) -> Array:
                     made.aval = ans.shape if type(ans) is ndarray else float64
                 if static and (type(ans) is not ndarray or ans.ndim):  # a number or a view
                     if type(ans) is ndarray:
-                        share(x, made, getitem, {"index": index})
+                        note_view(x, made, getitem, {"index": index})
                     return made
             else:
                 ans, shape = getitem(value, index), backend.shape_of(value)
                 made = _record_read(trace, ans, parent, kept, None, shape, backend.dtype_of(value))
                 if type(index) is slice or (type(index) is int and len(shape) > 1):  # clearly a view
-                    share(x, made, getitem, {"index": index})
+                    note_view(x, made, getitem, {"index": index})
                     return made
             return _noted(x, made, index, value)
     elif kind is BatchTrace and is_static(index) and x._trace.live:
@@ -132,10 +132,10 @@ def _found(x: Any, index: Any) -> Any:
         return found
     if _is_view(found, index):
         if not isinstance(found, Tracer):  # no axes, another library, or in ``no_grad``: here a view too
-            found = buffer(np.asarray(found) if isinstance(found, np.generic) else found)
+            found = make_buffer(np.asarray(found) if isinstance(found, np.generic) else found)
         _share(x, found, index)
     elif is_buffer(found) and type(found._val) is ndarray:
-        found = buffer(found._val.copy())
+        found = make_buffer(found._val.copy())
     return found
 
 
@@ -159,7 +159,7 @@ def _of_each(x: Tracer, index: Any) -> Tracer | None:
     if made.ndim > 1 if one else _has_memory(part, index):
         _share(x, part, index)
     else:
-        set_apart(x, part)
+        copy_small_part(x, part)
     return part
 
 
@@ -170,7 +170,7 @@ def _captured(x: Tracer, index: Any) -> Any:
     if to is not None:
         return None
     ans = value[index] if type(value) is ndarray else getitem(value, index)
-    return _noted(x, trace.recorded(_read, (x.slot,), {"spec": spec}, ans), index, value)
+    return _noted(x, trace.record_result(_read, (x.slot,), {"spec": spec}, ans), index, value)
 
 
 def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
@@ -179,12 +179,12 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
     if type(value) is not ndarray:
         view = is_static(index) and _has_memory(made, index)
     else:  # slices and integers give a view or a scalar
-        view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares(value, ans))
+        view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares_memory(value, ans))
     if not view:
         if type(value) is not ndarray:
-            set_apart(x, made)
+            copy_small_part(x, made)
     elif type(ans) is ndarray and ans.ndim:
-        share(x, made, getitem, {"index": index})
+        note_view(x, made, getitem, {"index": index})
     else:
         _share(x, made, index)
     return made
@@ -200,9 +200,9 @@ def _is_view(made: Any, index: Any) -> bool:
 
 
 def _share(x: Tracer, made: Any, index: Any) -> None:
-    share(x, made, getitem, {"index": index})
+    note_view(x, made, getitem, {"index": index})
     value = made._val
-    if not (value if type(value) is ndarray and not made._trace.hidden else made).shape:
+    if not (value if type(value) is ndarray and not made._trace.hidden_axes else made).shape:
         as_array(made)  # an ellipsis gives an array without axes, not a scalar
 
 
@@ -215,9 +215,9 @@ def _part(x: Tracer, value: ndarray, part: Any, index: Any) -> Any:
     """Return ``part`` of the buffer ``x``, which held ``value``, as a buffer; a scalar stays a constant."""
     if type(part) is not ndarray:
         return part
-    made = buffer(part)
-    if shares(value, part):
-        share(x, made, getitem, {"index": index})
+    made = make_buffer(part)
+    if shares_memory(value, part):
+        note_view(x, made, getitem, {"index": index})
     return made
 
 
@@ -249,11 +249,11 @@ _to_part = vjp_of_each(
 )
 
 
-_record_read = recorder(_to_part, ["parent"], ["index", "arrays", "shape", "dtype"])
+_record_read = make_recorder(_to_part, ["parent"], ["index", "arrays", "shape", "dtype"])
 
 
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
-    ans = computed(read, args, params)
+    ans = call_operation(read, args, params)
     if traced[0] != 0:
         return ans, None, ()
     x = args[0]
@@ -262,7 +262,7 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
-    ans = computed(read, args, params)
+    ans = call_operation(read, args, params)
     return ans, None if tangents[0] is None else read(tangents[0], *args[1:], **params)
 
 
@@ -291,14 +291,14 @@ def _read_now(*args: Any, spec: Spec) -> Any:
     return args[0][rebuild(spec, ())] if plain else writable_result(args, bind(_read, args, {"spec": spec}))
 
 
-read: Operation = finish(_read_now, _read)
+read: Operation = finish_operation(_read_now, _read)
 
 
 def _sum_of(gathered: list[Any]) -> Any:
     if (found := _assembled(gathered)) is not None:
         return found
     parts, plain, total = [], True, None
-    alone = type(gathered[0]) is not IndexedCotangent and entry_is_alone(gathered, 0)
+    alone = type(gathered[0]) is not IndexedCotangent and is_unshared_entry(gathered, 0)
     alone = alone and (type(gathered[0]) is not ndarray or gathered[0].flags.c_contiguous)
     for part in gathered:
         if type(part) is not IndexedCotangent:
@@ -487,7 +487,7 @@ def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
 
 
 def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
-    ans = computed(scatter_sum, args, params)
+    ans = call_operation(scatter_sum, args, params)
     specs = params["specs"]
     if traced[0] >= len(specs):
         return ans, None, ()
@@ -495,7 +495,7 @@ def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
 
 
 def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:
-    ans = computed(scatter_sum, args, params)
+    ans = call_operation(scatter_sum, args, params)
     specs, split = params["specs"], _split(args, params["specs"])
     moving = [i for i in range(len(specs)) if tangents[i] is not None]
     if not moving:
@@ -532,7 +532,7 @@ _scatter_sum = Primitive(
 
 #: ``scatter_sum(*cts, *arrays, specs, shape, dtype)``: zeros with every ``ct`` added at its index, the transpose
 #: of several reads. ``arrays`` holds the arrays of all specs, in order.
-scatter_sum: Operation = finish(lambda *args, **params: bind(_scatter_sum, args, params), _scatter_sum)
+scatter_sum: Operation = finish_operation(lambda *args, **params: bind(_scatter_sum, args, params), _scatter_sum)
 
 
 def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique: bool = False) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.kinds.linear import sum_over, summed
+from funcgrad.kinds.linear import fast_sum, sum_over
 from funcgrad.reverse import SparseCotangent
 
 __all__ = ["ProductCotangent", "RowsCotangent", "can_wait"]
@@ -38,7 +38,7 @@ class ProductCotangent(SparseCotangent):
     """Cotangent ``left.T @ right`` of two matrices with the same number of rows."""
 
     __slots__ = ()
-    most = 64
+    max_pending = 64
 
     @staticmethod
     def sum_of(entries: list[Any]) -> Any:
@@ -54,7 +54,7 @@ class RowsCotangent(SparseCotangent):
     """Cotangent that is the sum of the rows of a matrix."""
 
     __slots__ = ()
-    most = 64
+    max_pending = 64
 
     @staticmethod
     def sum_of(entries: list[Any]) -> Any:
@@ -68,7 +68,7 @@ class RowsCotangent(SparseCotangent):
 def _row(ct: ndarray) -> Any:
     if len(ct) == 1:
         return ct[0]
-    return summed(ct, (0,)) if type(ct) is ndarray else sum_over(ct, axis=(0,))
+    return fast_sum(ct, (0,)) if type(ct) is ndarray else sum_over(ct, axis=(0,))
 
 
 def _dot(left: Any, right: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.kinds import primitive
-from funcgrad.kinds.linear import reduce_sum, summed
+from funcgrad.kinds.linear import fast_sum, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.typing import Shape
 
@@ -29,7 +29,7 @@ def sums(x: Any, axis: Axes) -> Any:
         return np.add.reduce(x, axis, keepdims=True)
     if axis == (x.ndim - 1,) and x.shape[-1] <= _LONG and x.dtype in _MULTIPLIED:
         return (x @ np.ones(x.shape[-1], x.dtype))[..., None]
-    return summed(x, tuple(sorted(axis))).reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
+    return fast_sum(x, tuple(sorted(axis))).reshape([1 if i in axis else n for i, n in enumerate(x.shape)])
 
 
 def sum_of_products(x: Any, y: Any, axis: Axes) -> Any:

@@ -20,7 +20,7 @@ from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import astype, conform, permute, reduce_sum, reshape, unbroadcast
-from funcgrad.kinds.partials import promoted
+from funcgrad.kinds.partials import promote
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.products import matmul
@@ -198,13 +198,13 @@ def _evaluate(xp: Any, x: Any, c: Any, *, basis: Basis) -> Any:
 
 def _slope(ct: Array, x: Array, c: Array, basis: Basis) -> Array:
     """Return the derivative in ``x``, in the precision of ``ct``."""
-    return evaluate(x, derived(promoted(c, backend.dtype_of(ct)), basis), basis=basis)
+    return evaluate(x, derived(promote(c, backend.dtype_of(ct)), basis), basis=basis)
 
 
 def _evaluate_dc(ct: Array, x: Array, shape: Shape, *, basis: Basis) -> Array:
     """Return the cotangent of the coefficients: each basis polynomial times ``ct``, summed over the points."""
     n, own, points = shape[0], shape[1:], backend.shape_of(x)
-    table = basis_table(promoted(x, backend.dtype_of(ct)), n=n, basis=basis)
+    table = basis_table(promote(x, backend.dtype_of(ct)), n=n, basis=basis)
     out = backend.shape_of(ct)
     padded = (*(1,) * (len(out) - len(own)), *own)
     outer = len(out) - len(points)

@@ -16,7 +16,7 @@ from funcgrad.backend import native_dtype
 from funcgrad.kinds import jointly_linear, linear, nondifferentiable, primitive
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import Operation
-from funcgrad.views import layout
+from funcgrad.views import array_with_layout_of
 
 __all__ = [
     "arranged",
@@ -101,10 +101,10 @@ def _joined(
 ) -> tuple[Any, bool]:
     """Join batches; examples in C order give a result in C order, even if the batch axis is last in memory."""
     ans = call(*[a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)], axis=axis + 1)
-    like = layout(ans)
+    like = array_with_layout_of(ans)
     if like.flags.c_contiguous or not like.size:
         return ans, True
-    examples = [layout(a)[0] for a, b in zip(args, batched, strict=True) if b]
+    examples = [array_with_layout_of(a)[0] for a, b in zip(args, batched, strict=True) if b]
     return (arranged(ans, axes=tuple(range(like.ndim))) if all(map(_slowest_first, examples)) else ans), True
 
 

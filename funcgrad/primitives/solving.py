@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, bind, computed
+from funcgrad.core import Primitive, bind, call_operation
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import batch_rule, conform, conj, permute, reshape
-from funcgrad.kinds.rules import Operation, finish
+from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.products import matmul, swapped
 from funcgrad.primitives.shaping import tril, triu
@@ -70,13 +70,13 @@ def _system(
         return [conform(c, *like) for c, like in zip(cts, likes, strict=True)]
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
-        ans = computed(call, args, params)
+        ans = call_operation(call, args, params)
         likes = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
         vjp = vjp_for_all(name, vjp_each, len(traced))
         return ans, vjp, (traced, args[0], ans if 0 in traced else None, likes, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
-        ans = computed(call, args, params)
+        ans = call_operation(call, args, params)
         of_x, right = tangents
         if of_x is not None:
             moved = matmul(part(of_x, **params), ans)
@@ -90,7 +90,7 @@ def _system(
 
     made = Primitive(name, impl, reverse, forward, _system_batch(call))
     kernel = made.kernel(np)
-    return finish(call, made)
+    return finish_operation(call, made)
 
 
 def _system_batch(call: Operation) -> Callable[..., Any]:

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, bind, computed
+from funcgrad.core import Primitive, bind, call_operation
 from funcgrad.kinds.linear import broadcast_to, conform, nondifferentiable, permute, reshape, to_batch
-from funcgrad.kinds.rules import Operation, finish
+from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.primitives.accumulating import detached
 from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
 from funcgrad.primitives.indexing import read
 from funcgrad.primitives.shaping import arranged
 from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Shape
-from funcgrad.views import layout
+from funcgrad.views import array_with_layout_of
 
 __all__ = ["region", "winners", "write"]
 
@@ -63,7 +63,7 @@ def _vjp_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list[
 
 
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
-    ans = computed(write, args, params)
+    ans = call_operation(write, args, params)
     if traced[0] > 1:
         return ans, None, ()
     like = (backend.shape_of(args[1]), backend.dtype_of(args[1]))
@@ -71,7 +71,7 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
 
 
 def _forward(args: Any, tangents: Any, params: Any) -> Any:
-    ans = computed(write, args, params)
+    ans = call_operation(write, args, params)
     if tangents[0] is None and tangents[1] is None:
         return ans, None
     t = backend.zeros_like(ans) if tangents[0] is None else tangents[0]
@@ -97,7 +97,7 @@ def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: 
 
 def _in_c_order(places: Any) -> Any:
     """Return ``places`` in C order, as NumPy visits those of one example: it visits several axes in memory order."""
-    like = layout(places)
+    like = array_with_layout_of(places)
     return places if like.flags.c_contiguous else arranged(places, axes=tuple(range(like.ndim)))
 
 
@@ -105,7 +105,7 @@ _write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward
 
 #: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` written to the part that ``spec`` and its ``arrays`` name
 #: (see ``index_spec``). ``y`` broadcasts to it and has no more axes. If ``y`` is not constant, no element occurs twice.
-write: Operation = finish(lambda *args, **params: bind(_write_primitive, args, params), _write_primitive)
+write: Operation = finish_operation(lambda *args, **params: bind(_write_primitive, args, params), _write_primitive)
 
 
 def _winners(xp: Any, places: Any, *, size: int) -> Any:

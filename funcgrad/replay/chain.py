@@ -7,7 +7,7 @@ the run, and continues through the new records. The new records have the same pa
 first ones, so cotangents are added in the same order, and gradients are the same bit for bit.
 
 Values that a step closes over need no special treatment. The finished traces that were open around the first run of
-the step record again while it is repeated (``running.repeating``): their tracers have kept their values and records.
+the step record again while it is repeated (``running.repetitions``): their tracers have kept their values and records.
 
 The chain keeps states between steps up to a budget, and computes the others again from the last kept state
 before them. It keeps those states that make this cheapest: with ``s`` states kept at a time, the
@@ -32,22 +32,22 @@ from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad import blocks, core, tree
 from funcgrad.core import Trace, Tracer, shallow_copy, tracer_of
-from funcgrad.replay.chronicle import Digests, StepNumbers, close, digest
-from funcgrad.replay.memory import Memory, differs
+from funcgrad.replay.chronicle import Digests, StepNumbers, are_close, digest
+from funcgrad.replay.memory import Memory, replay_error
 from funcgrad.reverse import (
-    Node,
+    Record,
     ReverseTrace,
-    marked,
+    as_vjp_rule,
+    make_record,
     number_of,
     operation_of,
     parents_of,
-    recorded,
+    result_vjp,
     saved_by,
-    to_part,
-    vjp_in,
+    vjp_of,
 )
-from funcgrad.running import Repetition, at_work, repeating, repeating_anywhere, running
-from funcgrad.writable import bottom, detached_copy
+from funcgrad.running import Repetition, active_traces, all_repetitions, repetitions, unfinished_traces
+from funcgrad.writable import detached_copy, plain_value
 
 __all__ = ["Chain", "Placement", "split", "states_for"]
 
@@ -111,12 +111,12 @@ class Placement:
             ranks.append(0)
             return None
         highest = ranks[-1]
-        for place in range(len(ranks) - 2, 0, -1):
-            if ranks[place] < highest:  # a later state of higher rank makes it dispensable
-                del ranks[place]
+        for index in range(len(ranks) - 2, 0, -1):
+            if ranks[index] < highest:  # a later state of higher rank makes it dispensable
+                del ranks[index]
                 ranks.append(0)
-                return place
-            highest = max(highest, ranks[place])
+                return index
+            highest = max(highest, ranks[index])
         ranks[-1] += 1
         return len(ranks) - 1
 
@@ -125,10 +125,10 @@ class Placement:
 #: their numbers: the chain keeps states, and states that referred to the chain would never be freed.
 State: TypeAlias = tuple[list[Any], tree.PyTreeSpec]
 #: Results that a step recorded on one tape, by the number of their record.
-Own: TypeAlias = dict[int, Tracer]
+NewResults: TypeAlias = dict[int, Tracer]
 
 
-class _Place(NamedTuple):
+class _RecordPlaceholder(NamedTuple):
     """Placeholder for the record of a result of a step, of which only the number is known.
 
     Attributes:
@@ -144,7 +144,7 @@ class _Place(NamedTuple):
     position: int
 
 
-class _Numbers:
+class _NotingCounter:
     """Iterator over the numbers of records in repetitions; it notes in these if other threads record, too."""
 
     __slots__ = ("numbers", "runs", "thread")
@@ -158,11 +158,11 @@ class _Numbers:
     def __next__(self) -> int:
         if threading.get_ident() != self.thread:
             for run in self.runs:
-                run.joined = True
+                run.joined_by_threads = True
         return next(self.numbers)
 
 
-class _Record:
+class _StepsOnTape:
     """Data of a chain about its steps on one tape.
 
     Attributes:
@@ -177,7 +177,7 @@ class _Record:
     def __init__(self) -> None:
         self.steps = StepNumbers()
         self.residuals: dict[int, dict[Any, float]] = {}
-        self.parents: dict[int, Node] = {}
+        self.parents: dict[int, Record] = {}
 
 
 class Chain:
@@ -214,17 +214,17 @@ class Chain:
         leaves, spec = tree.flatten(start)
         self._given: list[Any] | None = leaves  # the program's own objects, until the first step runs
         self._kept: list[tuple[int, State]] = [(0, ([detached_copy(x) for x in leaves], spec))]
-        self._records: dict[ReverseTrace, _Record] = {}
+        self._records: dict[ReverseTrace, _StepsOnTape] = {}
         self._digests = Digests()
         self._context = copy_context()
-        self._floor = blocks.current().floor
+        self._min_level = blocks.current().min_level
         self._in_threads = False
-        self._born = core.next_level()
+        self._level = core.next_level()
         self._lock = threading.RLock()
 
     def run(self, length: int) -> Any:
         """Run ``length`` steps and return the last state."""
-        if not length or not _recording():
+        if not length or not _is_recording():
             steps = iter(range(length))
             return self._plain(lambda: next(steps, None) is not None)
         state = self._state(length - 1)
@@ -234,7 +234,7 @@ class Chain:
 
     def run_while(self, more: Callable[[], bool]) -> Any:
         """Run steps while ``more()`` is true, and return the last state."""
-        if not _recording():
+        if not _is_recording():
             return self._plain(more)
         placement = Placement(self._budget)
         state = self._kept[0][1]
@@ -260,7 +260,7 @@ class Chain:
             self.done += 1
         return carry
 
-    def vjp(self, trace: ReverseTrace, number: int, cts: list[Any]) -> list[tuple[Node, Any]]:
+    def vjp(self, trace: ReverseTrace, number: int, cts: list[Any]) -> list[tuple[Record, Any]]:
         """Run the step to state ``number`` again, and pair its new records with the cotangents of that state.
 
         The new records are later than all records that the pass has yet to visit, so cotangents are added in the same
@@ -268,11 +268,11 @@ class Chain:
         """
         i = number - 1
         state = self._state(i, trace)
-        begun = self._begin()
-        leaves, _ = self._again(i, state, trace)
+        begun = self._next_numbers()
+        leaves, _ = self._run_again(i, state, trace)
         self._compare(i, leaves)
-        own = _own(leaves, begun).get(trace, {})
-        self._numbers(trace, i, own, begun)
+        own = _new_results(leaves, begun).get(trace, {})
+        self._check_numbers(trace, i, own, begun)
         return [(tracer.node, ct) for tracer, ct in zip(own.values(), cts, strict=True) if ct is not None]
 
     def _state(self, wanted: int, trace: ReverseTrace | None = None) -> State:
@@ -284,17 +284,17 @@ class Chain:
             kept = self._kept
             while kept[-1][0] > wanted:
                 kept.pop()
-            place, state = kept[-1]
+            number, state = kept[-1]
             if self._store is not None:
                 state = [self._store.take(leaf) for leaf in state[0]], state[1]
-            while place < wanted:
+            while number < wanted:
                 free = self._budget - len(kept) + 1
-                stop = place + split(wanted + 1 - place, free + 1) if free > 0 else wanted
-                while place < stop:
-                    state = self._advance(place, state, trace)
-                    place += 1
-                if place < wanted:
-                    kept.append((place, self._snapshot(state)))
+                stop = number + split(wanted + 1 - number, free + 1) if free > 0 else wanted
+                while number < stop:
+                    state = self._advance(number, state, trace)
+                    number += 1
+                if number < wanted:
+                    kept.append((number, self._snapshot(state)))
             return state
 
     def _snapshot(self, state: State) -> State:
@@ -302,34 +302,36 @@ class Chain:
 
     def _advance(self, i: int, state: State, trace: ReverseTrace | None = None) -> State:
         """Compute state ``i + 1`` from state ``i``, with one record for the step on every tape."""
-        begun = self._begin()
-        leaves, spec = self._again(i, state, trace) if i < self.done else self._run(i, state)
+        begun = self._next_numbers()
+        leaves, spec = self._run_again(i, state, trace) if i < self.done else self._run(i, state)
         self._compare(i, leaves)
-        places: dict[tuple[Trace, int], Node] = {}
-        for tape, own in _own(leaves, begun).items():
-            numbers = self._numbers(tape, i, own, begun)
-            places.update({(tape, n): _Place(numbers[k + 1], None, i + 1, k) for k, n in enumerate(own)})
+        placeholders: dict[tuple[Trace, int], Record] = {}
+        for tape, own in _new_results(leaves, begun).items():
+            numbers = self._check_numbers(tape, i, own, begun)
+            placeholders.update(
+                {(tape, n): _RecordPlaceholder(numbers[k + 1], None, i + 1, k) for k, n in enumerate(own)}
+            )
         self.done = max(self.done, i + 1)
 
-        def parted(x: Tracer) -> Node:
-            node: Node = x.node
-            if self._is_part(node):  # a result of an earlier step that this step passed on
+        def parted(x: Tracer) -> Record:
+            node: Record = x.node
+            if self._is_step_result(node):  # a result of an earlier step that this step passed on
                 (step,), (position, _) = parents_of(node), saved_by(node)
-                return _Place(number_of(node), None, saved_by(step)[2], position)
-            return places.get((x._trace, number_of(node)), node)
+                return _RecordPlaceholder(number_of(node), None, saved_by(step)[2], position)
+            return placeholders.get((x._trace, number_of(node)), node)
 
         return [_with_nodes(leaf, parted) for leaf in leaves], spec
 
-    def _begin(self) -> dict[Trace, int]:
+    def _next_numbers(self) -> dict[Trace, int]:
         """Return, for each tape on which a step may record, the number of the next record.
 
         Tapes of other threads are included, because a function may start threads that record on its tape. A tape on
         which the step records nothing does not change.
         """
         begun: dict[Trace, int] = {}
-        for trace in (*at_work(), *self._records):
-            if isinstance(trace, ReverseTrace) and trace.level < self._born and trace not in begun:
-                begun[trace] = trace.upcoming()
+        for trace in (*active_traces(), *self._records):
+            if isinstance(trace, ReverseTrace) and trace.level < self._level and trace not in begun:
+                begun[trace] = trace.next_number()
         return begun
 
     def _run(self, i: int, state: State) -> State:
@@ -339,31 +341,31 @@ class Chain:
         memory = self._memory
         scope: AbstractContextManager[None] = nullcontext()
         if memory is not None:
-            scope = memory.fed() if again else memory.observed()
-        joined = self._joined(whole=False)
+            scope = memory.repetition_block() if again else memory.first_run_block()
+        joined = self._record_lookup(whole=False)
         with scope:
             given = [detached_copy(_with_nodes(x, joined)) for x in leaves] if self._given is None else self._given
             self._given = None
             ended = tree.flatten(self._step(i, tree.unflatten(spec, given), again))
         return ended
 
-    def _again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
+    def _run_again(self, i: int, state: State, trace: ReverseTrace | None) -> State:
         """Run step ``i`` again, with the context variables of the first run; traces from ``trace`` on record again."""
         if trace is None:
-            return self._repeated(i, state, repeating.get())
-        mine = Repetition(trace.level, self._born, tuple(self._records))
+            return self._run_in_context(i, state, repetitions.get())
+        mine = Repetition(trace.level, self._level, tuple(self._records))
         try:
-            repeating_anywhere[mine] = None
-            return self._repeated(i, state, (*repeating.get(), mine))
+            all_repetitions[mine] = None
+            return self._run_in_context(i, state, (*repetitions.get(), mine))
         finally:
-            repeating_anywhere.pop(mine, None)
-            self._in_threads = self._in_threads or mine.joined
+            all_repetitions.pop(mine, None)
+            self._in_threads = self._in_threads or mine.joined_by_threads
 
-    def _repeated(self, i: int, state: State, runs: tuple[Repetition, ...]) -> State:
-        now = blocks.current()._replace(floor=self._floor)
+    def _run_in_context(self, i: int, state: State, runs: tuple[Repetition, ...]) -> State:
+        now = blocks.current()._replace(min_level=self._min_level)
 
         def run() -> State:
-            repeating.set(tuple(dict.fromkeys((*repeating.get(), *runs))))
+            repetitions.set(tuple(dict.fromkeys((*repetitions.get(), *runs))))
             if now != blocks.NO_BLOCK or self._memory is not None:
                 with blocks.Block(lambda _: now):
                     return self._run(i, state)
@@ -372,46 +374,48 @@ class Chain:
             ]
             try:
                 for tape in tapes:
-                    tape.live, tape.numbers = True, _Numbers(tape.counter, runs)
+                    tape.live, tape.live_counter = True, _NotingCounter(tape.counter, runs)
                 return self._run(i, state)
             finally:
                 for tape in tapes:
-                    tape.rest()
+                    tape.leave_fast_path()
 
         return self._context.copy().run(run)
 
     def _result(self, state: State) -> Any:
         leaves, spec = state
-        joined = self._joined(whole=True)
+        joined = self._record_lookup(whole=True)
         return tree.unflatten(spec, [_with_nodes(leaf, joined) for leaf in leaves])
 
-    def _is_part(self, node: Node) -> bool:
-        if vjp_in(node) is not to_part:
+    def _is_step_result(self, node: Record) -> bool:
+        if vjp_of(node) is not result_vjp:
             return False
         (step,) = parents_of(node)
-        return vjp_in(step).operation is _name and saved_by(step)[0] is self
+        return vjp_of(step).operation is _chain_name and saved_by(step)[0] is self
 
-    def _joined(self, whole: bool) -> Callable[[Tracer], Node]:
+    def _record_lookup(self, whole: bool) -> Callable[[Tracer], Record]:
         """Make the function from a tracer of a state to its record; if ``whole``, records of steps have parents."""
-        made: dict[tuple[Trace, int], Node] = {}
+        made: dict[tuple[Trace, int], Record] = {}
 
-        def joined(x: Tracer) -> Node:
-            node: Node = x.node
-            if type(node) is not _Place:
+        def joined(x: Tracer) -> Record:
+            node: Record = x.node
+            if type(node) is not _RecordPlaceholder:
                 return node
-            number, _, place, k = node
+            number, _, state_number, k = node
             record = self._records[x._trace]
-            numbers, _ = record.steps.get(place - 1) or ((), 0)
-            step = made.get((x._trace, place))
+            numbers, _ = record.steps.get(state_number - 1) or ((), 0)
+            step = made.get((x._trace, state_number))
             if step is None:
                 parents = tuple(record.parents.values()) if whole else ()
                 vjp = _vjp_through(len(parents))
-                step = made[x._trace, place] = recorded(numbers[0], vjp, parents, (self, x._trace, place))
-            return recorded(number, to_part, (step,), (k, len(numbers) - 1))
+                step = made[x._trace, state_number] = make_record(
+                    numbers[0], vjp, parents, (self, x._trace, state_number)
+                )
+            return make_record(number, result_vjp, (step,), (k, len(numbers) - 1))
 
         return joined
 
-    def _numbers(self, trace: ReverseTrace, i: int, own: Own, begun: dict[Trace, int]) -> tuple[int, ...]:
+    def _check_numbers(self, trace: ReverseTrace, i: int, own: NewResults, begun: dict[Trace, int]) -> tuple[int, ...]:
         """Return the numbers of the records of step ``i`` and of its results; check that a repetition agrees.
 
         Records of a step that uses threads are not compared: their order, and the views, differ from run to run.
@@ -419,40 +423,40 @@ class Chain:
         Raises:
             ReplayError: a repetition recorded something other than the first run.
         """
-        parents, mark, residuals = self._walked(own, begun[trace])
-        record = self._records.setdefault(trace, _Record())
+        parents, operations_hash, residuals = self._walk_records(own, begun[trace])
+        record = self._records.setdefault(trace, _StepsOnTape())
         found = record.steps.get(i)
         if found is None:
             numbers = tuple([next(trace.counter) for _ in range(len(own) + 1)])
-            record.steps.add(i, numbers, mark)
+            record.steps.add(i, numbers, operations_hash)
             record.parents.update(parents)
             if residuals:
                 record.residuals[i] = digest(residuals)
             return numbers
         numbers, before = found
         if not self._in_threads:
-            if before != mark:
-                raise differs(self.name, "other operations or shapes")
-            if not close(record.residuals.get(i, {}), digest(residuals) if residuals else {}):
-                raise differs(self.name, "other numbers saved by a function with own derivative rules")
+            if before != operations_hash:
+                raise replay_error(self.name, "other operations or shapes")
+            if not are_close(record.residuals.get(i, {}), digest(residuals) if residuals else {}):
+                raise replay_error(self.name, "other numbers saved by a function with own derivative rules")
         return numbers
 
-    def _walked(self, own: Own, begun: int) -> tuple[dict[int, Node], int, list[Any]]:
+    def _walk_records(self, own: NewResults, begun: int) -> tuple[dict[int, Record], int, list[Any]]:
         """Return the parents outside the step, a hash of the records behind ``own``, and arrays saved by user rules."""
-        parents: dict[int, Node] = {}
+        parents: dict[int, Record] = {}
         found: dict[int, Any] = {}
-        own_rules: dict[int, Node] = {}
+        own_rules: dict[int, Record] = {}
         waiting = [tracer.node for tracer in own.values()]
         while waiting:
             node = waiting.pop()
             number = number_of(node)
             if number > begun:
-                if not self._is_part(node):
+                if not self._is_step_result(node):
                     parents[number] = node
             elif number not in found:
                 found[number] = operation_of(node)
                 waiting.extend(parents_of(node))
-                if callable(getattr(vjp_in(node), "operation", None)):
+                if callable(getattr(vjp_of(node), "operation", None)):
                     own_rules[number] = node
         results = tuple([(x.shape, x.dtype) for x in own.values()])
         arrays: list[Any] = []
@@ -467,11 +471,11 @@ class Chain:
         Raises:
             ReplayError: they differ.
         """
-        if not self._digests.agree(i, list(map(bottom, leaves))):
-            raise differs(self.name, "other numbers")
+        if not self._digests.agree(i, list(map(plain_value, leaves))):
+            raise replay_error(self.name, "other numbers")
 
 
-def _name(chain: Chain, *_: Any) -> str:
+def _chain_name(chain: Chain, *_: Any) -> str:
     """Return the name of a record from its saved values."""
     return chain.name
 
@@ -480,33 +484,33 @@ def _name(chain: Chain, *_: Any) -> str:
 def _vjp_through(parents: int) -> Any:
     """Make the VJP rule of the record of a step; it returns pairs of new records, which lead to the same parents."""
 
-    def vjp(cts: Any, record: Node) -> list[tuple[Node, Any]]:
+    def vjp(cts: Any, record: Record) -> list[tuple[Record, Any]]:
         chain, trace, number = saved_by(record)
-        pairs: list[tuple[Node, Any]] = chain.vjp(trace, number, cts)
+        pairs: list[tuple[Record, Any]] = chain.vjp(trace, number, cts)
         return pairs
 
-    return marked(vjp, _name, parents)
+    return as_vjp_rule(vjp, _chain_name, parents)
 
 
-def _recording() -> bool:
+def _is_recording() -> bool:
     """Whether a tape is open, or a run is being repeated in this context."""
-    return bool(repeating.get()) or any(isinstance(trace, ReverseTrace) for trace in running())
+    return bool(repetitions.get()) or any(isinstance(trace, ReverseTrace) for trace in unfinished_traces())
 
 
-def _inner(x: Tracer) -> list[tuple[str, Tracer]]:
+def _inner_tracers(x: Tracer) -> list[tuple[str, Tracer]]:
     """Return the attributes of ``x`` that are tracers of outer traces."""
     held = [("_val", x._val), ("link", x.link)]
     return [(name, value) for name, value in held if isinstance(value, Tracer)]
 
 
-def _with_nodes(x: Any, node_of: Callable[[Tracer], Node]) -> Any:
+def _with_nodes(x: Any, node_of: Callable[[Tracer], Record]) -> Any:
     """Return ``x`` with the record that ``node_of`` returns for it, on each of its tapes."""
     if not isinstance(x, Tracer):
         return x
     if isinstance(x._trace, ReverseTrace) and not isinstance(x._val, Tracer):  # the common case
         node = node_of(x)
         return x if node is x.node else tracer_of(x._val, x._trace, node)
-    changed: dict[str, Any] = {name: _with_nodes(value, node_of) for name, value in _inner(x)}
+    changed: dict[str, Any] = {name: _with_nodes(value, node_of) for name, value in _inner_tracers(x)}
     if isinstance(x._trace, ReverseTrace):
         changed["link"] = node_of(x)
     if all(value is getattr(x, name) for name, value in changed.items()):
@@ -517,14 +521,14 @@ def _with_nodes(x: Any, node_of: Callable[[Tracer], Node]) -> Any:
     return copy
 
 
-def _own(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, Own]:
+def _new_results(leaves: list[Any], begun: dict[Trace, int]) -> dict[ReverseTrace, NewResults]:
     """Return, by tape, the values of a state that were recorded since ``begun``, each once and in order."""
-    found: dict[ReverseTrace, Own] = {}
+    found: dict[ReverseTrace, NewResults] = {}
     waiting = leaves[::-1]
     while waiting:
         x = waiting.pop()
         if isinstance(x, Tracer):
             if isinstance(x._trace, ReverseTrace) and x._trace in begun and number_of(x.node) <= begun[x._trace]:
                 found.setdefault(x._trace, {}).setdefault(number_of(x.node), x)
-            waiting.extend([value for _, value in _inner(x)])
+            waiting.extend([value for _, value in _inner_tracers(x)])
     return found

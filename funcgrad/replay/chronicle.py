@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Digests", "StepNumbers", "close", "digest"]
+__all__ = ["Digests", "StepNumbers", "are_close", "digest"]
 
 #: Number of elements of an array that are compared one by one.
 _SAMPLE = 16
@@ -37,15 +37,16 @@ class StepNumbers:
         (((-2997, -2998), 7), None, 1)
     """
 
-    __slots__ = ("_apart", "_counted", "_ends", "_firsts", "_kinds", "_known", "_lock", "_rises", "_starts")
+    __slots__ = ("_counted", "_ends", "_firsts", "_increments", "_irregular", "_kinds", "_known", "_lock", "_starts")
 
     def __init__(self) -> None:
         self._starts, self._ends = array("q"), array("q")  # the first step of a piece, and the last
-        self._firsts, self._rises = array("q"), array("q")  # the first number in a piece, and the increment per step
-        self._kinds = array("q")  # the index in ``_counted`` of (numbers per step, mark)
+        self._firsts = array("q")  # the first number in a piece
+        self._increments = array("q")  # the increment per step
+        self._kinds = array("q")  # the index in ``_counted`` of (numbers per step, operations_hash)
         self._counted: list[tuple[int, int]] = []
         self._known: dict[tuple[int, int], int] = {}
-        self._apart: dict[int, tuple[tuple[int, ...], int]] = {}  # out of order, or another thread took a number
+        self._irregular: dict[int, tuple[tuple[int, ...], int]] = {}  # out of order, or another thread took a number
         self._lock = Lock()
 
     @property
@@ -53,39 +54,39 @@ class StepNumbers:
         """Number of pieces."""
         return len(self._starts)
 
-    def add(self, step: int, numbers: tuple[int, ...], mark: int) -> None:
-        """Add the numbers and the mark of a step that has none yet."""
+    def add(self, step: int, numbers: tuple[int, ...], operations_hash: int) -> None:
+        """Add the numbers and the hash of a step that has none yet."""
         first, count = numbers[0], len(numbers)
         with self._lock:
             last = self._ends[-1] if self._ends else -1
             if step <= last or numbers[-1] != first - count + 1:
-                self._apart[step] = numbers, mark
+                self._irregular[step] = numbers, operations_hash
                 return
-            kind = self._known.get((count, mark))
+            kind = self._known.get((count, operations_hash))
             if kind is None:
-                kind = self._known[count, mark] = len(self._counted)
-                self._counted.append((count, mark))
+                kind = self._known[count, operations_hash] = len(self._counted)
+                self._counted.append((count, operations_hash))
             if step == last + 1 and last >= 0 and self._kinds[-1] == kind:
                 start, rise = self._starts[-1], first - self._firsts[-1]
                 if last == start:
-                    self._rises[-1] = rise
-                if rise == self._rises[-1] * (step - start):
+                    self._increments[-1] = rise
+                if rise == self._increments[-1] * (step - start):
                     self._ends[-1] = step
                     return
             self._firsts.append(first)
-            self._rises.append(0)
+            self._increments.append(0)
             self._kinds.append(kind)
             self._ends.append(step)
             self._starts.append(step)  # last, because ``get`` reads without the lock and must find the rest
 
     def get(self, step: int) -> tuple[tuple[int, ...], int] | None:
-        """Return the numbers and the mark of a step, or None."""
-        place = bisect_right(self._starts, step) - 1
-        if place < 0 or step > self._ends[place] or step in self._apart:
-            return self._apart.get(step)
-        count, mark = self._counted[self._kinds[place]]
-        first = self._firsts[place] + self._rises[place] * (step - self._starts[place])
-        return tuple(range(first, first - count, -1)), mark
+        """Return the numbers and the hash of a step, or None."""
+        piece = bisect_right(self._starts, step) - 1
+        if piece < 0 or step > self._ends[piece] or step in self._irregular:
+            return self._irregular.get(step)
+        count, operations_hash = self._counted[self._kinds[piece]]
+        first = self._firsts[piece] + self._increments[piece] * (step - self._starts[piece])
+        return tuple(range(first, first - count, -1)), operations_hash
 
 
 class Digests:
@@ -99,12 +100,12 @@ class Digests:
         [True, True, False]
     """
 
-    __slots__ = ("_exact", "_of", "_samples")
+    __slots__ = ("_by_dtype", "_exact", "_samples")
 
     def __init__(self) -> None:
         self._exact = array("q")  # a hash of the samples of each step
         self._samples: list[list[Any]] = []  # the samples of the first steps; most runs have no others
-        self._of: dict[Any, array[float]] = {}  # for later steps, by dtype: a number that rounding hardly changes
+        self._by_dtype: dict[Any, array[float]] = {}  # for later steps, by dtype: a number that rounding hardly changes
 
     def agree(self, step: int, leaves: list[Any]) -> bool:
         """Whether the NumPy arrays in ``leaves`` agree with those of the first call for this step, which notes them.
@@ -123,15 +124,15 @@ class Digests:
         return exact == self._exact[step] or self._is_close(step, _numbers(samples))
 
     def _note(self, row: int, numbers: dict[Any, float]) -> None:
-        for dtype in numbers.keys() - self._of.keys():
-            self._of[dtype] = array("d", [math.inf]) * row  # earlier steps had no array of this dtype
-        for dtype, column in self._of.items():
+        for dtype in numbers.keys() - self._by_dtype.keys():
+            self._by_dtype[dtype] = array("d", [math.inf]) * row  # earlier steps had no array of this dtype
+        for dtype, column in self._by_dtype.items():
             column.append(numbers.get(dtype, math.inf))
 
     def _is_close(self, step: int, now: dict[Any, float]) -> bool:
         if step < _IN_FULL:
-            return close(_numbers(self._samples[step]), now)
-        return close({dtype: column[step - _IN_FULL] for dtype, column in self._of.items()}, now)
+            return are_close(_numbers(self._samples[step]), now)
+        return are_close({dtype: column[step - _IN_FULL] for dtype, column in self._by_dtype.items()}, now)
 
 
 def digest(arrays: list[Any]) -> dict[Any, float]:
@@ -139,12 +140,12 @@ def digest(arrays: list[Any]) -> dict[Any, float]:
     return _numbers([_sample(x) for x in arrays])
 
 
-def close(before: dict[Any, float], now: dict[Any, float]) -> bool:
+def are_close(before: dict[Any, float], now: dict[Any, float]) -> bool:
     """Whether two digests agree up to rounding.
 
     Example:
         >>> before = digest([np.ones(3)])
-        >>> close(before, digest([np.ones(3) + 1e-12])), close(before, digest([np.zeros(3)]))
+        >>> are_close(before, digest([np.ones(3) + 1e-12])), are_close(before, digest([np.zeros(3)]))
         (True, False)
     """
     return all(
@@ -169,9 +170,9 @@ def _sample(x: Any) -> Any:
 def _numbers(samples: list[Any]) -> dict[Any, float]:
     """Return by dtype one number for all samples."""
     found = {np.dtype(float): float(len(samples))}
-    for place, few in enumerate(samples):
+    for index, few in enumerate(samples):
         if few is not None:
-            found[few.dtype] = found.get(few.dtype, 0.0) + float(_WEIGHTS[place % 64]) * _number(few)
+            found[few.dtype] = found.get(few.dtype, 0.0) + float(_WEIGHTS[index % 64]) * _number(few)
     return found
 
 

@@ -14,10 +14,10 @@ from funcgrad import blocks
 from funcgrad.core import Primitive
 from funcgrad.errors import ReplayError
 
-__all__ = ["NAME", "Memory"]
+__all__ = ["CHECKPOINT_NAME", "Memory"]
 
 #: Name of the operation that names its argument for policies.
-NAME = "checkpoint_name"
+CHECKPOINT_NAME = "checkpoint_name"
 
 
 class Memory:
@@ -36,25 +36,25 @@ class Memory:
         self.operations: list[str] = []
         self.kept: dict[int, Any] = {}
 
-    def observed(self) -> AbstractContextManager[None]:
+    def first_run_block(self) -> AbstractContextManager[None]:
         """Return the block for the first run."""
-        return blocks.through(_First(self, blocks.current().runner))
+        return blocks.runner_block(_FirstRunner(self, blocks.current().runner))
 
     @contextmanager
-    def fed(self) -> Iterator[None]:
+    def repetition_block(self) -> Iterator[None]:
         """Return the block for a repetition.
 
         Raises:
             ReplayError: the repetition does other operations.
         """
-        runner = _Repeated(self, blocks.current().runner)
-        with blocks.through(runner):
+        runner = _RepeatRunner(self, blocks.current().runner)
+        with blocks.runner_block(runner):
             yield
         if runner.done != len(self.operations):
-            raise differs(self.name, f"{runner.done} operations instead of {len(self.operations)}")
+            raise replay_error(self.name, f"{runner.done} operations instead of {len(self.operations)}")
 
 
-def differs(name: str, what: str) -> ReplayError:
+def replay_error(name: str, what: str) -> ReplayError:
     """Make the error for a repetition that differs from the first run."""
     return ReplayError(
         f"{name}: run again in the backward pass it did not do what it did before, got {what}. It must depend on its "
@@ -78,11 +78,11 @@ class _Runner:
             return primitive.compute(args, params)
         self._inside.add(here)
         try:
-            return self.answer(primitive, args, params)
+            return self.compute_observed(primitive, args, params)
         finally:
             self._inside.discard(here)
 
-    def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def compute_observed(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Compute the result of an operation that is not inside a kernel."""
         raise NotImplementedError
 
@@ -92,21 +92,21 @@ class _Runner:
         return primitive.compute(args, params) if outer is None else outer.run(primitive, args, params)
 
 
-class _First(_Runner):
+class _FirstRunner(_Runner):
     """Runner of the first run; it keeps the results that the policy chooses."""
 
     def __init__(self, memory: Memory, outer: Any) -> None:
         super().__init__(memory, outer)
         self._makers: dict[int, tuple[Any, int]] = {}  # by ``id`` of an array: a weak reference, its operation's number
 
-    def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def compute_observed(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         ans = self.compute(primitive, args, params)
         memory = self._memory
         number = len(memory.operations)
         memory.operations.append(primitive.name)
         if memory.policy(primitive.name, params, ans):
             memory.kept[number] = ans
-            if primitive.name == NAME:
+            if primitive.name == CHECKPOINT_NAME:
                 array, maker = self._makers.get(id(args[0]), (None, number))
                 if array is not None and array() is args[0]:
                     memory.kept[maker] = args[0]
@@ -115,18 +115,18 @@ class _First(_Runner):
         return ans
 
 
-class _Repeated(_Runner):
+class _RepeatRunner(_Runner):
     """Runner of a repetition; it returns the kept results, in order, and computes the others."""
 
     def __init__(self, memory: Memory, outer: Any) -> None:
         super().__init__(memory, outer)
         self.done = 0
 
-    def answer(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def compute_observed(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         memory, number = self._memory, self.done
         before = memory.operations[number] if number < len(memory.operations) else "the end"
         if before != primitive.name:
-            raise differs(memory.name, f"{primitive.name} as operation {number} instead of {before}")
+            raise replay_error(memory.name, f"{primitive.name} as operation {number} instead of {before}")
         self.done += 1
         if number in memory.kept:
             return memory.kept[number]

@@ -6,7 +6,7 @@ when a function is called, not when this package is imported. ``funcgrad[scipy]`
 
 from typing import TYPE_CHECKING
 
-from funcgrad.optional import later
+from funcgrad.optional import lazy_attributes
 
 __all__ = [
     "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
@@ -28,4 +28,4 @@ if TYPE_CHECKING:
         stats,
     )
 else:  # each module is imported at its first use
-    __getattr__, __dir__ = later(__name__, globals(), {name: f"{__name__}.{name}" for name in __all__})
+    __getattr__, __dir__ = lazy_attributes(__name__, globals(), {name: f"{__name__}.{name}" for name in __all__})

@@ -23,9 +23,9 @@ from funcgrad.interop.autograd.spaces import vspace
 from funcgrad.interop.autograd.util import subval
 from funcgrad.interop.autograd.wrap_util import get_name, wraps
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.reverse import backward, record
+from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.transformed import check_callable
-from funcgrad.writable import outside
+from funcgrad.writable import outside_transforms
 
 __all__ = [
     "def_linear",
@@ -91,7 +91,7 @@ def _with_rules(f_raw: Callable[..., Any], is_open: bool) -> Callable[..., Any]:
         leaves, spec = tree.flatten(args)
         traced = [isinstance(leaf, Tracer) for leaf in leaves]
         if not any(traced):
-            with outside():  # the arrays that ``f_raw`` makes are NumPy's, whatever it does with them
+            with outside_transforms():  # the arrays that ``f_raw`` makes are NumPy's, whatever it does with them
                 return f_raw(*args, **kwargs)
         call = _Call(f_wrapped, rules, (leaves, spec, traced), kwargs)
         moving = [leaf for leaf, flag in zip(leaves, traced, strict=True) if flag]
@@ -228,7 +228,7 @@ class _Call:
             finally:
                 transposing.reset(token)
 
-        results, nodes = record(run, [backend.ones_like(out) for out in outs])
+        results, nodes = record_function(run, [backend.ones_like(out) for out in outs])
         for result, node in zip(results, nodes, strict=True):
             if node is None and np.any(innermost(result)):
                 raise NotDifferentiableError(

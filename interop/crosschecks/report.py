@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from funcgrad.errors import CrossCheckError
-from funcgrad.graph import Source, Stage
+from funcgrad.graph import PipelineStage, Source
 
 __all__ = ["ALONE", "Blame", "CrossCheck", "Row", "cells_of", "first_to_differ", "plain_number", "without_numbers"]
 
@@ -75,7 +75,7 @@ class Blame(NamedTuple):
     what: str
     operation: str | None
     source: Source | None
-    stage: Stage | None
+    stage: PipelineStage | None
     row: Row | None
     inside: Blame | None = None
     together: int = 1

@@ -17,7 +17,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.optional import import_jax
-from funcgrad.writable import bottom
+from funcgrad.writable import plain_value
 
 __all__ = [
     "HOST_TYPES", "Containers", "adopt", "unflattener", "is_array", "results_on_host", "copied_to_jax",
@@ -97,7 +97,7 @@ def results_on_host(leaves: Sequence[Any]) -> bool:
 
     Random keys and integer arrays of JAX can thus be combined with NumPy arrays.
     """
-    values = [bottom(leaf) for leaf in leaves]
+    values = [plain_value(leaf) for leaf in leaves]
     jax_values = [v for v in values if backend.namespace_of(v) not in (None, np)]
     if any(isinstance(v.dtype, np.dtype) and backend.is_inexact(v) for v in jax_values):
         return False

@@ -18,7 +18,7 @@ from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.typing import PyTree
-from funcgrad.writable import bottom
+from funcgrad.writable import plain_value
 
 __all__ = ["default_device", "device_put", "find_device", "put_on_device"]
 
@@ -139,7 +139,7 @@ def device_put(tree_: PyTree, device: Any) -> PyTree:
 
 def put_on_device(jax: Any, leaf: Any, to: Any) -> Any:
     """Return ``leaf`` on a device, or distributed by a sharding."""
-    x = bottom(leaf)
+    x = plain_value(leaf)
     known = backend.namespace_of(x) is not np and not isinstance(x, jax.core.Tracer)
     return _put(leaf, to=to, home=x.sharding if known else None)
 

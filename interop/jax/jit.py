@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad import blocks, tree
-from funcgrad.backend import refusal
+from funcgrad.backend import problem_and_remedy
 from funcgrad.batching import named_axes
 from funcgrad.errors import InputError
 from funcgrad.interop.jax.conversion import (
@@ -289,7 +289,7 @@ class Jitted(Transformed[P, Any]):
         paths, leaves, _ = tree.flatten_with_path((args, kwargs))
         path = next((p for p, x in zip(paths, leaves, strict=True) if x is leaf), "")
         where = f"argument {path[4:].replace(']', '', 1)}" if path.startswith("[0]") else f"argument {path[3:]}"
-        problem, remedy = refusal(leaf)
+        problem, remedy = problem_and_remedy(leaf)
         if not isinstance(leaf, (np.ndarray, np.generic)):
             remedy = "Name it in static_argnums or static_argnames if it is a constant, or close over it."
         raise InputError(f"jit: {where} of {name_of(self.fun)} {problem}. {remedy}")

@@ -20,12 +20,12 @@ from funcgrad import backend, tree
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import StagingError
 from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
-from funcgrad.kinds.custom import CustomRules, at_once, custom_call
+from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
 from funcgrad.numpy.concretization import user_line
 from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import bottom
+from funcgrad.writable import plain_value
 
 __all__ = ["ClosedOverTracer", "lifted_trace", "lifted", "as_staging_errors", "to_jax"]
 
@@ -172,7 +172,7 @@ def _with_rules_on_jax(rules: CustomRules) -> CustomRules:
     def lifting(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             out = _run(jax, lifted_trace(), fun, args)
-            return tree.map(lambda x: bottom(x) if isinstance(getattr(x, "_trace", None), LiftedTrace) else x, out)
+            return tree.map(lambda x: plain_value(x) if isinstance(getattr(x, "_trace", None), LiftedTrace) else x, out)
 
         return call
 
@@ -180,7 +180,7 @@ def _with_rules_on_jax(rules: CustomRules) -> CustomRules:
         rules,
         fun=lifting(rules.fun),
         fwd=None if rules.fwd is None else lifting(rules.fwd),
-        bwd=None if rules.bwd is None else lifting(at_once(rules.bwd)),
+        bwd=None if rules.bwd is None else lifting(without_deferred(rules.bwd)),
         jvp=None if rules.jvp is None else lifting(rules.jvp),
     )
 

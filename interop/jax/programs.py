@@ -380,7 +380,7 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
 
 
 #: ``bind(call_program, leaves, {"call": call})``: the results of a program.
-call_program = Primitive("jax_call", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
+call_program = Primitive("jax_call", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)
 
 
 P = ParamSpec("P")

@@ -32,7 +32,7 @@ from funcgrad.interop.jax.programs import (
     no_static_part,
 )
 from funcgrad.kinds.linear import to_batch
-from funcgrad.reverse import backward, record
+from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.static_arguments import replace_at
 
@@ -237,7 +237,7 @@ class StagedProgram(Program):
         """Return a block with a run on values of JAX that no outer transform observes."""
         if self.shardings:
             leaves = _constrained(self.jax, leaves, [*self.shardings, *[None] * (len(leaves) - len(self.shardings))])
-        unseen = blocks.Block(lambda state: state._replace(watch=None, runner=None))
+        unseen = blocks.Block(lambda state: state._replace(watcher=None, runner=None))
         with unseen if blocks.current() != blocks.State() else nullcontext():
             trace = lifted_trace(refuse_closures=True)
             try:
@@ -282,7 +282,7 @@ class StagedProgram(Program):
                     static_part[:] = [static]
                     return outs
 
-                outs, nodes = record(of, [values[i] for i in traced])
+                outs, nodes = record_function(of, [values[i] for i in traced])
                 results = [self.leave(trace, out) for out in outs]
                 markers = [cotangent_marker(self.jax, r) if backend.is_inexact(r) else None for r in results]
                 pairs = zip(nodes, markers, strict=True)
@@ -353,7 +353,7 @@ def _vjp_of(flat: Flat, traced: tuple[int, ...], live: tuple[int, ...]) -> Flat:
         def moving(*xs: Any) -> list[Any]:
             return flat(*replace_at(values[:n], traced, xs))[0]
 
-        _, nodes = record(moving, [values[i] for i in traced])
+        _, nodes = record_function(moving, [values[i] for i in traced])
         seeds = [(node, ct) for i, ct in zip(live, values[n:], strict=True) if (node := nodes[i]) is not None]
         cts = backward(seeds, len(traced))
         zero = backend.zeros_like

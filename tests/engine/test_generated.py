@@ -17,7 +17,7 @@ TEXT = "def operation(x, y, /, *rest, **params):\n    return factor * x / y + su
 
 
 def made(**values):
-    return generated.function("ratio", TEXT, {"__name__": __name__}, **values)
+    return generated.make_function("ratio", TEXT, {"__name__": __name__}, **values)
 
 
 def test_arguments_arrive_in_the_first_call_as_in_the_second():
@@ -54,7 +54,7 @@ def test_an_interrupt_in_the_first_call_is_made_good_by_the_next(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(generated, "_written", interrupted)
+        patch.setattr(generated, "_compile_text", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ratio(1, 1)
     assert ratio(1, 1) == 2
@@ -69,8 +69,8 @@ def test_threads_may_meet_in_the_first_call():
 
 def test_what_calls_itself_by_its_name_is_still_the_function_that_others_stand_for():
     text = "def operation(n):\n    return 1 if n < 1 else factor * operation(n - 1)"
-    power = generated.function("power", text, {"__name__": __name__}, factor=2)
-    other = generated.with_names(power, factor=5)
+    power = generated.make_function("power", text, {"__name__": __name__}, factor=2)
+    other = generated.with_values(power, factor=5)
     assert (other(3), power(3), other(3)) == (20, 8, 20)
     assert generated.own_values(other) == {"factor": 5}
 
@@ -84,7 +84,7 @@ def test_importing_compiles_no_operation():
 def test_the_first_call_holds_nothing_that_the_function_is_given():
     """What a VJP rule may overwrite is told by the count of references."""
     text = "def operation(x, y):\n    return count(x), count(y)"
-    counts = generated.function("counts", text, {"__name__": __name__}, count=sys.getrefcount)
+    counts = generated.make_function("counts", text, {"__name__": __name__}, count=sys.getrefcount)
     first, later = counts([1], [2]), counts([1], [2])
     assert first == later
 
@@ -92,7 +92,7 @@ def test_the_first_call_holds_nothing_that_the_function_is_given():
 def test_numpy_may_warn():
     """What shows a warning looks among the names of the function that runs for Python's own, as ``__import__``."""
     text = "def operation(x):\n    return compute(x)"
-    logarithm = generated.function("logarithm", text, {"__name__": __name__}, compute=np.log)
+    logarithm = generated.make_function("logarithm", text, {"__name__": __name__}, compute=np.log)
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         assert logarithm(0.0) == -np.inf
     assert logarithm.__globals__["__builtins__"] is builtins

@@ -71,7 +71,7 @@ def test_how_much_stays_can_be_said():
 
 @pytest.mark.parametrize("name", ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"])
 def test_settings_of_the_c_library_go_first(name):
-    done = run("from funcgrad import heap; print(heap.keep())", **{name: "131072"})
+    done = run("from funcgrad import heap; print(heap.configure_malloc())", **{name: "131072"})
     assert done.stdout.strip() == "False"
 
 
@@ -85,11 +85,11 @@ def test_what_is_no_number_is_refused(asked):
 def test_is_asked_for_once_by_the_first_transform():
     check = """
 from funcgrad import grad, heap
-assert heap.unasked
+assert heap.not_configured
 slope = grad(lambda x: x * x)
-assert heap.unasked
+assert heap.not_configured
 slope(1.0)
-assert not heap.unasked
+assert not heap.not_configured
 """
     done = run(check)
     assert not done.returncode, done.stderr
@@ -103,7 +103,7 @@ class Other:
     def __getattr__(self, name):
         raise AttributeError(name)
 ctypes.pythonapi = Other()
-assert heap.keep() is False
+assert heap.configure_malloc() is False
 print(grad(lambda x: x * x)(1.0))
 """
     done = run(check)

@@ -17,7 +17,7 @@ from scripts import ROOT
 
 import funcgrad.numpy as fnp
 from funcgrad import blocks, checkpoint, debug_nans, grad, jvp, no_grad, strict, vjp, vmap
-from funcgrad.running import changing
+from funcgrad.running import write_lock
 from funcgrad.transforms import debugging
 
 # Lists of lists, so that the collector has work to do, and a signal after every few milliseconds.
@@ -177,7 +177,7 @@ def test_an_interrupt_anywhere_leaves_no_block_open(program):
     while interrupted(program, place):
         assert blocks.current() == blocks.State(), place
         assert debugging._rule_origin.get() is None, place
-        assert not changing._is_owned(), place  # or other threads would wait for ever
+        assert not write_lock._is_owned(), place  # or other threads would wait for ever
         assert grad(lambda x: x**2)(3.0) == 6.0, place
         assert jvp(lambda x: x**2, (3.0,), (1.0,))[1] == 6.0, place
         # every step of a short program, and some of the later ones of a long one
@@ -233,7 +233,7 @@ def test_blocks_of_an_exit_stack():
         stack.enter_context(block)
         stack.enter_context(block)
         assert grad(lambda x: x**2)(3.0) == 6.0
-        assert blocks.current().floor
+        assert blocks.current().min_level
     assert blocks.current() == blocks.State()
 
 

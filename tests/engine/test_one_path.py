@@ -17,7 +17,7 @@ from funcgrad.extend import elementwise, linear, primitive, source
 from funcgrad.primitives import arithmetic, comparison, products, reductions
 from funcgrad.primitives import elementwise as functions
 from funcgrad.primitives.index_spec import rebuild
-from funcgrad.reverse import called, number_of, operation_of, parents_of, reachable, record, saved_by
+from funcgrad.reverse import call_vjp, number_of, operation_of, parents_of, reachable, record_function, saved_by
 
 ROWS = [row for row in rows() if any(case.live for case in row.cases)]
 
@@ -33,14 +33,14 @@ class Watch:
     def begin(self, trace):
         return None
 
-    def hidden(self, trace, args):
+    def note_stopped(self, trace, args):
         pass
 
     def backward_pass(self, pending):
         return None
 
     def begin_pass(self):
-        return called
+        return call_vjp
 
     def process(self, trace, primitive, args, params):
         self.seen.append(primitive.name)
@@ -51,7 +51,7 @@ def recorded(case):
     """The records of a run, in order: operation, places of parents, what is saved."""
     values = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
     fun = case.of_live(case.fun, values)
-    _, nodes = record(lambda *leaves: list(fun(*leaves)), [values[i] for i in case.live])
+    _, nodes = record_function(lambda *leaves: list(fun(*leaves)), [values[i] for i in case.live])
     found = reachable(nodes)
     places = {number: place for place, number in enumerate(sorted(found))}
     return [
@@ -92,7 +92,7 @@ def test_a_watched_run_makes_the_same_records(row):
 def look_at_records(case):
     plain = recorded(case)
     watch = Watch()
-    with blocks.Block(lambda state: state._replace(watch=watch)):
+    with blocks.Block(lambda state: state._replace(watcher=watch)):
         watched = recorded(case)
     assert [r[:2] for r in watched] == [r[:2] for r in plain]
     for (operation, _, saved), (_, _, again) in zip(plain, watched, strict=True):
@@ -121,13 +121,13 @@ def test_a_watched_write_makes_the_same_records(index, traced):
         return [y * x]
 
     def records():
-        _, nodes = record(written, [np.arange(1.0, 7.0).reshape(3, 2)])
+        _, nodes = record_function(written, [np.arange(1.0, 7.0).reshape(3, 2)])
         found = [node for _, node in sorted(reachable(nodes).items())]
         return [(operation_of(node), len(parents_of(node))) for node in found if parents_of(node)]
 
     plain = records()
     watch = Watch()
-    with blocks.Block(lambda state: state._replace(watch=watch)):
+    with blocks.Block(lambda state: state._replace(watcher=watch)):
         assert records() == plain
 
 
@@ -145,7 +145,7 @@ def test_results_without_a_derivative_can_be_written_to():
     both = grad(each, (0, 1))
     for x in (np.array([0.5, -1.5]), np.array([0.5, -1.5], np.float32), jnp.asarray([0.5, -1.5])):
         assert both(x, 2.0)[1] == 5.0
-        with blocks.Block(lambda state: state._replace(watch=Watch())):
+        with blocks.Block(lambda state: state._replace(watcher=Watch())):
             assert both(x, 2.0)[1] == 5.0
         assert jvp(each, (x, 2.0), (x, 1.0))[1] == 5.0
     assert all(type(ans) is Tracer for ans in results)
@@ -164,9 +164,9 @@ def look_at_kinds(case):
     for watch in (None, Watch()):
         values = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
         fun = case.of_live(case.fun, values)
-        with blocks.Block(lambda state, watch=watch: state._replace(watch=watch)) if watch else nullcontext():
+        with blocks.Block(lambda state, watch=watch: state._replace(watcher=watch)) if watch else nullcontext():
             outs = []
-            record(lambda *leaves, fun=fun, outs=outs: outs.extend(fun(*leaves)) or outs, case.primals)
+            record_function(lambda *leaves, fun=fun, outs=outs: outs.extend(fun(*leaves)) or outs, case.primals)
         kinds.append([type(out) for out in outs])
     plain, watched = kinds
     assert plain == watched
@@ -229,7 +229,7 @@ def test_forward_mode_gives_the_same_bits_watched_and_not(op, pair):
 
     for places in ((0,), (1,), (0, 1)):
         plain = outcome(places)
-        with blocks.Block(lambda state: state._replace(watch=Watch())):
+        with blocks.Block(lambda state: state._replace(watcher=Watch())):
             watched = outcome(places)
         if op is arithmetic.power and pair == "numbers":  # which Python's operator rounds otherwise than NumPy's kernel
             for a, b in zip(tree.leaves(plain), tree.leaves(watched), strict=True):

@@ -342,7 +342,7 @@ def test_parts_get_memory_of_their_own_under_the_lock(monkeypatch):
 
     def guarded(part):
         calls.append(part)
-        assert running.changing._is_owned()
+        assert running.write_lock._is_owned()
         original(part)
 
     for module in (writable, views):

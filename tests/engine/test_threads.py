@@ -410,7 +410,9 @@ def layers(x):
     return fnp.sum(x)
 
 
-@pytest.mark.parametrize("block", [no_grad, debug_nans, lambda: blocks.through(None)], ids=["no_grad", "nans", "plain"])
+@pytest.mark.parametrize(
+    "block", [no_grad, debug_nans, lambda: blocks.runner_block(None)], ids=["no_grad", "nans", "plain"]
+)
 @pytest.mark.parametrize(
     "derive", [lambda f: grad(f), lambda f: vmap(grad(f)), lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: f]
 )

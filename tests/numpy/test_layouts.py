@@ -10,7 +10,7 @@ from operations import cases
 import funcgrad.numpy as fnp
 from funcgrad import jvp, vmap
 from funcgrad.core import Tracer
-from funcgrad.views import layout
+from funcgrad.views import array_with_layout_of
 from funcgrad.writable import View, is_buffer, is_number
 
 #: What differs: the order follows from steps of NumPy's own that are not taken here, or a number is an array there.
@@ -36,7 +36,7 @@ BROADCAST = ("broadcast_to", "broadcast_arrays")
 def described(out, given):
     """What ``out``, made from ``given``, is."""
     if isinstance(out, Tracer):
-        like, number = layout(out), is_number(out)
+        like, number = array_with_layout_of(out), is_number(out)
         view = any(
             out is x or root(out) is x or (is_buffer(out) and is_buffer(x) and shares(out._val, x._val)) for x in given
         )

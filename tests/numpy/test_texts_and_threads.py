@@ -18,7 +18,7 @@ import funcgrad.numpy as fnp
 from funcgrad import as_written, custom_jvp, custom_vjp, grad, hessian, jvp, no_grad, vmap
 from funcgrad.errors import ConcretizationError, ConversionError
 from funcgrad.interop import jit
-from funcgrad.running import refused
+from funcgrad.running import pending_refusals
 
 WHOLE = {
     "f-string": lambda x: float(f"{x}"),
@@ -321,7 +321,7 @@ def test_an_interrupt_after_a_refusal_leaves_nothing_behind():
 
     with pytest.raises(KeyboardInterrupt):
         grad(f)(1.0)
-    assert not refused
+    assert not pending_refusals
 
 
 def test_what_an_interrupt_left_is_no_business_of_the_next_function():
@@ -331,10 +331,10 @@ def test_what_an_interrupt_left_is_no_business_of_the_next_function():
         seen.append(type(x))
         return x * x
 
-    refused[threading.get_ident()] = "float(x): refused"
+    pending_refusals[threading.get_ident()] = "float(x): refused"
     assert grad(f)(3.0) == 6.0
     assert len(seen) == 1  # it was not run again
-    assert not refused
+    assert not pending_refusals
 
 
 ARRAYS = {

@@ -7,7 +7,7 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vjp, vmap
-from funcgrad.kinds.rows import in_columns, repeated, row_sums
+from funcgrad.kinds.rows import broadcast_array, in_columns, row_sums
 
 LENGTHS = range(1, 7)
 SHAPES = [
@@ -90,7 +90,7 @@ def test_sums(length, dtype):
 def test_repeated(length):
     for have in ((length,), (1,), (9_000, 1), (9_000, length), (1, length)):
         x = special(have, "f8", 0)
-        np.testing.assert_array_equal(repeated(x, to=(9_000, length)), np.broadcast_to(x, (9_000, length)))
+        np.testing.assert_array_equal(broadcast_array(x, to=(9_000, length)), np.broadcast_to(x, (9_000, length)))
 
 
 def distances(xp):

@@ -732,7 +732,7 @@ def test_errors_of_the_function_pass_and_leave_nothing_behind():
     with pytest.raises(KeyboardInterrupt):
         pullback(1.0)
     assert blocks.none_open()
-    assert running.repeating.get() == ()
+    assert running.repetitions.get() == ()
     assert not open_traces
 
 

@@ -26,7 +26,7 @@ def quiet_and_clean():
     with np.errstate(all="ignore"):
         yield
     assert blocks.none_open()
-    assert blocks.watching() is None
+    assert blocks.current_watcher() is None
 
 
 def norm(x):

@@ -6,7 +6,7 @@ of its time. Here an operation is a tuple, and its source line is looked up once
 NumPy rounds some of Python's operators differently from its functions. ``x ** y`` of two numbers is C's power, while
 ``np.power(x, y)`` uses the loop for arrays, which differs in the last bit of one result in twenty. Products, powers and
 absolute values of complex numbers differ too, and so do products in place. The operators of a graph's tracer report
-which of the two a program calls, see ``graph.GraphTrace.by_operator``.
+which of the two a program calls, see ``graph.GraphTrace.compute_operator``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import are_doubles, aval_of
 from funcgrad.kinds.custom import custom_call
-from funcgrad.running import repeating, running
+from funcgrad.running import repetitions, unfinished_traces
 from funcgrad.transforms.compiled.graphs import Const, Graph, computed, copy_of, fact_of
 
 __all__ = ["AROUND", "UnrecordableError", "capture", "operator_for"]
@@ -172,7 +172,7 @@ class Capture(GraphTrace):
 
     __slots__ = ("codes", "graph", "held", "is_live", "lines", "names", "order", "repeated", "users")
 
-    repeats = True
+    is_bit_exact = True
     #: A call of an XLA program keeps the same values for its derivative as in a run that is not recorded.
     runs_jax = True
 
@@ -181,7 +181,7 @@ class Capture(GraphTrace):
         self.order = Lock()  # the function may compute in several threads
         self.graph = Graph()
         self.held, self.is_live, self.names = held, is_live, names
-        self.repeated: Any = ()  # the part that is being repeated, see ``running.repeating``
+        self.repeated: Any = ()  # the part that is being repeated, see ``running.repetitions``
         self.users: dict[int, int] = {}  # owner of each code object, by identity, see ``_whose``
         self.codes: list[Any] = []  # keeps objects alive whose identity is a key
         self.lines: dict[tuple[int, int], Line] = {}  # by the identity of code and a position in it
@@ -229,7 +229,7 @@ class Capture(GraphTrace):
         line = self._line()
         results = ans if primitive.multiple else (ans,)
         with self.order:
-            if (again := repeating.get()) is not self.repeated:
+            if (again := repetitions.get()) is not self.repeated:
                 self.repeated = again
                 if again:
                     self.graph.repeats()
@@ -238,11 +238,11 @@ class Capture(GraphTrace):
             return tracer_of(ans, self, outs[0], _form(ans))
         return tuple([tracer_of(a, self, v, _form(a)) for a, v in zip(ans, outs, strict=True)])
 
-    def by_numpy(self, operation: Any, *args: Any) -> Any:
+    def compute_function(self, operation: Any, *args: Any) -> Any:
         """Compute an operation that NumPy dispatched, which may be an operator of a NumPy number."""
         primitive = getattr(operation, "primitive", None)
         name = None if primitive is None else primitive.name
-        first_is_mine = type(args[0]) is Tracer and args[0]._trace.repeats
+        first_is_mine = type(args[0]) is Tracer and args[0]._trace.is_bit_exact
         if name not in DIFFERING or first_is_mine or not doubtful(name, args, self._values(args)):
             return operation(*args)
         if name in self.names:
@@ -250,9 +250,9 @@ class Capture(GraphTrace):
                 f"jit: an operator of a NumPy number and a traced one cannot be told from numpy.{name}, which rounds "
                 "otherwise, got both. Write the number as a number of Python's: float(x)."
             )
-        return self.by_operator(operation, *args)
+        return self.compute_operator(operation, *args)
 
-    def by_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
+    def compute_operator(self, operation: Any, *args: Any, in_place: bool = False) -> Any:
         """Compute Python's operator, which may round differently from the function ``operation``."""
         values = self._values(args)
         if _DOUBLES.issuperset(map(type, values)) and self.live:  # the most common case
@@ -269,9 +269,9 @@ class Capture(GraphTrace):
 
     def _is_within(self) -> bool:
         """Whether this thread runs a transform inside of the function."""
-        return any(trace.level > self.level and trace.thread == self.thread for trace in running())
+        return any(trace.level > self.level and trace.thread == self.thread for trace in unfinished_traces())
 
-    def by_rule(self, operation: Any, *args: Any, short: bool) -> Any:
+    def compute_for_rule(self, operation: Any, *args: Any, short: bool) -> Any:
         """Compute an operator for a rule of another transform, whose fast paths use operators of doubles."""
         primitive, values = operation.primitive, self._values(args)
         if any(issubclass(type(x), Tracer) for x in values):
@@ -291,19 +291,19 @@ class Capture(GraphTrace):
         x = self.held(x)
         return self.graph.constant(x, self.is_live(x))
 
-    def composes(self) -> None:
+    def note_composed(self) -> None:
         """Mark the program for trials with more arguments."""
         self.graph.delicate = True
 
-    def warns(self) -> bool:
+    def note_warning(self) -> bool:
         """Note that the function warns: it did so in the first run, and must do so again at each call."""
         self.graph.warns = True
         return True
 
-    def decide(self, tracer: Tracer, answer: Any) -> None:
+    def note_decision(self, tracer: Tracer, answer: Any) -> None:
         """Record a question; in a part that a checkpoint repeats it was answered before."""
         with self.order:
-            if not repeating.get():
+            if not repetitions.get():
                 self.graph.ask(tracer.slot, answer)
 
     def leave(self, leaf: Any) -> Any:

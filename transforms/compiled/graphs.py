@@ -211,7 +211,7 @@ class Graph:
             outs = self._known.get(key)
         except TypeError:  # a parameter is not hashable
             key = outs = None
-        if primitive.calls or name == "write":
+        if primitive.runs_user_code or name == "write":
             key = outs = None
         elif self._part and key is not None:
             key = None if any(type(x) is ndarray and x.nbytes >= LARGE for x in results) else (self._part, key)
@@ -271,7 +271,7 @@ class Graph:
 
     def _is_like(self, value: int, x: Any) -> bool:
         like = (self.shapes[value], self.dtypes[value])
-        return like == backend.like(x) and self.facts[value] == fact_of(x)
+        return like == backend.shape_and_dtype_of(x) and self.facts[value] == fact_of(x)
 
     def ask(self, value: int, answer: Any) -> None:
         """Record a question: Python looked at a value."""

@@ -444,7 +444,7 @@ def _reduced(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
 
 
 def _sum_over(w: Writer, n: int, op: Op) -> bool:
-    """Write a sum as ``kinds.linear.summed`` computes it, which depends on shapes and dtypes only."""
+    """Write a sum as ``kinds.linear.fast_sum`` computes it, which depends on shapes and dtypes only."""
     (x,) = op.args
     if not w.graph.is_array(x):
         return False
@@ -542,7 +542,7 @@ def _views(w: Writer, n: int, op: Op) -> bool:
 
 
 def _broadcast_to(w: Writer, n: int, op: Op) -> bool:
-    """Write a broadcast as in ``kinds.rows.repeated``: few elements are filled in, for many a view is made."""
+    """Write a broadcast as in ``kinds.rows.broadcast_array``: few elements are filled in, for many a view is made."""
     (x,) = op.args
     to = op.params["to"]
     if type(x) is not int or math.prod(to) > FILLED or not to:

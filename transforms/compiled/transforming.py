@@ -242,4 +242,4 @@ def _batch(within: BatchTrace, args: Leaves, batched: tuple[bool, ...], params: 
     return outs, (True,) * len(outs)
 
 
-_recorded_call = Primitive("jit", _impl, _reverse, _forward, _batch, multiple=True, calls=True)
+_recorded_call = Primitive("jit", _impl, _reverse, _forward, _batch, multiple=True, runs_user_code=True)

@@ -31,7 +31,7 @@ from funcgrad.transforms.compiled.transforming import Through, can_go_through, i
 from funcgrad.transforms.inspection.drawing import describe_bytes
 from funcgrad.transforms.static_arguments import StaticArguments
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import inside, outside
+from funcgrad.writable import is_in_transform, outside_transforms
 
 __all__ = ["Compiled", "jit_numpy", "run_compiled"]
 
@@ -225,7 +225,7 @@ class Compiled(Transformed[P, Any]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the recorded program for these arguments; record one if there is none."""
         quick = self._quick
-        if quick is not None and not open_traces and blocks.here() is None:
+        if quick is not None and not open_traces and blocks.last_entered() is None:
             try:
                 return quick(args, kwargs)
             except Exception:  # another form, another path, or an error of the function itself
@@ -233,9 +233,9 @@ class Compiled(Transformed[P, Any]):
         return self._general(args, kwargs)
 
     def _general(self, args: Any, kwargs: Any) -> Any:
-        if blocks.here() is not None and blocks.current() is not blocks.NO_BLOCK:
+        if blocks.last_entered() is not None and blocks.current() is not blocks.NO_BLOCK:
             return self.fun(*args, **kwargs)
-        if inside():
+        if is_in_transform():
             return self._transformed(args, kwargs)
         if self._static.static:
             return self._with_static(args, kwargs)
@@ -306,7 +306,7 @@ class Compiled(Transformed[P, Any]):
                 return quick(args, kwargs)
             except Exception:
                 pass
-        with outside():
+        with outside_transforms():
             return self._by_program(args, kwargs)
 
     def _traced_form(self, fun: Callable[..., Any], strict: bool) -> Callable[..., Any]:
@@ -321,7 +321,7 @@ class Compiled(Transformed[P, Any]):
             except _NotRecorded as error:
                 if error.found is not None:
                     return error.found[0]
-                with outside():
+                with outside_transforms():
                     return fun(*args)
 
         return run
@@ -496,7 +496,7 @@ class _Around(Transformed[P, Any]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Run the transformed function."""
         traced = open_traces and any(isinstance(x, Tracer) for x in tree.leaves((args, kwargs)))
-        if traced or inside() or blocks.here() is not None:
+        if traced or is_in_transform() or blocks.last_entered() is not None:
             return super().__call__(*args, **kwargs)
         return self.fun.whole(self.run, self.options, self.summary)(*args, **kwargs)  # type: ignore[attr-defined]
 

@@ -11,10 +11,10 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.choice import where
-from funcgrad.ownership import own
+from funcgrad.ownership import unshare_results
 from funcgrad.transforms.control.staging import Aval, aval_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import argument, as_results
+from funcgrad.writable import as_argument, as_results
 
 __all__ = [
     "Carry",
@@ -74,7 +74,7 @@ def read_only(leaf: Any) -> Any:
     if not isinstance(leaf, Tracer):
         return leaf
     copy = shallow_copy(leaf)
-    return argument(copy) if isinstance(copy, Tracer) else read_only(copy)  # the copy of a buffer is an array
+    return as_argument(copy) if isinstance(copy, Tracer) else read_only(copy)  # the copy of a buffer is an array
 
 
 class Carry:
@@ -101,7 +101,7 @@ class Carry:
         leaves, self.leaves, self._views, self._originals = self.leaves, [], [], {}
         first = {id(leaf) for leaf in self._first}
         numbers = [id(leaf) in first and not isinstance(leaf, (Tracer, np.ndarray)) for leaf in leaves]
-        results = as_results(own([shallow_copy(leaf) for leaf in leaves]), (self._first, xs))
+        results = as_results(unshare_results([shallow_copy(leaf) for leaf in leaves]), (self._first, xs))
         return unflatten(self.spec, [x if same else new for x, new, same in zip(leaves, results, numbers, strict=True)])
 
     def for_user(self) -> PyTree:

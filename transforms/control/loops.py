@@ -35,7 +35,7 @@ from funcgrad.transforms.control.staging import (
     staged_call,
 )
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_results, bottom
+from funcgrad.writable import as_results, plain_value
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
@@ -307,7 +307,7 @@ def _true_for_any_example(answer: Any) -> bool:
     """Whether ``answer`` is true; if it is batched, whether it is true for any example."""
     while is_batched_anywhere(answer):
         if not is_batched(answer):
-            return bool(bottom(answer).any())
+            return bool(plain_value(answer).any())
         answer = fnp.any(answer._val)
     return bool(answer)
 

@@ -10,7 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import describe, shallow_copy
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.ownership import own
+from funcgrad.ownership import unshare_results
 from funcgrad.transforms.control.carrying import check_functions, checked_leaves
 from funcgrad.transforms.control.loops import scan
 from funcgrad.transforms.vectorize import vmap
@@ -126,7 +126,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
         results = [
             _slice_axis(leaf, leaf_axis, slice(None, None, -1)) for leaf, leaf_axis in zip(results, axes, strict=True)
         ]
-    return tree.unflatten(spec, as_results(own([shallow_copy(x) for x in results]), elems))
+    return tree.unflatten(spec, as_results(unshare_results([shallow_copy(x) for x in results]), elems))
 
 
 def _axis(leaf: Any, axis: int) -> int:

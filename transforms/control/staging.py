@@ -21,12 +21,12 @@ from funcgrad import backend, blocks, tree
 from funcgrad.batching import is_batched, named_axes
 from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, shallow_copy, tracer_of
 from funcgrad.errors import InputError, NotDifferentiableError
-from funcgrad.kinds.rules import Operation, finish
+from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
-from funcgrad.reverse import called, vjp_for_all
+from funcgrad.reverse import call_vjp, vjp_for_all
 from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.static_arguments import replace_at
-from funcgrad.writable import argument, bottom, writable_result
+from funcgrad.writable import as_argument, plain_value, writable_result
 
 __all__ = ["Aval", "Captured", "as_jax_aval", "aval_of", "is_abstract", "is_batched_anywhere", "staged_call"]
 
@@ -57,7 +57,7 @@ def is_batched_anywhere(x: Any) -> bool:
 
 def is_abstract(leaves: Leaves) -> bool:
     """Whether any of ``leaves`` has no value yet: it represents a value in a program that JAX compiles."""
-    return any(backend.is_stand_in(x) and not _has_value(x) for x in map(bottom, leaves))
+    return any(backend.is_jax_tracer(x) and not _has_value(x) for x in map(plain_value, leaves))
 
 
 def _has_value(x: Any) -> bool:
@@ -67,7 +67,7 @@ def _has_value(x: Any) -> bool:
 
 def aval_of(x: Any) -> Aval:
     """Return shape and dtype of ``x``, as its library defines them."""
-    end, shape, dtype = bottom(x), backend.shape_of(x), backend.dtype_of(x)
+    end, shape, dtype = plain_value(x), backend.shape_of(x), backend.dtype_of(x)
     weak = type(end) in _WEAK or bool(getattr(end, "weak_type", False))
     return Aval(shape, dtype, weak and not shape and dtype.kind in _ZEROS)
 
@@ -260,7 +260,9 @@ def staged_call(
 _staged = Primitive("staged", _impl, _reverse, _forward, _batch, multiple=True)
 
 #: Operation ``staged(*leaves, stage)``, which returns the results of a function of JAX values.
-staged: Operation = finish(lambda *args, **params: writable_result(args, bind(_staged, args, params)), _staged)
+staged: Operation = finish_operation(
+    lambda *args, **params: writable_result(args, bind(_staged, args, params)), _staged
+)
 
 
 class Captured:
@@ -329,8 +331,8 @@ class Captured:
         # An outer vmap is applied by JAX to the whole call: its axis has no name inside the body.
         token = named_axes.set(MappingProxyType({}))
         try:
-            with blocks.Block(lambda state: state._replace(watch=_ReplacingWatcher(replacements))):
-                out = fun(*[argument(trace.wrap(leaf)) for leaf in leaves])
+            with blocks.Block(lambda state: state._replace(watcher=_ReplacingWatcher(replacements))):
+                out = fun(*[as_argument(trace.wrap(leaf)) for leaf in leaves])
                 found, spec = tree.flatten(out)
                 return spec, [replacements.leave(leaf) for leaf in found]
         finally:
@@ -381,12 +383,12 @@ class _ReplacingWatcher:
 
     def begin_pass(self) -> Callable[..., Any]:
         """Return the function that calls VJP rules, unchanged."""
-        return called
+        return call_vjp
 
     def begin(self, trace: Trace) -> None:
         """Note nothing about new traces."""
 
-    def hidden(self, trace: Trace, args: tuple[Any, ...]) -> None:
+    def note_stopped(self, trace: Trace, args: tuple[Any, ...]) -> None:
         """Note nothing: a value that ``no_grad`` hides is a constant."""
 
     def backward_pass(self, pending: dict[int, Any]) -> None:

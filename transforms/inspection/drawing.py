@@ -17,7 +17,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, MissingExtraError
-from funcgrad.graph import Node, Operand, Stage
+from funcgrad.graph import Node, Operand, PipelineStage
 
 __all__ = ["Picture", "aligned_table", "describe_bytes"]
 
@@ -75,7 +75,7 @@ class Picture:
         return self.outputs[0]
 
     @property
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[PipelineStage, ...]:
         """Stages of the pipeline, in the order of their first operations."""
         return tuple(dict.fromkeys(node.stage for node in self.nodes if node.stage is not None))
 
@@ -86,7 +86,7 @@ class Picture:
 
         Args:
             operation: the name of a primitive.
-            stage: a stage's number or name, or a ``Stage``.
+            stage: a stage's number or name, or a ``PipelineStage``.
             where: ``where(node)`` returns whether a node is wanted.
 
         Raises:
@@ -268,7 +268,7 @@ def _row(node: Node) -> tuple[str, ...]:
 class _Box:
     """Box of a drawing: one node, or several nodes that belong together."""
 
-    def __init__(self, number: int, stage: Stage | None, kind: str) -> None:
+    def __init__(self, number: int, stage: PipelineStage | None, kind: str) -> None:
         self.id = f"n{number}"
         self.stage, self.kind = stage, kind
         self.nodes: list[Node] = []
@@ -324,9 +324,9 @@ def _boxes(picture: Picture, limit: int) -> tuple[list[_Box], dict[tuple[str, st
     return list(by_key.values()), {**arrows, **{(end, "result"): 1 for end in ends}}
 
 
-def _clusters(boxes: list[_Box]) -> dict[Stage | None, list[_Box]]:
+def _clusters(boxes: list[_Box]) -> dict[PipelineStage | None, list[_Box]]:
     """Return the boxes of each stage, boxes outside of any stage first."""
-    clusters: dict[Stage | None, list[_Box]] = {None: []}
+    clusters: dict[PipelineStage | None, list[_Box]] = {None: []}
     for box in boxes:
         clusters.setdefault(box.stage, []).append(box)
     return clusters

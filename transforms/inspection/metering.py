@@ -17,9 +17,9 @@ import numpy as np
 
 from funcgrad import blocks
 from funcgrad.core import Primitive, Trace, Tracer
-from funcgrad.graph import Source, Stage
+from funcgrad.graph import PipelineStage, Source
 from funcgrad.numpy.concretization import user_frame
-from funcgrad.reverse import Node, called, operation_of, parents_of, saved_by, to_part, vjp_in
+from funcgrad.reverse import Record, call_vjp, operation_of, parents_of, result_vjp, saved_by, vjp_of
 from funcgrad.transforms.debugging import VjpWithOrigin, values_in, with_origin
 from funcgrad.transforms.origins import Origin, Origins
 
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
     operation: str | None
     source: Source | None
-    stage: Stage | None
+    stage: PipelineStage | None
     calls: int = 0
     forward: float = 0.0
     backward: float = 0.0
@@ -90,7 +90,7 @@ class _VjpWithAccount(VjpWithOrigin):
 
     __slots__ = ("account",)
 
-    def __init__(self, vjp: Callable[[Any, Node], Any], account: _Account) -> None:
+    def __init__(self, vjp: Callable[[Any, Record], Any], account: _Account) -> None:
         super().__init__(vjp, account.origin)
         self.account = account
 
@@ -110,15 +110,15 @@ class Meter:
     """
 
     def __init__(self, ends: CodeType, wait_until_ready: Callable[[Any], None] | None = None) -> None:
-        self.stage: Stage | None = None
+        self.stage: PipelineStage | None = None
         self.own = self.inside = 0.0
         self.saved = 0
         self._ends, self._wait_until_ready = ends, wait_until_ready
         self._thread = get_ident()
         self._outer_runner: Any = blocks.current().runner
         self._origins = Origins()
-        self._accounts: dict[tuple[str, Source | None, Stage | None], _Account] = {}
-        self._stages: dict[Source | None, Stage | None] = {}
+        self._accounts: dict[tuple[str, Source | None, PipelineStage | None], _Account] = {}
+        self._stages: dict[Source | None, PipelineStage | None] = {}
         self._events: list[_Event] = []
         self._counted: dict[int, Callable[[], Any]] = {}
 
@@ -175,21 +175,21 @@ class Meter:
             return self._compute(primitive, args, params)
         return self._kernel(top, primitive, args, params)
 
-    def begin_pass(self) -> Callable[[Any, Node], Any]:
+    def begin_pass(self) -> Callable[[Any, Record], Any]:
         """Return the function that calls the VJP rules of a backward pass that begins now."""
         entered = perf_counter()
         frame = user_frame()
         self.own += perf_counter() - entered
 
-        def call(ct: Any, node: Node) -> Any:
+        def call(ct: Any, node: Record) -> Any:
             if get_ident() != self._thread:
-                return called(ct, node)
+                return call_vjp(ct, node)
             entered = perf_counter()
             event = self._begin_event(
-                self._account_of(parents_of(node)[0] if vjp_in(node) is to_part else node), frame, None, entered
+                self._account_of(parents_of(node)[0] if vjp_of(node) is result_vjp else node), frame, None, entered
             )
             try:
-                pulled = called(ct, node)
+                pulled = call_vjp(ct, node)
                 if self._wait_until_ready is not None:
                     self._wait_until_ready(pulled)
                 return pulled
@@ -212,9 +212,9 @@ class Meter:
         self._stages[source] = stage
         return self._begin_event(self._account(name, Origin(source, stage)), frame, primitive, entered), False
 
-    def _account_of(self, node: Node) -> _Account:
+    def _account_of(self, node: Record) -> _Account:
         """Return the account of the VJP rule of a record, which may have been recorded without a meter."""
-        vjp = vjp_in(node)
+        vjp = vjp_of(node)
         if type(vjp) is _VjpWithAccount:
             return vjp.account
         return self._account(operation_of(node), getattr(vjp, "origin", None) or Origin(None, None))
@@ -274,7 +274,7 @@ class Meter:
             else self._outer_runner.run(primitive, args, params)
         )
 
-    def _vjp_with_account(self, node: Node, account: _Account) -> _VjpWithAccount:
+    def _vjp_with_account(self, node: Record, account: _Account) -> _VjpWithAccount:
         """Return the VJP rule of a new record, and count the bytes of the record."""
         for key, (array, size) in _arrays_in(saved_by(node)).items():
             account.saved += size
@@ -282,12 +282,12 @@ class Meter:
             if known is None or known() is not array:
                 self._counted[key] = _weak_reference(array)
                 self.saved += size
-        return _VjpWithAccount(vjp_in(node), account)
+        return _VjpWithAccount(vjp_of(node), account)
 
 
 def _runs_user_code(event: _Event) -> bool:
     """Whether user functions may run inside; looking for their frames takes longer than many an operation."""
-    return event.primitive is None or event.primitive.calls
+    return event.primitive is None or event.primitive.runs_user_code
 
 
 def _arrays_in(x: Any) -> dict[int, tuple[Any, int]]:

@@ -18,7 +18,7 @@ from funcgrad import backend, blocks, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.optional import loaded_jax
-from funcgrad.reverse import backward, record
+from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.arguments import (
     Argnums,
     argument_positions,
@@ -209,7 +209,7 @@ def _measure(call: _Call) -> _MeasuredRun:
         times[name], inside[name] = perf_counter() - begun - (meter.own - own), meter.inside
 
     try:
-        with blocks.through(meter), meter_block(meter):
+        with blocks.runner_block(meter), meter_block(meter):
             call.passes(with_stage_reports(call.fun, meter), phase)
         return _MeasuredRun(meter.rows(), times, inside, meter.own, meter.saved)
     finally:
@@ -254,7 +254,7 @@ class _Call:
         with phase("forward"):
             if self._chosen:
                 moving = list(compress(self._leaves, self._live))
-                results, nodes = record(lambda *new: self._results(fun, new), moving)
+                results, nodes = record_function(lambda *new: self._results(fun, new), moving)
             else:
                 results, nodes = self._results(fun, ()), []
             if self.wait_until_ready is not None:

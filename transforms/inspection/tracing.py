@@ -11,12 +11,12 @@ import numpy as np
 from funcgrad import backend, blocks, tree
 from funcgrad.core import Primitive, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.graph import Node, Note, Operand, Recording, Stage
-from funcgrad.keeping import recording_apart
+from funcgrad.graph import Node, Note, Operand, PipelineStage, Recording
+from funcgrad.keeping import copy_shared_constants
 from funcgrad.kinds.custom import custom_call
 from funcgrad.numpy_code import Rebuilt
-from funcgrad.ownership import own
-from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_in
+from funcgrad.ownership import unshare_results
+from funcgrad.reverse import number_of, operation_of, parents_of, reachable, saved_by, vjp_of
 from funcgrad.transforms.arguments import merge_leaves
 from funcgrad.transforms.closures import DecisionTrace
 from funcgrad.transforms.debugging import saved_values
@@ -26,7 +26,7 @@ from funcgrad.transforms.products import Pullback
 from funcgrad.transforms.static_arguments import argument_names
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_results, identity
+from funcgrad.writable import as_results, identity_key
 
 __all__ = ["Graph", "Tape", "tape", "trace", "with_stage_reports"]
 
@@ -90,7 +90,7 @@ def tape(pullback: Pullback) -> Tape:
             kept.update(arrays)
             args = tuple([Operand(made[-number_of(parent)], 0) for parent in parents_of(record)])
             made[number] = Node(number, operation_of(record), args=args, saved=sum(arrays.values()))
-            made[number].source, made[number].stage = getattr(vjp_in(record), "origin", (None, None))
+            made[number].source, made[number].stage = getattr(vjp_of(record), "origin", (None, None))
     nodes = [node for number, node in made.items() if number >= len(inputs)]
     outputs = [
         out if record is None else Operand(made[-number_of(record)], 0)
@@ -102,7 +102,7 @@ def tape(pullback: Pullback) -> Tape:
 def saved_arrays(saved: Any) -> dict[Any, int]:
     """Return the bytes of the arrays that a record saved, by identity; skip constant numbers, arrays without axes."""
     arrays = [x for x in saved_values(saved) if hasattr(x, "dtype") and hasattr(x, "nbytes")]
-    return {identity(x): int(x.nbytes) for x in arrays if type(x) is not np.ndarray or x.ndim}
+    return {identity_key(x): int(x.nbytes) for x in arrays if type(x) is not np.ndarray or x.ndim}
 
 
 P = ParamSpec("P")
@@ -151,7 +151,9 @@ class Graph(Picture):
             TypeError: another structure or dtype, or another value for a constant of the graph.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
-        results = own([shallow_copy(x) for x in self._recording.evaluate(*self._arguments.match_inputs(args))])
+        results = unshare_results(
+            [shallow_copy(x) for x in self._recording.evaluate(*self._arguments.match_inputs(args))]
+        )
         return tree.unflatten(self._out_spec, as_results(results, args))
 
     __call__ = evaluate
@@ -274,7 +276,7 @@ def run_trace(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) ->
             )
     recording = watch.recording(results, watch.decisions)
     del watch, wrapped, out, results
-    recording_apart(recording)
+    copy_shared_constants(recording)
     return Graph(name_of(fun), recording, arguments, out_spec, type(fun) is Rebuilt)
 
 
@@ -285,7 +287,7 @@ class TracingTrace(DecisionTrace):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stage: Stage | None = None
+        self.stage: PipelineStage | None = None
         self._cut: set[int] = set()  # the slots of results through which no derivative passes
         self._origins = Origins()
 
@@ -301,22 +303,22 @@ class TracingTrace(DecisionTrace):
         def make_note(outs: tuple[int, ...]) -> Note:
             if vjp is None:
                 self._cut.update(outs)
-            known: dict[Any, Any] = dict(zip(map(identity, args), slots, strict=True))
+            known: dict[Any, Any] = dict(zip(map(identity_key, args), slots, strict=True))
             known.update(
                 {
-                    identity(a): ("constant", id(a))
+                    identity_key(a): ("constant", id(a))
                     for a, slot in zip(args, slots, strict=True)
                     if slot in self.constants
                 }
             )
-            known.update(zip(map(identity, ans if primitive.multiple else (ans,)), outs, strict=True))
+            known.update(zip(map(identity_key, ans if primitive.multiple else (ans,)), outs, strict=True))
             return Note(line, stage, _saved_identities(saved, known, outs))
 
         return ans, make_note
 
     def _traced(self, args: tuple[Any, ...], slots: tuple[int, ...]) -> tuple[int, ...]:
         """Return the positions of the arguments through which a derivative would pass."""
-        if self.level < blocks.current().floor:
+        if self.level < blocks.current().min_level:
             return ()
         moving = [slot not in self.constants and slot not in self._cut for slot in slots]
         return tuple([i for i, flag in enumerate(moving) if flag and backend.is_inexact(args[i])])
@@ -376,7 +378,7 @@ class _StageReporter:
 
     def __init__(self, fun: Any, stages: list[Any], watch: Any) -> None:
         self.__name__, self.__wrapped__ = name_of(fun), stages[0]
-        self.stages = [(Stage(i, name_of(fun)), fun) for i, fun in enumerate(stages, 1)]
+        self.stages = [(PipelineStage(i, name_of(fun)), fun) for i, fun in enumerate(stages, 1)]
         self.watch = watch
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

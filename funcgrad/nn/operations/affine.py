@@ -10,7 +10,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds import primitive
-from funcgrad.kinds.linear import broadcast_to, summed, unbroadcast
+from funcgrad.kinds.linear import broadcast_to, fast_sum, unbroadcast
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.matrices import ProductCotangent, RowsCotangent, can_wait
 from funcgrad.primitives.products import matmul, swapped, times
@@ -42,7 +42,7 @@ def _dy(ct: Array, x: Array) -> Any:
 
 def _dz(ct: Array, x: Array, shape: Shape) -> Any:
     if type(ct) is type(x) is ndarray:
-        return RowsCotangent((ct,)) if len(ct) == 1 or can_wait(ct, x) else summed(ct, (0,))
+        return RowsCotangent((ct,)) if len(ct) == 1 or can_wait(ct, x) else fast_sum(ct, (0,))
     if stands_for_array(ct) and stands_for_array(x) and can_wait(ct, x):
         return RowsCotangent((ct,))
     return unbroadcast(ct, shape)

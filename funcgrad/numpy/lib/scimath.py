@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.numpy import elementwise
 from funcgrad.numpy.choice import where
 from funcgrad.numpy.creation import as_value, astype
@@ -49,13 +49,13 @@ def _anywhere(name: str, outside: Array) -> bool:
     """Whether ``outside`` is true for any number in any example of a ``vmap``."""
     found = some(outside)
     values = known(found, steers=False)
-    if values is None and backend.is_stand_in(_bottom(found)):
+    if values is None and backend.is_jax_tracer(_bottom(found)):
         raise InputError(
             f"emath.{name}: whether its results are complex depends on values, got {describe(found)} of jax.jit. Use "
             "funcgrad.numpy's function of x.astype(complex), or of what is in its domain."
         )
     if values is not None and values.ndim:
-        return bool(steer(found, values).any())
+        return bool(report_answer(found, values).any())
     return bool(found)
 
 

@@ -17,7 +17,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.windows import windows
 from funcgrad.typing import Array, ArrayLike, Shape
-from funcgrad.views import layout, locked, share
+from funcgrad.views import array_with_layout_of, make_read_only, note_view
 
 __all__ = ["as_strided", "sliding_window_view"]
 
@@ -48,7 +48,7 @@ def as_strided(
     x = as_value(x)
     if namespace_of(x) is np:
         return np.lib.stride_tricks.as_strided(x, shape, strides, subok, writeable)
-    lies = layout(x)
+    lies = array_with_layout_of(x)
     to = lies.shape if shape is None else as_shape(shape)
     places = _places(lies, to, lies.strides if strides is None else as_shape(strides))
     if places is None:
@@ -58,8 +58,8 @@ def as_strided(
         )
     made = _at(x, places=places)
     if isinstance(x, Tracer):
-        share(x, made, _at, {"places": places})
-    return locked(made)
+        note_view(x, made, _at, {"places": places})
+    return make_read_only(made)
 
 
 def _at(x: Any, *, places: np.ndarray) -> Any:
@@ -119,8 +119,8 @@ def sliding_window_view(
     params = {"window": lengths, "axis": axes}
     made = windows(x, **params)
     if isinstance(x, Tracer):
-        share(x, made, windows, params)  # NumPy's result does not tell whose view it is
-    return locked(made)
+        note_view(x, made, windows, params)  # NumPy's result does not tell whose view it is
+    return make_read_only(made)
 
 
 def _lengths_and_axes(shape: Any, window: Any, axis: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -40,7 +40,7 @@ from funcgrad.numpy_code.sparse.recognition import (
     sparse_class,
 )
 from funcgrad.primitives.sparse import Structure
-from funcgrad.writable import COPY_ON_WRITE, buffer, is_buffer, own, root_of
+from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer, root_of, unshare
 
 
 class ConstantMatrix:
@@ -141,7 +141,7 @@ _CHANGING_METHODS = frozenset(
 def _values_buffer(x: ConstantMatrix) -> Any:
     """Return the buffer that replaces the array of the values."""
     if x.values_buffer is None:
-        vars(x)["values_buffer"] = made = buffer(x.matrix.data)
+        vars(x)["values_buffer"] = made = make_buffer(x.matrix.data)
         made.link = COPY_ON_WRITE
     return x.values_buffer
 
@@ -209,7 +209,7 @@ def _turn_traced(x: ConstantMatrix, values: Any = None) -> Any:
 def _change(x: ConstantMatrix, name: str, *args: Any, **kwargs: Any) -> Any:
     """Let SciPy change the matrix of ``x``, without a change of arrays that hold its earlier values."""
     if x.is_mutable and isinstance(getattr(x.matrix, "data", None), np.ndarray):
-        own(root_of(_values_buffer(x)))
+        unshare(root_of(_values_buffer(x)))
         x.matrix.data = x.values_buffer._val
     found = getattr(x.matrix, name)(*args, **kwargs)
     if x.values_buffer is not None and x.matrix.data is not x.values_buffer._val:

@@ -20,7 +20,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
-from funcgrad.kinds.custom import CustomRules, Later, custom_call
+from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
 from funcgrad.numpy.concretization import forgive
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, single
@@ -30,7 +30,7 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import bottom, inside
+from funcgrad.writable import is_in_transform, plain_value
 
 __all__ = ["fixed_quad", "quad", "quad_vec", "dblquad", "nquad", "tplquad"]
 
@@ -313,7 +313,7 @@ def separate_leaves(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Ca
 
 def _branches(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[BranchRecordings]:
     """Return the branches of ``func``, the first recorded at an inner point; an empty list outside of transforms."""
-    if not inside():
+    if not is_in_transform():
         return []
     return [BranchRecordings("integrate.quad", lambda given: func(given[0], *given[1]), (_point_between(a, b), values))]
 
@@ -396,7 +396,7 @@ class _Integral:
 
     def _compute(self, a: Any, b: Any, *leaves: Any) -> list[Any]:
         traced = [x for x in (a, b, *leaves) if isinstance(x, Tracer)]
-        if any(backend.is_stand_in(bottom(x)) for x in traced):
+        if any(backend.is_jax_tracer(plain_value(x)) for x in traced):
             raise StagingError(
                 "integrate.quad: points are chosen by values, got a value that is known only later. Call it outside "
                 "of jit, or use integrate.fixed_quad, whose points are always the same."
@@ -479,7 +479,7 @@ class _Integral:
             return fnp.astype(self._integrate_other(one, a, b, ct, *leaves), backend.dtype_of(leaves[i]))
 
         # deferred, because each leaf needs an integral and many leaves are constants
-        return [*limits, *[Later(partial(of, i)) for i in range(len(leaves))]]
+        return [*limits, *[DeferredCotangent(partial(of, i)) for i in range(len(leaves))]]
 
     def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         (a, b, *leaves), (da, db, *moving) = values, tangents
@@ -609,7 +609,7 @@ def nquad(
     check_callable("integrate.nquad", func)
     args = () if args is None else tuple(args) if isinstance(args, (tuple, list)) else (args,)
     plain = is_plain(*tree.leaves(args), *[end for pair in ranges if not callable(pair) for end in pair])
-    if plain and not inside():
+    if plain and not is_in_transform():
         scipy_function: Callable[..., tuple[Any, ...]] = import_scipy("integrate.nquad", "scipy.integrate").nquad
         return scipy_function(func, ranges, args, opts, full_output)
     if full_output:

@@ -23,7 +23,7 @@ from funcgrad.transforms.products import vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import inside
+from funcgrad.writable import is_in_transform
 
 __all__ = ["solve_bvp"]
 
@@ -83,7 +83,7 @@ def solve_bvp(
     check_callable(_CALL, bc)
     solver = import_scipy(_CALL, "scipy.integrate").solve_bvp
     options = {"tol": tol, "max_nodes": max_nodes, "verbose": verbose, "bc_tol": bc_tol}
-    if not inside():
+    if not is_in_transform():
         return solver(fun, bc, x, y, p, S, fun_jac, bc_jac, **options)
 
     singular = None if S is None else np.asarray(plain(_CALL, as_value(S)))

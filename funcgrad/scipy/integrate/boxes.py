@@ -12,7 +12,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
-from funcgrad.kinds.custom import CustomRules, Later, custom_call
+from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, is_plain, known
 from funcgrad.optional import import_scipy
@@ -24,7 +24,7 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import inside, outside
+from funcgrad.writable import is_in_transform, outside_transforms
 
 __all__ = ["cubature"]
 
@@ -108,7 +108,7 @@ def _on_a_fixed_box(
 
 def _hoist_closure(f: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
     """Return ``f`` with the values that it closes over as further arguments, and all arguments in a list."""
-    if not inside():
+    if not is_in_transform():
         return f, values
     point = fnp.reshape(stop_gradient(a), (1, -1))
     point = fnp.where(fnp.isfinite(point), point, 0.0)
@@ -151,7 +151,7 @@ class _Cubature:
     def _compute(self, *values: Any) -> list[Any]:
         fixed = [np.asarray(x) if isinstance(x, Tracer) else constant_array(_CALL, x)[()] for x in values]
         integrand = lambda x: np.asarray(self.f(x, *fixed))
-        with outside():
+        with outside_transforms():
             options = dict(self.options)
             if self.derived:
                 options["atol"] = max(options["atol"], options["rtol"] * self._size(integrand))
@@ -184,7 +184,7 @@ class _Cubature:
                 self._integrate_other(cotangent_of_value(i), cts[0], *values), backend.dtype_of(values[i])
             )
 
-        return [Later(partial(integral, i)) for i in range(len(values))]
+        return [DeferredCotangent(partial(integral, i)) for i in range(len(values))]
 
     def _jvp_rule(self, values: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         n = len(values)

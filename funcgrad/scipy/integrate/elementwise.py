@@ -23,7 +23,7 @@ from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import inside, outside
+from funcgrad.writable import is_in_transform, outside_transforms
 
 __all__ = ["nsum", "tanhsinh"]
 
@@ -157,7 +157,7 @@ class _Elementwise:
 
     def _hoist_closure(self, f: Callable[..., Any], given: list[Any]) -> tuple[Callable[..., Any], list[Any]]:
         """Return ``f`` with the numbers that it closes over as further arguments, and a list of these numbers."""
-        if not inside():
+        if not is_in_transform():
             return f, []
         point, *args = stop_gradient([0.5 + 0.0 * fnp.sum(given[0] * 0.0), *given[2:]])
         point = fnp.where(fnp.isfinite(point), point, 0.5)
@@ -183,7 +183,7 @@ class _Elementwise:
                 constant_array(self.call, x)[()] if not isinstance(x, Tracer) else np.asarray(x) for x in some
             ]
             routine = getattr(import_scipy(self.call, "scipy.integrate"), self.name)
-            with outside():
+            with outside_transforms():
                 found.append(routine(fun, a, b, args=tuple(args), **self.options))
             value = np.asarray(found[-1][self.field])
             return [value.astype(np.result_type(a, b, *args), copy=False)[()]]

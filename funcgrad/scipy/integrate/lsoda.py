@@ -31,7 +31,7 @@ from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import inside, outside
+from funcgrad.writable import is_in_transform, outside_transforms
 
 __all__ = ["odeint"]
 
@@ -157,7 +157,7 @@ def _solve(
     check_callable(_CALL, func)
     if len(backend.shape_of(t)) != 1:
         raise ShapeError(f"{_CALL}: t must be a vector of times, got {describe(t)}.")
-    if not inside() and steps is None and is_plain(y0, t, *tree.leaves(args)) and _is_supported_by_scipy(y0):
+    if not is_in_transform() and steps is None and is_plain(y0, t, *tree.leaves(args)) and _is_supported_by_scipy(y0):
         found = import_scipy(_CALL, "scipy.integrate")
         return found.odeint(func, y0, t, args, full_output=full_output, tfirst=tfirst, **hints)
     if full_output:
@@ -264,5 +264,5 @@ class _Solution:
             hints["Dfun"] = lambda t, y: jacobian(t, y, *args) if self.tfirst else jacobian(y, t, *args)
         plain = import_scipy(_CALL, "scipy.integrate").odeint
         slope = lambda t, y: runs.flow.vector(t, y, *fixed)
-        with outside():
+        with outside_transforms():
             return [plain(slope, constant_array(_CALL, y0), constant_array(_CALL, t), tfirst=True, **hints)]

@@ -28,7 +28,7 @@ from funcgrad.scipy.integrate.ivp.solving import (
 )
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import inside
+from funcgrad.writable import is_in_transform
 
 __all__ = ["solve_ivp"]
 
@@ -123,14 +123,18 @@ def _in_pieces(arguments: SolveArguments, snapshots: Snapshots, adjoint: bool) -
             f"events={arguments.events}, dense_output={arguments.dense_output}, adjoint={adjoint}. For others, go "
             "through parts of the interval with checkpoint_chain(store=folder)."
         )
-    if not inside() and is_plain(arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))):
+    if not is_in_transform() and is_plain(
+        arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))
+    ):
         return plain_solution(arguments)
     return solution_in_pieces(arguments, snapshots)
 
 
 def _solve_at_once(arguments: SolveArguments, adjoint: bool) -> Any:
     """Return SciPy's result, with derivatives if anything may be traced."""
-    if not inside() and is_plain(arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))):
+    if not is_in_transform() and is_plain(
+        arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))
+    ):
         return plain_solution(arguments)
     if not adjoint:
         return result_of(traced_solution(arguments))

@@ -15,7 +15,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
@@ -329,7 +329,7 @@ def _turned_shape(c: Array, s: Array, lengths: Shape) -> Shape:
             "ndimage.rotate: with reshape the shape of the result depends on the angle, which is not known here or "
             f"differs between the examples of a vmap, got {describe(whole)}. Pass reshape=False."
         )
-    steer(whole, values)
+    report_answer(whole, values)
     return int(flat[0, 0]), int(flat[0, 1])
 
 

@@ -17,7 +17,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
@@ -313,7 +313,7 @@ def plain_values(x: Any) -> np.ndarray | None:
     """Return the NumPy values of ``x``, of all examples of a ``vmap`` together; None if JAX traces ``x``."""
     while isinstance(x, Tracer):
         x = x._val
-    return None if backend.is_stand_in(x) else np.asarray(x)
+    return None if backend.is_jax_tracer(x) else np.asarray(x)
 
 
 def is_plain_zero(value: Any) -> bool:
@@ -335,7 +335,7 @@ def _radius(call: str, sigma: Array, truncate: float, radius: Any) -> int:
             f"ndimage.{call}: the length of the kernel depends on sigma, which is not known here or differs between "
             f"the examples of a vmap, got {describe(sigma)}. Pass radius."
         )
-    return int(steer(reach, values).flat[0])
+    return int(report_answer(reach, values).flat[0])
 
 
 def _kernel(sigma: Array, order: int, radius: int) -> Array:
@@ -362,7 +362,11 @@ def _kernel(sigma: Array, order: int, radius: int) -> Array:
 def _is_identity(sigma: Array) -> bool:
     """Whether the curve is so narrow that the filter changes nothing."""
     values = plain_values(sigma)
-    return values is not None and values.size > 0 and bool(values.max() <= 1e-15 and steer(sigma, values) is values)
+    return (
+        values is not None
+        and values.size > 0
+        and bool(values.max() <= 1e-15 and report_answer(sigma, values) is values)
+    )
 
 
 def _smoothed(

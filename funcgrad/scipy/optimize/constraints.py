@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.batching import BatchTrace, in_batch
+from funcgrad.batching import BatchTrace, is_in_batch
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
-from funcgrad.running import at_work
+from funcgrad.running import active_traces
 from funcgrad.scipy.optimize.bounds import Limits, bounded_stationarity
 from funcgrad.scipy.optimize.implicit import Problem, plain, vector
 from funcgrad.transforms.closures import RecordedClosure
@@ -73,10 +73,10 @@ def hoist_closure(call: str, one: Constraint, point: Any) -> Constraint:
 
     The caller's Jacobian and Hessian may close over batches too: funcgrad's Jacobian and SciPy's BFGS replace them.
     """
-    if not callable(one.fun) or not any(type(trace) is BatchTrace for trace in at_work()):
+    if not callable(one.fun) or not any(type(trace) is BatchTrace for trace in active_traces()):
         return one
     closure, given = RecordedClosure(call, one.value, point, checks_branches=True), one.given
-    if not any(map(in_batch, closure.captured)):
+    if not any(map(is_in_batch, closure.captured)):
         return one
     if isinstance(given, dict):
         given = {"type": given["type"]}

@@ -103,7 +103,7 @@ def plain(call: str, y: Any) -> Any:
     bottom = y = constant(shallow_copy(y))
     while isinstance(bottom, Tracer):
         bottom = bottom._val
-    if backend.is_stand_in(bottom):
+    if backend.is_jax_tracer(bottom):
         raise StagingError(
             f"{call}: SciPy needs values, which are unknown while JAX traces, got {describe(bottom)}. Call it outside "
             "of jax.jit and JAX's transforms, or give funcgrad.custom_root a solver that JAX can trace."

@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, known
@@ -218,7 +218,7 @@ def sosfiltfilt(
 
 def _taps(sos: Array) -> int:
     """Return the length of the whole filter; first-order sections are shorter."""
-    values = steer(sos, known(sos))
+    values = report_answer(sos, known(sos))
     if values is None:
         raise InputError("signal.sosfiltfilt: padlen is needed where sos is compiled by JAX, got None. Pass a number.")
     short = (values == 0).reshape(-1, *values.shape[-2:]).all(axis=0)

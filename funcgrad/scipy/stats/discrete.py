@@ -8,7 +8,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import known
 from funcgrad.scipy import special as fsp
@@ -98,7 +98,7 @@ poisson = Discrete(
 
 def _betabinom_sum(call: str, chosen: Any, n: Any, a: Any, b: Any) -> Any:
     """Sum the probabilities of the values that ``chosen`` selects, as SciPy does."""
-    counts = steer(n, known(n))
+    counts = report_answer(n, known(n))
     if counts is None:
         raise InputError(f"stats.betabinom.{call}: n must be a number, got one that JAX hides while it compiles.")
     values = np.arange(float(counts.max(initial=0.0)) + 1)

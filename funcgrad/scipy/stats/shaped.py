@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.graph import steer
+from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import known
 from funcgrad.scipy import special as fsp
@@ -241,7 +241,7 @@ def _vonmises_cdf(x: Any, kappa: Any) -> Any:
 
     Errors are about 1e-16. SciPy's errors are about 1e-6, as it uses the normal distribution for a kappa above 50.
     """
-    values = steer(kappa, known(kappa))
+    values = report_answer(kappa, known(kappa))
     if values is None:
         raise InputError("stats.vonmises.cdf: kappa must be a number, got one that JAX hides while it compiles.")
     most = values.max(initial=0.0)

@@ -22,7 +22,7 @@ from funcgrad.scipy.integrate.ivp.runs import Runs, clear_solvers, with_notes
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap
-from funcgrad.writable import outside
+from funcgrad.writable import outside_transforms
 
 _CALL = "integrate.solve_ivp"
 
@@ -81,7 +81,7 @@ class Adjoint:
         for x in (ct, number, start, t0, tf, t_eval, *values):
             if isinstance(x, Tracer):
                 np.asarray(x)  # raises for a batch, whose examples are then taken one by one
-        with outside():
+        with outside_transforms():
             return _BackwardRun(self.runs, int(number), values).integrate(np.asarray(ct), t_eval)
 
 

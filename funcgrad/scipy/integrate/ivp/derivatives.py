@@ -22,7 +22,7 @@ from funcgrad.scipy.integrate.ivp.records import SHORT
 from funcgrad.scipy.integrate.ivp.sweeps import Steps, backward, backward_cotangents, forward
 from funcgrad.transforms.closures import example_by_example
 from funcgrad.transforms.products import jvp, vjp
-from funcgrad.writable import outside
+from funcgrad.writable import outside_transforms
 
 
 class Derivatives:
@@ -80,7 +80,7 @@ class Derivatives:
             slopes, states = self._solve_system(True, cts[1], cts[0], Y, rest)
             first, found = states[0], value_cotangents(self.flow, mesh[0], Y, tuple(values), slopes)
         else:
-            with outside():
+            with outside_transforms():
                 first, found = backward_cotangents(self._plain_steps(Y, rest), cts[1], cts[0])
         return [first, *[None] * 7, *found]
 
@@ -106,7 +106,7 @@ class Derivatives:
         for x in (b, c, Y, *rest):
             if isinstance(x, Tracer):
                 np.asarray(x)  # raises for a batch, whose examples are then taken one by one
-        with outside():
+        with outside_transforms():
             return list((backward if transposed else forward)(self._plain_steps(Y, rest), b, c))
 
     def _plain_steps(self, Y: Any, rest: Sequence[Any]) -> Steps:

@@ -23,7 +23,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
-from funcgrad.writable import inside
+from funcgrad.writable import is_in_transform
 
 R = TypeVar("R")
 
@@ -38,7 +38,7 @@ def constant_array(call: str, x: Any) -> np.ndarray:
     bottom = y
     while isinstance(bottom, Tracer):
         bottom = bottom._val
-    if backend.is_stand_in(bottom):
+    if backend.is_jax_tracer(bottom):
         raise StagingError(
             f"{call}: SciPy chooses steps by values, which JAX knows only later, got {describe(bottom)}. Call it "
             "outside of jax.jit, or pass steps=n for n equal steps."
@@ -164,7 +164,7 @@ class Parameters:
     def hoist(self, fun: Callable[..., Any]) -> HoistedFunction:
         """Return ``fun(t, y, *args)`` as a function of ``t``, ``y`` and ``values``, closed-over values among them."""
         function = HoistedFunction(self, fun)
-        if inside() and not self._hoist_closed_over(function):
+        if is_in_transform() and not self._hoist_closed_over(function):
             self._not_hoisted.append(function)
         return function
 

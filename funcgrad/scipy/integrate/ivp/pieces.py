@@ -30,7 +30,7 @@ from funcgrad.scipy.integrate.ivp.solutions import Path, advanced, steps_contain
 from funcgrad.transforms.checkpointing import checkpoint, checkpoint_chain
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.stopping import stop_gradient
-from funcgrad.writable import outside
+from funcgrad.writable import outside_transforms
 
 #: Names of the methods whose solvers can begin in the middle.
 RESTARTABLE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
@@ -92,7 +92,7 @@ class Pieces:
                 "Leave them out, or solve one example after the other."
             )
         self.plain = [constant_array(self.call, x) for x in given]
-        with outside():
+        with outside_transforms():
             self._first_run()
 
     def _first_run(self) -> None:
@@ -206,7 +206,7 @@ class Pieces:
     def _take_steps(self, carry: Any, i: int, dense: bool) -> tuple[Record, Any]:
         """Take the steps of piece ``i`` in plain numbers; return them and the solver's attributes after them."""
         rows, solver_state = carry
-        with self._lock, outside():
+        with self._lock, outside_transforms():
             return self._take_plain_steps(constant_array(self.call, stop_gradient(rows)), solver_state, i, dense)
 
     def _take_plain_steps(self, rows: Any, solver_state: Any, i: int, dense: bool) -> tuple[Record, Any]:

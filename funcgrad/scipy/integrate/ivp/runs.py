@@ -22,7 +22,7 @@ from funcgrad.scipy.integrate.ivp.records import SHORT, Record, Scheme, scheme_o
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.transforms.implicit import custom_root
 from funcgrad.transforms.stopping import stop_gradient
-from funcgrad.writable import outside
+from funcgrad.writable import outside_transforms
 
 _CALL = "integrate.solve_ivp"
 
@@ -87,7 +87,7 @@ class Runs:
                     f"{_CALL}: steps follow from values, and a function that was recorded with those for some values "
                     "was run again with others. Pass what the function around the call closes over in its args."
                 )
-            with outside():
+            with outside_transforms():
                 self._run(*plain)
             self._known[key] = len(self.records) - 1
         return [np.int64(self._known[key])]
