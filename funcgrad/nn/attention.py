@@ -16,7 +16,7 @@ from funcgrad.nn.narrow import floating, widened
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.special import logsumexp
 from funcgrad.primitives.comparison import less, logical_and, where
-from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.reductions import softmax
 from funcgrad.typing import Array, ArrayLike
 
@@ -73,7 +73,7 @@ def dot_product_attention(
     (b, t, n, h), (s, heads) = backend.shape_of(q), backend.shape_of(k)[1:3]
     q = permute(reshape(q, to=(b, t, heads, n // heads, h)), axes=(0, 2, 3, 1, 4))
     k, v = [reshape(permute(x, axes=(0, 2, 1, 3)), to=(b, heads, 1, s, h)) for x in (k, v)]
-    logits = matmul(widened(q), swapped(widened(k))) * float(1 / math.sqrt(h) if scale is None else scale)
+    logits = matmul(widened(q), swap_last_axes(widened(k))) * float(1 / math.sqrt(h) if scale is None else scale)
     if bias is not None:
         logits = logits + astype(_by_head(bias, heads, n), to=backend.dtype_of(logits))
     rows = None if query_seq_lengths is None else _within(query_seq_lengths, t, (1, 1, t, 1))

@@ -23,10 +23,10 @@ from funcgrad.numpy.layout import as_before
 from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left, written_by_mask
 from funcgrad.ownership import has_unshared_array
 from funcgrad.primitives.comparison import where
-from funcgrad.primitives.index_spec import Spec, is_concrete, is_static, parse, snapshot
+from funcgrad.primitives.index_spec import Spec, copied_index, is_concrete, is_static, parse_index
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.primitives.reductions import reduce_all
-from funcgrad.primitives.writing import region, winners, write
+from funcgrad.primitives.writing import shape_of_region, winners, write
 from funcgrad.running import write_lock
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
@@ -310,10 +310,10 @@ def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
     if chosen is not None:
         ans = where(chosen, dtype.type(y) if type(y) in _NUMBERS else y, x)
         return astype(ans, to=dtype) if backend.dtype_of(ans) != dtype else ans
-    spec, arrays, to = parse(index, shape)
+    spec, arrays, to = parse_index(index, shape)
     if to is not None:
         x = reshape(x, to=to)
-    room = region(spec, arrays, shape if to is None else to)
+    room = shape_of_region(spec, arrays, shape if to is None else to)
     y = fitted(y, room)
     if arrays and not unique and _is_traced(y) and _names_twice(spec, arrays, backend.shape_of(x)):
         ans = _last_wins(x, y, spec, arrays, room)
@@ -362,7 +362,7 @@ def _places(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Any:
 
 def names_twice(index: Any, shape: Shape) -> bool:
     """Whether ``index`` may name an element of an array of ``shape`` more than once."""
-    spec, arrays, to = parse(index, shape)
+    spec, arrays, to = parse_index(index, shape)
     return bool(arrays) and _names_twice(spec, arrays, shape if to is None else to)
 
 
@@ -431,7 +431,7 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     if not (one or is_static(index)):
         if isinstance(y, Tracer) and not _names_once(index, x.shape):
             return False
-        index = snapshot(index)
+        index = copied_index(index)
     have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
     if have and len(have) > rank_left(index, len(x.shape)):
         y = fitted(y, np.broadcast_to(np.False_, x.shape)[index].shape)

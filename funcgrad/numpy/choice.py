@@ -80,7 +80,7 @@ def clip(
     if min is not None and max is not None:
         return prim.clip(a, min, max)
     if min is None and max is None:
-        return prim.positive(prim.as_numpy(a))
+        return prim.positive(prim.as_numpy_number(a))
     limit = max if min is None else min
     if type(limit) is int and dtype_of(a := as_value(a)).kind in "iu":
         bounds = np.iinfo(dtype_of(a))

@@ -16,7 +16,7 @@ from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import check_text, user_line
 from funcgrad.numpy.layout import as_before, in_order
 from funcgrad.primitives import shaping as prim
-from funcgrad.primitives.arithmetic import as_numpy
+from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.running import write_lock
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import array_with_layout_of
@@ -183,7 +183,7 @@ def asarray(
         a = numbers_told(a)
     if _is_foreign(a):
         if type(a) is Tracer:
-            a = as_numpy(a)
+            a = as_numpy_number(a)
         elif is_sequence(a):
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")

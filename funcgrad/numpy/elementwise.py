@@ -163,7 +163,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
         >>> fnp.divmod(7.0, 3.0)
         (np.float64(2.0), np.float64(1.0))
     """
-    x1, x2 = arithmetic.as_numpy(x1, x2), arithmetic.as_numpy(x2, x1)
+    x1, x2 = arithmetic.as_numpy_number(x1, x2), arithmetic.as_numpy_number(x2, x1)
     return comparison.floor_divide(x1, x2), arithmetic.remainder(x1, x2)
 
 
@@ -382,7 +382,7 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     """
     if out is not None:
         return into(round, out, a, decimals)
-    return comparison.round(arithmetic.as_numpy(a), decimals=decimals)
+    return comparison.round(arithmetic.as_numpy_number(a), decimals=decimals)
 
 
 around = round

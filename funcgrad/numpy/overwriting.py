@@ -31,9 +31,9 @@ from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.layout import as_before
 from funcgrad.ownership import has_unshared, is_unshared_argument
-from funcgrad.primitives.accumulating import detached
+from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.comparison import where
-from funcgrad.primitives.index_spec import is_static, parse
+from funcgrad.primitives.index_spec import is_static, parse_index
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTrace, make_recorder, vjp_of_each
@@ -159,7 +159,7 @@ def rank_left(index: Any, rank: int) -> int:
 def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
     """Overwrite in a graph, recorded as the primitive ``write``."""
     trace = (x if mine else y)._trace
-    spec, arrays, _ = parse(index, backend.shape_of(x))
+    spec, arrays, _ = parse_index(index, backend.shape_of(x))
     operands = [x if mine else _kept(old), y if given else _kept(y), *arrays]
     slots = tuple([trace.slot_of(a) for a in operands])
     ans = overwritten(old, index, y._val if given else y, alone)
@@ -190,7 +190,7 @@ def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     if len(shape) <= rest:  # the same order of additions as for a traced mask
         part = where(index.reshape(*index.shape, *(1,) * rest), ct, 0.0)
     else:
-        part = detached(getitem(ct, index))
+        part = copy_with_own_memory(getitem(ct, index))
     extra = len(shape) - len(backend.shape_of(part))
     if extra > 0:  # leading axes of length 1, which NumPy drops
         return reshape(conform(part, shape[extra:], dtype), to=shape)
@@ -212,7 +212,7 @@ def _cleared(ct: Any, index: Any, alone: bool) -> Any:
         return ct
     if can_overwrite(ct, index, 0.0):
         return overwritten(ct, index, 0.0, alone)
-    spec, arrays, to = parse(index, backend.shape_of(ct))
+    spec, arrays, to = parse_index(index, backend.shape_of(ct))
     ans = write(ct if to is None else reshape(ct, to=to), 0.0, *arrays, spec=spec)
     return ans if to is None else reshape(ans, to=backend.shape_of(ct))
 

@@ -32,7 +32,7 @@ from funcgrad.numpy.reducing import converted
 from funcgrad.numpy.shaping import moveaxis, ravel
 from funcgrad.numpy.ufunc import gufunc
 from funcgrad.primitives import products as prim
-from funcgrad.primitives.arithmetic import as_numpy, multiply, subtract
+from funcgrad.primitives.arithmetic import as_numpy_number, multiply, subtract
 from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.primitives.products import LETTERS
 from funcgrad.primitives.products import einsum as product
@@ -94,7 +94,7 @@ def _times(a: Array, b: Array) -> Array:
         except TypeError:  # bfloat16 has no common dtype with some others, though ufuncs accept the pair
             return multiply(a, b)
         a, b = astype(a, to), astype(b, to)
-    return multiply(as_numpy(a, b), as_numpy(b, a))
+    return multiply(as_numpy_number(a, b), as_numpy_number(b, a))
 
 
 def _narrow(ans: Array, a: Array, b: Array) -> Array:
@@ -449,7 +449,7 @@ def einsum(
     if is_plain(*values):
         keywords = {"dtype": dtype, "order": order, "casting": casting, "optimize": optimize}
         return np.einsum(text, *values, **keywords)
-    values = [as_numpy(v) for v in values]
+    values = [as_numpy_number(v) for v in values]
     if dtype is not None:
         values = [converted(v, dtype) for v in values]
     formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))

@@ -30,7 +30,7 @@ from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.primitives.reductions import count_nonzero, reduce_any
 from funcgrad.primitives.scans import cumsum
-from funcgrad.primitives.sorting import argsort, quantile_places, searchsorted, virtual_place
+from funcgrad.primitives.sorting import argsort, quantile_positions, searchsorted, virtual_position
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
@@ -143,7 +143,7 @@ def nanmedian(
         return into(nanmedian, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
     lanes, order = _lanes("median", a, axis)
     n = _numbers(lanes)
-    low, high, _ = quantile_places(0.5, n, method="midpoint")
+    low, high, _ = quantile_positions(0.5, n, method="midpoint")
     lower, upper = _read(lanes, order, low), _read(lanes, order, high)
     middle = choose(equal(low, high), lower, divide(add(lower, upper), 2))
     return _finished(choose(equal(n, 0), weak(math.nan, middle), middle), a, axis, keepdims)
@@ -264,12 +264,12 @@ def _interpolated(lanes: Array, order: Array, q: Array, method: str, python: boo
     q = reshape(q, to=(*(1,) * (rank - 1), *backend.shape_of(q)))
     dtype = backend.dtype_of(q)
     n = converted(n, dtype) if skip and dtype.kind == "f" else n
-    low, high, weight = quantile_places(q, n, method=method)
+    low, high, weight = quantile_positions(q, n, method=method)
     ans = lower = _read(lanes, order, low)
     if method not in _READ and (method != "linear" or dtype.kind == "f"):
         upper = _read(lanes, order, high)
         if method not in _FIXED:
-            weight = subtract(virtual_place(q, n, method), low)
+            weight = subtract(virtual_position(q, n, method), low)
         if dtype.kind in "biu":
             dtype = np.result_type(dtype, np.float16)
         weight = converted(weight, backend.dtype_of(lanes) if python and can_be_nan(lanes) else dtype)

@@ -86,7 +86,7 @@ def unique(
     else:
         to = (shape[along],)
     whole = return_inverse or return_counts
-    first, *rest = prim.unique_places(ar, axis=along, equal_nan=equal_nan, ordered=ordered, whole=whole)
+    first, *rest = prim.unique_positions(ar, axis=along, equal_nan=equal_nan, ordered=ordered, with_counts=whole)
     found = [getitem(ar, (*(slice(None),) * (along or 0), first))]
     if return_index:
         found.append(first)
@@ -167,7 +167,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     if is_plain(ar1, ar2):
         return numpy.intersect1d(ar1, ar2, assume_unique, return_indices)
     ar1, ar2 = ravel(ar1), ravel(ar2)
-    first, second = prim.shared_places(ar1, ar2, assume_unique=assume_unique)
+    first, second = prim.common_positions(ar1, ar2, assume_unique=assume_unique)
     values = astype(getitem(ar1, first), result_type(ar1, ar2))
     return (values, first, second) if return_indices else values
 

@@ -24,7 +24,7 @@ from funcgrad.generated import make_function
 from funcgrad.numpy import ufunc_methods
 from funcgrad.numpy.faces import documented, stub
 from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, applied, applied_to_axes, check_options
-from funcgrad.primitives.arithmetic import as_numpy
+from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.typing import Array, ArrayLike
 
 R_co = TypeVar("R_co", covariant=True)
@@ -157,7 +157,7 @@ def _with_options(theirs: np.ufunc, compute: Any) -> Callable[..., Any]:
         body, shared = text.removeprefix(bare), compute.__globals__
     first = _OF_PYTHON[theirs.nin] if is_operator(compute) else ""
     text = _OPTIONS.format(args=args) + first + body
-    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy, "PYTHON": _PYTHON, "Tracer": Tracer}
+    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy_number, "PYTHON": _PYTHON, "Tracer": Tracer}
     call: Callable[..., Any] = make_function(theirs.__name__, text, shared, **known)
     return call
 

@@ -13,7 +13,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import is_traced
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.norms import flat_root
+from funcgrad.primitives.norms import sqrt_flat_at_zero
 
 #: Names in NumPy's ``pad`` for the borders that SciPy numbers.
 _BORDERS = ("edge", "wrap", "symmetric", "reflect", "constant", "wrap", "constant")
@@ -159,7 +159,7 @@ def _generic_gradient_magnitude(
     for axis, how in others:
         along = derivative(x, axis, made.dtype, how, cval, *rest[0], **rest[1])
         total = total + along * along
-    made[...] = flat_root(total)
+    made[...] = sqrt_flat_at_zero(total)
     return made
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import funcgrad.numpy as fnp
-from funcgrad.primitives.norms import flat_root
+from funcgrad.primitives.norms import sqrt_flat_at_zero
 
 
 def _thin_plate_spline(s: Any) -> Any:
@@ -20,10 +20,10 @@ def _thin_plate_spline(s: Any) -> Any:
 
 #: Functions of the squared distance, by SciPy's names.
 _OF_SQUARES: dict[str, Callable[[Any], Any]] = {
-    "linear": lambda s: -flat_root(s),
+    "linear": lambda s: -sqrt_flat_at_zero(s),
     "thin_plate_spline": _thin_plate_spline,
-    "cubic": lambda s: s * flat_root(s),
-    "quintic": lambda s: -s * s * flat_root(s),
+    "cubic": lambda s: s * sqrt_flat_at_zero(s),
+    "quintic": lambda s: -s * s * sqrt_flat_at_zero(s),
     "multiquadric": lambda s: -fnp.sqrt(s + 1.0),
     "inverse_multiquadric": lambda s: 1.0 / fnp.sqrt(s + 1.0),
     "inverse_quadratic": lambda s: 1.0 / (s + 1.0),

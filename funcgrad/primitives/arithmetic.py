@@ -31,13 +31,13 @@ from funcgrad.primitives.comparison import (
     where,
 )
 from funcgrad.primitives.elementwise import is_complex, is_regular, log
-from funcgrad.primitives.sparse import product_of_matrices
+from funcgrad.primitives.sparse import sparse_multiply
 from funcgrad.writable import plain_value
 
 __all__ = [
     "absolute",
     "add",
-    "as_numpy",
+    "as_numpy_number",
     "cbrt",
     "clip",
     "copysign",
@@ -73,7 +73,7 @@ _DOUBLE = np.dtype(np.float64)
 add: Operation = elementwise("add", dx=1, dy=1, operator=operator.add)
 subtract: Operation = elementwise("subtract", dx=1, dy=-1, operator=operator.sub)
 #: ``multiply(x, y)``. With a matrix of SciPy's older sparse classes this is the matrix product, as in SciPy.
-multiply: Operation = elementwise("multiply", dx="y", dy="x", operator=operator.mul, foreign=product_of_matrices)
+multiply: Operation = elementwise("multiply", dx="y", dy="x", operator=operator.mul, foreign=sparse_multiply)
 divide: Operation = elementwise(
     "divide",
     dx=lambda t, y: t / y,
@@ -87,10 +87,10 @@ square: Operation = elementwise("square", dx=lambda t, x: scaled(x, _doubled(t))
 cbrt: Operation = elementwise("cbrt", dx=lambda t, ans: t / ans / ans / 3)
 
 
-def as_numpy(x: Any, beside: Any = 0.0) -> Any:
+def as_numpy_number(x: Any, other: Any = 0.0) -> Any:
     """Return ``x``, if a Python float or complex next to a Python number, as a NumPy number, which raises no errors."""
     one = _ONES.get(type(plain_value(x)))
-    return x if one is None or type(plain_value(beside)) not in _PYTHON else x * one
+    return x if one is None or type(plain_value(other)) not in _PYTHON else x * one
 
 
 def _doubled(t: Any) -> Any:
@@ -104,10 +104,10 @@ def _doubled(t: Any) -> Any:
     return t * 2.0
 
 
-def _floating(y: Any, beside: np.dtype[Any]) -> Any:
+def _exponent_in_result_dtype(y: Any, other: np.dtype[Any]) -> Any:
     """Return exponents in the dtype of their powers: 1 less than the smallest integer would wrap around."""
     try:
-        to = np.result_type(dtype_of(y), beside)
+        to = np.result_type(dtype_of(y), other)
     except TypeError:  # bfloat16 has no dtype in common with wide integers, though ufuncs accept both
         to = np.dtype(float)
     return astype(y, to=to)
@@ -122,15 +122,15 @@ def _power_rule(t: Any, x: Any, y: Any) -> Any:
 
 def _power_dx(x: Any, y: Any) -> Any:
     if type(y) in _NUMBERS and not math.isinf(y):
-        return y * power(as_numpy(x), y - 1) if y else 0
-    have, beside = dtype_of(y), dtype_of(x)
-    if have.kind in "biu" or (have.kind == beside.kind and have.itemsize < beside.itemsize):
-        y = _floating(y, beside)
+        return y * power(as_numpy_number(x), y - 1) if y else 0
+    dtype_y, dtype_x = dtype_of(y), dtype_of(x)
+    if dtype_y.kind in "biu" or (dtype_y.kind == dtype_x.kind and dtype_y.itemsize < dtype_x.itemsize):
+        y = _exponent_in_result_dtype(y, dtype_x)
     if is_regular(y):
-        return y * power(as_numpy(x), y - 1)
+        return y * power(as_numpy_number(x), y - 1)
     # Only 0 * 0**-1 and inf * 0 need special care. Elsewhere the formula stays, so that its derivatives are right.
     corner = logical_and(equal(x, 0), equal(y, 0))
-    lower = power(as_numpy(x), where(corner, 1, y - 1))
+    lower = power(as_numpy_number(x), where(corner, 1, y - 1))
     return where(logical_and(isinf(y), equal(lower, 0)), 0, y) * lower
 
 

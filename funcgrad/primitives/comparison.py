@@ -125,16 +125,16 @@ exponent: Operation = nondifferentiable("exponent", lambda xp, x: xp.frexp(x)[1]
 nan_replaced: Operation = nondifferentiable("nan_replaced", lambda xp, x, **params: xp.nan_to_num(x, **params))
 
 #: Integer dtypes as wide as each floating-point dtype.
-_BITS = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}
+_INTEGER_DTYPES = {np.dtype(f"f{n}"): np.dtype(f"i{n}") for n in (2, 4, 8)}
 _MANY = 1_000
 
 
 def _where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     if xp is np and type(condition) is np.ndarray and condition.size >= _MANY and condition.dtype == bool:
-        if _is_zero(y) and type(x) is np.ndarray and x.shape == condition.shape and x.dtype in _BITS:
-            return _masked(x, np.negative(condition.astype(_BITS[x.dtype])))
-        if _is_zero(x) and type(y) is np.ndarray and y.shape == condition.shape and y.dtype in _BITS:
-            return _masked(y, condition.astype(_BITS[y.dtype]) - 1)
+        if _is_zero(y) and type(x) is np.ndarray and x.shape == condition.shape and x.dtype in _INTEGER_DTYPES:
+            return _masked(x, np.negative(condition.astype(_INTEGER_DTYPES[x.dtype])))
+        if _is_zero(x) and type(y) is np.ndarray and y.shape == condition.shape and y.dtype in _INTEGER_DTYPES:
+            return _masked(y, condition.astype(_INTEGER_DTYPES[y.dtype]) - 1)
     return xp.where(condition, x, y)
 
 
@@ -180,7 +180,7 @@ def _as_slope(rising: Any, dtype: Any) -> Any:
     return rising.astype(dtype) * 2 - 1
 
 
-def _narrow(xp: Any, x: Any, y: Any) -> Any:
+def _partial_dtype(xp: Any, x: Any, y: Any) -> Any:
     """Return a dtype for a partial derivative that promotes no result computed from ``x`` and ``y``."""
     try:
         return xp.result_type(x, y)
@@ -190,7 +190,7 @@ def _narrow(xp: Any, x: Any, y: Any) -> Any:
 
 def _share_of_greater(xp: Any, x: Any, y: Any) -> Any:
     greater, least = xp.greater(x, y), xp.greater_equal(x, y)
-    share = greater.astype(_narrow(xp, x, y))
+    share = greater.astype(_partial_dtype(xp, x, y))
     if type(greater) is np.ndarray and np.count_nonzero(greater) == np.count_nonzero(least):  # no entries are equal
         return share
     return (share + least) * 0.5
@@ -202,7 +202,7 @@ def _share_of_greater(xp: Any, x: Any, y: Any) -> Any:
 slope: Operation = nondifferentiable("slope", lambda xp, x: _as_slope(xp.greater_equal(x, 0), xp.result_type(x)))
 #: Derivative of ``copysign`` in its first argument.
 copied_slope: Operation = nondifferentiable(
-    "copied_slope", lambda xp, x, y: _as_slope(xp.signbit(y) != (x >= 0), _narrow(xp, x, y))
+    "copied_slope", lambda xp, x, y: _as_slope(xp.signbit(y) != (x >= 0), _partial_dtype(xp, x, y))
 )
 #: 1 where x > y, 1/2 where x == y, else 0, which includes NaN.
 share_of_greater: Operation = nondifferentiable("share_of_greater", _share_of_greater)

@@ -24,19 +24,19 @@ from funcgrad.primitives.reductions import reduce_any
 from funcgrad.typing import Shape
 
 __all__ = [
+    "common_positions",
     "estimated_bins",
     "isin",
     "lexsort",
     "packbits",
     "rounding_over_one",
-    "shared_places",
     "uniform_edges",
-    "unique_places",
+    "unique_positions",
     "unpackbits",
 ]
 
 
-def _no_batch(name: str, what: str) -> Batching:
+def _refusing_batches(name: str, what: str) -> Batching:
     """Return a batching rule that refuses, for an operation whose result has a length that depends on the values."""
 
     def refuse(*_: Any) -> Any:
@@ -73,7 +73,7 @@ def _estimated(xp: Any, x: Any, first: Any, last: Any, *, rule: str) -> Any:
 
 #: ``estimated_bins(x, first, last, *, rule)``: the number of bins that NumPy's ``rule`` chooses for ``x``.
 estimated_bins: Operation = nondifferentiable(
-    "estimated_bins", _estimated, batch=_no_batch("histogram", "the number of bins that a rule finds")
+    "estimated_bins", _estimated, batch=_refusing_batches("histogram", "the number of bins that a rule finds")
 )
 
 
@@ -89,31 +89,32 @@ rounding_over_one: Operation = nondifferentiable("rounding_over_one", _rounding,
 # ---- sets --------------------------------------------------------------------------------------------------
 
 
-def _unique_places(
-    xp: Any, x: Any, *, axis: int | None, equal_nan: bool, ordered: bool, whole: bool
+def _unique_positions(
+    xp: Any, x: Any, *, axis: int | None, equal_nan: bool, ordered: bool, with_counts: bool
 ) -> tuple[Any, ...]:
-    _, first, *rest = xp.unique(x, True, whole, whole, axis, equal_nan=equal_nan)
+    _, first, *rest = xp.unique(x, True, with_counts, with_counts, axis, equal_nan=equal_nan)
     if not ordered and xp is np:  # NumPy promises no order but has one: traced arrays must get the same order
         found = np.unique(x, equal_nan=equal_nan, sorted=False) if equal_nan else np.unique_values(x)
         first = first[np.argsort(np.argsort(found, stable=True), stable=True)]
-    return (first, rest[0].reshape(-1), rest[1]) if whole else (first,)
+    return (first, rest[0].reshape(-1), rest[1]) if with_counts else (first,)
 
 
-#: ``unique_places(x, *, axis, equal_nan, ordered, whole)``: the first position of each distinct element (or slice along
-#: ``axis``), elements in rising order; if ``whole`` also the inverse indices and the counts, as ``np.unique`` has them.
-unique_places: Operation = nondifferentiable(
+#: ``unique_positions(x, *, axis, equal_nan, ordered, with_counts)``: the first position of each distinct element (or
+#: slice along ``axis``), elements in rising order; if ``with_counts`` also the inverse indices and the counts, as
+#: ``np.unique`` has them.
+unique_positions: Operation = nondifferentiable(
     "unique_places",
-    _unique_places,
-    batch=_no_batch("unique", "the number of different elements"),
+    _unique_positions,
+    batch=_refusing_batches("unique", "the number of different elements"),
     multiple=True,
     loose=True,
 )
 
-#: ``shared_places(x, y, *, assume_unique)``: the positions of the common elements in ``x`` and in ``y``.
-shared_places: Operation = nondifferentiable(
+#: ``common_positions(x, y, *, assume_unique)``: the positions of the common elements in ``x`` and in ``y``.
+common_positions: Operation = nondifferentiable(
     "shared_places",
     lambda xp, x, y, *, assume_unique: tuple(xp.intersect1d(x, y, assume_unique, True)[1:]),
-    batch=_no_batch("intersect1d", "the number of common elements"),
+    batch=_refusing_batches("intersect1d", "the number of common elements"),
     multiple=True,
     loose=True,
 )
@@ -133,8 +134,8 @@ def _isin_batch(
         return isin(x, y, **params), True
     x = x if batched[0] else to_batch(x, size)
     shape: Shape = backend.shape_of(x)
-    places = [np.prod(backend.shape_of(a)[1:], dtype=int) for a in (x, y)]
-    same = equal(refill(x, to=(size, places[0], 1)), refill(y, to=(size, 1, places[1])))
+    sizes = [np.prod(backend.shape_of(a)[1:], dtype=int) for a in (x, y)]
+    same = equal(refill(x, to=(size, sizes[0], 1)), refill(y, to=(size, 1, sizes[1])))
     found = refill(reduce_any(same, axis=(2,)), to=shape)
     return logical_not(found) if params["invert"] else found, True
 

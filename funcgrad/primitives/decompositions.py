@@ -32,40 +32,40 @@ from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.linear import conj, real
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import logical_and, not_equal, where
-from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal
 from funcgrad.primitives.solving import adjoint
 from funcgrad.typing import Array
 
 __all__ = [
-    "NOISE",
-    "SPLIT",
+    "GAP_UNITS",
+    "NOISE_UNITS",
     "close_pairs",
     "column_sizes",
     "conjugated",
     "eigen_sum",
     "eigh",
-    "entangled",
     "hermitian_part",
     "inverse_gaps",
     "is_complex",
     "is_constant",
-    "joined",
+    "join_columns",
     "or_nan",
     "singular_gradient",
     "singular_sum",
     "skew",
-    "split",
+    "split_columns",
     "svd",
-    "torn",
+    "undefined_pairs",
+    "unknown_pairs",
     "vanishing",
     "with_diagonal",
 ]
 
 #: Number of units of rounding, relative to the largest entry, up to which a term of a derivative counts as zero.
-NOISE = 1000
+NOISE_UNITS = 1000
 #: Number of units up to which a gap between eigenvalues counts as zero, times the square root of their number.
-SPLIT = 8
+GAP_UNITS = 8
 
 
 def is_complex(x: Array) -> bool:
@@ -104,20 +104,20 @@ def _close_pairs(xp: Any, x: Any, *, units: float) -> Any:
 
 
 def _vanishing(xp: Any, x: Any) -> Any:
-    return x <= SPLIT * math.sqrt(x.shape[-1]) * _unit(x) * _largest(x, -1)
+    return x <= GAP_UNITS * math.sqrt(x.shape[-1]) * _unit(x) * _largest(x, -1)
 
 
-def _torn(xp: Any, same: Any, k: Any, columns: Any) -> Any:
-    return same & (abs(k) > NOISE * _unit(columns) * _largest(columns, -1)[..., None])
+def _undefined_pairs(xp: Any, same: Any, k: Any, columns: Any) -> Any:
+    return same & (abs(k) > NOISE_UNITS * _unit(columns) * _largest(columns, -1)[..., None])
 
 
-def _loose(xp: Any, x: Any, c: Any) -> Any:
-    return _vanishing(xp, x) & (abs(c) > NOISE * _unit(c) * _largest(c, -1))
+def _vanishing_with_cotangent(xp: Any, x: Any, c: Any) -> Any:
+    return _vanishing(xp, x) & (abs(c) > NOISE_UNITS * _unit(c) * _largest(c, -1))
 
 
-def _entangled(xp: Any, same: Any, columns: Any, c: Any) -> Any:
-    used = columns > NOISE * _unit(columns) * _largest(columns, -1)
-    return same & (used[..., None, :] | used[..., :, None] | ~_close_pairs(xp, c, units=NOISE))
+def _unknown_pairs(xp: Any, same: Any, columns: Any, c: Any) -> Any:
+    used = columns > NOISE_UNITS * _unit(columns) * _largest(columns, -1)
+    return same & (used[..., None, :] | used[..., :, None] | ~_close_pairs(xp, c, units=NOISE_UNITS))
 
 
 #: ``close_pairs(x, *, units)``: the mask of pairs of entries of the vectors ``x`` that are equal within ``units``.
@@ -126,18 +126,18 @@ close_pairs: Operation = nondifferentiable("close_pairs", _close_pairs, batch="l
 vanishing: Operation = nondifferentiable("vanishing", _vanishing, batch="leading")
 #: ``column_sizes(x)``: the largest absolute value in each column.
 column_sizes: Operation = nondifferentiable("column_sizes", lambda xp, x: abs(x).max(-2, initial=0), batch="leading")
-#: ``torn(same, k, columns)``: the mask of those pairs in ``same`` whose derivative is undefined because ``k`` is not
-#: zero within the rounding of the terms of ``k``, which are as large as the largest of ``columns``.
-torn: Operation = nondifferentiable("torn", _torn, batch="leading")
-#: ``entangled(same, columns, c)``: the mask of those pairs in ``same`` whose derivative is unknown, because vectors
+#: ``undefined_pairs(same, k, columns)``: the mask of those pairs in ``same`` whose derivative is undefined because
+#: ``k`` is not zero within the rounding of the terms of ``k``, which are as large as the largest of ``columns``.
+undefined_pairs: Operation = nondifferentiable("torn", _undefined_pairs, batch="leading")
+#: ``unknown_pairs(same, columns, c)``: the mask of those pairs in ``same`` whose derivative is unknown, because vectors
 #: (with cotangents as large as ``columns``) and values (with cotangents ``c``) may act together.
-entangled: Operation = nondifferentiable("entangled", _entangled, batch="leading")
-#: ``loose(x, c)``: the mask of the singular values ``x`` that are zero but have nonzero cotangents ``c``.
-loose: Operation = nondifferentiable("loose", _loose, batch="leading")
+unknown_pairs: Operation = nondifferentiable("entangled", _unknown_pairs, batch="leading")
+#: ``vanishing_with_cotangent(x, c)``: the mask of the zero singular values in ``x`` that have nonzero cotangents ``c``.
+vanishing_with_cotangent: Operation = nondifferentiable("loose", _vanishing_with_cotangent, batch="leading")
 
 
 def _coinciding(w: Array) -> Array:
-    return close_pairs(w, units=SPLIT * math.sqrt(w.shape[-1]))
+    return close_pairs(w, units=GAP_UNITS * math.sqrt(w.shape[-1]))
 
 
 def _off_diagonal(n: int) -> np.ndarray:
@@ -154,7 +154,7 @@ def inverse_gaps(w: Array, same: Array) -> Array:
     return _inverse(w[..., None, :] - w[..., :, None], same)
 
 
-def joined(*parts: Array) -> Array:
+def join_columns(*parts: Array) -> Array:
     """Join matrices column by column."""
     return parts[0] if len(parts) == 1 else concatenate(*parts, axis=len(parts[0].shape) - 1)
 
@@ -191,25 +191,25 @@ def _eigh_jvp(t: Array, ans: Any, *, lower: bool) -> list[Array]:
     t = hermitian_part(t)
     moved = matmul(adjoint(v), matmul(t, v))
     same = _coinciding(w)
-    undefined = torn(logical_and(same, _off_diagonal(w.shape[-1])), moved, column_sizes(t))
+    undefined = undefined_pairs(logical_and(same, _off_diagonal(w.shape[-1])), moved, column_sizes(t))
     dw = diagonal(moved, offset=0)
     return [real(dw) if is_complex(dw) else dw, matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))]
 
 
 def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
     w, v = ans
-    of_w, of_v = ct
-    if of_v is None:
-        if of_w is not None and is_constant(of_w) and not is_constant(v):
-            return conjugated(eigen_sum(x, of_w, lower=lower))
-        return None if of_w is None else conjugated(matmul(v * of_w[..., None, :], adjoint(v)))
-    of_v = conjugated(of_v)
-    k = skew(matmul(adjoint(v), of_v))
+    ct_w, ct_v = ct
+    if ct_v is None:
+        if ct_w is not None and is_constant(ct_w) and not is_constant(v):
+            return conjugated(eigen_sum(x, ct_w, lower=lower))
+        return None if ct_w is None else conjugated(matmul(v * ct_w[..., None, :], adjoint(v)))
+    ct_v = conjugated(ct_v)
+    k = skew(matmul(adjoint(v), ct_v))
     same = _coinciding(w)
     pairs = logical_and(same, _off_diagonal(w.shape[-1]))
-    inner = or_nan(torn(pairs, k, column_sizes(of_v)), inverse_gaps(w, same) * k * 0.5)
-    if of_w is not None:
-        inner = with_diagonal(or_nan(entangled(pairs, column_sizes(of_v), of_w), inner), of_w)
+    inner = or_nan(undefined_pairs(pairs, k, column_sizes(ct_v)), inverse_gaps(w, same) * k * 0.5)
+    if ct_w is not None:
+        inner = with_diagonal(or_nan(unknown_pairs(pairs, column_sizes(ct_v), ct_w), inner), ct_w)
     return conjugated(matmul(v, matmul(inner, adjoint(v))))
 
 
@@ -225,15 +225,15 @@ def _eigen_sum(xp: Any, x: Any, y: Any, *, lower: bool) -> Any:
     return (v * y[..., None, :]) @ v.swapaxes(-1, -2).conj()
 
 
-def _eigen_sum_change(t: Array, x: Array, y: Array, lower: bool) -> Array:
+def _eigen_sum_tangent(t: Array, x: Array, y: Array, lower: bool) -> Array:
     """Return the tangent of the sum. Pairs of coinciding eigenvalues with equal weights contribute nothing."""
     w, v = eigh(x, lower=lower)
     t = hermitian_part(t)
     moved = matmul(adjoint(v), matmul(t, v))
     same = _coinciding(w)
-    uneven = logical_and(same, ~close_pairs(y, units=NOISE))
+    uneven = logical_and(same, ~close_pairs(y, units=NOISE_UNITS))
     shares = (y[..., None, :] - y[..., :, None]) * inverse_gaps(w, same)
-    return matmul(v, matmul(or_nan(torn(uneven, moved, column_sizes(t)), shares * moved), adjoint(v)))
+    return matmul(v, matmul(or_nan(undefined_pairs(uneven, moved, column_sizes(t)), shares * moved), adjoint(v)))
 
 
 #: ``eigen_sum(x, y, *, lower)``: ``V diag(y) adjoint(V)``, the gradient of ``sum(y * w)`` for constant weights ``y``.
@@ -241,8 +241,8 @@ def _eigen_sum_change(t: Array, x: Array, y: Array, lower: bool) -> Array:
 eigen_sum: Operation = primitive(
     "eigen_sum",
     _eigen_sum,
-    vjps=[lambda ct, x, y, *, lower: conjugated(_eigen_sum_change(conjugated(ct), x, y, lower)), None],
-    jvps=[lambda t, x, y, *, lower: _eigen_sum_change(t, x, y, lower), None],
+    vjps=[lambda ct, x, y, *, lower: conjugated(_eigen_sum_tangent(conjugated(ct), x, y, lower)), None],
+    jvps=[lambda t, x, y, *, lower: _eigen_sum_tangent(t, x, y, lower), None],
     batch="leading",
 )
 
@@ -270,17 +270,17 @@ def _svd(xp: Any, x: Any, *, full_matrices: bool) -> tuple[Any, Any, Any]:
     return tuple(xp.linalg.svd(x, full_matrices=full_matrices))
 
 
-def split(x: Array, k: int) -> tuple[Array, Array | None]:
+def split_columns(x: Array, k: int) -> tuple[Array, Array | None]:
     """Split ``x`` into the first ``k`` columns and the remaining ones, or None if none remain."""
     return (x, None) if x.shape[-1] == k else (x[..., :k], x[..., k:])
 
 
-def _over_s(rest: Array, g: _Singular, columns: Array) -> Array:
+def _divided_by_values(rest: Array, g: _Singular, columns: Array) -> Array:
     """Divide the columns of ``rest`` by the singular values; where those are zero, 0 gives 0 and all else NaN."""
-    return or_nan(torn(g.zero[..., None, :], rest, columns), rest * g.inverse[..., None, :])
+    return or_nan(undefined_pairs(g.zero[..., None, :], rest, columns), rest * g.inverse[..., None, :])
 
 
-def _turned(moved: Array, u: Array, u_rest: Array | None, x: Array, g: _Singular, size: Array) -> Array:
+def _vectors_tangent(moved: Array, u: Array, u_rest: Array | None, x: Array, g: _Singular, size: Array) -> Array:
     """Return the tangent of singular vectors ``u``, and of the vectors that complete them to a basis.
 
     Args:
@@ -295,14 +295,14 @@ def _turned(moved: Array, u: Array, u_rest: Array | None, x: Array, g: _Singular
     if u.shape[-2] == u.shape[-1]:
         return tangent
     if u_rest is None:
-        return tangent + _over_s(moved - matmul(u, matmul(adjoint(u), moved)), g, size)
-    out = _over_s(matmul(adjoint(u_rest), moved), g, size)
-    return joined(tangent + matmul(u_rest, out), -matmul(u, adjoint(out)))
+        return tangent + _divided_by_values(moved - matmul(u, matmul(adjoint(u), moved)), g, size)
+    out = _divided_by_values(matmul(adjoint(u_rest), moved), g, size)
+    return join_columns(tangent + matmul(u_rest, out), -matmul(u, adjoint(out)))
 
 
 def _svd_jvp(t: Array, ans: Any, *, full_matrices: bool) -> list[Array]:
     u, s, vh = ans
-    (u, u_rest), (v, v_rest) = split(u, s.shape[-1]), split(adjoint(vh), s.shape[-1])
+    (u, u_rest), (v, v_rest) = split_columns(u, s.shape[-1]), split_columns(adjoint(vh), s.shape[-1])
     g, size = _Singular(s), column_sizes(t)
     of_u, of_v = matmul(t, v), matmul(adjoint(t), u)
     moved = matmul(adjoint(u), of_u)
@@ -310,65 +310,65 @@ def _svd_jvp(t: Array, ans: Any, *, full_matrices: bool) -> list[Array]:
     added = g.gaps * even
     if is_complex(t):
         added = added + g.phases * odd
-    added = or_nan(torn(g.pairs, even, size), added)
-    lost = or_nan(torn(g.both_zero, odd, size), g.sums * odd)
+    added = or_nan(undefined_pairs(g.pairs, even, size), added)
+    lost = or_nan(undefined_pairs(g.both_zero, odd, size), g.sums * odd)
     ds = diagonal(moved, offset=0)
-    du = _turned(of_u, u, u_rest, (added + lost) * 0.5, g, size)
-    dv = _turned(of_v, v, v_rest, (added - lost) * 0.5, g, size)
+    du = _vectors_tangent(of_u, u, u_rest, (added + lost) * 0.5, g, size)
+    dv = _vectors_tangent(of_v, v, v_rest, (added - lost) * 0.5, g, size)
     return [du, real(ds) if is_complex(ds) else ds, adjoint(dv)]
 
 
-def _beyond(ct: Array, inner: Array, u: Array, u_rest: Array | None, g: _Singular, columns: Array) -> Array:
+def _outside_span(ct: Array, inner: Array, u: Array, u_rest: Array | None, g: _Singular, columns: Array) -> Array:
     """Return the part of the cotangent ``ct`` that is outside the span of ``u``, over the singular values."""
     if u_rest is None:
         rest = ct - matmul(u, inner)
     else:
-        own, other = split(ct, u.shape[-1])
+        own, other = split_columns(ct, u.shape[-1])
         rest = matmul(u_rest, matmul(adjoint(u_rest), own) - adjoint(matmul(adjoint(u), other)))
-    return _over_s(rest, g, columns)
+    return _divided_by_values(rest, g, columns)
 
 
-def singular_gradient(of_s: Array, x: Array, u: Array, vh: Array) -> Array:
+def singular_gradient(ct_s: Array, x: Array, u: Array, vh: Array) -> Array:
     """Return the cotangent of ``x`` from a cotangent of its singular values; ``u`` and ``vh`` are the thin vectors."""
-    if is_constant(of_s) and not is_constant(u):
-        return conjugated(singular_sum(x, of_s))
-    return conjugated(matmul(u * of_s[..., None, :], vh))
+    if is_constant(ct_s) and not is_constant(u):
+        return conjugated(singular_sum(x, ct_s))
+    return conjugated(matmul(u * ct_s[..., None, :], vh))
 
 
 def _svd_vjp(ct: Any, x: Array, ans: Any, *, full_matrices: bool) -> Array | None:
     u, s, vh = ans
-    of_u, of_s, of_vh = ct
+    ct_u, ct_s, ct_vh = ct
     k = s.shape[-1]
-    (u, u_rest), (v, v_rest) = split(u, k), split(adjoint(vh), k)
-    if of_u is None and of_vh is None:
-        return None if of_s is None else singular_gradient(of_s, x, u, adjoint(v))
+    (u, u_rest), (v, v_rest) = split_columns(u, k), split_columns(adjoint(vh), k)
+    if ct_u is None and ct_vh is None:
+        return None if ct_s is None else singular_gradient(ct_s, x, u, adjoint(v))
     g = _Singular(s)
-    of_u, of_v = None if of_u is None else conjugated(of_u), None if of_vh is None else swapped(of_vh)
-    left = None if of_u is None else matmul(adjoint(u), split(of_u, k)[0])
-    right = None if of_v is None else matmul(adjoint(v), split(of_v, k)[0])
-    sizes = [column_sizes(c) for c in (of_u, of_v) if c is not None]
-    columns = joined(*sizes)
-    inner = _between(left, right, is_complex(u), g, columns)
-    if of_s is not None:
+    ct_u, ct_v = None if ct_u is None else conjugated(ct_u), None if ct_vh is None else swap_last_axes(ct_vh)
+    left = None if ct_u is None else matmul(adjoint(u), split_columns(ct_u, k)[0])
+    right = None if ct_v is None else matmul(adjoint(v), split_columns(ct_v, k)[0])
+    sizes = [column_sizes(c) for c in (ct_u, ct_v) if c is not None]
+    columns = join_columns(*sizes)
+    inner = _within_span(left, right, is_complex(u), g, columns)
+    if ct_s is not None:
         used = sum([size[..., :k] for size in sizes])
-        inner = with_diagonal(or_nan(entangled(g.pairs, used, of_s), inner), of_s)
+        inner = with_diagonal(or_nan(unknown_pairs(g.pairs, used, ct_s), inner), ct_s)
         if is_complex(u) or u.shape[-2] != v.shape[-2]:  # vectors of a zero may rotate independently
-            inner = or_nan(loose(s, of_s)[..., None, :], inner)
+            inner = or_nan(vanishing_with_cotangent(s, ct_s)[..., None, :], inner)
     ans = matmul(u, matmul(inner, adjoint(v)))
     if left is not None and u.shape[-2] > k:
-        ans = ans + matmul(_beyond(of_u, left, u, u_rest, g, columns), adjoint(v))
+        ans = ans + matmul(_outside_span(ct_u, left, u, u_rest, g, columns), adjoint(v))
     if right is not None and v.shape[-2] > k:
-        ans = ans + matmul(u, adjoint(_beyond(of_v, right, v, v_rest, g, columns)))
+        ans = ans + matmul(u, adjoint(_outside_span(ct_v, right, v, v_rest, g, columns)))
     return conjugated(ans)
 
 
-def _between(left: Array | None, right: Array | None, turns: bool, g: _Singular, columns: Array) -> Array:
+def _within_span(left: Array | None, right: Array | None, free_phases: bool, g: _Singular, columns: Array) -> Array:
     """Return the cotangent of ``adjoint(U) x V`` that comes from rotations of the vectors among themselves.
 
     Args:
         left: ``adjoint(U) B`` with the cotangent B of U, or None.
         right: ``adjoint(V) B`` with the cotangent B of V, or None.
-        turns: whether the phases of the vectors are free.
+        free_phases: whether the phases of the vectors are free.
         g: masks and inverses for the singular values.
         columns: the sizes of the columns of the cotangents.
     """
@@ -380,10 +380,10 @@ def _between(left: Array | None, right: Array | None, turns: bool, g: _Singular,
         total, difference = left + right, left - right
     even, odd = skew(total), skew(difference)
     inner = g.gaps * even + g.sums * odd
-    if turns:
+    if free_phases:
         inner = inner + g.phases * even
-    inner = or_nan(torn(g.both_zero, abs(even) + abs(odd), columns), inner * 0.5)
-    return or_nan(torn(g.pairs, even, columns), inner)
+    inner = or_nan(undefined_pairs(g.both_zero, abs(even) + abs(odd), columns), inner * 0.5)
+    return or_nan(undefined_pairs(g.pairs, even, columns), inner)
 
 
 #: ``svd(x, *, full_matrices)``: U, the singular values in falling order, and adjoint(V). Undetermined derivatives are
@@ -396,22 +396,22 @@ def _singular_sum(xp: Any, x: Any, y: Any) -> Any:
     return (u * y[..., None, :]) @ vh
 
 
-def _singular_sum_change(t: Array, x: Array, y: Array) -> Array:
+def _singular_sum_tangent(t: Array, x: Array, y: Array) -> Array:
     """Return the tangent of the sum. Pairs of coinciding singular values with equal weights contribute nothing."""
     u, s, vh = svd(x, full_matrices=False)
     v, g, size, live = adjoint(vh), _Singular(s), column_sizes(t), not_equal(y, 0)
     of_u, of_v = matmul(t, v), matmul(adjoint(t), u)
     moved = matmul(adjoint(u), of_u)
     even, odd = moved + adjoint(moved), skew(moved)
-    uneven = logical_and(g.same, ~close_pairs(y, units=NOISE))
-    inner = or_nan(torn(uneven, even, size), (y[..., None, :] - y[..., :, None]) * g.gaps * even)
+    uneven = logical_and(g.same, ~close_pairs(y, units=NOISE_UNITS))
+    inner = or_nan(undefined_pairs(uneven, even, size), (y[..., None, :] - y[..., :, None]) * g.gaps * even)
     open_pairs = logical_and(g.both_zero, live[..., None, :] | live[..., :, None])
-    inner = inner + or_nan(torn(open_pairs, odd, size), (y[..., None, :] + y[..., :, None]) * g.sums * odd)
+    inner = inner + or_nan(undefined_pairs(open_pairs, odd, size), (y[..., None, :] + y[..., :, None]) * g.sums * odd)
     weights, open_columns = (y * g.inverse)[..., None, :], logical_and(g.zero, live)[..., None, :]
 
     def beyond(moved: Array, u: Array) -> Array:
         rest = moved - matmul(u, matmul(adjoint(u), moved))
-        return or_nan(torn(open_columns, rest, size), rest * weights)
+        return or_nan(undefined_pairs(open_columns, rest, size), rest * weights)
 
     ans = matmul(u, matmul(inner * 0.5, vh))
     if u.shape[-2] > u.shape[-1]:
@@ -426,7 +426,7 @@ def _singular_sum_change(t: Array, x: Array, y: Array) -> Array:
 singular_sum: Operation = primitive(
     "singular_sum",
     _singular_sum,
-    vjps=[lambda ct, x, y: conjugated(_singular_sum_change(conjugated(ct), x, y)), None],
-    jvps=[lambda t, x, y: _singular_sum_change(t, x, y), None],
+    vjps=[lambda ct, x, y: conjugated(_singular_sum_tangent(conjugated(ct), x, y)), None],
+    jvps=[lambda t, x, y: _singular_sum_tangent(t, x, y), None],
     batch="leading",
 )

@@ -26,28 +26,28 @@ from funcgrad.kinds.linear import expand_to, imag, real, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.products import LETTERS, matmul, swapped
+from funcgrad.primitives.products import LETTERS, matmul, swap_last_axes
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
 
 __all__ = ["cofactors", "cofactors_change", "det", "lenient_inv", "slogdet"]
 
 _SIGNS = np.array([[1, -1], [-1, 1]], np.int8)  # int8 promotes no other dtype
-_AROUND = np.array([0, 1, 2, 0, 1])
+_CYCLIC = np.array([0, 1, 2, 0, 1])
 
 
 def _last_two(shape: Shape) -> tuple[int, int]:
     return len(shape) - 2, len(shape) - 1
 
 
-def _gradient(x: Array) -> Array:
+def _cofactor_matrix(x: Array) -> Array:
     """Return the matrix of cofactors of ``x``."""
     shape = backend.shape_of(x)
     n = shape[-1]
     if n > 3:
         return cofactors(x)
     if n == 3:  # each is a determinant of the next two rows and columns, counted cyclically
-        wide = getitem(x, (..., _AROUND[:, None], _AROUND))
+        wide = getitem(x, (..., _CYCLIC[:, None], _CYCLIC))
         part = [getitem(wide, (..., slice(i, i + 3), slice(j, j + 3))) for i in (1, 2) for j in (1, 2)]
         return part[0] * part[3] - part[1] * part[2]
     if n == 2:
@@ -65,7 +65,7 @@ def _products_of_others(xp: Any, s: Any) -> Any:
     return before * after
 
 
-def _decomposed(xp: Any, x: Any) -> tuple[Any, ...]:
+def _phase_and_svd(xp: Any, x: Any) -> tuple[Any, ...]:
     """Return ``det(U V)``, conj(U), conj(V), and the singular values; the first is NaN if ``x`` is not finite."""
     finite = xp.isfinite(x).all((-2, -1))
     u, s, v = xp.linalg.svd(xp.where(finite[..., None, None], x, 0))
@@ -85,12 +85,12 @@ def _cofactors(xp: Any, x: Any) -> Any:
                 return ans
         except np.linalg.LinAlgError:
             pass
-        phase, u, v, s = _decomposed(np, x)
+        phase, u, v, s = _phase_and_svd(np, x)
         return phase * ((u * np.diagonal(_products_of_others(np, s), 0, -2, -1)[..., None, :]) @ v)
 
 
-def _cofactors_change(xp: Any, x: Any, y: Any) -> Any:
-    phase, u, v, s = _decomposed(xp, x)
+def _first_derivative(xp: Any, x: Any, y: Any) -> Any:
+    phase, u, v, s = _phase_and_svd(xp, x)
     products = _products_of_others(xp, s)
     turned = u.swapaxes(-1, -2) @ y @ v.swapaxes(-1, -2)
     off = 1 - np.eye(x.shape[-1], dtype=np.int8)
@@ -105,12 +105,12 @@ def _products_outside(xp: Any, s: Any, order: int) -> Any:
     ans = xp.ones((*s.shape[:-1], *[1] * order), s.dtype)
     for m in range(n):
         taken = np.arange(n) == m
-        inside = functools.reduce(np.logical_or, [np.expand_dims(taken, _but(order, i)) for i in range(order)])
+        inside = functools.reduce(np.logical_or, [np.expand_dims(taken, _other_axes(order, i)) for i in range(order)])
         ans = ans * xp.where(inside, xp.ones((), s.dtype), s[..., m].reshape(*s.shape[:-1], *[1] * order))
     return ans
 
 
-def _but(rank: int, axis: int) -> tuple[int, ...]:
+def _other_axes(rank: int, axis: int) -> tuple[int, ...]:
     return tuple(i for i in range(rank) if i != axis)
 
 
@@ -124,11 +124,11 @@ def _signed_permutations(n: int) -> list[tuple[int, tuple[int, ...]]]:
     return [(sign(p), p) for p in itertools.permutations(range(n))]
 
 
-def _higher_change(xp: Any, x: Any, *ys: Any) -> Any:
+def _higher_derivative(xp: Any, x: Any, *ys: Any) -> Any:
     n, order = x.shape[-1], len(ys) + 1
     if order > n:  # the determinant is a polynomial of degree n
         return xp.zeros_like(x)
-    phase, u, v, s = _decomposed(xp, x)
+    phase, u, v, s = _phase_and_svd(xp, x)
     products = _products_outside(xp, s, order)
     turned = [u.swapaxes(-1, -2) @ y @ v.swapaxes(-1, -2) for y in ys]
     letters, diagonal_of = LETTERS[:order], np.eye(n, dtype=np.int8)
@@ -143,7 +143,7 @@ def _higher_change(xp: Any, x: Any, *ys: Any) -> Any:
 
 
 @functools.cache
-def _change(order: int) -> Operation:
+def _cofactor_derivative(order: int) -> Operation:
     """Return the derivative of ``cofactors`` of this order: ``change(x, y_1, ..., y_order)``.
 
     ``change`` is linear in each ``y`` and symmetric in all of them, and its inner product with another matrix is
@@ -152,16 +152,16 @@ def _change(order: int) -> Operation:
 
     def along(position: int) -> Any:
         if position == 0:
-            return lambda t, args: _change(order + 1)(*args, t)
-        return lambda t, args: _change(order)(*args[:position], *args[position + 1 :], t)
+            return lambda t, args: _cofactor_derivative(order + 1)(*args, t)
+        return lambda t, args: _cofactor_derivative(order)(*args[:position], *args[position + 1 :], t)
 
     rules = [along(i) for i in range(order + 1)]
-    impl = _cofactors_change if order == 1 else _higher_change
+    impl = _first_derivative if order == 1 else _higher_derivative
     return primitive(f"cofactors_change_{order}", impl, vjps=rules, jvps=rules, batch="leading")
 
 
 #: ``cofactors_change(x, y)``: the derivative of ``cofactors`` along ``y``.
-cofactors_change: Operation = _change(1)
+cofactors_change: Operation = _cofactor_derivative(1)
 
 #: ``cofactors(x)``: the gradient of the determinant of four rows and more. Its Jacobian is symmetric, as a Hessian.
 cofactors: Operation = primitive(
@@ -175,8 +175,8 @@ cofactors: Operation = primitive(
 det: Operation = primitive(
     "det",
     lambda xp, x: xp.linalg.det(x),
-    vjps=[lambda ct, x, shape: expand_to(ct, shape, _last_two(shape)) * _gradient(x)],
-    jvps=[lambda t, x, shape: reduce_sum(t * _gradient(x), axis=_last_two(shape))],
+    vjps=[lambda ct, x, shape: expand_to(ct, shape, _last_two(shape)) * _cofactor_matrix(x)],
+    jvps=[lambda t, x, shape: reduce_sum(t * _cofactor_matrix(x), axis=_last_two(shape))],
     batch="leading",
 )
 
@@ -188,12 +188,12 @@ def _lenient_inv(xp: Any, x: Any) -> Any:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:  # NumPy does not say which matrix is singular
         ans = np.empty(x.shape, np.linalg.inv(x[..., :0, :0]).dtype)
-    for place in np.ndindex(x.shape[:-2]):
+    for index in np.ndindex(x.shape[:-2]):
         try:
-            ans[place] = np.linalg.inv(x[place])
+            ans[index] = np.linalg.inv(x[index])
         except np.linalg.LinAlgError:
             with np.errstate(divide="ignore", invalid="ignore"):
-                ans[place] = swapped(_gradient(x[place])) / 0.0
+                ans[index] = swap_last_axes(_cofactor_matrix(x[index])) / 0.0
     return ans
 
 
@@ -202,14 +202,14 @@ def _lenient_inv(xp: Any, x: Any) -> Any:
 lenient_inv: Operation = primitive(
     "lenient_inv",
     _lenient_inv,
-    vjps=[lambda ct, ans: -matmul(swapped(ans), matmul(ct, swapped(ans)))],
+    vjps=[lambda ct, ans: -matmul(swap_last_axes(ans), matmul(ct, swap_last_axes(ans)))],
     jvps=[lambda t, ans: -matmul(ans, matmul(t, ans))],
     batch="leading",
 )
 
 
 def _slogdet_jvp(t: Array, x: Array, ans: Any, shape: Shape) -> list[Array]:
-    slope = reduce_sum(t * swapped(lenient_inv(x)), axis=_last_two(shape))
+    slope = reduce_sum(t * swap_last_axes(lenient_inv(x)), axis=_last_two(shape))
     sign = ans[0]
     if backend.dtype_of(x).kind == "c":
         return [sign * imag(slope) * 1j, real(slope)]
@@ -217,13 +217,13 @@ def _slogdet_jvp(t: Array, x: Array, ans: Any, shape: Shape) -> list[Array]:
 
 
 def _slogdet_vjp(ct: Any, x: Array, ans: Any, shape: Shape) -> Array | None:
-    of_sign, weight = ct
-    if backend.dtype_of(x).kind == "c" and of_sign is not None:
-        turned = -real(of_sign * ans[0] * 1j) * 1j
+    ct_sign, weight = ct
+    if backend.dtype_of(x).kind == "c" and ct_sign is not None:
+        turned = -real(ct_sign * ans[0] * 1j) * 1j
         weight = turned if weight is None else weight + turned
     if weight is None:  # a real sign is constant, even where the logarithm has an infinite slope
         return None
-    return expand_to(weight, shape, _last_two(shape)) * swapped(lenient_inv(x))
+    return expand_to(weight, shape, _last_two(shape)) * swap_last_axes(lenient_inv(x))
 
 
 #: ``slogdet(x)``: the sign, and the logarithm of the absolute value. The phase of a complex sign depends on ``x``.

@@ -18,13 +18,13 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.typing import Shape
 
-__all__ = ["NORMS", "back", "fft", "ifft", "irfft", "rfft", "single"]
+__all__ = ["NORMS", "as_input_cotangent", "fft", "ifft", "in_transformable_dtype", "irfft", "rfft"]
 
 #: ``norm`` of the inverse transform, by the ``norm`` of the transform.
 NORMS = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _fitted(x: Any, n: int, axis: int) -> Any:
+def _cut_or_padded(x: Any, n: int, axis: int) -> Any:
     """Cut or pad ``x`` with zeros to ``n`` entries along ``axis``: the transpose of the cut or pad of the input."""
     shape = shape_of(x)
     if shape[axis] == n:
@@ -34,34 +34,38 @@ def _fitted(x: Any, n: int, axis: int) -> Any:
     return pad_zeros(x, widths=tuple([(0, n - m if i == axis else 0) for i, m in enumerate(shape)]))
 
 
-def single(xp: Any, x: Any) -> Any:
+def in_transformable_dtype(xp: Any, x: Any) -> Any:
     """Return ``x`` in a precision that the array namespace ``xp`` can transform: float16 only with NumPy."""
     return x if xp is np or x.dtype.itemsize > 2 else x.astype(np.float32)
 
 
-def back(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
+def as_input_cotangent(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
     """Return ``ct``, the transform of a cotangent, as the cotangent of an input of that shape and dtype."""
-    return conform(_fitted(ct, shape[axis], axis), None, dtype)
+    return conform(_cut_or_padded(ct, shape[axis], axis), None, dtype)
 
 
 #: ``fft(x, *, n, axis, norm)``. The matrix of the transform is symmetric: it is its own transpose.
 fft: Operation = linear(
     "fft",
-    lambda xp, x, *, n, axis, norm: xp.fft.fft(single(xp, x), n, axis, norm),
-    transpose=lambda ct, shape, dtype, *, n, axis, norm: back(fft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
+    lambda xp, x, *, n, axis, norm: xp.fft.fft(in_transformable_dtype(xp, x), n, axis, norm),
+    transpose=lambda ct, shape, dtype, *, n, axis, norm: as_input_cotangent(
+        fft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis
+    ),
     batch="axis",
 )
 
 #: ``ifft(x, *, n, axis, norm)``. Its matrix is symmetric too.
 ifft: Operation = linear(
     "ifft",
-    lambda xp, x, *, n, axis, norm: xp.fft.ifft(single(xp, x), n, axis, norm),
-    transpose=lambda ct, shape, dtype, *, n, axis, norm: back(ifft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis),
+    lambda xp, x, *, n, axis, norm: xp.fft.ifft(in_transformable_dtype(xp, x), n, axis, norm),
+    transpose=lambda ct, shape, dtype, *, n, axis, norm: as_input_cotangent(
+        ifft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis
+    ),
     batch="axis",
 )
 
 
-def _mirrored(xp: Any, x: Any, n: int, axis: int, factor: float) -> Any:
+def _with_mirrored_weight(xp: Any, x: Any, n: int, axis: int, factor: float) -> Any:
     """Return ``x``, half a spectrum, with ``factor`` times those entries that represent their mirror image too.
 
     These are all entries but the first and, when ``n`` is even, the last. A NumPy array is overwritten.
@@ -76,24 +80,24 @@ def _mirrored(xp: Any, x: Any, n: int, axis: int, factor: float) -> Any:
 
 
 def _rfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
-    ans = xp.fft.rfft(single(xp, x), n, axis, norm)
-    return _mirrored(xp, xp.conjugate(ans), n, axis, 2.0) if dual else ans
+    ans = xp.fft.rfft(in_transformable_dtype(xp, x), n, axis, norm)
+    return _with_mirrored_weight(xp, xp.conjugate(ans), n, axis, 2.0) if dual else ans
 
 
 def _irfft(xp: Any, x: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
     if dual:
-        x = _mirrored(xp, xp.conjugate(x), n, axis, 0.5)
+        x = _with_mirrored_weight(xp, xp.conjugate(x), n, axis, 0.5)
     if not x.shape[axis]:  # NumPy would read the first entry from arbitrary memory
         x = xp.zeros((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
-    return xp.fft.irfft(single(xp, x), n, axis, norm)
+    return xp.fft.irfft(in_transformable_dtype(xp, x), n, axis, norm)
 
 
 def _rfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
-    return back(irfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
+    return as_input_cotangent(irfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
 
 
 def _irfft_transpose(ct: Any, shape: Shape, dtype: Any, *, n: int, axis: int, norm: str, dual: bool = False) -> Any:
-    return back(rfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
+    return as_input_cotangent(rfft(ct, n=n, axis=axis, norm=NORMS[norm], dual=not dual), shape, dtype, axis)
 
 
 # With w_k = exp(-2 pi i k / n): rfft gives z_k = sum_j x_j w_k^j for the first n // 2 + 1 of the k, and irfft

@@ -26,28 +26,28 @@ from funcgrad.typing import Shape
 __all__ = [
     "ARRAY",
     "Spec",
+    "WholeSpec",
+    "batched_index",
     "concrete_mask",
+    "copied_index",
+    "covers_all",
+    "getitem_of_array",
+    "index_from_spec",
     "is_concrete",
     "is_static",
-    "lift",
-    "Whole",
-    "names_all",
-    "parse",
-    "rebuild",
-    "rows_at",
-    "snapshot",
+    "parse_index",
 ]
 
 Spec: TypeAlias = tuple[Any, ...]
 
 
-class Whole(tuple[Any, ...]):
+class WholeSpec(tuple[Any, ...]):
     """Spec of the first term of a sum, if that is a whole array. Added to zeros, its -0 would be lost."""
 
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Whole and tuple.__eq__(self, other)
+        return type(other) is WholeSpec and tuple.__eq__(self, other)
 
     def __hash__(self) -> int:
         return tuple.__hash__(self)
@@ -90,7 +90,7 @@ def is_numpy(index: Any) -> bool:
     return not any(isinstance(e, Tracer) for e in entries) and backend.namespace(entries) is np
 
 
-def snapshot(index: Any) -> Any:
+def copied_index(index: Any) -> Any:
     """Return a concrete ``index`` with copies of its arrays.
 
     The tape keeps an index until the backward pass. A program that changes its index array in between must
@@ -101,17 +101,17 @@ def snapshot(index: Any) -> Any:
     return index.copy() if type(index) is ndarray else index
 
 
-def rebuild(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+def index_from_spec(spec: Spec, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the index that ``spec`` and its ``arrays`` represent, as an array library takes it."""
     rest = iter(arrays)
     return tuple([slice(*e) if type(e) is tuple else next(rest) if e == ARRAY else e for e in spec])
 
 
-def rows_at(x: Any, index: Any) -> Any:
+def getitem_of_array(x: Any, index: Any) -> Any:
     """Return ``x[index]``. NumPy rows at integer positions are read by ``take``, in a tenth of the time.
 
     Example:
-        >>> rows_at(np.array([[1, 2], [3, 4]]), np.array([1, -1, 0]))
+        >>> getitem_of_array(np.array([[1, 2], [3, 4]]), np.array([1, -1, 0]))
         array([[3, 4],
                [3, 4],
                [1, 2]])
@@ -125,14 +125,14 @@ def rows_at(x: Any, index: Any) -> Any:
     return x.take(rows, 0) if rows.ndim and x.flags.c_contiguous and rows.flags.c_contiguous else x[index]
 
 
-def names_all(spec: Spec, shape: Shape) -> bool:
+def covers_all(spec: Spec, shape: Shape) -> bool:
     """Whether ``spec`` names all elements of an array of ``shape``, in order.
 
     A write to all elements must not become a scatter in other libraries: XLA turns that scatter into a map, and if the
     result is then read in reverse (``x.at[...].set(y)[::-1]``), XLA's simplifier ends the process.
 
     Example:
-        >>> names_all(((0, 2, 1), None), (2,)), names_all(((0, 1, 1),), (2,))
+        >>> covers_all(((0, 2, 1), None), (2,)), covers_all(((0, 1, 1),), (2,))
         (True, False)
     """
     return [e for e in spec if e is not None and e is not ...] == [(0, n, 1) for n in shape]
@@ -158,7 +158,7 @@ def concrete_mask(mask: Any, what: str) -> np.ndarray:
     return found
 
 
-def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None]:
+def parse_index(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None]:
     """Split ``index`` of an array of ``shape`` into a spec and integer arrays.
 
     Returns:
@@ -171,10 +171,10 @@ def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None
     """
     if type(index) is int and shape and -shape[0] <= index < shape[0]:  # the most common case
         return (index % shape[0], *[(0, n, 1) if n else (0, 0, 1) for n in shape[1:]]), (), None
-    entries = [_entry(e, index, shape) for e in (index if type(index) is tuple else (index,))]
+    entries = [_normalized_entry(e, index, shape) for e in (index if type(index) is tuple else (index,))]
     used = sum([_axes_used(e) for e in entries])
     if used > len(shape) or sum([e is ... for e in entries]) > 1:
-        _refuse(index, shape)
+        _raise_index_error(index, shape)
     if not any(e is ... for e in entries):
         entries.append(...)
     spec: list[Any] = []
@@ -187,18 +187,18 @@ def parse(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape | None
             lengths.extend(rest[: len(shape) - used])
             del rest[: len(shape) - used]
         elif isinstance(entry, _Mask):
-            there = rest[: entry.mask.ndim]
-            if any(m not in (n, 0) for m, n in zip(entry.mask.shape, there, strict=True)):  # NumPy accepts 0
-                _refuse(index, shape)
+            lengths_there = rest[: entry.mask.ndim]
+            if any(m not in (n, 0) for m, n in zip(entry.mask.shape, lengths_there, strict=True)):  # NumPy accepts 0
+                _raise_index_error(index, shape)
             del rest[: entry.mask.ndim]
-            lengths.extend(there or [1])
-            arrays.extend(entry.mask.nonzero() if there else (np.zeros(int(entry.mask), int),))
-            spec.extend([ARRAY] * max(1, len(there)))
+            lengths.extend(lengths_there or [1])
+            arrays.extend(entry.mask.nonzero() if lengths_there else (np.zeros(int(entry.mask), int),))
+            spec.extend([ARRAY] * max(1, len(lengths_there)))
         elif entry is None:
             spec.append(None)
         else:
             lengths.append(rest.pop(0))
-            spec.append(_placed(entry, lengths[-1], index, shape, arrays))
+            spec.append(_spec_entry(entry, lengths[-1], index, shape, arrays))
     if spec and spec[-1] is ...:
         spec.pop()
     if len(arrays) > 1:
@@ -221,7 +221,7 @@ def _axes_used(entry: Any) -> int:
     return 0 if entry is None or entry is ... else 1
 
 
-def _entry(entry: Any, index: Any, shape: Shape) -> Any:
+def _normalized_entry(entry: Any, index: Any, shape: Shape) -> Any:
     """Return one entry as an int, a slice, None, an ellipsis, a ``_Mask``, or an array of integers."""
     if type(entry) in _STATIC:
         return int(entry) if type(entry) is np.int64 else entry
@@ -235,28 +235,28 @@ def _entry(entry: Any, index: Any, shape: Shape) -> Any:
         try:
             return operator.index(entry)
         except TypeError:
-            _refuse(index, shape)
+            _raise_index_error(index, shape)
     kind = entry.dtype.kind
     if kind == "b":
         return _Mask(concrete_mask(entry, "indexing"))
     if kind not in "iu":
-        _refuse(index, shape)
+        _raise_index_error(index, shape)
     return int(entry) if issubclass(type(entry), (ndarray, np.generic)) and not entry.ndim else entry
 
 
-def _placed(entry: Any, n: int, index: Any, shape: Shape, arrays: list[Any]) -> Any:
+def _spec_entry(entry: Any, n: int, index: Any, shape: Shape, arrays: list[Any]) -> Any:
     """Return the spec's entry for an index into an axis of length ``n``; an array is appended to ``arrays``."""
     if issubclass(type(entry), int):
         if not -n <= entry < n:
-            _refuse(index, shape)
+            _raise_index_error(index, shape)
         return entry % n
     if isinstance(entry, slice):
         start, stop, step = entry.indices(n)
         # None, because -1 would count from the end
         return (start, stop if stop >= 0 else None, step) if range(start, stop, step) else (0, 0, 1)
     if issubclass(type(entry), ndarray) and entry.size and not (-n <= entry.min() and entry.max() < n):
-        _refuse(index, shape)
-    arrays.append(entry.copy() if type(entry) is ndarray else entry)  # see ``snapshot``
+        _raise_index_error(index, shape)
+    arrays.append(entry.copy() if type(entry) is ndarray else entry)  # see ``copied_index``
     return ARRAY
 
 
@@ -264,10 +264,10 @@ def _check_shapes(arrays: list[Any], index: Any, shape: Shape) -> None:
     try:
         np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:
-        _refuse(index, shape)
+        _raise_index_error(index, shape)
 
 
-def _refuse(index: Any, shape: Shape) -> NoReturn:
+def _raise_index_error(index: Any, shape: Shape) -> NoReturn:
     """Raise NumPy's error for ``index``, from an array that takes no memory."""
 
     def stand_in(entry: Any) -> Any:
@@ -283,7 +283,7 @@ def _refuse(index: Any, shape: Shape) -> NoReturn:
     )
 
 
-def lift(
+def batched_index(
     size: int, spec: Spec, arrays: tuple[Any, ...], batched: tuple[bool, ...], *, x_batched: bool
 ) -> tuple[Spec, tuple[Any, ...], tuple[int, ...] | None]:
     """Return the index that reads a whole batch at once.
@@ -304,10 +304,10 @@ def lift(
     ranks = [len(backend.shape_of(a)) - b for a, b in zip(arrays, batched, strict=True)]
     read = max(ranks)  # number of axes that the arrays make
     rank = read + sum([e is None or type(e) is tuple for e in spec])
-    before, separated = _layout(spec)
+    before, separated = _position_of_array_axes(spec)
     if not any(batched):
         axes = (read, *range(read), *range(read + 1, rank + 1)) if separated else ()
-        return ((0, size, 1), *spec), arrays, _unless_sorted(axes)
+        return ((0, size, 1), *spec), arrays, _none_if_sorted(axes)
     arrays = tuple(
         [
             reshape(a, to=(size, *(1,) * (read - r), *backend.shape_of(a)[1:])) if b else a
@@ -315,14 +315,14 @@ def lift(
         ]
     )
     if not x_batched:
-        return spec, arrays, _unless_sorted((before, *range(before), *range(before + 1, rank + 1)))
+        return spec, arrays, _none_if_sorted((before, *range(before), *range(before + 1, rank + 1)))
     # One more array selects the example. It comes first, and so do the axes that the arrays make.
     each = np.arange(size).reshape(size, *(1,) * read)
     order = (*range(read, read + before), *range(read), *range(read + before, rank))
-    return (ARRAY, *spec), (each, *arrays), _unless_sorted((0, *[i + 1 for i in order]))
+    return (ARRAY, *spec), (each, *arrays), _none_if_sorted((0, *[i + 1 for i in order]))
 
 
-def _layout(spec: Spec) -> tuple[int, bool]:
+def _position_of_array_axes(spec: Spec) -> tuple[int, bool]:
     """Return the position in the result of the axes that arrays make, and whether other entries separate the arrays.
 
     Integers count as arrays here. The axes of separated arrays come first; others stay in place.
@@ -333,5 +333,5 @@ def _layout(spec: Spec) -> tuple[int, bool]:
     return sum([e is not ... for e in spec[: fancy[0]]]), False
 
 
-def _unless_sorted(axes: tuple[int, ...]) -> tuple[int, ...] | None:
+def _none_if_sorted(axes: tuple[int, ...]) -> tuple[int, ...] | None:
     return None if axes == tuple(range(len(axes))) else axes

@@ -22,20 +22,20 @@ from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.ownership import is_unshared_entry
-from funcgrad.primitives.accumulating import added
+from funcgrad.primitives.accumulating import add_in_place
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
-    Whole,
+    WholeSpec,
+    batched_index,
+    copied_index,
+    covers_all,
+    getitem_of_array,
+    index_from_spec,
     is_concrete,
     is_numpy,
     is_static,
-    lift,
-    names_all,
-    parse,
-    rebuild,
-    rows_at,
-    snapshot,
+    parse_index,
 )
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.reverse import SparseCotangent, make_recorder, vjp_for_all, vjp_of_each
@@ -67,15 +67,15 @@ def getitem(x: Array, index: Any) -> Array:
         array([0., 4., 0.])
     """
     if type(x) is not Tracer:
-        return _of_constant(x, index)
+        return _getitem_constant(x, index)
     kind = type(x._trace)
     if x._trace.live_counter is not None:
         static = type(index) is int or is_static(index)
         if static or is_concrete(index):
             value, trace, parent = x._val, x._trace, x.node
-            kept = index if static else snapshot(index)
+            kept = index if static else copied_index(index)
             if type(value) is ndarray:
-                ans = value[index] if static else rows_at(value, index)
+                ans = value[index] if static else getitem_of_array(value, index)
                 dtype = value.dtype
                 made = _record_read(trace, ans, parent, kept, None, x.aval or value.shape, dtype)
                 if dtype is DOUBLE:
@@ -90,43 +90,43 @@ def getitem(x: Array, index: Any) -> Array:
                 if type(index) is slice or (type(index) is int and len(shape) > 1):  # clearly a view
                     note_view(x, made, getitem, {"index": index})
                     return made
-            return _noted(x, made, index, value)
+            return _noted_as_view(x, made, index, value)
     elif kind is BatchTrace and is_static(index) and x._trace.live:
-        if (part := _of_each(x, index)) is not None:
+        if (part := _getitem_of_examples(x, index)) is not None:
             return part
     else:
-        return _of_others(x, index)
-    return _found(x, index)
+        return _getitem_traced(x, index)
+    return _getitem_general(x, index)
 
 
-def _of_others(x: Tracer, index: Any) -> Any:
+def _getitem_traced(x: Tracer, index: Any) -> Any:
     """Return ``x[index]`` of a traced value, by a fast path in forward mode, on a graph, and for constants."""
     trace, value, t = x._trace, x._val, x.link
     kind = type(trace)
     if kind is ForwardTrace and is_concrete(index) and trace.live:
-        ans = rows_at(value, index) if type(value) is ndarray else getitem(value, index)
-        moved = rows_at(t, index) if type(t) is ndarray else getitem(t, index)
-        return _noted(x, dual(ans, moved, trace), index, value)
+        ans = getitem_of_array(value, index) if type(value) is ndarray else getitem(value, index)
+        moved = getitem_of_array(t, index) if type(t) is ndarray else getitem(t, index)
+        return _noted_as_view(x, dual(ans, moved, trace), index, value)
     if kind is GraphTrace and is_static(index) and trace.live:
-        if (found := _captured(x, index)) is not None:
+        if (found := _getitem_on_graph(x, index)) is not None:
             return found
     elif trace is CONSTANTS and type(value) is ndarray and is_concrete(index):
-        return _part(x, value, value[index], index)
-    return _found(x, index)
+        return _buffer_part(x, value, value[index], index)
+    return _getitem_general(x, index)
 
 
-def _of_constant(x: Any, index: Any) -> Any:
+def _getitem_constant(x: Any, index: Any) -> Any:
     """Return ``x[index]`` of an ``x`` that is not traced."""
     if type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
-        return rows_at(x, index)
-    return _found(x, index)
+        return getitem_of_array(x, index)
+    return _getitem_general(x, index)
 
 
-def _found(x: Any, index: Any) -> Any:
+def _getitem_general(x: Any, index: Any) -> Any:
     """Return ``x[index]`` of any operands, by the general path."""
-    if (plain := _plain(index)) is not index:
+    if (plain := _without_buffers(index)) is not index:
         return getitem(x, plain)
-    spec, arrays, to = parse(index, backend.shape_of(x))
+    spec, arrays, to = parse_index(index, backend.shape_of(x))
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
         return found
@@ -139,15 +139,15 @@ def _found(x: Any, index: Any) -> Any:
     return found
 
 
-def _plain(index: Any) -> Any:
+def _without_buffers(index: Any) -> Any:
     """Return ``index`` with arrays in place of buffers, which the program may write to: ``getitem`` copies them."""
     if type(index) is not tuple:
         return index._val if is_buffer(index) and type(index._val) is ndarray and index._val.ndim else index
-    made = tuple(map(_plain, index)) if any(map(is_buffer, index)) else index
+    made = tuple(map(_without_buffers, index)) if any(map(is_buffer, index)) else index
     return made if any(map(is_not, made, index)) else index
 
 
-def _of_each(x: Tracer, index: Any) -> Tracer | None:
+def _getitem_of_examples(x: Tracer, index: Any) -> Tracer | None:
     """Return ``x[index]`` of each example for a static index; None if NumPy refuses it."""
     value, whole = x._val, (slice(None), *index) if type(index) is tuple else (slice(None), index)
     try:
@@ -156,28 +156,28 @@ def _of_each(x: Tracer, index: Any) -> Tracer | None:
         return None
     part = tracer_of(made, x._trace)
     one = type(index) is int and type(made) is ndarray  # the most common case
-    if made.ndim > 1 if one else _has_memory(part, index):
+    if made.ndim > 1 if one else _is_array_result(part, index):
         _share(x, part, index)
     else:
         copy_small_part(x, part)
     return part
 
 
-def _captured(x: Tracer, index: Any) -> Any:
+def _getitem_on_graph(x: Tracer, index: Any) -> Any:
     """Return ``x[index]`` on a graph for a static index; None if the general path must handle it."""
     value, trace = x._val, x._trace
-    spec, _, to = parse(index, x.shape)
+    spec, _, to = parse_index(index, x.shape)
     if to is not None:
         return None
     ans = value[index] if type(value) is ndarray else getitem(value, index)
-    return _noted(x, trace.record_result(_read, (x.slot,), {"spec": spec}, ans), index, value)
+    return _noted_as_view(x, trace.record_result(_read, (x.slot,), {"spec": spec}, ans), index, value)
 
 
-def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
+def _noted_as_view(x: Any, made: Any, index: Any, value: Any) -> Any:
     """Return ``made``, which is ``x[index]``, noted as a view if NumPy gives one; ``value`` is what ``x`` held."""
     ans = made._val
     if type(value) is not ndarray:
-        view = is_static(index) and _has_memory(made, index)
+        view = is_static(index) and _is_array_result(made, index)
     else:  # slices and integers give a view or a scalar
         view = type(ans) is ndarray and (type(index) is slice or type(index) is int or shares_memory(value, ans))
     if not view:
@@ -190,13 +190,13 @@ def _noted(x: Any, made: Any, index: Any, value: Any) -> Any:
     return made
 
 
-def _has_memory(made: Any, index: Any) -> bool:
+def _is_array_result(made: Any, index: Any) -> bool:
     """Whether NumPy's result is an array, not a scalar: with an ellipsis it is an array even without axes."""
     return bool(made.shape) or index is ... or (type(index) is tuple and any(e is ... for e in index))
 
 
 def _is_view(made: Any, index: Any) -> bool:
-    return _has_memory(made, index) and not _has_arrays(index)
+    return _is_array_result(made, index) and not _has_arrays(index)
 
 
 def _share(x: Tracer, made: Any, index: Any) -> None:
@@ -211,7 +211,7 @@ def _has_arrays(index: Any) -> bool:
     return any(type(e) is ndarray for e in (index if type(index) is tuple else (index,)))
 
 
-def _part(x: Tracer, value: ndarray, part: Any, index: Any) -> Any:
+def _buffer_part(x: Tracer, value: ndarray, part: Any, index: Any) -> Any:
     """Return ``part`` of the buffer ``x``, which held ``value``, as a buffer; a scalar stays a constant."""
     if type(part) is not ndarray:
         return part
@@ -232,16 +232,16 @@ class IndexedCotangent(SparseCotangent):
     @staticmethod
     def sum_of(entries: list[Any]) -> Any:
         """Add up all parts; the first entry may be a whole cotangent."""
-        return _sum_of(entries)
+        return _sum_entries(entries)
 
 
-def _parts_of(ct: Any, *saved: Any) -> tuple[Any]:
+def _read_vjp_for_all(ct: Any, *saved: Any) -> tuple[Any]:
     """Return the VJP of a read whose index arrays are on the tape too: these integers get no cotangent."""
     return (IndexedCotangent((ct, *saved)),)
 
 
 _SHARED = {"IndexedCotangent": IndexedCotangent, "__name__": __name__}
-_to_part = vjp_of_each(
+_read_vjp = vjp_of_each(
     "getitem",
     ["IndexedCotangent((ct, index, arrays, shape, dtype))"],
     ["index", "arrays", "shape", "dtype"],
@@ -249,7 +249,7 @@ _to_part = vjp_of_each(
 )
 
 
-_record_read = make_recorder(_to_part, ["parent"], ["index", "arrays", "shape", "dtype"])
+_record_read = make_recorder(_read_vjp, ["parent"], ["index", "arrays", "shape", "dtype"])
 
 
 def _reverse(args: Any, traced: Any, params: Any) -> Any:
@@ -257,7 +257,7 @@ def _reverse(args: Any, traced: Any, params: Any) -> Any:
     if traced[0] != 0:
         return ans, None, ()
     x = args[0]
-    vjp = _to_part if len(traced) == 1 else vjp_for_all("getitem", _parts_of, len(traced))
+    vjp = _read_vjp if len(traced) == 1 else vjp_for_all("getitem", _read_vjp_for_all, len(traced))
     return ans, vjp, (params["spec"], args[1:], backend.shape_of(x), backend.dtype_of(x))
 
 
@@ -269,38 +269,38 @@ def _forward(args: Any, tangents: Any, params: Any) -> Any:
 def _batch_read(
     size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> tuple[Any, bool]:
-    spec, arrays, axes = lift(size, params["spec"], args[1:], batched[1:], x_batched=batched[0])
+    spec, arrays, axes = batched_index(size, params["spec"], args[1:], batched[1:], x_batched=batched[0])
     if not arrays:  # a view, and noted as one
-        return getitem(args[0], rebuild(spec, ())), True
+        return getitem(args[0], index_from_spec(spec, ())), True
     ans = read(args[0], *arrays, spec=spec)
     return ans if axes is None else permute(ans, axes=axes), True
 
 
 _read = Primitive(
     "getitem",
-    lambda xp, x, *arrays, spec: rows_at(xp.asarray(x), rebuild(spec, arrays)),
+    lambda xp, x, *arrays, spec: getitem_of_array(xp.asarray(x), index_from_spec(spec, arrays)),
     reverse=_reverse,
     forward=_forward,
     batch=_batch_read,
 )
 
 
-def _read_now(*args: Any, spec: Spec) -> Any:
+def _compute_read(*args: Any, spec: Spec) -> Any:
     """Compute ``read(x, *arrays, spec)``, the primitive behind ``getitem``; ``index_spec`` explains ``spec``."""
     plain = len(args) == 1 and type(args[0]) is ndarray
-    return args[0][rebuild(spec, ())] if plain else writable_result(args, bind(_read, args, {"spec": spec}))
+    return args[0][index_from_spec(spec, ())] if plain else writable_result(args, bind(_read, args, {"spec": spec}))
 
 
-read: Operation = finish_operation(_read_now, _read)
+read: Operation = finish_operation(_compute_read, _read)
 
 
-def _sum_of(gathered: list[Any]) -> Any:
-    if (found := _assembled(gathered)) is not None:
+def _sum_entries(entries: list[Any]) -> Any:
+    if (found := _sum_of_slices(entries)) is not None:
         return found
     parts, plain, total = [], True, None
-    alone = type(gathered[0]) is not IndexedCotangent and is_unshared_entry(gathered, 0)
-    alone = alone and (type(gathered[0]) is not ndarray or gathered[0].flags.c_contiguous)
-    for part in gathered:
+    alone = type(entries[0]) is not IndexedCotangent and is_unshared_entry(entries, 0)
+    alone = alone and (type(entries[0]) is not ndarray or entries[0].flags.c_contiguous)
+    for part in entries:
         if type(part) is not IndexedCotangent:
             alone, total = alone and total is None, part if total is None else total + part
         else:
@@ -308,47 +308,47 @@ def _sum_of(gathered: list[Any]) -> Any:
             ct, _, arrays, shape, dtype = part
             plain = plain and type(ct) in _NUMPY and (arrays is None or set(map(type, arrays)) <= {ndarray})
     if plain and (total is None or type(total) is ndarray):
-        return _accumulated(total if total is None or alone else total.copy(), parts, shape, dtype)
-    if total is None and (found := _joined(parts)) is not None:
+        return _sum_in_place(total if total is None or alone else total.copy(), parts, shape, dtype)
+    if total is None and (found := _concatenated(parts)) is not None:
         return found
-    if total is not None and (found := added(total, parts, alone)) is not None:
+    if total is not None and (found := add_in_place(total, parts, alone)) is not None:
         return found
-    found = _pushed(total, parts)
-    return _scattered(total, parts) if found is None else found
+    found = _sum_in_forward_mode(total, parts)
+    return _sum_by_scatter(total, parts) if found is None else found
 
 
-def _scattered(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
+def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
     """Add the parts to ``total`` by ``scatter_sum``."""
     shape, dtype = parts[0][3:]
     cts: list[Any] = []
     specs: list[Spec] = []
     positions: list[Any] = []
     if total is not None:  # the parts are added in order, as above
-        cts, specs = [total], [Whole([(0, n, 1) for n in shape])]
+        cts, specs = [total], [WholeSpec([(0, n, 1) for n in shape])]
     whole = [(0, n, 1) for n in shape[1:]]
     for ct, index, arrays, *_ in parts:
         if type(index) is int:  # by far the most common case in long lists
             spec, arrays = (index % shape[0], *whole), ()
         else:
-            spec, arrays = (index, arrays) if arrays is not None else parse(index, shape)[:2]
+            spec, arrays = (index, arrays) if arrays is not None else parse_index(index, shape)[:2]
         cts.append(ct)
         specs.append(spec)
         positions.extend(arrays)
     return scatter_sum(*cts, *positions, specs=tuple(specs), shape=shape, dtype=dtype)
 
 
-def _accumulated(total: ndarray | None, parts: Sequence[tuple[Any, ...]], shape: Shape, dtype: Any) -> Any:
+def _sum_in_place(total: ndarray | None, parts: Sequence[tuple[Any, ...]], shape: Shape, dtype: Any) -> Any:
     """Add the parts, NumPy arrays and numbers, to ``total`` in place."""
     total = np.zeros(shape, dtype) if total is None else total
     for ct, index, arrays, *_ in parts:
-        _accumulate(index if arrays is None else rebuild(index, arrays), (total, ct))
+        _accumulate(index if arrays is None else index_from_spec(index, arrays), (total, ct))
     return total if shape else total[()]
 
 
-def _assembled(gathered: list[Any]) -> ndarray | None:
+def _sum_of_slices(entries: list[Any]) -> ndarray | None:
     """Add up parts that are slices of ndarrays, the most common case; None for other entries."""
     total = None
-    for found in gathered:
+    for found in entries:
         if type(found) is not IndexedCotangent:
             return None
         ct, index, _, shape, dtype = found
@@ -361,7 +361,7 @@ def _assembled(gathered: list[Any]) -> ndarray | None:
     return total
 
 
-def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
+def _concatenated(parts: Sequence[tuple[Any, ...]]) -> Any:
     """Concatenate parts that are adjacent slices of the whole array, such as all parameters; None for other parts."""
     for ct, index, *_ in parts:
         if type(index) is not slice or stands_for_array(ct):
@@ -376,7 +376,7 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Any:
     return concatenate(*cts, axis=0) if end == length else None
 
 
-def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
+def _sum_in_forward_mode(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
     """Add the parts in forward mode, if values and tangents are NumPy's, without recording; None for other parts."""
     trace, given = None, [total]
     for ct, _, arrays, *_ in parts:
@@ -400,7 +400,7 @@ def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
     sums = [np.zeros(shape, dtype) if x is None else np.array(x, dtype, order="C") for x in (values[0], tangents[0])]
     for (_, index, arrays, *_), *cts in zip(parts, values[1:], tangents[1:], strict=True):
         pairs = [(into, ct) for into, ct in zip(sums, cts, strict=True) if ct is not None]
-        _accumulate(index if arrays is None else rebuild(index, arrays), *pairs)
+        _accumulate(index if arrays is None else index_from_spec(index, arrays), *pairs)
     value, tangent = sums if shape else [one[()] for one in sums]
     return dual(value, tangent, trace)
 
@@ -408,19 +408,19 @@ def _pushed(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
 def _accumulate(index: Any, *pairs: tuple[ndarray, Any]) -> None:
     """Compute ``total[index] += ct`` for each pair; an element that is named several times receives all shares."""
     total, ct = pairs[0]
-    if type(index) is slice or is_static(index) or _names_once(index, total.shape):
+    if type(index) is slice or is_static(index) or _has_no_duplicates(index, total.shape):
         for total, ct in pairs:
             total[index] += ct
     elif total.ndim == 1 or 16 * np.asarray(ct).size < total.size:
         for total, ct in pairs:
             np.add.at(total, index, ct)
     else:  # add.at is fast in one dimension only
-        places = rows_at(np.arange(total.size).reshape(total.shape), index).reshape(-1)
+        places = getitem_of_array(np.arange(total.size).reshape(total.shape), index).reshape(-1)
         for total, ct in pairs:
             np.add.at(total.reshape(-1), places, np.asarray(ct).reshape(-1))
 
 
-def _names_once(index: Any, shape: Shape) -> bool:
+def _has_no_duplicates(index: Any, shape: Shape) -> bool:
     """Whether a cheap check shows that ``index`` names no element twice."""
     array, axis, passed = None, 0, 0
     for e in index if type(index) is tuple else (index,):
@@ -441,33 +441,33 @@ def _names_once(index: Any, shape: Shape) -> bool:
 def _scatter(xp: Any, *args: Any, specs: tuple[Spec, ...], shape: Shape, dtype: Any) -> Any:
     if xp is not np:
         return _scatter_immutable(xp, xp.zeros(shape, dtype), args, specs)
-    begun = type(specs[0]) is Whole
-    total = np.array(args[0], dtype, order="C") if begun else np.zeros(shape, dtype)
-    for ct, spec, arrays in islice(zip(args, specs, _split(args, specs), strict=False), begun, None):
-        _accumulate(rebuild(spec, arrays), (total, ct))
-    return total if shape or not begun else total[()]
+    has_first = type(specs[0]) is WholeSpec
+    total = np.array(args[0], dtype, order="C") if has_first else np.zeros(shape, dtype)
+    for ct, spec, arrays in islice(zip(args, specs, _arrays_of_each(args, specs), strict=False), has_first, None):
+        _accumulate(index_from_spec(spec, arrays), (total, ct))
+    return total if shape or not has_first else total[()]
 
 
 def _scatter_immutable(xp: Any, total: Any, args: tuple[Any, ...], specs: tuple[Spec, ...]) -> Any:
     """Scatter into arrays that each addition copies: reads that differ in integers only are added at once."""
     groups: dict[Spec, list[tuple[Spec, Any]]] = {}
-    for ct, spec, arrays in zip(args, specs, _split(args, specs), strict=False):
+    for ct, spec, arrays in zip(args, specs, _arrays_of_each(args, specs), strict=False):
         numbers = [i for i, e in enumerate(spec) if type(e) is int]
         together = bool(numbers) and numbers[-1] - numbers[0] + 1 == len(numbers)
         if together and all(type(e) is int or type(e) is tuple for e in spec):
             groups.setdefault(tuple([ARRAY if type(e) is int else e for e in spec]), []).append((spec, ct))
-        elif names_all(spec, total.shape):
+        elif covers_all(spec, total.shape):
             total = total + xp.reshape(ct, total.shape)
         else:
-            total = total.at[rebuild(spec, arrays)].add(ct)
+            total = total.at[index_from_spec(spec, arrays)].add(ct)
     for spec, members in groups.items():
         places = [i for i, e in enumerate(spec) if e == ARRAY]
         arrays = tuple([np.array([numbered[i] for numbered, _ in members]) for i in places])
-        total = total.at[rebuild(spec, arrays)].add(xp.stack([ct for _, ct in members], axis=places[0]))
+        total = total.at[index_from_spec(spec, arrays)].add(xp.stack([ct for _, ct in members], axis=places[0]))
     return total
 
 
-def _split(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ...]]:
+def _arrays_of_each(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ...]]:
     """Return the index arrays of each piece. In ``args`` they follow the cotangents."""
     if len(args) == len(specs):
         return [()] * len(specs)
@@ -475,15 +475,15 @@ def _split(args: tuple[Any, ...], specs: tuple[Spec, ...]) -> list[tuple[Any, ..
     return [tuple([next(rest) for e in spec if e == ARRAY]) for spec in specs]
 
 
-def _read_back(ct: Any, traced: Any, split: Any, specs: Any) -> list[Any]:
+def _scatter_vjp(ct: Any, traced: Any, split: Any, specs: Any) -> list[Any]:
     n = len(specs)
-    return [_read_again(ct, specs[i], split[i]) if i < n else None for i in traced]
+    return [_read_cotangent(ct, specs[i], split[i]) if i < n else None for i in traced]
 
 
-def _read_again(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
+def _read_cotangent(ct: Any, spec: Spec, arrays: tuple[Any, ...]) -> Any:
     """Compute ``read``, by the fast path if no array of the index is traced."""
     known = {ndarray}.issuperset(map(type, arrays))
-    return getitem(ct, rebuild(spec, arrays)) if known else read(ct, *arrays, spec=spec)
+    return getitem(ct, index_from_spec(spec, arrays)) if known else read(ct, *arrays, spec=spec)
 
 
 def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
@@ -491,12 +491,12 @@ def _reverse_scatter(args: Any, traced: Any, params: Any) -> Any:
     specs = params["specs"]
     if traced[0] >= len(specs):
         return ans, None, ()
-    return ans, vjp_for_all("scatter_sum", _read_back, len(traced)), (traced, _split(args, specs), specs)
+    return ans, vjp_for_all("scatter_sum", _scatter_vjp, len(traced)), (traced, _arrays_of_each(args, specs), specs)
 
 
 def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:
     ans = call_operation(scatter_sum, args, params)
-    specs, split = params["specs"], _split(args, params["specs"])
+    specs, split = params["specs"], _arrays_of_each(args, params["specs"])
     moving = [i for i in range(len(specs)) if tangents[i] is not None]
     if not moving:
         return ans, None
@@ -512,10 +512,10 @@ def _batch_scatter(
     cts: list[Any] = []
     positions: list[Any] = []
     lifted: list[Spec] = []
-    flags = _split(batched, specs)
-    for i, (spec, arrays) in enumerate(zip(specs, _split(args, specs), strict=True)):
+    flags = _arrays_of_each(batched, specs)
+    for i, (spec, arrays) in enumerate(zip(specs, _arrays_of_each(args, specs), strict=True)):
         kind = type(spec)
-        spec, arrays, axes = lift(size, spec, arrays, flags[i], x_batched=True)
+        spec, arrays, axes = batched_index(size, spec, arrays, flags[i], x_batched=True)
         ct = args[i] if batched[i] else to_batch(args[i], size)
         if axes is not None:
             ct = permute(ct, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))

@@ -17,20 +17,20 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.decompositions import (
-    SPLIT,
+    GAP_UNITS,
     conjugated,
     hermitian_part,
     is_complex,
-    joined,
+    join_columns,
     or_nan,
     singular_gradient,
     skew,
-    split,
+    split_columns,
     svd,
     with_diagonal,
 )
 from funcgrad.primitives.determinants import lenient_inv
-from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal, tril, triu
 from funcgrad.primitives.solving import adjoint
 from funcgrad.typing import Array
@@ -44,7 +44,7 @@ __all__ = ["lstsq", "pinv", "qr"]
 def _singular(xp: Any, x: Any) -> Any:
     i = np.arange(x.shape[-1])
     size = abs(x[..., i, i])
-    noise = SPLIT * math.sqrt(x.shape[-1]) * float(np.finfo(x.dtype).eps)
+    noise = GAP_UNITS * math.sqrt(x.shape[-1]) * float(np.finfo(x.dtype).eps)
     return (size <= noise * size.max(-1, keepdims=True, initial=0)).any(-1)
 
 
@@ -52,7 +52,7 @@ def _singular(xp: Any, x: Any) -> Any:
 singular: Operation = nondifferentiable("singular", _singular, batch="leading")
 
 
-def _inverse_of(r: Array) -> Array:
+def _triangular_inverse(r: Array) -> Array:
     """Return the inverse of a triangular matrix, NaN if it is singular: dependent columns have no direction."""
     return or_nan(singular(r)[..., None, None], lenient_inv(r))
 
@@ -66,8 +66,8 @@ def _on_diagonal(of_r: Array, of_q: Array) -> Array:
 def _qr_jvp(t: Array, ans: Any, *, complete: bool) -> list[Array]:
     q, r = ans
     k = min(q.shape[-2], r.shape[-1])
-    (q, q_rest), (r, r_rest), (t, t_rest) = split(q, k), split(r[..., :k, :], k), split(t, k)
-    moved = matmul(t, _inverse_of(r))
+    (q, q_rest), (r, r_rest), (t, t_rest) = split_columns(q, k), split_columns(r[..., :k, :], k), split_columns(t, k)
+    moved = matmul(t, _triangular_inverse(r))
     inner = matmul(adjoint(q), moved)
     turn = skew(tril(inner, k=-1))
     if is_complex(inner):
@@ -75,11 +75,11 @@ def _qr_jvp(t: Array, ans: Any, *, complete: bool) -> list[Array]:
     dq, dr = matmul(q, turn), matmul(inner - turn, r)
     if q_rest is not None:
         out = matmul(adjoint(q_rest), moved)
-        dq = joined(dq + matmul(q_rest, out), -matmul(q, adjoint(out)))
+        dq = join_columns(dq + matmul(q_rest, out), -matmul(q, adjoint(out)))
     elif q.shape[-2] > k:
         dq = dq + moved - matmul(q, inner)
     if r_rest is not None:
-        dr = joined(dr, matmul(matmul(adjoint(dq), q), r_rest) + matmul(adjoint(q), t_rest))
+        dr = join_columns(dr, matmul(matmul(adjoint(dq), q), r_rest) + matmul(adjoint(q), t_rest))
     if dr.shape[-2] < ans[1].shape[-2]:
         below = (*dr.shape[:-2], ans[1].shape[-2] - k, dr.shape[-1])
         zeros = backend.library_of(dr).zeros(below, backend.dtype_of(dr))
@@ -89,26 +89,26 @@ def _qr_jvp(t: Array, ans: Any, *, complete: bool) -> list[Array]:
 
 def _qr_vjp(ct: Any, ans: Any, *, complete: bool) -> Array | None:
     q, r = ans
-    of_q, of_r = (None if c is None else conjugated(c) for c in ct)
-    if of_q is None and of_r is None:
+    ct_q, ct_r = (None if c is None else conjugated(c) for c in ct)
+    if ct_q is None and ct_r is None:
         return None
     k = min(q.shape[-2], r.shape[-1])
-    (q, q_rest), (r, r_rest) = split(q, k), split(r[..., :k, :], k)
-    of_q = backend.zeros_like(ans[0]) if of_q is None else of_q
-    of_r = backend.zeros_like(ans[1]) if of_r is None else of_r
-    (of_q, of_q_rest), (of_r, of_r_rest) = split(of_q, k), split(of_r[..., :k, :], k)
+    (q, q_rest), (r, r_rest) = split_columns(q, k), split_columns(r[..., :k, :], k)
+    ct_q = backend.zeros_like(ans[0]) if ct_q is None else ct_q
+    ct_r = backend.zeros_like(ans[1]) if ct_r is None else ct_r
+    (ct_q, ct_q_rest), (ct_r, ct_r_rest) = split_columns(ct_q, k), split_columns(ct_r[..., :k, :], k)
     if r_rest is not None:  # the columns after the k-th are the product of Q and theirs in R
-        of_q = of_q + matmul(matmul(q, r_rest), adjoint(of_r_rest))
-    turned, scaled = matmul(adjoint(q), of_q), matmul(of_r, adjoint(r))
+        ct_q = ct_q + matmul(matmul(q, r_rest), adjoint(ct_r_rest))
+    turned, scaled = matmul(adjoint(q), ct_q), matmul(ct_r, adjoint(r))
     above = triu(scaled, k=1)
     inner = tril(skew(turned), k=-1) + above + adjoint(above)
     moved = matmul(q, with_diagonal(inner, _on_diagonal(scaled, turned)))
     if q_rest is not None:
-        moved = moved + matmul(q_rest, matmul(adjoint(q_rest), of_q) - adjoint(matmul(adjoint(q), of_q_rest)))
+        moved = moved + matmul(q_rest, matmul(adjoint(q_rest), ct_q) - adjoint(matmul(adjoint(q), ct_q_rest)))
     elif q.shape[-2] > k:
-        moved = moved + of_q - matmul(q, turned)
-    ans = matmul(moved, adjoint(_inverse_of(r)))
-    return conjugated(ans if r_rest is None else joined(ans, matmul(q, of_r_rest)))
+        moved = moved + ct_q - matmul(q, turned)
+    ans = matmul(moved, adjoint(_triangular_inverse(r)))
+    return conjugated(ans if r_rest is None else join_columns(ans, matmul(q, ct_r_rest)))
 
 
 #: ``qr(x, *, complete)``: Q and R, whose diagonal is real. Columns of Q that complete a basis do not rotate among
@@ -142,9 +142,9 @@ def _stein(xp: Any, x: Any, y: Any, z: Any) -> Any:
 
     def doubled(state: tuple[Any, ...]) -> tuple[Any, ...]:
         x, y, z, factor = state
-        x, of_x = normalized(x)  # powers of ``x`` and ``z`` would overflow
-        z, of_z = normalized(z)
-        factor = factor * of_x * of_z
+        x, scale_x = normalized(x)  # powers of ``x`` and ``z`` would overflow
+        z, scale_z = normalized(z)
+        factor = factor * scale_x * scale_z
         return x @ x, y + factor * (x @ y @ z), z @ z, factor * factor
 
     state = (x, y, z, xp.ones((*y.shape[:-2], 1, 1), y.real.dtype))
@@ -158,8 +158,8 @@ def _stein(xp: Any, x: Any, y: Any, z: Any) -> Any:
     return state[1]
 
 
-def _stein_back(x: Array, ct: Array, z: Array) -> Array:
-    return stein(swapped(x), ct, swapped(z))
+def _stein_transposed(x: Array, ct: Array, z: Array) -> Array:
+    return stein(swap_last_axes(x), ct, swap_last_axes(z))
 
 
 #: ``stein(x, y, z)``: the solution S of ``S = y + x S z``.
@@ -167,9 +167,9 @@ stein: Operation = primitive(
     "stein",
     _stein,
     vjps=[
-        lambda ct, x, z, ans: matmul(_stein_back(x, ct, z), swapped(matmul(ans, z))),
-        lambda ct, x, z: _stein_back(x, ct, z),
-        lambda ct, x, z, ans: matmul(swapped(matmul(x, ans)), _stein_back(x, ct, z)),
+        lambda ct, x, z, ans: matmul(_stein_transposed(x, ct, z), swap_last_axes(matmul(ans, z))),
+        lambda ct, x, z: _stein_transposed(x, ct, z),
+        lambda ct, x, z, ans: matmul(swap_last_axes(matmul(x, ans)), _stein_transposed(x, ct, z)),
     ],
     jvps=[
         lambda t, x, z, ans: stein(x, matmul(matmul(t, ans), z), z),
@@ -186,7 +186,7 @@ all_count: Operation = nondifferentiable(
 )
 
 
-def _rest(x: Array, p: Array) -> Array:
+def _neglected_part(x: Array, p: Array) -> Array:
     """Return the part of ``x`` that counts as zero in its pseudo-inverse ``p``.
 
     The projection is repeated from both sides: the first one leaves rounding errors in the space of the other part,
@@ -199,7 +199,7 @@ def _rest(x: Array, p: Array) -> Array:
     return where(all_count(space)[..., None, None], 0, rest)
 
 
-def _pinv_change(t: Array, x: Array, p: Array) -> Array:
+def _pinv_tangent(t: Array, x: Array, p: Array) -> Array:
     """Return the tangent of the pseudo-inverse ``p`` of ``x`` along ``t``.
 
     ``rest``, the part of ``x`` that counts as zero, need not be zero. If it is, this is the formula of Golub and
@@ -208,9 +208,9 @@ def _pinv_change(t: Array, x: Array, p: Array) -> Array:
     of the tangent is self-adjoint, because the adjoint of ``p`` is the gradient of a function of the singular values.
     """
     if x.shape[-2] < x.shape[-1]:
-        return adjoint(_pinv_change(adjoint(t), adjoint(x), adjoint(p)))
+        return adjoint(_pinv_tangent(adjoint(t), adjoint(x), adjoint(p)))
     t_adjoint, p_adjoint = adjoint(t), adjoint(p)
-    rest = _rest(x, p)
+    rest = _neglected_part(x, p)
     rest_adjoint = adjoint(rest)
     inside, outside = matmul(p, p_adjoint), matmul(rest_adjoint, rest)
     left = matmul(inside, t_adjoint)
@@ -223,13 +223,13 @@ def _pinv_change(t: Array, x: Array, p: Array) -> Array:
 
 
 def _pinv_jvp(t: Array, x: Array, ans: Array, *, hermitian: bool) -> Array:
-    return _pinv_change(hermitian_part(t), hermitian_part(x), ans) if hermitian else _pinv_change(t, x, ans)
+    return _pinv_tangent(hermitian_part(t), hermitian_part(x), ans) if hermitian else _pinv_tangent(t, x, ans)
 
 
 def _pinv_vjp(ct: Array, x: Array, ans: Array, *, hermitian: bool) -> Array:
     if not hermitian:
-        return swapped(_pinv_change(swapped(ct), x, ans))
-    return hermitian_part(swapped(_pinv_change(swapped(ct), hermitian_part(x), ans)))
+        return swap_last_axes(_pinv_tangent(swap_last_axes(ct), x, ans))
+    return hermitian_part(swap_last_axes(_pinv_tangent(swap_last_axes(ct), hermitian_part(x), ans)))
 
 
 #: ``pinv(x, y, *, hermitian)``: singular values up to ``y`` times the largest count as zero; ``y`` has the shape of the
@@ -261,7 +261,7 @@ def _lstsq(xp: Any, x: Any, y: Any, *, rcond: float) -> tuple[Any, ...]:
     return z, rest, rank.astype(np.int32), s
 
 
-def _inverse_for(x: Array, rcond: float) -> Array:
+def _pinv_for(x: Array, rcond: float) -> Array:
     return pinv(x, np.full(x.shape[:-2], rcond), hermitian=False)
 
 
@@ -273,14 +273,14 @@ def _columns_product(x: Array, y: Array) -> Array:
 
 def _lstsq_jvp_x(t: Array, args: Any, ans: Any, *, rcond: float) -> list[Any]:
     x, y = args
-    dz = matmul(_pinv_change(t, x, _inverse_for(x, rcond)), y)
+    dz = matmul(_pinv_tangent(t, x, _pinv_for(x, rcond)), y)
     u, _, vh = svd(x, full_matrices=False)
     ds = diagonal(matmul(adjoint(u), matmul(t, adjoint(vh))), offset=0)
     return [dz, _rest_jvp(-matmul(t, ans[0]), dz, args, ans), 0, real(ds) if is_complex(ds) else ds]
 
 
 def _lstsq_jvp_y(t: Array, args: Any, ans: Any, *, rcond: float) -> list[Any]:
-    dz = matmul(_inverse_for(args[0], rcond), t)
+    dz = matmul(_pinv_for(args[0], rcond), t)
     return [dz, _rest_jvp(t, dz, args, ans), 0, backend.zeros_like(ans[3])]
 
 
@@ -294,25 +294,25 @@ def _rest_jvp(moved: Array, dz: Array, args: Any, ans: Any) -> Array:
 
 def _lstsq_cts(ct: Any, args: Any, ans: Any) -> tuple[Array | None, Array | None]:
     """Return the conjugated cotangents of the solution z and of ``y - x z``, whose squares are the residuals."""
-    (x, y), (of_z, of_squares, _, _) = args, ct
-    of_z = None if of_z is None else conjugated(of_z)
-    if of_squares is None or not ans[1].shape[-1]:
-        return of_z, None
-    of_rest = (y - matmul(x, ans[0])) * (of_squares * 2)[..., None, :]
+    (x, y), (ct_z, ct_squares, _, _) = args, ct
+    ct_z = None if ct_z is None else conjugated(ct_z)
+    if ct_squares is None or not ans[1].shape[-1]:
+        return ct_z, None
+    ct_rest = (y - matmul(x, ans[0])) * (ct_squares * 2)[..., None, :]
     if backend.library_of(x) is not np:  # NumPy has residuals at full rank only, and then they are orthogonal to x
-        through = matmul(adjoint(x), of_rest)
-        of_z = -through if of_z is None else of_z - through
-    return of_z, of_rest
+        through = matmul(adjoint(x), ct_rest)
+        ct_z = -through if ct_z is None else ct_z - through
+    return ct_z, ct_rest
 
 
 def _lstsq_vjp_x(ct: Any, args: Any, ans: Any, *, rcond: float) -> Array | None:
     x, y = args
-    of_z, of_rest = _lstsq_cts(ct, args, ans)
+    ct_z, ct_rest = _lstsq_cts(ct, args, ans)
     parts = []
-    if of_z is not None:
-        parts.append(adjoint(_pinv_change(matmul(y, adjoint(of_z)), x, _inverse_for(x, rcond))))
-    if of_rest is not None:
-        parts.append(-matmul(of_rest, adjoint(ans[0])))
+    if ct_z is not None:
+        parts.append(adjoint(_pinv_tangent(matmul(y, adjoint(ct_z)), x, _pinv_for(x, rcond))))
+    if ct_rest is not None:
+        parts.append(-matmul(ct_rest, adjoint(ans[0])))
     if ct[3] is not None:
         u, _, vh = svd(x, full_matrices=False)
         parts.append(conjugated(singular_gradient(ct[3], x, u, vh)))
@@ -320,10 +320,10 @@ def _lstsq_vjp_x(ct: Any, args: Any, ans: Any, *, rcond: float) -> Array | None:
 
 
 def _lstsq_vjp_y(ct: Any, args: Any, ans: Any, *, rcond: float) -> Array | None:
-    of_z, of_rest = _lstsq_cts(ct, args, ans)
-    parts = [] if of_rest is None else [of_rest]
-    if of_z is not None:
-        parts.append(matmul(adjoint(_inverse_for(args[0], rcond)), of_z))
+    ct_z, ct_rest = _lstsq_cts(ct, args, ans)
+    parts = [] if ct_rest is None else [ct_rest]
+    if ct_z is not None:
+        parts.append(matmul(adjoint(_pinv_for(args[0], rcond)), ct_z))
     return conjugated(sum(parts[1:], parts[0])) if parts else None
 
 

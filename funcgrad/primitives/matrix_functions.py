@@ -24,9 +24,9 @@ from funcgrad import backend
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
-from funcgrad.primitives.decompositions import SPLIT
+from funcgrad.primitives.decompositions import GAP_UNITS
 from funcgrad.primitives.determinants import lenient_inv
-from funcgrad.primitives.products import swapped
+from funcgrad.primitives.products import swap_last_axes
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.typing import Array
 
@@ -49,7 +49,7 @@ def _magnitude(xp: Any, x: Any) -> Any:
 magnitude: Operation = nondifferentiable("magnitude", _magnitude, batch="leading")
 
 
-def _along(f: Callable[[Array], Array], x: Array, t: Array) -> Array:
+def _derivative_along(f: Callable[[Array], Array], x: Array, t: Array) -> Array:
     """Return the derivative of ``f`` at ``x`` along ``t``, which is first scaled to the magnitude of ``x``."""
     n, rank = x.shape[-1], len(x.shape)
     scale = magnitude(t) / magnitude(x)
@@ -61,10 +61,10 @@ def _along(f: Callable[[Array], Array], x: Array, t: Array) -> Array:
 
 def _matrix_function(name: str, impl: Callable[..., Any], *, loose: bool = False) -> Operation:
     def vjp(ct: Array, x: Array, **params: Any) -> Array:
-        return _along(lambda block: call(block, **params), swapped(x), ct)
+        return _derivative_along(lambda block: call(block, **params), swap_last_axes(x), ct)
 
     def jvp(t: Array, x: Array, **params: Any) -> Array:
-        return _along(lambda block: call(block, **params), x, t)
+        return _derivative_along(lambda block: call(block, **params), x, t)
 
     call: Operation = primitive(name, impl, vjps=[vjp], jvps=[jvp], batch="leading", loose=loose)
     return call
@@ -181,7 +181,7 @@ def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
     return state[1], error
 
 
-def _half_turn(x: Any, base: int) -> tuple[Any, Any, Any]:
+def _rotated_to_positive_axis(x: Any, base: int) -> tuple[Any, Any, Any]:
     """Rotate the eigenvalues of ``x`` in the complex plane such that they lie around the positive axis.
 
     The branch cut of root and logarithm, the negative axis, is thereby moved midway between eigenvalues; eigenvalues
@@ -199,16 +199,16 @@ def _half_turn(x: Any, base: int) -> tuple[Any, Any, Any]:
         return x, None, zero
     angles = np.where(on_axis, np.where(negative, np.pi, 0), np.angle(w))
     angle = ((angles.max(-1, initial=-np.pi) + angles.min(-1, initial=np.pi)) / 2)[..., None, None]
-    turned = x * np.exp(-1j * angle)
-    return turned.astype(np.result_type(x.dtype, np.complex64)), angle.astype(x.real.dtype), zero
+    rotated = x * np.exp(-1j * angle)
+    return rotated.astype(np.result_type(x.dtype, np.complex64)), angle.astype(x.real.dtype), zero
 
 
 def _noise(w: Any) -> Any:
     """Return the absolute value up to which an eigenvalue counts as zero."""
-    return SPLIT * w.shape[-1] * _unit(w) * abs(w).max(-1, keepdims=True, initial=0)
+    return GAP_UNITS * w.shape[-1] * _unit(w) * abs(w).max(-1, keepdims=True, initial=0)
 
 
-def _of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
+def _function_of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
     """Compute a function of Hermitian matrices from their eigenvectors, which gives the least rounding."""
     w, v = np.linalg.eigh(x)
     w = np.where(abs(w) <= _noise(w), 0, w)
@@ -217,7 +217,7 @@ def _of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
     return (v * np.where(np.isfinite(values).all(-1, keepdims=True), values, np.nan)[..., None, :]) @ _adjoint(v)
 
 
-def _principal(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Callable[..., Any]) -> Any:
+def _principal_function(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Callable[..., Any]) -> Any:
     """Compute a function of matrices with a branch cut along the negative axis.
 
     Args:
@@ -225,7 +225,7 @@ def _principal(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Cal
         x: the matrices.
         base: the number of leading rows and columns that have all eigenvalues of ``x``.
         f: the function of numbers.
-        general: ``general(xp, x, angle, zero)``, for matrices that are not Hermitian, see ``_half_turn``.
+        general: ``general(xp, x, angle, zero)`` for non-Hermitian matrices, see ``_rotated_to_positive_axis``.
     """
     x = _floating(xp, x)
     if 0 in x.shape:
@@ -237,11 +237,11 @@ def _principal(xp: Any, x: Any, base: int, f: Callable[[Any], Any], general: Cal
     x = np.where(finite, x, eye)
     hermitian = (x == _adjoint(x)).all((-2, -1), keepdims=True) & (x.shape[-1] == base)
     if hermitian.all():
-        ans = _of_hermitian(x, f)
+        ans = _function_of_hermitian(x, f)
     else:
-        ans = general(np, *_half_turn(x, base))
+        ans = general(np, *_rotated_to_positive_axis(x, base))
         if hermitian.any():
-            ans = np.where(hermitian, _of_hermitian(np.where(hermitian, x, eye), f), ans)
+            ans = np.where(hermitian, _function_of_hermitian(np.where(hermitian, x, eye), f), ans)
     return np.where(finite, ans, np.nan)
 
 
@@ -270,13 +270,13 @@ def _root(xp: Any, x: Any) -> Any:
     return ans
 
 
-def _turned_root(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
+def _root_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
     root = _root(xp, x)
     return root if angle is None else root * xp.exp(0.5j * angle)
 
 
 def _sqrtm(xp: Any, x: Any, *, base: int) -> Any:
-    return _principal(xp, x, base, np.sqrt, _turned_root)
+    return _principal_function(xp, x, base, np.sqrt, _root_of_rotated)
 
 
 #: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues of ``x``;
@@ -301,7 +301,7 @@ def _log_near_one(xp: Any, y: Any) -> Any:
     return sum(parts[1:], parts[0])
 
 
-def _turned_log(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
+def _log_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
     eye = _eye(xp, x)
 
     def is_far(y: Any) -> Any:
@@ -324,7 +324,7 @@ def _turned_log(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
 
 
 def _logm(xp: Any, x: Any, *, base: int) -> Any:
-    return _principal(xp, x, base, np.log, _turned_log)
+    return _principal_function(xp, x, base, np.log, _log_of_rotated)
 
 
 #: ``logm(x, *, base)``: the principal logarithm; ``base`` as for ``sqrtm``.

@@ -24,16 +24,16 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import logical_and, where
 from funcgrad.primitives.decompositions import (
-    NOISE,
-    SPLIT,
+    GAP_UNITS,
+    NOISE_UNITS,
     close_pairs,
     column_sizes,
     conjugated,
-    entangled,
     inverse_gaps,
     is_complex,
     or_nan,
-    torn,
+    undefined_pairs,
+    unknown_pairs,
     with_diagonal,
 )
 from funcgrad.primitives.determinants import lenient_inv
@@ -52,7 +52,7 @@ def _conditions(x: Any) -> Any:
 
 def _merging(xp: Any, x: Any, y: Any) -> Any:
     unit, condition = float(np.finfo(x.dtype).eps), _conditions(y)
-    within = SPLIT * math.sqrt(x.shape[-1]) * unit * abs(x).max(-1, keepdims=True, initial=0) * condition
+    within = GAP_UNITS * math.sqrt(x.shape[-1]) * unit * abs(x).max(-1, keepdims=True, initial=0) * condition
     gaps = abs(x[..., None, :] - x[..., :, None])
     return (gaps <= xp.maximum(within[..., None, :], within[..., :, None])) | np.eye(x.shape[-1], dtype=bool)
 
@@ -92,7 +92,7 @@ def _normalized(u: Array, v: Array) -> Array:
     return u + v * change[..., None, :]
 
 
-def _normalized_back(ct: Array, v: Array) -> Array:
+def _normalized_transpose(ct: Array, v: Array) -> Array:
     """Apply the transpose of ``_normalized`` to conjugated cotangents."""
     along = _columns_sum(conjugated(v) * ct)
     if not is_complex(v):
@@ -108,7 +108,7 @@ def _eig_jvp(t: Array, ans: Any) -> list[Array]:
     moved = matmul(inverse, matmul(t, v))
     same = merging(w, inverse)
     pairs = logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
-    undefined = torn(pairs, moved, column_sizes(t))
+    undefined = undefined_pairs(pairs, moved, column_sizes(t))
     lost = column_sizes(defective(pairs, inverse)) > 0
     dv = matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))
     return [or_nan(lost, diagonal(moved, offset=0)), _normalized(dv, v)]
@@ -116,24 +116,24 @@ def _eig_jvp(t: Array, ans: Any) -> list[Array]:
 
 def _eig_vjp(ct: Any, ans: Any) -> Array | None:
     w, v = ans
-    of_w, of_v = ct
-    if of_w is None and of_v is None:
+    ct_w, ct_v = ct
+    if ct_w is None and ct_v is None:
         return None
     inverse = lenient_inv(v)
     same = merging(w, inverse)
     pairs = logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
     lost = defective(pairs, inverse)
-    if of_v is None:
-        inner = where(np.eye(w.shape[-1], dtype=bool), conjugated(of_w)[..., None, :], 0)
+    if ct_v is None:
+        inner = where(np.eye(w.shape[-1], dtype=bool), conjugated(ct_w)[..., None, :], 0)
     else:
-        of_v, weights = conjugated(of_v), column_sizes(of_v) * 0 if of_w is None else of_w
-        turned, sizes = matmul(adjoint(v), _normalized_back(of_v, v)), column_sizes(of_v)
+        ct_v, weights = conjugated(ct_v), column_sizes(ct_v) * 0 if ct_w is None else ct_w
+        turned, sizes = matmul(adjoint(v), _normalized_transpose(ct_v, v)), column_sizes(ct_v)
         inner = conjugated(inverse_gaps(w, same)) * turned
-        inner = or_nan(torn(pairs, turned, sizes), inner)
-        inner = or_nan(entangled(lost if of_w is None else pairs, sizes, weights), inner)
-    if of_w is not None:
-        inner = or_nan(logical_and(lost, ~close_pairs(of_w, units=NOISE)), inner)
-        inner = inner if of_v is None else with_diagonal(inner, conjugated(of_w))
+        inner = or_nan(undefined_pairs(pairs, turned, sizes), inner)
+        inner = or_nan(unknown_pairs(lost if ct_w is None else pairs, sizes, weights), inner)
+    if ct_w is not None:
+        inner = or_nan(logical_and(lost, ~close_pairs(ct_w, units=NOISE_UNITS)), inner)
+        inner = inner if ct_v is None else with_diagonal(inner, conjugated(ct_w))
     return conj(matmul(adjoint(inverse), matmul(inner, adjoint(v))))
 
 

@@ -94,13 +94,13 @@ deviation: Operation = primitive(
 )
 
 
-def _pulled(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
+def _standardized_vjp(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
     """Return the VJP: the Jacobian of the first result is symmetric, the gradient of the root is ``y / n``."""
-    (ct, of_root), (y, root) = cts, ans
+    (ct, ct_root), (y, root) = cts, ans
     found = None if ct is None else deviation(ct, y, root, axis=axis)
-    if of_root is None:
+    if ct_root is None:
         return found
-    other = y * (of_root / _length(y.shape, axis))
+    other = y * (ct_root / _length(y.shape, axis))
     return other if found is None else found + other
 
 
@@ -108,7 +108,7 @@ def _pulled(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
 standardized: Operation = primitive(
     "standardized",
     _standardized,
-    vjps=[_pulled],
+    vjps=[_standardized_vjp],
     jvps=[
         lambda t, ans, *, axis, epsilon: (deviation(t, *ans, axis=axis), _mean(t, ans[0], axis)),
     ],

@@ -15,7 +15,7 @@ from funcgrad.primitives.comparison import equal, sign, where
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, Shape
 
-__all__ = ["euclidean", "flat_abs", "flat_root"]
+__all__ = ["abs_flat_at_zero", "euclidean", "sqrt_flat_at_zero"]
 
 
 def _euclidean(xp: Any, x: Any, *, axis: tuple[int, ...]) -> Any:
@@ -33,25 +33,25 @@ def _conjugated(x: Array) -> Array:
     return conj(x) if backend.dtype_of(x).kind == "c" else x
 
 
-def _pushed(t: Array, x: Array, ans: Array, *, axis: tuple[int, ...]) -> Array:
+def _euclidean_jvp(t: Array, x: Array, ans: Array, *, axis: tuple[int, ...]) -> Array:
     along = t * _conjugated(x)
     total = reduce_sum(real(along) if backend.dtype_of(along).kind == "c" else along, axis=axis)
     return total / ans if prod(backend.shape_of(x)) else total  # an empty sum has the derivative 0
 
 
-def _pulled(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, ...]) -> Array:
+def _euclidean_vjp(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, ...]) -> Array:
     return expand_to(ct / ans, shape, axis) * _conjugated(x)
 
 
 #: ``euclidean(x, *, axis)``: the square root of the sum of squared absolute values. Its derivative at zero is NaN.
-euclidean: Operation = primitive("euclidean", _euclidean, vjps=[_pulled], jvps=[_pushed], batch="axis")
+euclidean: Operation = primitive("euclidean", _euclidean, vjps=[_euclidean_vjp], jvps=[_euclidean_jvp], batch="axis")
 
 
-def flat_root(x: Array) -> Array:
+def sqrt_flat_at_zero(x: Array) -> Array:
     """Return the square root, with derivatives of zero at zero: distances of equal points then have zero gradients.
 
     Example:
-        >>> flat_root(np.array([0.0, 4.0]))
+        >>> sqrt_flat_at_zero(np.array([0.0, 4.0]))
         array([0., 2.])
     """
     if type(x) is np.ndarray:
@@ -60,13 +60,13 @@ def flat_root(x: Array) -> Array:
     return where(none, 0, sqrt(where(none, 1, x)))
 
 
-def flat_abs(x: Array) -> Array:
-    """Return the absolute value, with a derivative of zero at zero, for the same reason as ``flat_root``.
+def abs_flat_at_zero(x: Array) -> Array:
+    """Return the absolute value, with a derivative of zero at zero, for the same reason as ``sqrt_flat_at_zero``.
 
     Example:
-        >>> flat_abs(np.array([0.0, -4.0]))
+        >>> abs_flat_at_zero(np.array([0.0, -4.0]))
         array([0., 4.])
     """
     if type(x) is np.ndarray:
         return np.abs(x)
-    return flat_root(real(x * conj(x))) if backend.dtype_of(x).kind == "c" else x * sign(x)
+    return sqrt_flat_at_zero(real(x * conj(x))) if backend.dtype_of(x).kind == "c" else x * sign(x)

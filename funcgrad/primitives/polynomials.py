@@ -31,13 +31,13 @@ __all__ = [
     "BASES",
     "MONOMIALS",
     "Basis",
-    "along_first",
     "basis_table",
     "characteristic",
     "companion_parts",
     "conversion",
-    "derived",
+    "derivative_of",
     "evaluate",
+    "matmul_first_axis",
     "matrix_of",
     "products_of",
     "series_roots",
@@ -164,7 +164,7 @@ def companion_parts(basis: Basis, n: int) -> tuple[np.ndarray, np.ndarray]:
     return constant, (constant - basis.numpy("companion")([1.0] * (n + 1)))[:, -1]
 
 
-def along_first(matrix: np.ndarray, c: Array) -> Array:
+def matmul_first_axis(matrix: np.ndarray, c: Array) -> Array:
     """Return ``matrix`` times ``c`` along the first axis of ``c``, in the precision of ``c``."""
     shape, dtype = backend.shape_of(c), backend.dtype_of(c)
     if backend.is_inexact(c):
@@ -175,9 +175,9 @@ def along_first(matrix: np.ndarray, c: Array) -> Array:
     return reshape(flat, to=(matrix.shape[0], *shape[1:]))
 
 
-def derived(c: Array, basis: Basis) -> Array:
+def derivative_of(c: Array, basis: Basis) -> Array:
     """Return the coefficients of the derivative of a series; those of a constant are one zero."""
-    return along_first(matrix_of(basis, "der", backend.shape_of(c)[0]), c)
+    return matmul_first_axis(matrix_of(basis, "der", backend.shape_of(c)[0]), c)
 
 
 # ---- values --------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _evaluate(xp: Any, x: Any, c: Any, *, basis: Basis) -> Any:
 
 def _slope(ct: Array, x: Array, c: Array, basis: Basis) -> Array:
     """Return the derivative in ``x``, in the precision of ``ct``."""
-    return evaluate(x, derived(promote(c, backend.dtype_of(ct)), basis), basis=basis)
+    return evaluate(x, derivative_of(promote(c, backend.dtype_of(ct)), basis), basis=basis)
 
 
 def _evaluate_dc(ct: Array, x: Array, shape: Shape, *, basis: Basis) -> Array:
@@ -259,7 +259,7 @@ def _basis_table(xp: Any, x: Any, *, n: int, basis: Basis) -> Any:
 def _table_slopes(x: Array, n: int, basis: Basis) -> Array:
     """Return the derivatives of ``p[0]`` to ``p[n - 1]`` at ``x``."""
     slopes = matrix_of(basis, "der", n).T
-    return along_first(slopes, basis_table(x, n=slopes.shape[1], basis=basis))
+    return matmul_first_axis(slopes, basis_table(x, n=slopes.shape[1], basis=basis))
 
 
 def _batch_table(
@@ -283,7 +283,7 @@ basis_table: Operation = primitive(
 # ---- roots ---------------------------------------------------------------------------------------------------
 
 
-def _one_by_one(call: Operation, x: Any, params: dict[str, Any], length: int, dtype: Any) -> tuple[Any, bool]:
+def _batch_one_by_one(call: Operation, x: Any, params: dict[str, Any], length: int, dtype: Any) -> tuple[Any, bool]:
     """Batch an operation that takes one example; for an empty batch the result has this length and dtype."""
     rows = [call(x[i], **params) for i in range(backend.shape_of(x)[0])]
     if not rows:
@@ -302,14 +302,14 @@ def _batch_roots(
 ) -> tuple[Any, bool]:
     (c,) = args
     dtype = np.result_type(backend.dtype_of(c), np.complex64)
-    return _one_by_one(series_roots, c, params, max(backend.shape_of(c)[1] - 1, 0), dtype)
+    return _batch_one_by_one(series_roots, c, params, max(backend.shape_of(c)[1] - 1, 0), dtype)
 
 
 def _batch_characteristic(
     size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
 ) -> tuple[Any, bool]:
     (x,) = args
-    return _one_by_one(characteristic, x, params, backend.shape_of(x)[1] + 1, backend.dtype_of(x))
+    return _batch_one_by_one(characteristic, x, params, backend.shape_of(x)[1] + 1, backend.dtype_of(x))
 
 
 def _roots(xp: Any, c: Any, *, basis: Basis, sort: bool) -> Any:
@@ -326,13 +326,13 @@ def _roots(xp: Any, c: Any, *, basis: Basis, sort: bool) -> Any:
     return xp.sort(found)
 
 
-def _slope_there(c: Array, ans: Array, basis: Basis) -> Array:
-    return evaluate(ans, derived(c, basis), basis=basis)
+def _slope_at_roots(c: Array, ans: Array, basis: Basis) -> Array:
+    return evaluate(ans, derivative_of(c, basis), basis=basis)
 
 
-def _pull_roots(ct: Array, x: Array, ans: Array, *, basis: Basis, sort: bool) -> Array:
+def _roots_vjp(ct: Array, x: Array, ans: Array, *, basis: Basis, sort: bool) -> Array:
     table = basis_table(ans, n=backend.shape_of(x)[0], basis=basis)
-    return matmul(table, -ct / _slope_there(x, ans, basis))
+    return matmul(table, -ct / _slope_at_roots(x, ans, basis))
 
 
 #: ``series_roots(c, *, basis, sort)``: the zeros of one series, sorted or in the order of ``numpy.roots``. Derivative
@@ -340,8 +340,8 @@ def _pull_roots(ct: Array, x: Array, ans: Array, *, basis: Basis, sort: bool) ->
 series_roots: Operation = primitive(
     "series_roots",
     _roots,
-    vjps=[_pull_roots],
-    jvps=[lambda t, x, ans, *, basis, sort: -evaluate(ans, t, basis=basis) / _slope_there(x, ans, basis)],
+    vjps=[_roots_vjp],
+    jvps=[lambda t, x, ans, *, basis, sort: -evaluate(ans, t, basis=basis) / _slope_at_roots(x, ans, basis)],
     batch=_batch_roots,
     loose=True,
 )
@@ -366,14 +366,14 @@ def _adjugate_terms(x: Array, ans: Array) -> list[Array]:
     return terms
 
 
-def _push_characteristic(t: Array, x: Array, ans: Array) -> Array:
+def _characteristic_jvp(t: Array, x: Array, ans: Array) -> Array:
     """Apply Jacobi's formula: the determinant of ``z - x`` changes by minus the trace of ``adj(z - x) t``."""
     traces = [reduce_sum(t * permute(term, axes=(1, 0)), axis=(0, 1)) for term in _adjugate_terms(x, ans)]
-    pushed = stack(traces[0] * 0, *[-trace for trace in traces], axis=0)
-    return conform(pushed, None, backend.dtype_of(ans))
+    tangent = stack(traces[0] * 0, *[-trace for trace in traces], axis=0)
+    return conform(tangent, None, backend.dtype_of(ans))
 
 
-def _pull_characteristic(ct: Array, x: Array, ans: Array) -> Array:
+def _characteristic_vjp(ct: Array, x: Array, ans: Array) -> Array:
     terms = _adjugate_terms(x, ans)
     total = ct[1] * terms[0]
     for k, term in enumerate(terms[1:], 2):
@@ -386,8 +386,8 @@ def _pull_characteristic(ct: Array, x: Array, ans: Array) -> Array:
 characteristic: Operation = primitive(
     "characteristic",
     _characteristic,
-    vjps=[_pull_characteristic],
-    jvps=[_push_characteristic],
+    vjps=[_characteristic_vjp],
+    jvps=[_characteristic_jvp],
     batch=_batch_characteristic,
     loose=True,
 )

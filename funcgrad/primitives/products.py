@@ -20,11 +20,11 @@ from funcgrad.kinds import multilinear
 from funcgrad.kinds.linear import permute, reshape
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import multiply
-from funcgrad.primitives.matrices import ProductCotangent, can_wait
+from funcgrad.primitives.matrices import ProductCotangent, can_be_deferred
 from funcgrad.primitives.sparse import sparse_product
 from funcgrad.typing import Array, Shape
 
-__all__ = ["LETTERS", "einsum", "matmul", "swapped", "times"]
+__all__ = ["LETTERS", "einsum", "fast_matmul", "matmul", "swap_last_axes"]
 
 ndarray = np.ndarray
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -34,7 +34,7 @@ _FLAT = (1, 2)  # the ranks of vectors and matrices
 _SMALL = 4096  # number of products up to which NumPy's ``einsum`` is fastest
 
 
-def swapped(x: Array) -> Array:
+def swap_last_axes(x: Array) -> Array:
     """Return ``x`` with its last two axes exchanged."""
     rank = len(x.shape)
     axes = (*range(rank - 2), rank - 1, rank - 2)
@@ -58,7 +58,7 @@ def _product(x: ndarray, y: ndarray) -> Any:
     return np.matmul(x, y)
 
 
-def _product_at_once(x: Any, y: Any) -> Any:
+def _direct_product(x: Any, y: Any) -> Any:
     """Return ``matmul(x, y)`` if the factors need no broadcasting or promotion, else None."""
     flat = type(x) is type(y) is ndarray and (dtype := x.dtype) is y.dtype and x.ndim in _FLAT and y.ndim in _FLAT
     if flat and (dtype is _DOUBLE or dtype.char in _BLAS) and (x.size > 1 or y.size > 1):
@@ -66,42 +66,42 @@ def _product_at_once(x: Any, y: Any) -> Any:
             return x.dot(y)
         except ValueError:  # see ``_product``
             pass
-    return matmul(x, y) if _fits(x, y) else None
+    return matmul(x, y) if _need_no_broadcasting(x, y) else None
 
 
-def times(x: Array, y: Array) -> Array:
+def fast_matmul(x: Array, y: Array) -> Array:
     """Compute ``matmul`` for derivative rules, with a fast path for ndarrays."""
     return _product(x, y) if type(x) is ndarray and type(y) is ndarray else matmul(x, y)
 
 
-def _by_rows(x: Array) -> Array:
+def _as_rows(x: Array) -> Array:
     """Return ``x`` of shape (..., m, n) as a matrix of m rows."""
     shape = x.shape
     rank = len(shape)
     if rank > 2:
         x = permute(x, axes=(rank - 2, *range(rank - 2), rank - 1))
-    return _refilled(x, (shape[-2], prod(shape[:-2]) * shape[-1]))
+    return _reshaped(x, (shape[-2], prod(shape[:-2]) * shape[-1]))
 
 
-def _by_columns(x: Array) -> Array:
+def _as_columns(x: Array) -> Array:
     """Return ``x`` of shape (..., n) as a matrix of n columns."""
-    return _refilled(x, (prod(x.shape[:-1]), x.shape[-1]))
+    return _reshaped(x, (prod(x.shape[:-1]), x.shape[-1]))
 
 
-def _refilled(x: Array, to: Shape) -> Array:
+def _reshaped(x: Array, to: Shape) -> Array:
     return x if backend.shape_of(x) == to else reshape(x, to=to)
 
 
 def _outer(ct: Array, y: Array) -> Array:
     """Compute ``ct[..., None] * y`` for a vector ``y``."""
-    column = _refilled(ct, (*ct.shape, 1))
+    column = _reshaped(ct, (*ct.shape, 1))
     if not stands_for_array(ct) and backend.library_of(ct) is np:
         # for batches this is faster than NumPy's loop over short rows
         return matmul(column, reshape(y, to=(1, *y.shape)))
     return multiply(column, y)
 
 
-def _is_captured(ct: Any, other: Any) -> bool:
+def _are_on_graph(ct: Any, other: Any) -> bool:
     """Whether both are on a graph, whose product must give the same bits as one of float64 ndarrays."""
     return stands_for_array(ct) and stands_for_array(other) and ct.dtype is other.dtype is _DOUBLE
 
@@ -111,60 +111,60 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     plain = type(ct) is type(y) is ndarray and ct.dtype is y.dtype is _DOUBLE
     if plain and ct.ndim == y.ndim == 2:  # the most common case
         return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
-    here, there = len(shape), y.ndim
+    rank, other_rank = len(shape), y.ndim
     if plain:
-        if here == 2 and there == 1:
+        if rank == 2 and other_rank == 1:
             return ProductCotangent((ct[None], y[None]))
-        if here == 1 and there == 2:
+        if rank == 1 and other_rank == 2:
             return _product(y, ct)
-    if here == 2 and there == 1 and _is_captured(ct, y):
+    if rank == 2 and other_rank == 1 and _are_on_graph(ct, y):
         return ProductCotangent((ct[None], y[None]))
-    if here == there == 2:
-        return times(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
-    if there == 1:
-        return multiply(ct, y) if here == 1 else _outer(ct, y)
-    if here == 1:
-        return times(_by_rows(y), _refilled(ct, (prod(ct.shape),)))
-    if here == 2 and there > 2:
-        return times(_by_rows(ct), swapped(_by_rows(y)))
-    if here > 2 and there == 2:
-        return reshape(times(_by_columns(ct), swapped(y)), to=shape)
-    return times(ct, swapped(y))
+    if rank == other_rank == 2:
+        return fast_matmul(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
+    if other_rank == 1:
+        return multiply(ct, y) if rank == 1 else _outer(ct, y)
+    if rank == 1:
+        return fast_matmul(_as_rows(y), _reshaped(ct, (prod(ct.shape),)))
+    if rank == 2 and other_rank > 2:
+        return fast_matmul(_as_rows(ct), swap_last_axes(_as_rows(y)))
+    if rank > 2 and other_rank == 2:
+        return reshape(fast_matmul(_as_columns(ct), swap_last_axes(y)), to=shape)
+    return fast_matmul(ct, swap_last_axes(y))
 
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR0912 - each pair of ranks is a case
     """Return the cotangent of the right factor."""
     plain = type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE
     if plain and ct.ndim == x.ndim == 2:  # the most common case
-        if len(ct) == 1 or can_wait(ct, x):
+        if len(ct) == 1 or can_be_deferred(ct, x):
             return ProductCotangent((x, ct))
         return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
-    here, there = len(shape), x.ndim
+    rank, other_rank = len(shape), x.ndim
     if plain:
-        if here == 2 and there == 1:
+        if rank == 2 and other_rank == 1:
             return ProductCotangent((x[None], ct[None]))
-        if here == 1 and there == 2:
+        if rank == 1 and other_rank == 2:
             return _product(x.T, ct)
-    if here == 2 and there <= 2 and _is_captured(ct, x) and (there == 1 or can_wait(ct, x)):
-        return ProductCotangent((x[None], ct[None]) if there == 1 else (x, ct))
-    if here == there == 2:
+    if rank == 2 and other_rank <= 2 and _are_on_graph(ct, x) and (other_rank == 1 or can_be_deferred(ct, x)):
+        return ProductCotangent((x[None], ct[None]) if other_rank == 1 else (x, ct))
+    if rank == other_rank == 2:
         if type(x) is ndarray:
-            return times(x.T, ct)
+            return fast_matmul(x.T, ct)
         if backend.library_of(x) is not np:
             # Sums of such products are transposed together, and XLA is faster at products with a long last axis.
-            return swapped(matmul(swapped(ct), x))
-        return times(swapped(x), ct)
-    if there == 1:
-        if here == 1:
+            return swap_last_axes(matmul(swap_last_axes(ct), x))
+        return fast_matmul(swap_last_axes(x), ct)
+    if other_rank == 1:
+        if rank == 1:
             return multiply(ct, x)
-        if here == 2 and stands_for_array(x) and stands_for_array(ct):
+        if rank == 2 and stands_for_array(x) and stands_for_array(ct):
             return x[:, None] * ct
         return multiply(reshape(ct, to=(*ct.shape[:-1], 1, ct.shape[-1])), reshape(x, to=(*x.shape, 1)))
-    if here == 1:
-        return times(_refilled(ct, (prod(ct.shape),)), _by_columns(x))
-    if here == 2 and there > 2:
-        return times(swapped(_by_columns(x)), _by_columns(ct))
-    return times(swapped(x), ct)
+    if rank == 1:
+        return fast_matmul(_reshaped(ct, (prod(ct.shape),)), _as_columns(x))
+    if rank == 2 and other_rank > 2:
+        return fast_matmul(swap_last_axes(_as_columns(x)), _as_columns(ct))
+    return fast_matmul(swap_last_axes(x), ct)
 
 
 def _batch_matmul(
@@ -184,10 +184,10 @@ def _batch_matmul(
         return (matmul(x, y) if rx == ry == 2 else _batch_matrices(size, args, batched, (rx, ry))), True
     if batched[0]:
         if rx == ry == 2:
-            return reshape(times(_by_columns(x), y), to=(*x.shape[:-1], y.shape[-1])), True
+            return reshape(fast_matmul(_as_columns(x), y), to=(*x.shape[:-1], y.shape[-1])), True
         return matmul(x, y), True
     if ry == 1:
-        return matmul(y, x if rx == 1 else swapped(x)), True
+        return matmul(y, x if rx == 1 else swap_last_axes(x)), True
     return matmul(x, y), True
 
 
@@ -199,17 +199,17 @@ def _batch_matrices(size: int, args: tuple[Any, ...], batched: tuple[bool, ...],
         own = a.shape[1:] if b else a.shape
         if rank == 1:
             own = (1, *own) if position == 0 else (*own, 1)
-        whole.append(reshape(a, to=(size, *(1,) * (most - len(own)), *own)) if b else _refilled(a, own))
+        whole.append(reshape(a, to=(size, *(1,) * (most - len(own)), *own)) if b else _reshaped(a, own))
     ans = matmul(*whole)
     to = list(ans.shape)
     if ranks[0] == 1:
         del to[-2]
     if ranks[1] == 1:
         del to[-1]
-    return _refilled(ans, tuple(to))
+    return _reshaped(ans, tuple(to))
 
 
-def _meets(v: Any, w: Any) -> bool:
+def _are_same_dtype_arrays(v: Any, w: Any) -> bool:
     """Whether two factors are arrays of one dtype, so that their cotangents have this dtype too."""
     while type(v) is Tracer and v._trace.differentiates:
         v = v._val
@@ -219,12 +219,12 @@ def _meets(v: Any, w: Any) -> bool:
     return type(v) is ndarray and type(w) is ndarray and v.dtype is w.dtype and v.dtype.kind != "V"
 
 
-def _fits(v: Any, w: Any) -> bool:
-    """Whether ``_meets`` holds, and the factors are matrices, vectors, or stacks that need no broadcasting."""
-    if not _meets(v, w):
+def _need_no_broadcasting(v: Any, w: Any) -> bool:
+    """Whether ``_are_same_dtype_arrays`` holds, for matrices, vectors, or stacks that need no broadcasting."""
+    if not _are_same_dtype_arrays(v, w):
         return False
-    here, there = v.ndim, w.ndim
-    return bool(0 < here <= 2 >= there > 0 or (here > 2 and v.shape[:-2] == w.shape[:-2]))
+    rank, other_rank = v.ndim, w.ndim
+    return bool(0 < rank <= 2 >= other_rank > 0 or (rank > 2 and v.shape[:-2] == w.shape[:-2]))
 
 
 #: ``matmul(x, y)``: NumPy's, with vectors and broadcasting of all axes but the last two; one may be sparse.
@@ -233,8 +233,8 @@ matmul: Operation = multilinear(
     transposes=(_matmul_dx, _matmul_dy),
     batch=_batch_matmul,
     foreign=sparse_product,
-    meets=_fits,
-    at_once=_product_at_once,
+    meets=_need_no_broadcasting,
+    at_once=_direct_product,
     operator=operator.matmul,
 )
 
@@ -255,7 +255,7 @@ class _Plan(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _plan(subscripts: str) -> _Plan:
-    tx, ty, out = _split(subscripts)
+    tx, ty, out = _terms(subscripts)
     shared = [i for i in out if i in tx and i in ty]
     summed = [i for i in tx if i in ty and i not in out]
     left = [i for i in out if i not in ty]
@@ -269,7 +269,7 @@ def _plan(subscripts: str) -> _Plan:
     )
 
 
-def _split(subscripts: str) -> tuple[str, str, str]:
+def _terms(subscripts: str) -> tuple[str, str, str]:
     factors, _, out = subscripts.partition("->")
     tx, _, ty = factors.partition(",")
     return tx, ty, out
@@ -297,12 +297,12 @@ def _einsum(xp: Any, x: Any, y: Any, *, subscripts: str) -> Any:
 
 
 def _einsum_dx(ct: Array, y: Array, shape: Shape, *, subscripts: str) -> Array:
-    tx, ty, out = _split(subscripts)
+    tx, ty, out = _terms(subscripts)
     return einsum(ct, y, subscripts=f"{out},{ty}->{tx}")
 
 
 def _einsum_dy(ct: Array, x: Array, shape: Shape, *, subscripts: str) -> Array:
-    tx, ty, out = _split(subscripts)
+    tx, ty, out = _terms(subscripts)
     return einsum(ct, x, subscripts=f"{out},{tx}->{ty}")
 
 
@@ -311,7 +311,7 @@ def _batch_einsum(
 ) -> tuple[Any, bool]:
     subscripts = params["subscripts"]
     new = next(i for i in LETTERS if i not in subscripts)
-    tx, ty, out = _split(subscripts)
+    tx, ty, out = _terms(subscripts)
     tx, ty = (new * b + t for b, t in zip(batched, (tx, ty), strict=True))
     return einsum(*args, subscripts=f"{tx},{ty}->{new}{out}"), True
 
@@ -319,5 +319,5 @@ def _batch_einsum(
 #: ``einsum(x, y, *, subscripts)``, as in "ij,jk->ik": no letter occurs twice in one term, and every letter of a
 #: factor is also in the other factor or in the result. Lengths agree; nothing broadcasts.
 einsum: Operation = multilinear(
-    "einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum, meets=_meets
+    "einsum", _einsum, transposes=(_einsum_dx, _einsum_dy), batch=_batch_einsum, meets=_are_same_dtype_arrays
 )

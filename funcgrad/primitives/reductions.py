@@ -23,6 +23,7 @@ __all__ = [
     "count_nonzero",
     "log_softmax",
     "logsumexp",
+    "minus_maximum",
     "reduce_all",
     "reduce_any",
     "reduce_max",
@@ -30,7 +31,6 @@ __all__ = [
     "reduce_prod",
     "reduce_var",
     "shares",
-    "shifted",
     "softmax",
     "softmax_deviation",
     "tie_shares",
@@ -110,7 +110,7 @@ reduce_max: Operation = _extremum("reduce_max", np.maximum, "max")
 reduce_min: Operation = _extremum("reduce_min", np.minimum, "min")
 
 
-def _twice_centred(x: Any, shape: Shape, axis: Axes, correction: float) -> Any:
+def _variance_gradient(x: Any, shape: Shape, axis: Axes, correction: float) -> Any:
     """Return the derivative of the variance: ``2 (x - mean) / (n - correction)``, conjugated.
 
     The dependence of the mean on ``x`` drops out, because the centred values add up to zero.
@@ -122,8 +122,8 @@ def _twice_centred(x: Any, shape: Shape, axis: Axes, correction: float) -> Any:
 
 
 def _var_jvp(t: Any, x: Any, shape: Shape, *, axis: Axes, correction: float) -> Any:
-    pushed = reduce_sum(t * _twice_centred(x, shape, axis, correction), axis=axis)
-    return real(pushed) if pushed.dtype.kind == "c" else pushed
+    tangent = reduce_sum(t * _variance_gradient(x, shape, axis, correction), axis=axis)
+    return real(tangent) if tangent.dtype.kind == "c" else tangent
 
 
 #: ``reduce_var(x, *, axis, correction)``: the variance, which is real for complex ``x`` too.
@@ -132,7 +132,7 @@ reduce_var: Operation = primitive(
     lambda xp, x, *, axis, correction: xp.var(x, axis, ddof=correction),
     vjps=[
         lambda ct, x, shape, *, axis, correction: scaled(
-            align(ct, shape, axis), _twice_centred(x, shape, axis, correction)
+            align(ct, shape, axis), _variance_gradient(x, shape, axis, correction)
         )
     ],
     jvps=[_var_jvp],
@@ -187,12 +187,12 @@ def _softmax_deviation(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     return np.multiply(ans, y, out=ans)
 
 
-def _in_shares(ct: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+def _deviation_vjp_y(ct: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     mean = reduce_sum(x * y, axis=axis, keepdims=True)
     return ct * (x - mean) - x * reduce_sum(ct * y, axis=axis, keepdims=True)
 
 
-def _of_shares(t: Any, x: Any, y: Any, *, axis: Axes) -> Any:
+def _deviation_jvp_y(t: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     mean = reduce_sum(x * y, axis=axis, keepdims=True)
     return t * (x - mean) - y * reduce_sum(x * t, axis=axis, keepdims=True)
 
@@ -202,8 +202,8 @@ def _of_shares(t: Any, x: Any, y: Any, *, axis: Axes) -> Any:
 softmax_deviation: Operation = primitive(
     "softmax_deviation",
     _softmax_deviation,
-    vjps=[lambda ct, y, *, axis: softmax_deviation(ct, y, axis=axis), _in_shares],
-    jvps=[lambda t, y, *, axis: softmax_deviation(t, y, axis=axis), _of_shares],
+    vjps=[lambda ct, y, *, axis: softmax_deviation(ct, y, axis=axis), _deviation_vjp_y],
+    jvps=[lambda t, y, *, axis: softmax_deviation(t, y, axis=axis), _deviation_jvp_y],
     batch="axis",
 )
 
@@ -226,7 +226,7 @@ logsumexp: Operation = primitive(
 )
 
 
-def shifted(xp: Any, x: Any, axis: Axes) -> Any:
+def minus_maximum(xp: Any, x: Any, axis: Axes) -> Any:
     """Return ``x`` less its largest real part; all NaN where that is infinite, without a warning."""
     x = xp.asarray(x)
     real = x.real if x.dtype.kind == "c" else x
@@ -236,7 +236,7 @@ def shifted(xp: Any, x: Any, axis: Axes) -> Any:
         return x - real.max(axis, keepdims=True, initial=-math.inf)
 
 
-def _moderate(x: Any) -> bool:
+def _is_moderate(x: Any) -> bool:
     """Whether the exponentials of all elements of an ndarray, and their sums, are far from overflow and underflow."""
     if x.dtype.kind != "f" or x.itemsize < 4 or not x.size:
         return False
@@ -246,9 +246,9 @@ def _moderate(x: Any) -> bool:
 def _softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
     x = xp.asarray(x)
     if xp is not np or not x.shape:
-        weights = xp.exp(shifted(xp, x, axis))
+        weights = xp.exp(minus_maximum(xp, x, axis))
         return weights / weights.sum(axis, keepdims=True)
-    weights = np.exp(x) if _moderate(x) else _exponentials(shifted(np, x, axis))
+    weights = np.exp(x) if _is_moderate(x) else _exponentials(minus_maximum(np, x, axis))
     weights /= sums(weights, axis)
     return weights
 
@@ -258,7 +258,7 @@ softmax: Operation = primitive("softmax", _softmax, vjps=[_softmax_rule], jvps=[
 
 
 def _log_softmax(xp: Any, x: Any, *, axis: Axes) -> Any:
-    less = shifted(xp, x, axis)
+    less = minus_maximum(xp, x, axis)
     if xp is not np or not less.shape:
         return less - xp.log(xp.exp(less).sum(axis, keepdims=True))
     less -= np.log(sums(np.exp(less), axis))

@@ -25,7 +25,7 @@ cumsum: Operation = linear(
 )
 
 
-def _moved(xp: Any, x: Any, axis: int, by: int, fill: Any) -> Any:
+def _shifted_by_one(xp: Any, x: Any, axis: int, by: int, fill: Any) -> Any:
     """Move ``x`` by one place along ``axis``, towards the end or the beginning."""
     n = x.shape[axis]
     if n == 0:
@@ -39,7 +39,7 @@ def _moved(xp: Any, x: Any, axis: int, by: int, fill: Any) -> Any:
 #: ``shift(x, *, axis, by)``: ``x[k - by]`` at ``k``, for ``by`` 1 or -1, and 0 at the free end.
 shift: Operation = linear(
     "shift",
-    lambda xp, x, *, axis, by: _moved(xp, x, axis, by, 0),
+    lambda xp, x, *, axis, by: _shifted_by_one(xp, x, axis, by, 0),
     transpose=lambda ct, *, axis, by: shift(ct, axis=axis, by=-by),
     batch="axis",
 )
@@ -69,7 +69,7 @@ def _recurrence(xp: Any, x: Any, y: Any, *, axis: int, reverse: bool = False) ->
     return xp.moveaxis(ans, 0, axis)
 
 
-def _back(ct: Any, x: Any, axis: int, reverse: bool) -> Any:
+def _recurrence_transpose(ct: Any, x: Any, axis: int, reverse: bool) -> Any:
     """Apply the transpose of ``y -> recurrence(x, y)``: the recurrence in the other direction."""
     return recurrence(shift(x, axis=axis, by=_step(not reverse)), ct, axis=axis, reverse=not reverse)
 
@@ -84,9 +84,9 @@ recurrence: Operation = primitive(
     _recurrence,
     vjps=[
         lambda ct, x, ans, *, axis, reverse=False: (
-            _back(ct, x, axis, reverse) * shift(ans, axis=axis, by=_step(reverse))
+            _recurrence_transpose(ct, x, axis, reverse) * shift(ans, axis=axis, by=_step(reverse))
         ),
-        lambda ct, x, *, axis, reverse=False: _back(ct, x, axis, reverse),
+        lambda ct, x, *, axis, reverse=False: _recurrence_transpose(ct, x, axis, reverse),
     ],
     jvps=[
         lambda t, x, ans, *, axis, reverse=False: recurrence(
@@ -100,7 +100,7 @@ recurrence: Operation = primitive(
 
 def _cumprod(xp: Any, x: Any, *, axis: int, reverse: bool = False, exclusive: bool = False) -> Any:
     if exclusive:
-        x = _moved(xp, x, axis, _step(reverse), 1)
+        x = _shifted_by_one(xp, x, axis, _step(reverse), 1)
     return xp.flip(xp.cumprod(xp.flip(x, axis), axis), axis) if reverse else xp.cumprod(x, axis)
 
 
@@ -108,13 +108,13 @@ def _cumprod_vjp(ct: Any, x: Any, *, axis: int, reverse: bool = False, exclusive
     """Return the VJP from ``ans[k] = x[k] * ans[k - 1]``, whose transpose needs no division."""
     if exclusive:
         ct = shift(ct, axis=axis, by=-_step(reverse))
-    return _back(ct, x, axis, reverse) * cumprod(x, axis=axis, reverse=reverse, exclusive=True)
+    return _recurrence_transpose(ct, x, axis, reverse) * cumprod(x, axis=axis, reverse=reverse, exclusive=True)
 
 
 def _cumprod_jvp(t: Any, x: Any, *, axis: int, reverse: bool = False, exclusive: bool = False) -> Any:
     source = t * cumprod(x, axis=axis, reverse=reverse, exclusive=True)
-    pushed = recurrence(x, source, axis=axis, reverse=reverse)
-    return shift(pushed, axis=axis, by=_step(reverse)) if exclusive else pushed
+    tangent = recurrence(x, source, axis=axis, reverse=reverse)
+    return shift(tangent, axis=axis, by=_step(reverse)) if exclusive else tangent
 
 
 cumprod: Operation = primitive("cumprod", _cumprod, vjps=[_cumprod_vjp], jvps=[_cumprod_jvp], batch="axis")

@@ -65,8 +65,8 @@ def _stack(xp: Any, *arrays: Any, axis: int) -> Any:
     """Compute ``numpy.stack``; arrays take half the time of NumPy's function, numbers a twentieth."""
     kinds = set(map(type, arrays))
     if kinds == {ndarray} and len({a.shape for a in arrays}) == 1:
-        place = (*(slice(None),) * axis, None)
-        return np.concatenate([a[place] for a in arrays], axis)
+        index = (*(slice(None),) * axis, None)
+        return np.concatenate([a[index] for a in arrays], axis)
     return np.array(arrays) if kinds <= _SCALARS else xp.stack(arrays, axis)
 
 
@@ -96,7 +96,7 @@ arranged: Operation = linear(
 )
 
 
-def _joined(
+def _batch_of_joined(
     call: Operation, args: tuple[Any, ...], batched: tuple[bool, ...], size: int, axis: int
 ) -> tuple[Any, bool]:
     """Join batches; examples in C order give a result in C order, even if the batch axis is last in memory."""
@@ -105,10 +105,10 @@ def _joined(
     if like.flags.c_contiguous or not like.size:
         return ans, True
     examples = [array_with_layout_of(a)[0] for a, b in zip(args, batched, strict=True) if b]
-    return (arranged(ans, axes=tuple(range(like.ndim))) if all(map(_slowest_first, examples)) else ans), True
+    return (arranged(ans, axes=tuple(range(like.ndim))) if all(map(_is_in_c_order, examples)) else ans), True
 
 
-def _slowest_first(x: ndarray) -> bool:
+def _is_in_c_order(x: ndarray) -> bool:
     """Whether the axes are in C order in memory, with or without gaps."""
     strides = [abs(stride) for stride, length in zip(x.strides, x.shape, strict=True) if length != 1]
     return strides == sorted(strides, reverse=True)
@@ -121,7 +121,7 @@ concatenate: Operation = jointly_linear(
     numpy=lambda *arrays, axis: np.concatenate(arrays, axis),
     transpose=_concatenate_transpose,
     fits=True,
-    batch=lambda size, args, batched, params: _joined(concatenate, args, batched, size, **params),
+    batch=lambda size, args, batched, params: _batch_of_joined(concatenate, args, batched, size, **params),
 )
 
 #: ``stack(*arrays, axis)``, for arrays of one shape, along a new axis.
@@ -131,7 +131,7 @@ stack: Operation = jointly_linear(
     numpy=lambda *arrays, axis: _stack(np, *arrays, axis=axis),
     transpose=_stack_transpose,
     fits=True,
-    batch=lambda size, args, batched, params: _joined(stack, args, batched, size, **params),
+    batch=lambda size, args, batched, params: _batch_of_joined(stack, args, batched, size, **params),
 )
 
 #: ``split(x, *, at, axis)``: the pieces that begin at the rising positions ``at``; the first position is 0.
@@ -207,12 +207,12 @@ triu: Operation = linear(
 
 def _from_diagonal(xp: Any, x: Any, *, offset: int, rows: int, columns: int) -> Any:
     i = np.arange(x.shape[-1])
-    place = (..., i + max(-offset, 0), i + max(offset, 0))
+    index = (..., i + max(-offset, 0), i + max(offset, 0))
     shape = (*x.shape[:-1], rows, columns)
     if xp is not np:
-        return xp.zeros(shape, x.dtype).at[place].set(x)
+        return xp.zeros(shape, x.dtype).at[index].set(x)
     whole = np.zeros(shape, x.dtype)
-    whole[place] = x
+    whole[index] = x
     return whole
 
 

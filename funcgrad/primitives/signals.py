@@ -117,16 +117,16 @@ def _cells(xp: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any]:
     y = xp.asarray(y)
     n = y.shape[-1]
     if y.ndim == 1:
-        place = xp.searchsorted(y, x, side="right")
+        position = xp.searchsorted(y, x, side="right")
     elif xp is not np:
-        place = xp.vectorize(lambda b, a: xp.searchsorted(b, a, side="right"), signature="(n),(k)->(k)")(y, x)
+        position = xp.vectorize(lambda b, a: xp.searchsorted(b, a, side="right"), signature="(n),(k)->(k)")(y, x)
     else:
         outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
         x, y = (np.broadcast_to(a, (*outer, a.shape[-1])) for a in (x, y))
-        place = np.empty(x.shape, int)
+        position = np.empty(x.shape, int)
         for i in np.ndindex(outer):
-            place[i] = np.searchsorted(y[i], x[i], side="right")
-    low = xp.clip(place - 1, 0, max(n - 2, 0))
+            position[i] = np.searchsorted(y[i], x[i], side="right")
+    low = xp.clip(position - 1, 0, max(n - 2, 0))
     high = low + (1 if n > 1 else 0)
     before = x < y[..., :1]
     empty = (y[low] == y[high]) if y.ndim == 1 else xp.take_along_axis(y, low, -1) == xp.take_along_axis(y, high, -1)
@@ -146,7 +146,7 @@ def _slope(x: Any, y: Any, z: Any) -> Any:
     return where(level, 0, (_take(z, high) - _take(z, low)) / where(level, 1, width))
 
 
-def _spread(ct: Any, x: Any, y: Any) -> Any:
+def _knot_cotangent(ct: Any, x: Any, y: Any) -> Any:
     """Return the cotangent of the values at the knots: ``ct`` times the weights of the two knots next to ``x``."""
     low, high, level, upper = cells(x, y)
     start = _take(y, low)
@@ -167,8 +167,8 @@ interp: Operation = primitive(
     _interp,
     vjps=[
         lambda ct, x, y, z: ct * _slope(x, y, z),
-        lambda ct, x, y, z: -_spread(ct * _slope(x, y, z), x, y),
-        lambda ct, x, y: _spread(ct, x, y),
+        lambda ct, x, y, z: -_knot_cotangent(ct * _slope(x, y, z), x, y),
+        lambda ct, x, y: _knot_cotangent(ct, x, y),
     ],
     jvps=[
         lambda t, x, y, z: t * _slope(x, y, z),

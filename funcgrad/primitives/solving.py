@@ -18,7 +18,7 @@ from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import batch_rule, conform, conj, permute, reshape
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
-from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Array
@@ -30,13 +30,13 @@ ndarray = np.ndarray
 
 def adjoint(x: Array) -> Array:
     """Return ``x`` with its last two axes exchanged, and conjugated."""
-    return conj(swapped(x)) if backend.dtype_of(x).kind == "c" else swapped(x)
+    return conj(swap_last_axes(x)) if backend.dtype_of(x).kind == "c" else swap_last_axes(x)
 
 
 inv: Operation = primitive(
     "inv",
     lambda xp, x: xp.linalg.inv(x),
-    vjps=[lambda ct, ans: -matmul(swapped(ans), matmul(ct, swapped(ans)))],
+    vjps=[lambda ct, ans: -matmul(swap_last_axes(ans), matmul(ct, swap_last_axes(ans)))],
     jvps=[lambda t, ans: -matmul(ans, matmul(t, ans))],
     batch="leading",
 )
@@ -44,13 +44,13 @@ inv: Operation = primitive(
 # ---- systems of equations ----------------------------------------------------------------------------------
 
 
-def _system(
+def _linear_system(
     name: str,
     impl: Callable[..., Any],
     *,
-    back: Callable[..., Any],
-    part: Callable[..., Any],
-    matrix: Callable[..., Any],
+    solve_transposed: Callable[..., Any],
+    matrix_tangent: Callable[..., Any],
+    matrix_cotangent: Callable[..., Any],
 ) -> Operation:
     """Make the operation that solves ``M Z = y`` for Z, where M is made of the elements of ``x``.
 
@@ -59,27 +59,27 @@ def _system(
     Args:
         name: the name of the operation.
         impl: ``impl(xp, x, y, **params)``.
-        back: ``back(x, ct, **params)`` solves the transposed system.
-        part: ``part(t, **params)`` returns the tangent of M from a tangent of ``x``.
-        matrix: ``matrix(ct, **params)``, the transpose of ``part``: the cotangent of ``x`` from a cotangent of M.
+        solve_transposed: ``solve_transposed(x, ct, **params)`` solves the transposed system.
+        matrix_tangent: ``matrix_tangent(t, **params)`` returns the tangent of M from a tangent of ``x``.
+        matrix_cotangent: ``matrix_cotangent(ct, **params)``, its transpose: the cotangent of ``x`` from one of M.
     """
 
-    def vjp_each(ct: Any, traced: Any, x: Any, ans: Any, likes: Any, params: Any) -> list[Any]:
-        right = back(x, ct, **params)
-        cts = [right if i else matrix(-matmul(right, swapped(ans)), **params) for i in traced]
-        return [conform(c, *like) for c, like in zip(cts, likes, strict=True)]
+    def vjp_each(ct: Any, traced: Any, x: Any, ans: Any, avals: Any, params: Any) -> list[Any]:
+        right = solve_transposed(x, ct, **params)
+        cts = [right if i else matrix_cotangent(-matmul(right, swap_last_axes(ans)), **params) for i in traced]
+        return [conform(c, *aval) for c, aval in zip(cts, avals, strict=True)]
 
     def reverse(args: Any, traced: Any, params: Any) -> Any:
         ans = call_operation(call, args, params)
-        likes = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
+        avals = [(backend.shape_of(args[i]), backend.dtype_of(args[i])) for i in traced]
         vjp = vjp_for_all(name, vjp_each, len(traced))
-        return ans, vjp, (traced, args[0], ans if 0 in traced else None, likes, params)
+        return ans, vjp, (traced, args[0], ans if 0 in traced else None, avals, params)
 
     def forward(args: Any, tangents: Any, params: Any) -> Any:
         ans = call_operation(call, args, params)
-        of_x, right = tangents
-        if of_x is not None:
-            moved = matmul(part(of_x, **params), ans)
+        x_tangent, right = tangents
+        if x_tangent is not None:
+            moved = matmul(matrix_tangent(x_tangent, **params), ans)
             right = -moved if right is None else right - moved
         return ans, call(args[0], right, **params)
 
@@ -88,12 +88,12 @@ def _system(
             return kernel(x, y, **params)
         return bind(made, (x, y), params)
 
-    made = Primitive(name, impl, reverse, forward, _system_batch(call))
+    made = Primitive(name, impl, reverse, forward, _linear_system_batch(call))
     kernel = made.kernel(np)
     return finish_operation(call, made)
 
 
-def _system_batch(call: Operation) -> Callable[..., Any]:
+def _linear_system_batch(call: Operation) -> Callable[..., Any]:
     """Return the batching rule: matrices broadcast, but a single matrix takes all right-hand sides at once."""
     aligned = batch_rule("elementwise", call)
 
@@ -102,8 +102,8 @@ def _system_batch(call: Operation) -> Callable[..., Any]:
         if batched[0] or len(x.shape) > 2 or len(y.shape) > 3:
             return aligned(size, args, batched, params)
         n, columns = y.shape[1:]
-        together = reshape(permute(y, axes=(1, 0, 2)), to=(n, size * columns))
-        solved = reshape(call(x, together, **params), to=(n, size, columns))
+        right_sides = reshape(permute(y, axes=(1, 0, 2)), to=(n, size * columns))
+        solved = reshape(call(x, right_sides, **params), to=(n, size, columns))
         return permute(solved, axes=(1, 0, 2)), True
 
     return batch
@@ -116,12 +116,12 @@ def _solve(xp: Any, x: Any, y: Any) -> Any:
 
 
 #: ``solve(x, y)``: the solution Z of ``x Z = y``.
-solve: Operation = _system(
+solve: Operation = _linear_system(
     "solve",
     _solve,
-    back=lambda x, ct: solve(swapped(x), ct),
-    part=lambda t: t,
-    matrix=lambda ct: ct,
+    solve_transposed=lambda x, ct: solve(swap_last_axes(x), ct),
+    matrix_tangent=lambda t: t,
+    matrix_cotangent=lambda ct: ct,
 )
 
 
@@ -149,22 +149,24 @@ def _triangle(x: Array, *, lower: bool, transposed: bool, unit_diagonal: bool) -
 
 def _triangle_of(t: Array, **options: bool) -> Array:
     part = _triangle(t, **options)
-    return swapped(part) if options["transposed"] else part
+    return swap_last_axes(part) if options["transposed"] else part
 
 
 def _to_triangle(ct: Array, **options: bool) -> Array:
-    return _triangle(swapped(ct) if options["transposed"] else ct, **options)
+    return _triangle(swap_last_axes(ct) if options["transposed"] else ct, **options)
 
 
 #: ``solve_triangular(x, y, *, lower, transposed, unit_diagonal)``: the solution Z of ``M Z = y``, where M is the
 #: lower or upper triangle of ``x``, transposed (not conjugated) if ``transposed``. Other elements of ``x`` are
 #: not read; with ``unit_diagonal`` the diagonal counts as ones.
-solve_triangular: Operation = _system(
+solve_triangular: Operation = _linear_system(
     "solve_triangular",
     _solve_triangular,
-    back=lambda x, ct, *, transposed, **options: solve_triangular(x, ct, transposed=not transposed, **options),
-    part=_triangle_of,
-    matrix=_to_triangle,
+    solve_transposed=lambda x, ct, *, transposed, **options: solve_triangular(
+        x, ct, transposed=not transposed, **options
+    ),
+    matrix_tangent=_triangle_of,
+    matrix_cotangent=_to_triangle,
 )
 
 
@@ -206,7 +208,7 @@ def _cholesky_jvp(t: Array, ans: Array, *, upper: bool) -> Array:
 
 def _cholesky_vjp(ct: Array, ans: Array, *, upper: bool) -> Array:
     factor, ct = (adjoint(ans), adjoint(ct)) if upper else (ans, ct)
-    half = _by_factor(factor, _with_half_diagonal(matmul(swapped(factor), ct)), transposed=True)
+    half = _by_factor(factor, _with_half_diagonal(matmul(swap_last_axes(factor), ct)), transposed=True)
     return _hermitian_part(adjoint(_by_factor(factor, adjoint(half), transposed=True)))
 
 

@@ -26,10 +26,10 @@ __all__ = [
     "nanargmax",
     "nanargmin",
     "partition",
-    "quantile_places",
+    "quantile_positions",
     "searchsorted",
     "sort",
-    "virtual_place",
+    "virtual_position",
 ]
 
 
@@ -75,7 +75,7 @@ def _partition(name: str) -> Any:
 argpartition: Operation = nondifferentiable("argpartition", _partition("argpartition"), batch="axis")
 
 
-def _origin(x: Any, ans: Any, axis: int) -> Any:
+def _positions_in_source(x: Any, ans: Any, axis: int) -> Any:
     """Return the positions in ``x`` of the elements of ``ans``, its partition; equal elements keep their order."""
     rank = argsort(argsort(ans, axis=axis), axis=axis)
     return take_along_axis(argsort(x, axis=axis), rank, axis=axis)
@@ -87,10 +87,12 @@ partition: Operation = primitive(
     _partition("partition"),
     vjps=[
         lambda ct, x, ans, shape, *, kth, axis: add_along_axis(
-            ct, _origin(x, ans, axis), axis=axis, shape=shape, unique=True
+            ct, _positions_in_source(x, ans, axis), axis=axis, shape=shape, unique=True
         )
     ],
-    jvps=[lambda t, x, ans, *, kth, axis: take_along_axis(t, _origin(x, ans, axis), axis=axis, unique=True)],
+    jvps=[
+        lambda t, x, ans, *, kth, axis: take_along_axis(t, _positions_in_source(x, ans, axis), axis=axis, unique=True)
+    ],
     batch="axis",
 )
 
@@ -138,7 +140,7 @@ _CONTINUOUS = {
 }
 
 
-def virtual_place(q: Any, n: Any, method: str) -> Any:
+def virtual_position(q: Any, n: Any, method: str) -> Any:
     """Return the position of the quantile ``q`` among ``n`` sorted numbers, as a real number counted from 0."""
     if method in ("inverted_cdf", "averaged_inverted_cdf"):
         return q * n - 1
@@ -150,25 +152,25 @@ def virtual_place(q: Any, n: Any, method: str) -> Any:
     return q * (n - 1)
 
 
-def _quantile_places(xp: Any, q: Any, n: Any, *, method: str) -> tuple[Any, Any, Any]:
-    place = xp.asarray(virtual_place(xp.asarray(q), n, method))
-    low, high = xp.floor(place), xp.ceil(place)
-    weight = xp.full(place.shape, 0.5)
+def _quantile_positions(xp: Any, q: Any, n: Any, *, method: str) -> tuple[Any, Any, Any]:
+    position = xp.asarray(virtual_position(xp.asarray(q), n, method))
+    low, high = xp.floor(position), xp.ceil(position)
+    weight = xp.full(position.shape, 0.5)
     if method == "averaged_inverted_cdf":
-        weight, high = xp.where(place == low, 0.5, 1.0), low + 1
+        weight, high = xp.where(position == low, 0.5, 1.0), low + 1
     elif method == "lower":
         high = low
     elif method in ("higher", "inverted_cdf"):
         low = high
     elif method == "nearest":
-        low = high = xp.round(place)
+        low = high = xp.round(position)
     elif method == "closest_observation":
-        low = high = xp.where((place == low) & (low % 2 == 1), low, low + 1)
+        low = high = xp.where((position == low) & (low % 2 == 1), low, low + 1)
     last = xp.maximum(xp.asarray(n) - 1, 0)
     low, high = (xp.minimum(xp.maximum(p, 0), last).astype(int) for p in (low, high))
     return low, high, weight
 
 
-#: ``quantile_places(q, n, *, method)``: the positions of the lower and the upper neighbour of the quantile among ``n``
-#: sorted numbers, and, for methods that do not interpolate, the weight of the upper neighbour.
-quantile_places: Operation = nondifferentiable("quantile_places", _quantile_places, multiple=True)
+#: ``quantile_positions(q, n, *, method)``: the positions of the lower and the upper neighbour of the quantile among
+#: ``n`` sorted numbers, and, for methods that do not interpolate, the weight of the upper neighbour.
+quantile_positions: Operation = nondifferentiable("quantile_places", _quantile_positions, multiple=True)

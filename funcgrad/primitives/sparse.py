@@ -22,12 +22,12 @@ from funcgrad.primitives.indexing import getitem
 
 __all__ = [
     "Structure",
-    "compressed",
-    "is_matrix",
-    "product_of_matrices",
+    "is_spmatrix",
     "sparse_matvec",
+    "sparse_multiply",
     "sparse_product",
     "sparse_solve",
+    "values_and_structure",
 ]
 
 
@@ -56,7 +56,7 @@ class Structure:
         """Return SciPy's matrix with the values ``data``."""
         return import_scipy(call, "scipy.sparse").csr_array((data, self.indices, self.indptr), shape=self.shape)
 
-    def places(self, transposed: bool) -> tuple[Any, Any]:
+    def rows_and_columns(self, transposed: bool) -> tuple[Any, Any]:
         """Return rows and columns of the values, of the matrix or of its transpose."""
         return (self.indices, self.rows) if transposed else (self.rows, self.indices)
 
@@ -77,7 +77,7 @@ class Structure:
         return made
 
 
-def compressed(matrix: Any) -> tuple[Any, Structure]:
+def values_and_structure(matrix: Any) -> tuple[Any, Structure]:
     """Return the values of a SciPy sparse matrix in compressed rows, and their positions."""
     made = matrix.tocsr()
     if not made.has_canonical_format:
@@ -87,7 +87,7 @@ def compressed(matrix: Any) -> tuple[Any, Structure]:
 
 
 def _matvec(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -> Any:
-    to, source = structure.places(transposed)
+    to, source = structure.rows_and_columns(transposed)
     length = structure.shape[transposed]
     x, y = xp.asarray(x), xp.asarray(y)
     if xp is np and x.ndim == 1 and {x.dtype.kind, y.dtype.kind} <= set("fciub") and x.dtype != np.float16 != y.dtype:
@@ -105,7 +105,7 @@ def _matvec(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) 
 
 def _values_ct(ct: Any, y: Any, structure: Structure, transposed: bool) -> Any:
     """Return the cotangent of the values: the product of the entries of row and column at each position."""
-    to, source = structure.places(transposed)
+    to, source = structure.rows_and_columns(transposed)
     return getitem(ct, (..., to)) * getitem(y, (..., source))
 
 
@@ -121,14 +121,14 @@ sparse_matvec: Operation = multilinear(
 )
 
 
-def _parts_of(matrix: Any) -> tuple[Any, Structure, bool] | None:
+def _sparse_operand(matrix: Any) -> tuple[Any, Structure, bool] | None:
     """Return the values, the structure and whether it is transposed, of a sparse matrix; None of other objects."""
     if isinstance(matrix, (Tracer, np.ndarray)):
         return None
     if type(getattr(matrix, "structure", None)) is Structure:
         return matrix.values, matrix.structure, matrix.transposed
     if callable(getattr(matrix, "tocsr", None)) and matrix.ndim == 2:
-        return *compressed(matrix), False
+        return *values_and_structure(matrix), False
     return None
 
 
@@ -138,7 +138,7 @@ def sparse_product(x: Any, y: Any) -> Any:
     Raises:
         ShapeError: shapes that do not fit.
     """
-    left, right = _parts_of(x), _parts_of(y)
+    left, right = _sparse_operand(x), _sparse_operand(y)
     if left is None and right is None:
         return None
     data, structure, transposed = left or right  # type: ignore[misc]
@@ -160,12 +160,12 @@ def sparse_product(x: Any, y: Any) -> Any:
     return permute(sparse_matvec(data, permute(dense, axes=order), **options), axes=order)
 
 
-def is_matrix(x: Any) -> bool:
+def is_spmatrix(x: Any) -> bool:
     """Whether ``x`` is a matrix of SciPy's older sparse classes, whose ``*`` is the matrix product."""
     return not isinstance(x, (Tracer, np.ndarray)) and any(base.__name__ == "spmatrix" for base in type(x).__mro__)
 
 
-def product_of_matrices(x: Any, y: Any) -> Any:
+def sparse_multiply(x: Any, y: Any) -> Any:
     """Compute ``x * y``: ``x @ y`` for older classes, scaling for funcgrad's matrices; None for other operands.
 
     Raises:
@@ -176,7 +176,7 @@ def product_of_matrices(x: Any, y: Any) -> Any:
     for own, other in ((x, y), (y, x)):
         if hasattr(type(own), "with_data") and isinstance(other, Tracer) and not shape_of(other):
             return own * other
-    array = y if is_matrix(x) else x if is_matrix(y) else None
+    array = y if is_spmatrix(x) else x if is_spmatrix(y) else None
     return (
         None
         if array is None or not (isinstance(array, Tracer) or is_value(array)) or not shape_of(array)
@@ -209,7 +209,7 @@ def _solve_one(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) 
 
 def _solve_one_in_jax(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) -> Any:
     linalg = importlib.import_module(xp.__name__.replace(".numpy", ".experimental.sparse.linalg"))
-    rows, columns = structure.places(transposed)
+    rows, columns = structure.rows_and_columns(transposed)
     keys, number = np.unique(rows.astype(np.int64) * structure.shape[0] + columns, return_inverse=True)
     if len(keys) < len(rows):  # values at the same place are added
         x = xp.zeros(len(keys), x.dtype).at[number.ravel()].add(x)

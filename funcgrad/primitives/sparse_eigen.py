@@ -29,30 +29,30 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.comparison import logical_and
 from funcgrad.primitives.decompositions import (
-    NOISE,
+    NOISE_UNITS,
     close_pairs,
     column_sizes,
     conjugated,
-    entangled,
     inverse_gaps,
     is_complex,
     is_constant,
     or_nan,
     skew,
-    torn,
+    undefined_pairs,
+    unknown_pairs,
     with_diagonal,
 )
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal
 from funcgrad.primitives.solving import adjoint
 from funcgrad.primitives.sparse import Structure, sparse_matvec, sparse_solve
 from funcgrad.typing import Array
 
-__all__ = ["Search", "sparse_eig", "sparse_eigen_sum", "sparse_eigh"]
+__all__ = ["EigenSearch", "sparse_eig", "sparse_eigen_sum", "sparse_eigh"]
 
 
-class Search:
+class EigenSearch:
     """Arguments of an eigenvalue search. Compared and hashed by identity.
 
     Attributes:
@@ -96,7 +96,7 @@ class _Factors:
         if self.made is None:
             return np.full(b.shape, math.nan, b.dtype)
         x = self.made.solve(b, trans)
-        limit = 1 / (NOISE * float(np.finfo(x.dtype).eps))
+        limit = 1 / (NOISE_UNITS * float(np.finfo(x.dtype).eps))
         singular = self.scale * abs(x).max(0, initial=0) > limit * abs(b).max(0, initial=0)
         return np.where(singular, math.nan, x)
 
@@ -124,8 +124,8 @@ def _hermitian(x: Array, rows: Array, structure: Structure) -> Array:
     return (_apply(x, rows, structure) + back) * 0.5
 
 
-def _solved(
-    search: Search, x: Array, m: Array, w: Array, border: Array, right: Array, transposed: bool = False
+def _solve_bordered(
+    search: EigenSearch, x: Array, m: Array, w: Array, border: Array, right: Array, transposed: bool = False
 ) -> Array:
     """Return the solutions of the bordered systems, one for each eigenvalue.
 
@@ -154,14 +154,14 @@ def _solved(
     return sparse_solve(getitem(values, (..., structure.order)), right, structure=structure, transposed=transposed)
 
 
-def _each(name: str, xp: Any, x: Any, m: Any, search: Search) -> tuple[Any, Any]:
+def _search_each(name: str, xp: Any, x: Any, m: Any, search: EigenSearch) -> tuple[Any, Any]:
     if xp is not np:
         raise InputError(
             f"sparse.linalg.{name}: SciPy iterates on NumPy arrays, got JAX's. Pass NumPy's, or use numpy.linalg.eigh."
         )
     if x.ndim == 1:
         return search.run(name, x, m)
-    found = [_each(name, xp, *pair, search) for pair in zip(x, m, strict=True)]
+    found = [_search_each(name, xp, *pair, search) for pair in zip(x, m, strict=True)]
     if not found:
         dtype = np.result_type(x, np.complex64) if name == "eigs" else x.dtype
         (n, _), k, real = search.a.shape, search.options["k"], abs(np.zeros(0, dtype)).dtype
@@ -173,67 +173,69 @@ def _each(name: str, xp: Any, x: Any, m: Any, search: Search) -> tuple[Any, Any]
 # ---- Hermitian matrices ------------------------------------------------------------------------------------
 
 
-def _weighted(search: Search, m: Array, rows: Array) -> Array:
+def _times_m(search: EigenSearch, m: Array, rows: Array) -> Array:
     return rows if search.is_plain else _apply(m, rows, search.m)
 
 
-def _outside(search: Search, x: Array, m: Array, w: Array, rows: Array, right: Array) -> Array:
+def _solve_outside(search: EigenSearch, x: Array, m: Array, w: Array, rows: Array, right: Array) -> Array:
     """Solve the systems with all vectors in the border, for right-hand sides in rows."""
     k, n = rows.shape[-2:]
-    border = broadcast_to(_weighted(search, m, rows)[..., None, :, :], to=(*rows.shape[:-2], k, k, n))
-    return _solved(search, x, m, w, border, right)[..., :n]
+    border = broadcast_to(_times_m(search, m, rows)[..., None, :, :], to=(*rows.shape[:-2], k, k, n))
+    return _solve_bordered(search, x, m, w, border, right)[..., :n]
 
 
 def _pairs(w: Array) -> tuple[Array, Array]:
-    same = close_pairs(w, units=NOISE)
+    same = close_pairs(w, units=NOISE_UNITS)
     return same, logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
 
 
-def _jvp(moved: Array, scale: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: Search) -> list[Array]:
+def _jvp(
+    moved: Array, scale: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: EigenSearch
+) -> list[Array]:
     """Return the tangents from R in rows, the scale of R, and, if M changes, the diagonal of ``adjoint(V) dM V``."""
     w, v = ans
-    rows = swapped(v)
-    inner = matmul(adjoint(v), swapped(moved))
+    rows = swap_last_axes(v)
+    inner = matmul(adjoint(v), swap_last_axes(moved))
     same, pairs = _pairs(w)
     dw = diagonal(inner, offset=0)
-    weights = or_nan(torn(pairs, inner, scale), inverse_gaps(w, same) * inner)
+    weights = or_nan(undefined_pairs(pairs, inner, scale), inverse_gaps(w, same) * inner)
     if turned is not None:
         weights = with_diagonal(weights, turned * -0.5)
-    dv = matmul(v, weights) + swapped(_outside(search, x, m, w, rows, -moved))
+    dv = matmul(v, weights) + swap_last_axes(_solve_outside(search, x, m, w, rows, -moved))
     return [real(dw) if is_complex(dw) else dw, dv]
 
 
-def _of_matrix(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
-    moved = _hermitian(t, swapped(ans[1]), search.a)
-    return _jvp(moved, column_sizes(swapped(moved)), None, x, y, ans, search)
+def _matrix_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> list[Array]:
+    moved = _hermitian(t, swap_last_axes(ans[1]), search.a)
+    return _jvp(moved, column_sizes(swap_last_axes(moved)), None, x, y, ans, search)
 
 
-def _of_weights(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
+def _weights_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> list[Array]:
     w, v = ans
-    rows = swapped(v)
+    rows = swap_last_axes(v)
     change = _hermitian(t, rows, search.m)
     moved = -w[..., None] * change
     turned = reduce_sum(conjugated(rows) * change, axis=(len(rows.shape) - 1,))
-    return _jvp(moved, column_sizes(swapped(moved)), turned, x, y, ans, search)
+    return _jvp(moved, column_sizes(swap_last_axes(moved)), turned, x, y, ans, search)
 
 
-def _vjp(ct: Any, x: Array, y: Array, ans: Any, search: Search) -> tuple[Array, Array | None] | None:
+def _vjp(ct: Any, x: Array, y: Array, ans: Any, search: EigenSearch) -> tuple[Array, Array | None] | None:
     """Return the factors of R for each vector, in rows, and the conjugated cotangents of the vectors."""
     w, v = ans
-    of_w, of_v = ct
-    if of_v is None:
-        return None if of_w is None else (swapped(v) * of_w[..., None], None)
-    of_v = conjugated(of_v)
-    turned = matmul(adjoint(v), of_v)
+    ct_w, ct_v = ct
+    if ct_v is None:
+        return None if ct_w is None else (swap_last_axes(v) * ct_w[..., None], None)
+    ct_v = conjugated(ct_v)
+    turned = matmul(adjoint(v), ct_v)
     same, pairs = _pairs(w)
-    inner = or_nan(torn(pairs, skew(turned), column_sizes(of_v)), inverse_gaps(w, same) * turned)
-    if of_w is not None:
-        inner = with_diagonal(or_nan(entangled(pairs, column_sizes(of_v), of_w), inner), of_w)
-    rows, of_rows = swapped(v), swapped(of_v)
-    return swapped(matmul(v, inner)) - _outside(search, x, y, w, rows, of_rows), of_rows
+    inner = or_nan(undefined_pairs(pairs, skew(turned), column_sizes(ct_v)), inverse_gaps(w, same) * turned)
+    if ct_w is not None:
+        inner = with_diagonal(or_nan(unknown_pairs(pairs, column_sizes(ct_v), ct_w), inner), ct_w)
+    rows, ct_rows = swap_last_axes(v), swap_last_axes(ct_v)
+    return swap_last_axes(matmul(v, inner)) - _solve_outside(search, x, y, w, rows, ct_rows), ct_rows
 
 
-def _at_places(left: Array, right: Array, structure: Structure) -> Array:
+def _at_stored_positions(left: Array, right: Array, structure: Structure) -> Array:
     """Return sums over rows of the conjugated Hermitian products of ``left`` and ``right``, at the stored positions."""
     r, c = structure.rows, structure.indices
     there = conjugated(getitem(left, (..., r))) * getitem(right, (..., c))
@@ -242,31 +244,31 @@ def _at_places(left: Array, right: Array, structure: Structure) -> Array:
     return reduce_sum(found, axis=(len(found.shape) - 2,))
 
 
-def _matrix_ct(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
-    of_w, of_v = ct
-    if search.is_plain and of_v is None and of_w is not None and is_constant(of_w) and not is_constant(ans[1]):
-        found: Array = sparse_eigen_sum(x, of_w, search=search)
+def _matrix_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array | None:
+    ct_w, ct_v = ct
+    if search.is_plain and ct_v is None and ct_w is not None and is_constant(ct_w) and not is_constant(ans[1]):
+        found: Array = sparse_eigen_sum(x, ct_w, search=search)
         return found
-    pulled = _vjp(ct, x, y, ans, search)
-    return None if pulled is None else _at_places(pulled[0], swapped(ans[1]), search.a)
+    factors = _vjp(ct, x, y, ans, search)
+    return None if factors is None else _at_stored_positions(factors[0], swap_last_axes(ans[1]), search.a)
 
 
-def _weights_ct(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
-    pulled = _vjp(ct, x, y, ans, search)
-    if pulled is None:
+def _weights_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array | None:
+    factors = _vjp(ct, x, y, ans, search)
+    if factors is None:
         return None
     w, v = ans
-    rows, (left, of_rows) = swapped(v), pulled
-    found = _at_places(left * -w[..., None], rows, search.m)
-    if of_rows is None:
+    rows, (left, ct_rows) = swap_last_axes(v), factors
+    found = _at_stored_positions(left * -w[..., None], rows, search.m)
+    if ct_rows is None:
         return found
-    along = reduce_sum(conjugated(of_rows) * rows, axis=(len(rows.shape) - 1,))
+    along = reduce_sum(conjugated(ct_rows) * rows, axis=(len(rows.shape) - 1,))
     along = real(along) if is_complex(along) else along
-    return found - _at_places(rows * along[..., None], rows, search.m) * 0.5
+    return found - _at_stored_positions(rows * along[..., None], rows, search.m) * 0.5
 
 
-def _eigh(xp: Any, x: Any, y: Any, *, search: Search) -> tuple[Any, Any]:
-    return _each("eigsh", xp, x, y, search)
+def _eigh(xp: Any, x: Any, y: Any, *, search: EigenSearch) -> tuple[Any, Any]:
+    return _search_each("eigsh", xp, x, y, search)
 
 
 #: ``sparse_eigh(x, y, *, search)``: eigenvalues and eigenvectors of the Hermitian matrix with the values ``x``, where
@@ -274,36 +276,36 @@ def _eigh(xp: Any, x: Any, y: Any, *, search: Search) -> tuple[Any, Any]:
 sparse_eigh: Operation = primitive(
     "sparse_eigh",
     _eigh,
-    vjps=[_matrix_ct, _weights_ct],
-    jvps=[_of_matrix, _of_weights],
+    vjps=[_matrix_vjp, _weights_vjp],
+    jvps=[_matrix_jvp, _weights_jvp],
     batch="leading",
     multiple=True,
     sparse=True,
 )
 
 
-def _eigen_sum(xp: Any, x: Any, y: Any, *, search: Search) -> Any:
-    rows = swapped(_each("eigsh", xp, x, _ones(x, search), search)[1])
-    return _at_places(rows * y[..., None], rows, search.a)
+def _eigen_sum(xp: Any, x: Any, y: Any, *, search: EigenSearch) -> Any:
+    rows = swap_last_axes(_search_each("eigsh", xp, x, _ones(x, search), search)[1])
+    return _at_stored_positions(rows * y[..., None], rows, search.a)
 
 
-def _ones(x: Any, search: Search) -> Any:
+def _ones(x: Any, search: EigenSearch) -> Any:
     return np.ones((*x.shape[:-1], search.a.shape[0]), np.int8)
 
 
-def _eigen_sum_change(t: Array, x: Array, y: Array, *, search: Search) -> Array:
+def _eigen_sum_tangent(t: Array, x: Array, y: Array, *, search: EigenSearch) -> Array:
     """Return the tangent of the sum. Pairs of coinciding eigenvalues with equal weights contribute nothing."""
     ones = _ones(x, search)
     w, v = sparse_eigh(x, ones, search=search)
-    rows = swapped(v)
+    rows = swap_last_axes(v)
     moved = _hermitian(t, rows, search.a)
-    inner = matmul(adjoint(v), swapped(moved))
-    same = close_pairs(w, units=NOISE)
-    uneven = logical_and(same, ~close_pairs(y, units=NOISE))
+    inner = matmul(adjoint(v), swap_last_axes(moved))
+    same = close_pairs(w, units=NOISE_UNITS)
+    uneven = logical_and(same, ~close_pairs(y, units=NOISE_UNITS))
     shares = (y[..., None, :] - y[..., :, None]) * inverse_gaps(w, same)
-    within = matmul(v, or_nan(torn(uneven, inner, column_sizes(swapped(moved))), shares * inner))
-    beyond = _outside(search, x, ones, w, rows, -moved)
-    return _at_places(swapped(within) + beyond * (2 * y)[..., None], rows, search.a)
+    within = matmul(v, or_nan(undefined_pairs(uneven, inner, column_sizes(swap_last_axes(moved))), shares * inner))
+    beyond = _solve_outside(search, x, ones, w, rows, -moved)
+    return _at_stored_positions(swap_last_axes(within) + beyond * (2 * y)[..., None], rows, search.a)
 
 
 #: ``sparse_eigen_sum(x, y, *, search)``: the gradient of ``sum(y * w)`` for constant weights ``y``, if there is no
@@ -311,8 +313,8 @@ def _eigen_sum_change(t: Array, x: Array, y: Array, *, search: Search) -> Array:
 sparse_eigen_sum: Operation = primitive(
     "sparse_eigen_sum",
     _eigen_sum,
-    vjps=[_eigen_sum_change, None],
-    jvps=[_eigen_sum_change, None],
+    vjps=[_eigen_sum_tangent, None],
+    jvps=[_eigen_sum_tangent, None],
     batch="leading",
 )
 
@@ -320,32 +322,32 @@ sparse_eigen_sum: Operation = primitive(
 # ---- other matrices ----------------------------------------------------------------------------------------
 
 
-def _eig(xp: Any, x: Any, y: Any, *, search: Search) -> tuple[Any, Any]:
-    return _each("eigs", xp, x, y, search)
+def _eig(xp: Any, x: Any, y: Any, *, search: EigenSearch) -> tuple[Any, Any]:
+    return _search_each("eigs", xp, x, y, search)
 
 
-def _alone(search: Search, x: Array, m: Array, ans: Any, right: Array, transposed: bool = False) -> Array:
+def _solve_single(search: EigenSearch, x: Array, m: Array, ans: Any, right: Array, transposed: bool = False) -> Array:
     """Solve the systems with a single vector in the border."""
     w, v = ans
-    border = _weighted(search, m, swapped(v))[..., None, :]
-    return _solved(search, x, m, w, border, right, transposed)
+    border = _times_m(search, m, swap_last_axes(v))[..., None, :]
+    return _solve_bordered(search, x, m, w, border, right, transposed)
 
 
-def _eig_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: Search) -> list[Array]:
-    found = _alone(search, x, y, ans, -_apply(t, swapped(ans[1]), search.a))
-    return [found[..., -1], swapped(found[..., :-1])]
+def _eig_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> list[Array]:
+    found = _solve_single(search, x, y, ans, -_apply(t, swap_last_axes(ans[1]), search.a))
+    return [found[..., -1], swap_last_axes(found[..., :-1])]
 
 
-def _eig_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: Search) -> Array | None:
-    of_w, of_v = ct
-    if of_w is None and of_v is None:
+def _eig_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> Array | None:
+    ct_w, ct_v = ct
+    if ct_w is None and ct_v is None:
         return None
     w, v = ans
-    below = np.zeros((*w.shape, 1), np.int8) if of_w is None else of_w[..., None]
-    above = np.zeros(swapped(v).shape, np.int8) if of_v is None else swapped(of_v)
-    found = _alone(search, x, y, ans, concatenate(above, below, axis=len(w.shape)), transposed=True)
+    below = np.zeros((*w.shape, 1), np.int8) if ct_w is None else ct_w[..., None]
+    above = np.zeros(swap_last_axes(v).shape, np.int8) if ct_v is None else swap_last_axes(ct_v)
+    found = _solve_single(search, x, y, ans, concatenate(above, below, axis=len(w.shape)), transposed=True)
     r, c = search.a.rows, search.a.indices
-    products = getitem(found, (..., r)) * getitem(swapped(v), (..., c))
+    products = getitem(found, (..., r)) * getitem(swap_last_axes(v), (..., c))
     return -reduce_sum(products, axis=(len(products.shape) - 2,))
 
 

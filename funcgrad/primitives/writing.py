@@ -14,42 +14,42 @@ from funcgrad import backend
 from funcgrad.core import Primitive, bind, call_operation
 from funcgrad.kinds.linear import broadcast_to, conform, nondifferentiable, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
-from funcgrad.primitives.accumulating import detached
-from funcgrad.primitives.index_spec import Spec, lift, names_all, rebuild
+from funcgrad.primitives.accumulating import copy_with_own_memory
+from funcgrad.primitives.index_spec import Spec, batched_index, covers_all, index_from_spec
 from funcgrad.primitives.indexing import read
 from funcgrad.primitives.shaping import arranged
 from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Shape
 from funcgrad.views import array_with_layout_of
 
-__all__ = ["region", "winners", "write"]
+__all__ = ["shape_of_region", "winners", "write"]
 
 _NUMPY = frozenset((np.ndarray, int, float, complex, np.float64, np.float32))
 
 
-def region(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Shape:
+def shape_of_region(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Shape:
     """Return the shape of the part of an array of ``shape`` that ``spec`` names."""
     stand_ins = tuple([np.zeros(backend.shape_of(a), int) for a in arrays])
-    found: Shape = np.broadcast_to(np.False_, shape)[rebuild(spec, stand_ins)].shape
+    found: Shape = np.broadcast_to(np.False_, shape)[index_from_spec(spec, stand_ins)].shape
     return found
 
 
 def _write(xp: Any, x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
     if xp is np:
         ans = np.array(x)
-        ans[rebuild(spec, arrays)] = y
+        ans[index_from_spec(spec, arrays)] = y
         return ans
     x = xp.asarray(x)
     y = xp.asarray(y).astype(x.dtype)
-    if names_all(spec, x.shape):
-        return xp.reshape(xp.broadcast_to(y, region(spec, (), x.shape)), x.shape)
-    return x.at[rebuild(spec, arrays)].set(y)
+    if covers_all(spec, x.shape):
+        return xp.reshape(xp.broadcast_to(y, shape_of_region(spec, (), x.shape)), x.shape)
+    return x.at[index_from_spec(spec, arrays)].set(y)
 
 
-def _write_over(x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
+def _write_in_place(x: Any, y: Any, *arrays: Any, spec: Spec) -> Any:
     if type(x) is not np.ndarray or not all(type(a) in _NUMPY for a in (y, *arrays)):
         return write(x, y, *arrays, spec=spec)
-    x[rebuild(spec, arrays)] = y
+    x[index_from_spec(spec, arrays)] = y
     return x
 
 
@@ -58,7 +58,7 @@ def _vjp_each(ct: Any, traced: Any, arrays: Any, spec: Spec, like: Any) -> list[
     if 0 in traced:
         cts[0] = write(ct, 0.0, *arrays, spec=spec)
     if 1 in traced:
-        cts[1] = conform(detached(read(ct, *arrays, spec=spec)), *like)  # a copy, as for writes in place
+        cts[1] = conform(copy_with_own_memory(read(ct, *arrays, spec=spec)), *like)  # a copy, as for writes in place
     return [cts.get(i) for i in traced]
 
 
@@ -83,14 +83,14 @@ def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: 
     one = backend.shape_of(x)[1:]
     flags = batched[2:]
     examples = tuple([np.empty(backend.shape_of(a)[b:]) for a, b in zip(args[2:], flags, strict=True)])
-    spec, arrays, axes = lift(size, params["spec"], args[2:], flags, x_batched=True)
-    y, room = args[1], region(params["spec"], examples, one)
+    spec, arrays, axes = batched_index(size, params["spec"], args[2:], flags, x_batched=True)
+    y, part_shape = args[1], shape_of_region(params["spec"], examples, one)
     if batched[1]:
         have = backend.shape_of(y)[1:]
-        if len(room) > len(have):  # else it broadcasts as it is
-            y = reshape(y, to=(size, *(1,) * (len(room) - len(have)), *have))
+        if len(part_shape) > len(have):  # else it broadcasts as it is
+            y = reshape(y, to=(size, *(1,) * (len(part_shape) - len(have)), *have))
     if axes is not None:
-        y = broadcast_to(y, to=(size, *room))
+        y = broadcast_to(y, to=(size, *part_shape))
         y = permute(y, axes=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
     return write(x, y, *map(_in_c_order, arrays), spec=spec), True
 
@@ -101,7 +101,7 @@ def _in_c_order(places: Any) -> Any:
     return places if like.flags.c_contiguous else arranged(places, axes=tuple(range(like.ndim)))
 
 
-_write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_over)
+_write_primitive = Primitive("write", _write, reverse=_reverse, forward=_forward, batch=_batch, reuse=_write_in_place)
 
 #: ``write(x, y, *arrays, spec)``: a copy of ``x`` with ``y`` written to the part that ``spec`` and its ``arrays`` name
 #: (see ``index_spec``). ``y`` broadcasts to it and has no more axes. If ``y`` is not constant, no element occurs twice.

@@ -16,7 +16,7 @@ from funcgrad.errors import InputError
 from funcgrad.extend import elementwise, linear, primitive, source
 from funcgrad.primitives import arithmetic, comparison, products, reductions
 from funcgrad.primitives import elementwise as functions
-from funcgrad.primitives.index_spec import rebuild
+from funcgrad.primitives.index_spec import index_from_spec
 from funcgrad.reverse import call_vjp, number_of, operation_of, parents_of, reachable, record_function, saved_by
 
 ROWS = [row for row in rows() if any(case.live for case in row.cases)]
@@ -65,7 +65,7 @@ def places_read(saved):
     """Which places of an array were read: an index as the program wrote it, or as ``index_spec`` describes it."""
     index, arrays, shape, _ = saved
     places = np.arange(np.prod(shape, dtype=int)).reshape(shape)
-    return np.asarray(places[index if arrays is None else rebuild(index, arrays)])
+    return np.asarray(places[index if arrays is None else index_from_spec(index, arrays)])
 
 
 def same(a, b):

@@ -63,7 +63,7 @@ PROGRAMS = {
 def one_at_a_time(f, h, w, b, steps, monkeypatch):
     """The gradient with every product pulled back by itself: the operations take the general way, and none waits."""
     with monkeypatch.context() as patch:
-        patch.setattr(matrices, "_MANY", 1_000_000)
+        patch.setattr(matrices, "_MIN_ENTRIES", 1_000_000)
         with debug_nans():
             return grad(f, (0, 1, 2))(h, w, b, steps)
 
@@ -90,9 +90,9 @@ def test_forward_mode_and_second_order_agree(program):
 
 def test_many_rows_are_multiplied_at_once_and_few_wait():
     few, many = rng.normal(size=(2, 40)), rng.normal(size=(30, 40))
-    assert matrices.can_wait(few, few)
-    assert matrices.can_wait(many[:1], many[:1])
-    assert not matrices.can_wait(many, many)
+    assert matrices.can_be_deferred(few, few)
+    assert matrices.can_be_deferred(many[:1], many[:1])
+    assert not matrices.can_be_deferred(many, many)
     for x in (few, many):
         f = lambda w, x=x: fnp.sum(fnp.tanh(fnp.tanh(x @ w) @ w) @ w)
         a, b, c = x, np.tanh(x @ WIDE), np.tanh(np.tanh(x @ WIDE) @ WIDE)

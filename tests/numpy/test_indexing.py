@@ -11,7 +11,7 @@ from fuzz.eager import run_eagerly
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint, debug_nans, grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError
-from funcgrad.primitives.index_spec import rows_at
+from funcgrad.primitives.index_spec import getitem_of_array
 from funcgrad.primitives.indexing import add_along_axis, getitem, scatter_sum, take_along_axis
 
 SIZE = 3
@@ -535,9 +535,9 @@ def test_rows_come_as_numpy_gives_them(x, rows, rest):
             whole = (index, *rest) if rest else index
             if len(rest) + max(1, index.ndim if index.dtype == bool else 1) > x.ndim:
                 with pytest.raises(IndexError, match="too many indices"):
-                    rows_at(array, whole)
+                    getitem_of_array(array, whole)
                 continue
-            found, right = rows_at(array, whole), array[whole]
+            found, right = getitem_of_array(array, whole), array[whole]
             np.testing.assert_array_equal(found, right, strict=True)
             assert (found.strides, found.flags.writeable) == (right.strides, right.flags.writeable)
 
@@ -545,7 +545,7 @@ def test_rows_come_as_numpy_gives_them(x, rows, rest):
 @pytest.mark.parametrize("shape", [(4, 3), (0, 3), (4, 0)])
 def test_rows_that_are_not_there_are_refused(shape):
     with pytest.raises(IndexError, match=r"out of bounds|empty"):
-        rows_at(np.ones(shape), np.array([shape[0]]))
+        getitem_of_array(np.ones(shape), np.array([shape[0]]))
 
 
 @pytest.mark.parametrize("x", [np.array(0.7), np.array([0.7]), np.array([[0.7, -0.2], [0.3, 1.1]])], ids=np.shape)

@@ -9,31 +9,31 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.transforms.compiled.arguments import Form
-from funcgrad.transforms.compiled.graphs import copy_of
+from funcgrad.transforms.compiled.graphs import copy_with_layout
 from funcgrad.transforms.compiled.source import differs
 
-__all__ = ["disagreement", "disagreement_nearby"]
+__all__ = ["difference_message", "difference_message_nearby"]
 
 ndarray = np.ndarray
-_NEARBY = 0.03  # relative distance of nearby arguments
-_SMALL, _OF_SMALL, _OF_LARGE = 1_000, 32, 3  # numbers of trials: a few numbers may be rounded alike by chance
+_DISTANCE = 0.03  # relative distance of nearby arguments
+_SMALL, _TRIALS_IF_SMALL, _TRIALS_IF_LARGE = 1_000, 32, 3  # trials: a few numbers may be rounded alike by chance
 
 
-def disagreement(found: Any, expected: Any, exact: bool = True) -> str:
+def difference_message(found: Any, expected: Any, exact: bool = True) -> str:
     """Return how a result differs from the expected one, or ""; bit for bit if ``exact``, else up to rounding."""
-    ours, spec = tree.flatten(found)
-    theirs, like = tree.flatten(expected)
-    if spec != like:
+    leaves, spec = tree.flatten(found)
+    expected_leaves, expected_spec = tree.flatten(expected)
+    if spec != expected_spec:
         return "its recorded result has another structure"
-    for number, (x, y) in enumerate(zip(ours, theirs, strict=True)):
+    for number, (x, y) in enumerate(zip(leaves, expected_leaves, strict=True)):
         if type(x) is not type(y):
             return f"result {number} is {type(y).__name__}, but {type(x).__name__} when recorded"
-        if not _same(x, y) and (exact or not _near(x, y)):
+        if not _has_same_bits(x, y) and (exact or not _is_close(x, y)):
             return f"the recorded result {number} has different bits"
     return ""
 
 
-def disagreement_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any], form: Form) -> str:
+def difference_message_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any], form: Form) -> str:
     """Return how a program differs from the function for arguments near the recorded ones, or "".
 
     Args:
@@ -43,31 +43,31 @@ def disagreement_nearby(fun: Callable[..., Any], run: Callable[[list[Any]], Any]
     """
     rng = np.random.default_rng(0)
     few = sum([np.size(x) for x in form.inputs]) < _SMALL
-    for _ in range(_OF_SMALL if few else _OF_LARGE):
-        inputs = [_moved(x, rng) for x in form.inputs]
+    for _ in range(_TRIALS_IF_SMALL if few else _TRIALS_IF_LARGE):
+        inputs = [_value_nearby(x, rng) for x in form.inputs]
         try:
             found = run(inputs)
-            args, kwargs = form.filled(inputs)
+            args, kwargs = form.arguments_with(inputs)
             expected = fun(*args, **kwargs)
         except Exception:  # another path or an error there proves nothing
             continue
-        if disagreement(found, expected):
+        if difference_message(found, expected):
             return "its program rounds differently than the function for other values"
     return ""
 
 
-def _moved(x: Any, rng: np.random.Generator) -> Any:
+def _value_nearby(x: Any, rng: np.random.Generator) -> Any:
     """Return a value near ``x`` with the memory layout of ``x``."""
     if not backend.is_inexact(x):
         return x
     if type(x) is not ndarray:
-        return type(x)(x * (1 + _NEARBY * rng.uniform(-1, 1)))
-    made = copy_of(x)
-    made *= 1 + _NEARBY * rng.uniform(-1, 1, x.shape)
+        return type(x)(x * (1 + _DISTANCE * rng.uniform(-1, 1)))
+    made = copy_with_layout(x)
+    made *= 1 + _DISTANCE * rng.uniform(-1, 1, x.shape)
     return made
 
 
-def _same(x: Any, y: Any) -> bool:
+def _has_same_bits(x: Any, y: Any) -> bool:
     """Whether two leaves are equal bit for bit, where all NaNs count as equal."""
     if not backend.is_value(y):
         return bool(x is y or x == y)
@@ -81,7 +81,7 @@ def _same(x: Any, y: Any) -> bool:
     return bool((nan == np.isnan(y)).all()) and bool(x[~nan].tobytes() == y[~nan].tobytes())
 
 
-def _near(x: Any, y: Any) -> bool:
+def _is_close(x: Any, y: Any) -> bool:
     """Whether two leaves are equal up to rounding."""
     x, y = np.asarray(x), np.asarray(y)
     if x.shape != y.shape or x.dtype != y.dtype or x.dtype.kind not in "fc":

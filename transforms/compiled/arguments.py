@@ -19,7 +19,16 @@ from funcgrad.transforms.compiled.graphs import fact_of
 from funcgrad.transforms.compiled.source import Program
 from funcgrad.transforms.static_arguments import argument_names
 
-__all__ = ["Form", "bound", "container_text", "form_of", "is_number", "is_setting", "names_of", "taking"]
+__all__ = [
+    "Form",
+    "bind_program",
+    "container_text",
+    "form_of",
+    "input_names",
+    "input_statements",
+    "is_number",
+    "is_setting",
+]
 
 ndarray = np.ndarray
 _NUMBERS = frozenset((float, complex, *[np.dtype(c).type for c in "efdgFDGbBhHiIlLqQ?"]))
@@ -43,18 +52,18 @@ class Form(NamedTuple):
         key: equal for arguments of the same form.
         spec: the structure of ``(args, kwargs)``.
         leaves: all leaves.
-        live: for each leaf whether it is an input; other leaves are part of the form.
+        input_flags: for each leaf whether it is an input; other leaves are part of the form.
     """
 
     key: Any
     spec: tree.PyTreeSpec
     leaves: list[Any]
-    live: list[bool]
+    input_flags: list[bool]
 
     @property
     def inputs(self) -> list[Any]:
         """Inputs among the leaves."""
-        return list(compress(self.leaves, self.live))
+        return list(compress(self.leaves, self.input_flags))
 
     def without_values(self) -> Form:
         """Return the form with placeholders for arrays, which must not be read, so that the arrays can be freed."""
@@ -64,16 +73,16 @@ class Form(NamedTuple):
         ]
         return self._replace(leaves=stand_ins)
 
-    def filled(self, inputs: list[Any]) -> Any:
+    def arguments_with(self, inputs: list[Any]) -> Any:
         """Return the arguments ``(args, kwargs)`` with these inputs."""
-        return tree.unflatten(self.spec, merge_leaves(self.leaves, self.live, inputs))
+        return tree.unflatten(self.spec, merge_leaves(self.leaves, self.input_flags, inputs))
 
 
 def form_of(args: Any, kwargs: Any) -> Form | str:
     """Return the form of a call, or a text that says which argument cannot be recorded."""
     leaves, spec = tree.flatten((args, kwargs))
     keys: list[Any] = []
-    live = []
+    input_flags = []
     for x in leaves:
         kind = type(x)
         if kind is ndarray:
@@ -89,45 +98,47 @@ def form_of(args: Any, kwargs: Any) -> Form | str:
             keys.append((kind, x))
         else:
             return f"an argument is {describe(x)}: pass arrays, numbers, texts, functions, or containers of them"
-        live.append(kind is ndarray or kind in _NUMBERS)
+        input_flags.append(kind is ndarray or kind in _NUMBERS)
     key = (spec, tuple(keys))
     try:
         hash(key)
     except TypeError:
         return "an argument is a function that is not hashable, so it cannot be a key of the cache of programs"
-    return Form(key, spec, leaves, live)
+    return Form(key, spec, leaves, input_flags)
 
 
-def names_of(fun: Callable[..., Any], form: Form) -> list[str]:
+def input_names(fun: Callable[..., Any], form: Form) -> list[str]:
     """Return the names of the inputs in the program, from the names of parameters and the paths to leaves."""
     args, kwargs = tree.unflatten(form.spec, form.leaves)
     names = argument_names(fun, len(args))
     paths = [name + path for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]]
     paths += [name + path for name in sorted(kwargs) for path in tree.flatten_with_path(kwargs[name])[0]]
-    return list(compress(paths, form.live))
+    return list(compress(paths, form.input_flags))
 
 
-class Miss(Exception):  # noqa: N818  (not an error: the arguments have another form)
+class FormMismatch(Exception):  # noqa: N818  (not an error: the arguments have another form)
     """Exception for arguments of another form than that of the program."""
 
 
-def bound(program: Program, form: Form, spec: tree.PyTreeSpec, same: Callable[[], bool]) -> Callable[..., Any] | None:
-    """Return ``call(args, kwargs)``, which raises ``Miss`` for another form; None for containers of other types.
+def bind_program(
+    program: Program, form: Form, spec: tree.PyTreeSpec, is_unchanged: Callable[[], bool]
+) -> Callable[..., Any] | None:
+    """Return ``call(args, kwargs)``, which raises ``FormMismatch`` for another form; None for other containers.
 
     Args:
         program: the program to run.
         form: the form of its arguments.
         spec: the structure of its result.
-        same: returns whether everything that the function closes over is unchanged.
+        is_unchanged: returns whether everything that the function closes over is unchanged.
     """
-    taken = taking(form)
+    taken = input_statements(form)
     if taken is None:
         return None
-    checks, held, count = taken
+    checks, objects, count = taken
     out = tree.unflatten(spec, list(range(spec.num_leaves)))
     put = container_text(out)
     inputs = ", ".join(f"i{i}" for i in range(count))
-    lines = ["if not same(): raise Miss", *checks]
+    lines = ["if not is_unchanged(): raise FormMismatch", *checks]
     results = ", ".join(f"o{i}" for i in range(spec.num_leaves))
     unpacked = f"{results}, = " if put is not None and results else "found = "
     if program.slots:
@@ -136,39 +147,47 @@ def bound(program: Program, form: Form, spec: tree.PyTreeSpec, same: Callable[[]
     else:
         lines.append(f"{unpacked}run({inputs}{', ' if inputs else ''}())")
     lines.append(f"return {put}" if put is not None else "return unflatten(spec, list(found))")
-    text = "def make(run, pop, push, new, same):\n def call(args, kwargs):\n  " + "\n  ".join(lines) + "\n return call"
-    space = {"Miss": Miss, "ndarray": ndarray, **held, "unflatten": tree.unflatten, "spec": spec}
-    exec(compile(text, "<funcgrad binding>", "exec"), space)
+    text = (
+        "def make(run, pop, push, new, is_unchanged):\n def call(args, kwargs):\n  "
+        + "\n  ".join(lines)
+        + "\n return call"
+    )
+    namespace = {"FormMismatch": FormMismatch, "ndarray": ndarray, **objects, "unflatten": tree.unflatten, "spec": spec}
+    exec(compile(text, "<funcgrad binding>", "exec"), namespace)
     pool: list[Any] = []
-    call: Callable[..., Any] = space["make"](program.run, pool.pop, pool.append, program.allocate, same)
+    call: Callable[..., Any] = namespace["make"](program.run, pool.pop, pool.append, program.allocate, is_unchanged)
     return call
 
 
-def taking(form: Form) -> tuple[list[str], dict[str, Any], int] | None:
+def input_statements(form: Form) -> tuple[list[str], dict[str, Any], int] | None:
     """Return statements that take inputs ``i0``, ``i1``, ... from ``args`` and ``kwargs``; None for other types.
 
     The tuple also holds the objects that the statements refer to by name, and the number of inputs.
     """
-    writer = _Binding(form)
+    writer = _BindingWriter(form)
     shaped = tree.unflatten(form.spec, list(range(len(form.leaves))))
-    return (writer.lines, writer.space, writer.count) if writer.take(shaped, "(args, kwargs)", top=True) else None
+    return (
+        (writer.lines, writer.namespace, writer.count)
+        if writer.take_inputs(shaped, "(args, kwargs)", top=True)
+        else None
+    )
 
 
-class _Binding:
+class _BindingWriter:
     """Writer of the statements that check the arguments and take the inputs out of them."""
 
     def __init__(self, form: Form) -> None:
         self.form = form
-        self.space: dict[str, Any] = {}
+        self.namespace: dict[str, Any] = {}
         self.lines: list[str] = []
-        live = [i for i, flag in enumerate(form.live) if flag]
-        self.numbers = {leaf: i for i, leaf in enumerate(live)}  # number of each input, by its leaf
-        self.count = len(live)
+        input_leaves = [i for i, flag in enumerate(form.input_flags) if flag]
+        self.numbers = {leaf: i for i, leaf in enumerate(input_leaves)}  # number of each input, by its leaf
+        self.count = len(input_leaves)
 
-    def take(self, x: Any, word: str, top: bool = False) -> bool:
+    def take_inputs(self, x: Any, word: str, top: bool = False) -> bool:
         """Write statements for ``word``, a nest of leaf numbers ``x``; return whether that is possible."""
         if top:
-            return self.take(x[0], "args") and self.take(x[1], "kwargs")
+            return self.take_inputs(x[0], "args") and self.take_inputs(x[1], "kwargs")
         kind = type(x)
         if kind is int:
             self._leaf(x, word)
@@ -178,38 +197,38 @@ class _Binding:
                 return False
             check = f"type({word}) is not dict or " if word not in ("kwargs",) else ""
             if not x and word == "kwargs":
-                self.lines.append("if kwargs: raise Miss")
+                self.lines.append("if kwargs: raise FormMismatch")
                 return True
-            self.lines.append(f"if {check}len({word}) != {len(x)}: raise Miss")
-            self.lines += [f"if {k!r} not in {word}: raise Miss" for k in x]
-            return all(self.take(x[k], f"{word}[{k!r}]") for k in x)
+            self.lines.append(f"if {check}len({word}) != {len(x)}: raise FormMismatch")
+            self.lines += [f"if {k!r} not in {word}: raise FormMismatch" for k in x]
+            return all(self.take_inputs(x[k], f"{word}[{k!r}]") for k in x)
         if kind is tuple or kind is list:
             check = f"type({word}) is not {kind.__name__} or " if word != "args" else ""
-            self.lines.append(f"if {check}len({word}) != {len(x)}: raise Miss")
-            return all(self.take(y, f"{word}[{i}]") for i, y in enumerate(x))
-        self.lines.append(f"if {word} is not None: raise Miss")
+            self.lines.append(f"if {check}len({word}) != {len(x)}: raise FormMismatch")
+            return all(self.take_inputs(y, f"{word}[{i}]") for i, y in enumerate(x))
+        self.lines.append(f"if {word} is not None: raise FormMismatch")
         return x is None
 
     def _leaf(self, leaf: int, word: str) -> None:
         x = self.form.leaves[leaf]
-        if not self.form.live[leaf]:
-            self.space[f"s{leaf}"] = x
+        if not self.form.input_flags[leaf]:
+            self.namespace[f"s{leaf}"] = x
             test = f"{word} is not s{leaf}"
             if type(x) in (int, bool, str, bytes):
                 test += f" and (type({word}) is not type(s{leaf}) or {word} != s{leaf})"
-            self.lines.append(f"if {test}: raise Miss")
+            self.lines.append(f"if {test}: raise FormMismatch")
             return
         i = self.numbers[leaf]
         self.lines.append(f"i{i} = {word}")
         if type(x) is ndarray:
-            self.space[f"d{i}"] = x.dtype
+            self.namespace[f"d{i}"] = x.dtype
             test = f"type(i{i}) is not ndarray or i{i}.shape != {x.shape!r} or i{i}.dtype is not d{i}"
             if x.ndim:
                 test += f" or i{i}.strides != {x.strides!r}"
-            self.lines.append(f"if {test}: raise Miss")
+            self.lines.append(f"if {test}: raise FormMismatch")
         else:
-            self.space[f"t{i}"] = type(x)
-            self.lines.append(f"if type(i{i}) is not t{i}: raise Miss")
+            self.namespace[f"t{i}"] = type(x)
+            self.lines.append(f"if type(i{i}) is not t{i}: raise FormMismatch")
 
 
 def container_text(out: Any) -> str | None:

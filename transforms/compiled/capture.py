@@ -26,34 +26,34 @@ from funcgrad.graph import GraphTrace
 from funcgrad.kinds.avals import are_doubles, aval_of
 from funcgrad.kinds.custom import custom_call
 from funcgrad.running import repetitions, unfinished_traces
-from funcgrad.transforms.compiled.graphs import Const, Graph, computed, copy_of, fact_of
+from funcgrad.transforms.compiled.graphs import Const, Graph, copy_with_layout, fact_of, primitive_without_rules
 
-__all__ = ["AROUND", "UnrecordableError", "capture", "operator_for"]
+__all__ = ["OUTSIDE_FUNCTION", "UnrecordableError", "capture", "operator_for"]
 
 ndarray = np.ndarray
 
 
-def _as_operator(name: str, compute: Callable[..., Any]) -> Primitive:
+def _operator_primitive(name: str, compute: Callable[..., Any]) -> Primitive:
     """Return a primitive that ``compute`` computes. It has no rules, because recorded graphs are only computed."""
-    made = computed(name, lambda xp, *args: compute(*args))
+    made = primitive_without_rules(name, lambda xp, *args: compute(*args))
     made.call = compute
     return made
 
 
-def _multiplied_in_place(x: Any, y: Any) -> Any:
-    made = copy_of(x)
+def _multiply_in_place(x: Any, y: Any) -> Any:
+    made = copy_with_layout(x)
     made *= y
     return made
 
 
 #: Python's operators as primitives, by the name of the operation. ``_IN_PLACE`` is the operator ``*=``.
 INFIX = {
-    "multiply": _as_operator("infix_multiply", operator.mul),
-    "power": _as_operator("infix_power", operator.pow),
-    "absolute": _as_operator("infix_absolute", abs),
+    "multiply": _operator_primitive("infix_multiply", operator.mul),
+    "power": _operator_primitive("infix_power", operator.pow),
+    "absolute": _operator_primitive("infix_absolute", abs),
 }
-_IN_PLACE = _as_operator("multiply_in_place", _multiplied_in_place)
-DIFFERING = frozenset(INFIX)
+_IN_PLACE = _operator_primitive("multiply_in_place", _multiply_in_place)
+ROUNDED_DIFFERENTLY = frozenset(INFIX)
 
 
 def operator_for(name: str, values: Sequence[Any], in_place: bool) -> Primitive | None:
@@ -76,7 +76,7 @@ def operator_for(name: str, values: Sequence[Any], in_place: bool) -> Primitive 
     return INFIX[name] if name == "power" else None
 
 
-def doubtful(name: str, args: Sequence[Any], values: Sequence[Any]) -> bool:
+def is_ambiguous(name: str, args: Sequence[Any], values: Sequence[Any]) -> bool:
     """Whether it is unknown if an operator or a function was called.
 
     An operator with a NumPy number on the left is an operator of that number. It dispatches to its right operand under
@@ -91,12 +91,12 @@ def _is_complex(x: Any) -> bool:
 
 _PYTHON = frozenset((bool, int, float, complex))
 #: Packages whose frames are not the user's code.
-_BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "optree", "functools"))
+_LIBRARIES = frozenset(("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "optree", "functools"))
 #: Operations that return a Python number for Python numbers, as Python's arithmetic does.
 _ARITHMETIC = frozenset(("add", "subtract", "multiply", "divide", "negative", "positive", "power", "remainder"))
 
 #: Python's operators that round doubles like NumPy's functions, in a third of the time.
-_QUICK: dict[str, Callable[..., Any]] = {
+_FAST_OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg
 }  # fmt: skip
 _DOUBLES = frozenset((float, np.float64))
@@ -115,15 +115,15 @@ class Line(NamedTuple):
 
 
 #: Line of operations that transforms perform around the function, such as the backward pass.
-AROUND = Line("", 0, "")
+OUTSIDE_FUNCTION = Line("", 0, "")
 
 
 def capture(
     fun: Callable[..., Any],
     fill: Callable[[list[Any]], Any],
     values: Sequence[Any],
-    held: Callable[[ndarray], Any],
-    is_live: Callable[[ndarray], bool],
+    constant_array: Callable[[ndarray], Any],
+    is_reread: Callable[[ndarray], bool],
     names: Collection[str],
 ) -> tuple[Graph, tree.PyTreeSpec]:
     """Run ``fun`` once and record its operations.
@@ -132,21 +132,21 @@ def capture(
         fun: the function.
         fill: ``fill(inputs) -> (args, kwargs)`` puts the inputs in their places among the arguments.
         values: the inputs.
-        held: ``held(array)`` returns an ndarray to represent one that is not an input: itself, or a copy of its values.
-        is_live: returns whether such an array is read again at each call.
-        names: the names used by the function and the functions that it can reach, see ``doubtful``.
+        constant_array: ``constant_array(array)`` returns an array that is no input, or a copy of its values.
+        is_reread: returns whether such an array is read again at each call.
+        names: the names used by the function and the functions that it can reach, see ``is_ambiguous``.
 
     Returns:
         The recorded graph, and the structure of the result.
     """
-    run = Capture(held, is_live, names)
+    run = Capture(constant_array, is_reread, names)
     try:
         args, kwargs = fill([run.input(x) for x in values])
         out = fun(*args, **kwargs)
     finally:
         run.close()
     leaves, spec = tree.flatten(out)
-    run.graph.ends([run.leave(leaf) for leaf in leaves])
+    run.graph.finish([run.output(leaf) for leaf in leaves])
     return run.graph, spec
 
 
@@ -157,38 +157,48 @@ def _is_for_blas(x: Any) -> bool:
     return min(x.strides) > 0 and (x.ndim == 1 or min(x.strides) == x.itemsize)
 
 
-def _form(x: Any) -> Any:
+def _aval_for_tracer(x: Any) -> Any:
     """Return the ``form`` of a tracer of ``x``; operations of tracers that hold this tracer choose fast paths by it."""
     return np.float64 if type(x) is np.float64 else aval_of(x) if type(x) is ndarray else None
 
 
 _CUSTOM: Primitive = custom_call.primitive  # type: ignore[attr-defined]
 #: Code that calls the user's function or rules: operations that this code calls belong to no line of the user.
-_AROUND = frozenset(id(fun.__code__) for fun in (capture, reverse.backward, reverse._visit))
+_TRANSFORM_CODES = frozenset(id(fun.__code__) for fun in (capture, reverse.backward, reverse._visit))
 
 
 class Capture(GraphTrace):
     """Trace that records a run. The ``slot`` of its tracers is a value of the graph."""
 
-    __slots__ = ("codes", "graph", "held", "is_live", "lines", "names", "order", "repeated", "users")
+    __slots__ = (
+        "code_owners",
+        "codes",
+        "constant_array",
+        "graph",
+        "is_reread",
+        "lines",
+        "lock",
+        "names",
+        "repeated_part",
+    )
 
     is_bit_exact = True
     #: A call of an XLA program keeps the same values for its derivative as in a run that is not recorded.
     runs_jax = True
 
-    def __init__(self, held: Any, is_live: Any, names: Collection[str]) -> None:
+    def __init__(self, constant_array: Any, is_reread: Any, names: Collection[str]) -> None:
         super().__init__()
-        self.order = Lock()  # the function may compute in several threads
+        self.lock = Lock()  # the function may compute in several threads
         self.graph = Graph()
-        self.held, self.is_live, self.names = held, is_live, names
-        self.repeated: Any = ()  # the part that is being repeated, see ``running.repetitions``
-        self.users: dict[int, int] = {}  # owner of each code object, by identity, see ``_whose``
+        self.constant_array, self.is_reread, self.names = constant_array, is_reread, names
+        self.repeated_part: Any = ()  # the part that is being repeated, see ``running.repetitions``
+        self.code_owners: dict[int, int] = {}  # owner of each code object, by identity, see ``_owner``
         self.codes: list[Any] = []  # keeps objects alive whose identity is a key
         self.lines: dict[tuple[int, int], Line] = {}  # by the identity of code and a position in it
 
     def input(self, value: Any) -> Tracer:
         """Return the tracer of the next input; the function must not write to it."""
-        made = tracer_of(shallow_copy(value), self, self.graph.input(value), _form(value))
+        made = tracer_of(shallow_copy(value), self, self.graph.input(value), _aval_for_tracer(value))
         made.alias = READ_ONLY
         return made
 
@@ -205,9 +215,9 @@ class Capture(GraphTrace):
             ans = primitive.impl(np, *args, **params)
             refuse_closure(self, primitive, (), params)
             return ans
-        return self._noted(primitive, args, params)
+        return self._record(primitive, args, params)
 
-    def _noted(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _record(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record ``primitive`` and return its results."""
         places, values = [], []
         for x in args:
@@ -218,32 +228,32 @@ class Capture(GraphTrace):
                 places.append(self.constant(x))
                 values.append(x)
         name = primitive.name
-        if name in _QUICK and type(values[0]) in _DOUBLES and type(values[-1]) in _DOUBLES:  # one or two
-            ans = _QUICK[name](*values)
+        if name in _FAST_OPERATORS and type(values[0]) in _DOUBLES and type(values[-1]) in _DOUBLES:  # one or two
+            ans = _FAST_OPERATORS[name](*values)
         else:
             ans = primitive.call(*values, **params)
             if name == "matmul" and not all(map(_is_for_blas, values)):
-                self.graph.delicate = True  # here NumPy's matmul rounds differently from its dot
+                self.graph.rounding_sensitive = True  # here NumPy's matmul rounds differently from its dot
             if name in _ARITHMETIC and type(ans) not in _PYTHON and _PYTHON.issuperset(map(type, values)):
                 ans = ans.item()
         line = self._line()
         results = ans if primitive.multiple else (ans,)
-        with self.order:
-            if (again := repetitions.get()) is not self.repeated:
-                self.repeated = again
-                if again:
-                    self.graph.repeats()
+        with self.lock:
+            if (part := repetitions.get()) is not self.repeated_part:
+                self.repeated_part = part
+                if part:
+                    self.graph.begin_repeated_part()
             outs = self.graph.operation(primitive, tuple(places), params, results, line)
         if not primitive.multiple:
-            return tracer_of(ans, self, outs[0], _form(ans))
-        return tuple([tracer_of(a, self, v, _form(a)) for a, v in zip(ans, outs, strict=True)])
+            return tracer_of(ans, self, outs[0], _aval_for_tracer(ans))
+        return tuple([tracer_of(a, self, v, _aval_for_tracer(a)) for a, v in zip(ans, outs, strict=True)])
 
     def compute_function(self, operation: Any, *args: Any) -> Any:
         """Compute an operation that NumPy dispatched, which may be an operator of a NumPy number."""
         primitive = getattr(operation, "primitive", None)
         name = None if primitive is None else primitive.name
         first_is_mine = type(args[0]) is Tracer and args[0]._trace.is_bit_exact
-        if name not in DIFFERING or first_is_mine or not doubtful(name, args, self._values(args)):
+        if name not in ROUNDED_DIFFERENTLY or first_is_mine or not is_ambiguous(name, args, self._values(args)):
             return operation(*args)
         if name in self.names:
             raise UnrecordableError(
@@ -257,9 +267,9 @@ class Capture(GraphTrace):
         values = self._values(args)
         if _DOUBLES.issuperset(map(type, values)) and self.live:  # the most common case
             primitive = operation.primitive
-            return self._noted(INFIX["power"] if primitive.name == "power" else primitive, args, {})
+            return self._record(INFIX["power"] if primitive.name == "power" else primitive, args, {})
         found = operator_for(operation.primitive.name, values, in_place)
-        if found is not None and ndarray in map(type, values) and self._is_within():
+        if found is not None and ndarray in map(type, values) and self._is_in_transform():
             # in a run that is not recorded the operand is an ndarray, or a tracer that calls the function
             raise UnrecordableError(
                 f"jit: an operator of complex arrays in a transform cannot be told from {operation.primitive.name}, "
@@ -267,7 +277,7 @@ class Capture(GraphTrace):
             )
         return operation(*args) if found is None else bind(found, args, {})
 
-    def _is_within(self) -> bool:
+    def _is_in_transform(self) -> bool:
         """Whether this thread runs a transform inside of the function."""
         return any(trace.level > self.level and trace.thread == self.thread for trace in unfinished_traces())
 
@@ -279,7 +289,7 @@ class Capture(GraphTrace):
         pythons = primitive.arithmetic and float in (kinds := set(map(type, values))) and _PYTHON.issuperset(kinds)
         if primitive.name == "power" and (pythons or (short and are_doubles(values))):
             return bind(INFIX["power"], args, {})
-        return self._noted(primitive, args, {}) if self.live else operation(*args)
+        return self._record(primitive, args, {}) if self.live else operation(*args)
 
     def _values(self, args: tuple[Any, ...]) -> list[Any]:
         return [x._val if type(x) is Tracer and x._trace is self else x for x in args]
@@ -288,12 +298,12 @@ class Capture(GraphTrace):
         """Return the constant for an argument that is not a value of the graph."""
         if type(x) is not ndarray:
             return self.graph.constant(x)
-        x = self.held(x)
-        return self.graph.constant(x, self.is_live(x))
+        x = self.constant_array(x)
+        return self.graph.constant(x, self.is_reread(x))
 
     def note_composed(self) -> None:
         """Mark the program for trials with more arguments."""
-        self.graph.delicate = True
+        self.graph.rounding_sensitive = True
 
     def note_warning(self) -> bool:
         """Note that the function warns: it did so in the first run, and must do so again at each call."""
@@ -302,11 +312,11 @@ class Capture(GraphTrace):
 
     def note_decision(self, tracer: Tracer, answer: Any) -> None:
         """Record a question; in a part that a checkpoint repeats it was answered before."""
-        with self.order:
+        with self.lock:
             if not repetitions.get():
-                self.graph.ask(tracer.slot, answer)
+                self.graph.record_question(tracer.slot, answer)
 
-    def leave(self, leaf: Any) -> Any:
+    def output(self, leaf: Any) -> Any:
         """Return the value of the graph for a leaf of the result, or the constant that the leaf is."""
         if type(leaf) is Tracer and leaf._trace is self:
             return leaf.slot
@@ -320,27 +330,27 @@ class Capture(GraphTrace):
 
     def _line(self) -> Line | None:
         frame: Any = sys._getframe(4)  # skips frames of this class and of the operation
-        known = self.users.get
-        while not (whose := known(id(code := frame.f_code))):  # a hash of code would hash its contents
-            if whose is None:
-                self.users[id(code)] = _whose(frame)
+        known = self.code_owners.get
+        while not (owner := known(id(code := frame.f_code))):  # a hash of code would hash its contents
+            if owner is None:
+                self.code_owners[id(code)] = _owner(frame)
                 self.codes.append(code)
             elif (frame := frame.f_back) is None:
                 return None
-        if whose is _TRANSFORMS:
-            return AROUND
-        place = id(code), frame.f_lasti
-        found = self.lines.get(place)
+        if owner is _TRANSFORM:
+            return OUTSIDE_FUNCTION
+        position = id(code), frame.f_lasti
+        found = self.lines.get(position)
         if found is None:
-            found = self.lines[place] = Line(code.co_filename, frame.f_lineno, code.co_name)
+            found = self.lines[position] = Line(code.co_filename, frame.f_lineno, code.co_name)
         return found
 
 
-_NOBODYS, _TRANSFORMS, _USERS = range(3)
+_LIBRARY, _TRANSFORM, _USER = range(3)
 
 
-def _whose(frame: Any) -> int:
-    if id(frame.f_code) in _AROUND:
-        return _TRANSFORMS
+def _owner(frame: Any) -> int:
+    if id(frame.f_code) in _TRANSFORM_CODES:
+        return _TRANSFORM
     package = frame.f_globals.get("__name__", "").partition(".")[0]
-    return _NOBODYS if package in _BETWEEN else _USERS
+    return _LIBRARY if package in _LIBRARIES else _USER

@@ -18,29 +18,29 @@ from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.transforms.transformed import Transformed
 
-__all__ = ["Closed"]
+__all__ = ["ReachableObjects"]
 
 ndarray = np.ndarray
 #: Types whose objects are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None), np.dtype)
 #: Packages whose modules and objects count as constants.
-_FIXED = frozenset(
+_LIBRARIES = frozenset(
     ("funcgrad", "numpy", "scipy", "toolz", "cytoolz", "jax", "jaxlib", "optree", *sys.stdlib_module_names)
 )
-_MOST = 5_000  # largest number of places to look at
+_MAX_OBJECTS = 5_000  # largest number of places to look at
 _SMALL = 1 << 16  # largest size in bytes of an array that is compared as bytes
 
 
-class _Place(NamedTuple):
-    """Place of an object: ``way`` is Python code that reads it, where ``{h}`` is the holder and ``{k}`` the key."""
+class _Reference(NamedTuple):
+    """Place of an object: ``expression`` is Python code that reads it, with ``{h}`` for holder and ``{k}`` for key."""
 
-    way: str
+    expression: str
     holder: Any
     key: Any = None
-    lasting: bool = False  # whether the object at this place cannot change
+    immutable: bool = False  # whether the object at this place cannot change
 
     def read(self) -> Any:
-        return _READ[self.way](self.holder, self.key)
+        return _READ[self.expression](self.holder, self.key)
 
 
 _READ: dict[str, Callable[[Any, Any], Any]] = {
@@ -52,34 +52,36 @@ _READ: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-class Closed:
+class ReachableObjects:
     """Places that a function can reach, and the objects found there.
 
     Attributes:
         arrays: the arrays that were found, by identity.
-        whole: whether all places were looked at.
-        traced: whether values of running transforms were found.
+        is_complete: whether all places were looked at.
+        has_tracers: whether values of running transforms were found.
         names: the names that the functions use.
     """
 
     def __init__(self, fun: Any) -> None:
         self.arrays: dict[int, ndarray] = {}
-        self.whole, self.traced = True, False
-        self._own = frozenset((getattr(x, "__module__", None) or "").partition(".")[0] for x in _inner(fun))
-        self._found: list[tuple[_Place, Any]] = []
+        self.is_complete, self.has_tracers = True, False
+        self._own_packages = frozenset(
+            (getattr(x, "__module__", None) or "").partition(".")[0] for x in _with_inner(fun)
+        )
+        self._contents: list[tuple[_Reference, Any]] = []
         self.names: set[str] = set()
         self._walk(fun)
         self._copies = [(x, x.tobytes() if x.nbytes <= _SMALL else x.copy()) for x in self.arrays.values()]
-        self.same = self._written() if self._found or self._copies else lambda: True
+        self.is_unchanged = self._generate_check() if self._contents or self._copies else lambda: True
 
-    def holds_good(self) -> bool:
-        """Return ``same()``, or False if it raises an error, for example because a name was deleted."""
+    def is_valid(self) -> bool:
+        """Return ``is_unchanged()``, or False if it raises an error, for example because a name was deleted."""
         try:
-            return self.same()
+            return self.is_unchanged()
         except Exception:
             return False
 
-    def holds(self, x: ndarray) -> bool:
+    def reaches(self, x: ndarray) -> bool:
         """Whether ``x`` is one of the arrays, or a view of one."""
         base: Any = x
         while type(base) is ndarray:
@@ -96,43 +98,43 @@ class Closed:
                 continue
             seen.add(id(x))
             if isinstance(x, FunctionType):
-                self.names |= _names(x.__code__)
-            for place in _places(x, self.names, self._own):
-                if len(self._found) >= _MOST:
-                    self.whole = False
+                self.names |= _names_used(x.__code__)
+            for reference in _references(x, self.names, self._own_packages):
+                if len(self._contents) >= _MAX_OBJECTS:
+                    self.is_complete = False
                     return
                 try:
-                    found = place.read()
+                    found = reference.read()
                 except Exception:  # an empty cell, for example
                     continue
                 if issubclass(type(found), Tracer):
-                    self.traced = True
+                    self.has_tracers = True
                 elif type(found) is ndarray:
                     self.arrays[id(found)] = found
-                elif not isinstance(found, _PLAIN) and not _is_fixed(found, self._own):
+                elif not isinstance(found, _PLAIN) and not _is_fixed(found, self._own_packages):
                     waiting.append(found)
-                if not place.lasting:
-                    self._found.append((place, found))
+                if not reference.immutable:
+                    self._contents.append((reference, found))
 
-    def _written(self) -> Callable[[], bool]:
+    def _generate_check(self) -> Callable[[], bool]:
         """Generate a function that returns whether everything is unchanged; every call runs it."""
-        space: dict[str, Any] = {"equal": _equal, "alike": _alike}
-        lines = ["def same():"]
-        for n, (place, found) in enumerate(self._found):
-            space[f"h{n}"], space[f"k{n}"], space[f"f{n}"] = place.holder, place.key, found
-            now = place.way.format(h=f"h{n}", k=f"k{n}")
-            also = f" and not alike({now}, f{n})" if isinstance(found, _PLAIN) else ""
+        namespace: dict[str, Any] = {"equal": _equal, "same_number": _is_same_number}
+        lines = ["def is_unchanged():"]
+        for n, (reference, found) in enumerate(self._contents):
+            namespace[f"h{n}"], namespace[f"k{n}"], namespace[f"f{n}"] = reference.holder, reference.key, found
+            now = reference.expression.format(h=f"h{n}", k=f"k{n}")
+            also = f" and not same_number({now}, f{n})" if isinstance(found, _PLAIN) else ""
             lines.append(f"    if {now} is not f{n}{also}: return False")
         for n, (x, copy) in enumerate(self._copies):
-            space[f"a{n}"], space[f"s{n}"] = x, copy
+            namespace[f"a{n}"], namespace[f"s{n}"] = x, copy
             test = f"a{n}.tobytes() != s{n}" if type(copy) is bytes else f"not equal(a{n}, s{n})"
             lines.append(f"    if {test}: return False")
-        exec("\n".join([*lines, "    return True"]), space)
-        same: Callable[[], bool] = space["same"]
-        return same
+        exec("\n".join([*lines, "    return True"]), namespace)
+        is_unchanged: Callable[[], bool] = namespace["is_unchanged"]
+        return is_unchanged
 
 
-def _alike(now: Any, found: Any) -> bool:
+def _is_same_number(now: Any, found: Any) -> bool:
     """Whether a number is unchanged; NaN equals NaN."""
     return type(now) is type(found) and bool(now == found or (now != now and found != found))
 
@@ -145,17 +147,17 @@ def _equal(x: ndarray, copy: ndarray) -> bool:
     return x.tobytes() == copy.tobytes()
 
 
-def _inner(fun: Any) -> Iterator[Any]:
+def _with_inner(fun: Any) -> Iterator[Any]:
     """Yield the function, and the functions inside its transforms and partials."""
     while fun is not None:
         yield fun
         fun = getattr(fun, "fun", None) or getattr(fun, "func", None)
 
 
-def _of_library(name: str | None, own: frozenset[str]) -> bool:
+def _is_library(name: str | None, own_packages: frozenset[str]) -> bool:
     """Whether a module belongs to a library, known here or installed, and not to the function's own package."""
     package = (name or "").partition(".")[0]
-    return package in _FIXED or (package not in own and _is_installed(package))
+    return package in _LIBRARIES or (package not in own_packages and _is_installed(package))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -164,81 +166,85 @@ def _is_installed(package: str) -> bool:
     return "site-packages" in file or "dist-packages" in file
 
 
-def _is_fixed(x: Any, own: frozenset[str]) -> bool:
+def _is_fixed(x: Any, own_packages: frozenset[str]) -> bool:
     """Whether ``x`` belongs to a library, so that its contents are not searched."""
     if isinstance(x, ModuleType):
-        return _of_library(x.__name__, own)
+        return _is_library(x.__name__, own_packages)
     if isinstance(x, FunctionType):
-        return _of_library(x.__module__, own) and not _holds_others(x.__module__)
-    if _of_library(type(x).__module__, own) and not isinstance(x, (dict, list, tuple, functools.partial, MethodType)):
-        return not _holds_others(type(x).__module__)
+        return _is_library(x.__module__, own_packages) and not _may_hold_user_code(x.__module__)
+    if _is_library(type(x).__module__, own_packages) and not isinstance(
+        x, (dict, list, tuple, functools.partial, MethodType)
+    ):
+        return not _may_hold_user_code(type(x).__module__)
     return isinstance(x, (BuiltinFunctionType, np.ufunc, type))
 
 
-def _holds_others(name: str | None) -> bool:
+def _may_hold_user_code(name: str | None) -> bool:
     """Whether functions and objects of a library's module contain functions of the user."""
     return (name or "").startswith(("funcgrad.transforms", "funcgrad.interop", "toolz", "cytoolz", "functools"))
 
 
-def _places(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
+def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
     """Yield the places inside ``x``; for modules and classes only those whose names are used."""
     if isinstance(x, FunctionType):
-        yield from _of_function(x, own)
+        yield from _references_of_function(x, own_packages)
     elif isinstance(x, MethodType):
-        yield from (_Place("{h}", y, lasting=True) for y in (x.__func__, x.__self__))
+        yield from (_Reference("{h}", y, immutable=True) for y in (x.__func__, x.__self__))
     elif isinstance(x, functools.partial):
-        yield from (_Place("{h}", y, lasting=True) for y in (x.func, *x.args, *x.keywords.values()))
+        yield from (_Reference("{h}", y, immutable=True) for y in (x.func, *x.args, *x.keywords.values()))
     elif type(x) is dict:
-        yield _Place("len({h})", x)
-        yield from (_Place("{h}[{k}]", x, key) for key in x)
+        yield _Reference("len({h})", x)
+        yield from (_Reference("{h}[{k}]", x, key) for key in x)
     elif type(x) is list:
-        yield _Place("len({h})", x)
-        yield from (_Place("{h}[{k}]", x, i) for i in range(len(x)))
+        yield _Reference("len({h})", x)
+        yield from (_Reference("{h}[{k}]", x, i) for i in range(len(x)))
     elif isinstance(x, tuple):
-        yield from (_Place("{h}", y, lasting=True) for y in x)
+        yield from (_Reference("{h}", y, immutable=True) for y in x)
     elif isinstance(x, Transformed):  # its compiled programs do not count
-        yield from (_Place("{h}", y, lasting=True) for y in (x.fun, x.options))
+        yield from (_Reference("{h}", y, immutable=True) for y in (x.fun, x.options))
     elif isinstance(x, ModuleType):
-        yield from (_Place("{h}[{k}]", x.__dict__, name) for name in names & x.__dict__.keys())
+        yield from (_Reference("{h}[{k}]", x.__dict__, name) for name in names & x.__dict__.keys())
     else:
-        yield from _of_object(x, names, own)
+        yield from _references_of_object(x, names, own_packages)
 
 
-def _of_function(x: FunctionType, own: frozenset[str]) -> Iterator[_Place]:
-    library = _of_library(x.__module__, own)
+def _references_of_function(x: FunctionType, own_packages: frozenset[str]) -> Iterator[_Reference]:
+    library = _is_library(x.__module__, own_packages)
     for cell in x.__closure__ or ():
-        yield _Place("{h}.cell_contents", cell, lasting=library)
+        yield _Reference("{h}.cell_contents", cell, immutable=library)
     for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
-        yield _Place("{h}", value, lasting=True)
+        yield _Reference("{h}", value, immutable=True)
     if not library:
-        yield from (_Place("{h}[{k}]", x.__globals__, name) for name in _names(x.__code__) if name in x.__globals__)
+        yield from (
+            _Reference("{h}[{k}]", x.__globals__, name) for name in _names_used(x.__code__) if name in x.__globals__
+        )
 
 
-def _of_object(x: Any, names: set[str], own: frozenset[str]) -> Iterator[_Place]:
-    library = _of_library(type(x).__module__, own)
-    held = getattr(x, "__dict__", None)
-    if isinstance(held, dict):
-        yield from (_Place("{h}[{k}]", held, name, library) for name in held)
+def _references_of_object(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
+    library = _is_library(type(x).__module__, own_packages)
+    attributes = getattr(x, "__dict__", None)
+    if isinstance(attributes, dict):
+        yield from (_Reference("{h}[{k}]", attributes, name, library) for name in attributes)
     for kind in type(x).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__weakref__", "__dict__"):
-                yield _Place("getattr({h}, {k})", x, name, library)
-        if not _of_library(kind.__module__, own):
+                yield _Reference("getattr({h}, {k})", x, name, library)
+        if not _is_library(kind.__module__, own_packages):
             for name, value in kind.__dict__.items():
                 if isinstance(value, FunctionType) and (name in names or name == "__call__"):
-                    yield _Place("{h}", value, lasting=True)
-    if library and not isinstance(held, dict) and (func := getattr(x, "func", None)) is not None:  # toolz.curry
-        yield _Place("{h}", func, lasting=True)
-    if tree.is_container(type(x)) and held is None:
-        yield from (_Place("{h}", leaf, lasting=True) for leaf in tree.leaves(x))
+                    yield _Reference("{h}", value, immutable=True)
+    if library and not isinstance(attributes, dict) and (func := getattr(x, "func", None)) is not None:  # toolz.curry
+        yield _Reference("{h}", func, immutable=True)
+    if tree.is_container(type(x)) and attributes is None:
+        yield from (_Reference("{h}", leaf, immutable=True) for leaf in tree.leaves(x))
 
 
 @functools.lru_cache(maxsize=1024)
-def _names(code: CodeType) -> frozenset[str]:
+def _names_used(code: CodeType) -> frozenset[str]:
     """Return the names that a function's code uses, including its inner functions."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= _names(constant)
+            found |= _names_used(constant)
     return frozenset(found)

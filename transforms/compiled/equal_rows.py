@@ -14,8 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.primitives.index_spec import ARRAY, rebuild
-from funcgrad.transforms.compiled.graphs import VIEWS, Ask, Const, Fact, Graph, Op, Value, computed, fact_of
+from funcgrad.primitives.index_spec import ARRAY, index_from_spec
+from funcgrad.transforms.compiled.graphs import (
+    VIEWS,
+    Const,
+    Fact,
+    Graph,
+    Op,
+    Question,
+    Value,
+    fact_of,
+    primitive_without_rules,
+)
 
 __all__ = ["compute_equal_rows_once"]
 
@@ -25,12 +35,12 @@ _EXACT = frozenset(("add", "subtract", "multiply", "divide", "negative", "absolu
 #: Operations that move entries, each to one place at most.
 _MOVING = frozenset(("getitem", "reshape", "permute", "roll", "flip"))
 #: Least number of rows; least ratio to the rows of the short array; at most one entry in so many may be unusual.
-_ROWS, _TIMES, _SPARSE = 16, 4, 8
+_MIN_ROWS, _MIN_RATIO, _SPARSE = 16, 4, 8
 #: Cost of expanding a short array, and of rearranging one, in elements that are computed in the same time.
-_SPREAD, _TAKEN = 5_000, 2_000
+_EXPAND_COST, _REARRANGE_COST = 5_000, 2_000
 
 
-class Rows(NamedTuple):
+class RowPattern(NamedTuple):
     """Pattern by which the rows of an array repeat.
 
     Attributes:
@@ -46,48 +56,54 @@ class _Short(NamedTuple):
     """Short array: a value, or the whole constant that it is taken from."""
 
     value: Value
-    rows: Rows
+    rows: RowPattern
 
 
 def compute_equal_rows_once(graph: Graph) -> None:
     """Rewrite ``graph`` so that equal rows are computed once, if that is faster."""
-    known = _of_constants(graph)
+    known = _patterns_of_constants(graph)
     if not known:
         return
-    values, changed = len(graph.shapes), _Changed(graph, known)
+    values, rewritten = len(graph.shapes), _RewrittenGraph(graph, known)
     for item in graph.items:
-        changed.add(item)
-    changed.end()
-    if changed.pays():
-        graph.items = changed.items
-        for v, fact in changed.facts.items():
+        rewritten.add(item)
+    rewritten.end()
+    if rewritten.is_faster():
+        graph.items = rewritten.items
+        for v, fact in rewritten.facts.items():
             graph.facts[v] = fact
-        graph.drop()
+        graph.drop_unneeded()
     else:
-        for of in (graph.shapes, graph.dtypes, graph.facts, graph.numbers):
+        for of in (graph.shapes, graph.dtypes, graph.facts, graph.is_number):
             del of[values:]
 
 
-def _of_constants(graph: Graph) -> dict[int, Rows]:
+def _patterns_of_constants(graph: Graph) -> dict[int, RowPattern]:
     """Return the row patterns of constant arguments, by identity; constants of one shape share a pattern."""
-    found: dict[tuple[int, ...], dict[int, Rows]] = {}
+    found: dict[tuple[int, ...], dict[int, RowPattern]] = {}
     tried: set[int] = set()
     for item in graph.items:
         for a in item.args if type(item) is Op and (item.name in _EXACT or item.name == "scatter_sum") else ():
-            if type(a) is Const and len(a.shape) > 1 and a.shape[0] >= _ROWS and id(a) not in tried and _has_bits(a):
+            if (
+                type(a) is Const
+                and len(a.shape) > 1
+                and a.shape[0] >= _MIN_ROWS
+                and id(a) not in tried
+                and _has_bits(a)
+            ):
                 tried.add(id(a))
-                rows = _ranked(np.ascontiguousarray(a.value).view(f"i{a.value.itemsize}"))
+                rows = _row_pattern(np.ascontiguousarray(a.value).view(f"i{a.value.itemsize}"))
                 if rows is not None:
                     found.setdefault(a.shape, {})[id(a)] = rows
-    together = {shape: _joined(of.values()) for shape, of in found.items()}
+    together = {shape: _common_pattern(of.values()) for shape, of in found.items()}
     return {a: rows for shape, of in found.items() for a in of if (rows := together[shape]) is not None}
 
 
 def _has_bits(a: Const) -> bool:
-    return type(a.value) is ndarray and not a.live and a.value.dtype.kind == "f" and a.value.dtype.itemsize <= 8
+    return type(a.value) is ndarray and not a.is_reread and a.value.dtype.kind == "f" and a.value.dtype.itemsize <= 8
 
 
-def _ranked(keys: ndarray) -> Rows | None:
+def _row_pattern(keys: ndarray) -> RowPattern | None:
     """Return the row pattern of an array of integers, usual entries first; None if it repeats too little."""
     n = len(keys)
     one, other = keys[n // 3], keys[2 * n // 3]
@@ -104,28 +120,28 @@ def _ranked(keys: ndarray) -> Rows | None:
     row, column_of, counts = row[starts], column[starts], starts.cumsum()
     ranks = counts - np.searchsorted(column_of, column)
     count = int(ranks.max(initial=0)) + 1
-    if count * _TIMES > n:
+    if count * _MIN_RATIO > n:
         return None
     which = np.zeros(keys.shape, np.int32)
     which.reshape(-1)[where[order]] = ranks
     first = np.repeat((keys == usual).argmax(0)[None], count, 0)
     first.reshape(count, -1)[ranks[starts], column_of] = row
-    return Rows(which, first)
+    return RowPattern(which, first)
 
 
-def _joined(several: Iterable[Rows]) -> Rows | None:
+def _common_pattern(several: Iterable[RowPattern]) -> RowPattern | None:
     """Return a pattern that fits several arrays; None if they repeat too little."""
-    joined: Rows | None
+    joined: RowPattern | None
     joined, *others = sorted(several, key=lambda rows: -len(rows.first))
     for rows in others:
         if joined is None:
             return None
         if joined.which is not rows.which and not np.array_equal(joined.which, rows.which):
-            joined = _ranked(joined.which * np.int32(len(rows.first)) + rows.which)
+            joined = _row_pattern(joined.which * np.int32(len(rows.first)) + rows.which)
     return joined
 
 
-class _Changed:
+class _RewrittenGraph:
     """Items of a graph, rewritten with short arrays.
 
     Attributes:
@@ -133,7 +149,7 @@ class _Changed:
         facts: the new facts about values whose memory layout has changed.
     """
 
-    def __init__(self, graph: Graph, known: dict[int, Rows]) -> None:
+    def __init__(self, graph: Graph, known: dict[int, RowPattern]) -> None:
         self.graph, self._known = graph, known
         self.items: list[Any] = []
         self.facts: dict[int, Fact] = {}
@@ -141,16 +157,18 @@ class _Changed:
         self._made: dict[int, Op] = {}  # the operation of each short value in the original graph
         self._whole: set[int] = set()
         self._used = {a for item in graph.items if type(item) is Op for a in item.args if type(a) is int}
-        self._used |= {item.value for item in graph.items if type(item) is Ask}
+        self._used |= {item.value for item in graph.items if type(item) is Question}
         self._saved = 0  # number of elements that need not be computed
 
     def add(self, item: Any) -> None:
         """Add an operation or question, with short arrays if possible."""
-        if type(item) is Ask:
-            self._need(item.value)
-        elif not (self._elementwise(item) or self._moved(item) or self._summed(item) or self._turned(item)):
+        if type(item) is Question:
+            self._expand(item.value)
+        elif not (
+            self._add_elementwise(item) or self._add_moved(item) or self._add_sum(item) or self._add_permuted(item)
+        ):
             for a in item.args:
-                self._need(a)
+                self._expand(a)
         else:
             return
         self.items.append(item)
@@ -158,31 +176,31 @@ class _Changed:
     def end(self) -> None:
         """Add the operations that expand the results."""
         for v in self.graph.outputs:
-            self._need(v)
+            self._expand(v)
 
-    def pays(self) -> bool:
+    def is_faster(self) -> bool:
         """Whether the new graph computes less, including the cost of moving entries."""
         return self._saved > 0
 
     # ---- operations of short arrays ------------------------------------------------------------------------------
 
-    def _elementwise(self, op: Op) -> bool:
+    def _add_elementwise(self, op: Op) -> bool:
         if op.name not in _EXACT or op.params:
             return False
-        shorts = [self._of(a) for a in op.args]
+        shorts = [self._short_of(a) for a in op.args]
         found = [short for short in shorts if short is not None]
         if not found or not self.graph.facts[op.outs[0]].contiguous:
             return False
         if not all(self._fits(a, short, op.outs[0]) for a, short in zip(op.args, shorts, strict=True)):
             return False
-        rows = _joined([short.rows for short in found])
+        rows = _common_pattern([short.rows for short in found])
         if rows is None:
             return False
-        args = [a if s is None else self._taken(s, rows) for a, s in zip(op.args, shorts, strict=True)]
+        args = [a if s is None else self._rearranged(s, rows) for a, s in zip(op.args, shorts, strict=True)]
         self._add(op, args, {}, rows, Fact(ndarray, True))
         return True
 
-    def _of(self, a: Value) -> _Short | None:
+    def _short_of(self, a: Value) -> _Short | None:
         """Return the short array of an argument, or None."""
         if type(a) is int:
             return self._short.get(a)
@@ -201,12 +219,14 @@ class _Changed:
             return fact.kind is not ndarray or len(mine) < 2 or fact.contiguous
         return not mine or fact_of(a.value).contiguous
 
-    def _moved(self, op: Op) -> bool:
+    def _add_moved(self, op: Op) -> bool:
         if op.name not in _MOVING or len(op.args) != 1 or op.args[0] not in self._short:
             return False
         short, kernel = self._short[op.args[0]], op.primitive.kernel(np)
         which = kernel(short.rows.which, **op.params)
-        if which.ndim < 2 or not _stay(kernel(_numbers(short.rows.which), **op.params), len(short.rows.which)):
+        if which.ndim < 2 or not _keeps_rows(
+            kernel(_row_numbers(short.rows.which), **op.params), len(short.rows.which)
+        ):
             return False
         params = dict(op.params)
         if op.name == "getitem":
@@ -214,78 +234,78 @@ class _Changed:
         elif op.name == "reshape":
             params["to"] = (len(short.rows.first), *params["to"][1:])
         first = kernel(short.rows.first, **params)
-        self._add(op, [short.value], params, Rows(which, first), fact_of(first))
+        self._add(op, [short.value], params, RowPattern(which, first), fact_of(first))
         return True
 
-    def _summed(self, op: Op) -> bool:
+    def _add_sum(self, op: Op) -> bool:
         """Add a sum of parts in zeros with short arrays; return whether that is possible."""
         if op.name != "scatter_sum" or len(op.args) != len(op.params["specs"]):
             return False
         shape, specs = op.params["shape"], op.params["specs"]
-        parts = [part for a in op.args if (part := self._of(a)) is not None]
+        parts = [part for a in op.args if (part := self._short_of(a)) is not None]
         if len(shape) < 2 or len(parts) < len(specs) or any(ARRAY in spec for spec in specs):
             return False
-        places, numbers = [rebuild(spec, ()) for spec in specs], _numbers(np.empty(shape, bool))
-        if not all(_stay(numbers[place], shape[0]) for place in places):
+        places, numbers = [index_from_spec(spec, ()) for spec in specs], _row_numbers(np.empty(shape, bool))
+        if not all(_keeps_rows(numbers[place], shape[0]) for place in places):
             return False
-        laid = [_laid(part.rows, place, shape) for part, place in zip(parts, places, strict=True)]
+        laid = [_pattern_after_write(part.rows, place, shape) for part, place in zip(parts, places, strict=True)]
         known = [rows for rows in laid if rows is not None]
-        rows = _joined(known) if len(known) == len(laid) else None
+        rows = _common_pattern(known) if len(known) == len(laid) else None
         if rows is None:
             return False
         specs = tuple([_all_rows(spec) for spec in specs])
         args = []
         for part, place, spec in zip(parts, places, specs, strict=True):
-            args.append(self._taken(part, Rows(rows.which[place], rows.first[rebuild(spec, ())])))
+            args.append(self._rearranged(part, RowPattern(rows.which[place], rows.first[index_from_spec(spec, ())])))
         params = {**op.params, "specs": specs, "shape": rows.first.shape}
         self._add(op, args, params, rows, Fact(ndarray, True))
         return True
 
-    def _turned(self, op: Op) -> bool:
+    def _add_permuted(self, op: Op) -> bool:
         """Expand a permuted result directly, in its new order of axes; return whether that is possible."""
         v = op.outs[0]
         if op.name != "permute" or op.args[0] not in self._short or v in self._used:
             return False
-        self._spread(v, self._short[op.args[0]], op.params["axes"], op.line)
+        self._add_expansion(v, self._short[op.args[0]], op.params["axes"], op.line)
         self.facts[v] = Fact(ndarray, True)
         return True
 
-    def _add(self, op: Op, args: Sequence[Value], params: dict[str, Any], rows: Rows, fact: Fact) -> None:
+    def _add(self, op: Op, args: Sequence[Value], params: dict[str, Any], rows: RowPattern, fact: Fact) -> None:
         """Add ``op`` for short arrays, with a short result."""
         v = op.outs[0]
-        made = self.graph.new(rows.first.shape, self.graph.dtypes[v], fact)
+        made = self.graph.new_value(rows.first.shape, self.graph.dtypes[v], fact)
         self.items.append(Op(op.primitive, args, params, [made], op.line))
         self._short[v], self._made[v] = _Short(made, rows), op
         if op.name not in VIEWS:
             self._saved += rows.which.size - rows.first.size
 
-    def _taken(self, short: _Short, rows: Rows) -> Value:
+    def _rearranged(self, short: _Short, rows: RowPattern) -> Value:
         """Return the short array, rearranged to the pattern ``rows``."""
         if type(short.value) is Const:
             return self.graph.constant(np.take_along_axis(short.value.value, rows.first, 0))
         at = np.take_along_axis(short.rows.which, rows.first, 0)
-        if _stay(at, len(short.rows.first)):
+        if _keeps_rows(at, len(short.rows.first)):
             return short.value
-        made = self.graph.new(at.shape, self.graph.dtypes[short.value], Fact(ndarray, True))
+        made = self.graph.new_value(at.shape, self.graph.dtypes[short.value], Fact(ndarray, True))
         self.items.append(Op(_TAKEN_ANEW, [short.value], {"at": _flat(at)}, [made], None))
-        self._saved -= _TAKEN
+        self._saved -= _REARRANGE_COST
         return made
 
     # ---- whole arrays --------------------------------------------------------------------------------------------
 
-    def _need(self, v: Value) -> None:
+    def _expand(self, v: Value) -> None:
         """Add the operations that make the whole array of a short one, once."""
         if type(v) is not int or v not in self._short or v in self._whole:
             return
         self._whole.add(v)
         op = self._made[v]
         if self.graph.facts[v].contiguous:
-            self._spread(v, self._short[v], None, op.line)
+            self._add_expansion(v, self._short[v], None, op.line)
         else:
-            self._need(op.args[0])
+            self._expand(op.args[0])
             self.items.append(op)
 
-    def _spread(self, v: int, short: _Short, axes: tuple[int, ...] | None, line: Any) -> None:
+    def _add_expansion(self, v: int, short: _Short, axes: tuple[int, ...] | None, line: Any) -> None:
         which = short.rows.which
         axes = axes or tuple(range(which.ndim))
         laid = which.transpose(axes)
@@ -293,17 +313,17 @@ class _Changed:
         source = _flat(which).transpose(axes).reshape(-1)[where]
         params = {"shape": laid.shape, "back": tuple(np.argsort(axes).tolist()), "where": where, "source": source}
         self.items.append(Op(_SPREAD_OUT, [short.value], params, [v], line))
-        self._saved -= _SPREAD + which.size + _SPARSE * len(where)
+        self._saved -= _EXPAND_COST + which.size + _SPARSE * len(where)
 
 
-def _numbers(x: ndarray) -> ndarray:
+def _row_numbers(x: ndarray) -> ndarray:
     """Return, for each entry of an array, the number of its row."""
     return np.broadcast_to(np.arange(len(x)).reshape((-1, *(1,) * (x.ndim - 1))), x.shape)
 
 
-def _stay(numbers: ndarray, count: int) -> bool:
+def _keeps_rows(numbers: ndarray, count: int) -> bool:
     """Whether there are ``count`` rows, and every entry of ``numbers`` is the number of its own row."""
-    return len(numbers) == count and numbers.size > 0 and np.array_equal(numbers, _numbers(numbers))
+    return len(numbers) == count and numbers.size > 0 and np.array_equal(numbers, _row_numbers(numbers))
 
 
 def _all_rows(spec: Any) -> Any:
@@ -311,11 +331,11 @@ def _all_rows(spec: Any) -> Any:
     return type(spec)(((None, None, 1), *spec[1:])) if spec and type(spec[0]) is tuple else spec
 
 
-def _laid(rows: Rows, place: Any, shape: tuple[int, ...]) -> Rows | None:
+def _pattern_after_write(rows: RowPattern, place: Any, shape: tuple[int, ...]) -> RowPattern | None:
     """Return the row pattern of zeros to which an array was added at ``place``."""
     which = np.full(shape, len(rows.first))
     which[place] = rows.which
-    return _ranked(which)
+    return _row_pattern(which)
 
 
 def _flat(rows: ndarray) -> ndarray:
@@ -336,5 +356,5 @@ def _taken_anew(xp: Any, x: Any, *, at: Any) -> Any:
     return x.take(at)
 
 
-_SPREAD_OUT = computed("spread_out", _spread_out)
-_TAKEN_ANEW = computed("taken_anew", _taken_anew)
+_SPREAD_OUT = primitive_without_rules("spread_out", _spread_out)
+_TAKEN_ANEW = primitive_without_rules("taken_anew", _taken_anew)

@@ -15,11 +15,11 @@ from numpy.lib.stride_tricks import as_strided
 from funcgrad import backend
 from funcgrad.core import Primitive
 
-__all__ = ["LARGE", "VIEWS", "Ask", "Const", "Fact", "Graph", "Op", "Value", "copy_of", "fact_of"]
+__all__ = ["LARGE", "VIEWS", "Const", "Fact", "Graph", "Op", "Question", "Value", "copy_with_layout", "fact_of"]
 
 ndarray = np.ndarray
 Value: TypeAlias = Any
-_KNOWN = 4096  # largest size in bytes of arrays that are compared by their bits
+_MAX_COMPARED_BYTES = 4096  # largest size in bytes of arrays that are compared by their bits
 #: Size in bytes from which an array is large: its memory is not kept between calls.
 LARGE = 1 << 16
 #: Operations whose result is a view of their first argument, or of a copy of it.
@@ -43,7 +43,7 @@ class Fact(NamedTuple):
     contiguous: bool
 
 
-_BY_ROWS, _OTHERWISE = Fact(ndarray, True), Fact(ndarray, False)
+_C_CONTIGUOUS, _NOT_CONTIGUOUS = Fact(ndarray, True), Fact(ndarray, False)
 _FLOAT64, _FLOAT, _DOUBLE = Fact(np.float64, False), Fact(float, False), np.dtype(np.float64)
 _SCALARS: dict[type, Fact] = {np.float64: _FLOAT64, float: _FLOAT}
 _NUMBERS = frozenset((float, int, np.float64))
@@ -52,7 +52,9 @@ _NUMBERS = frozenset((float, int, np.float64))
 def fact_of(x: Any) -> Fact:
     """Return the facts about ``x``. An axis of length 1 may have any stride, but loops depend on the stride."""
     if type(x) is ndarray:
-        return _BY_ROWS if x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize) else _OTHERWISE
+        return (
+            _C_CONTIGUOUS if x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize) else _NOT_CONTIGUOUS
+        )
     found = _SCALARS.get(type(x))
     return _SCALARS.setdefault(type(x), Fact(type(x), False)) if found is None else found
 
@@ -62,31 +64,31 @@ class Const:
 
     Attributes:
         value: the constant itself.
-        live: whether it is an array of the user's program that is read again at each call.
+        is_reread: whether it is an array of the user's program that is read again at each call.
         key: equal for constants that are equal bit for bit.
         is_number: whether it is a real number, or a double in an array without axes.
         is_one: whether it is the number 1, or an array without axes that holds 1.
     """
 
-    __slots__ = ("dtype", "is_number", "is_one", "key", "live", "shape", "value")
+    __slots__ = ("dtype", "is_number", "is_one", "is_reread", "key", "shape", "value")
 
-    def __init__(self, value: Any, live: bool = False) -> None:
-        self.value, self.live = value, live
+    def __init__(self, value: Any, is_reread: bool = False) -> None:
+        self.value, self.is_reread = value, is_reread
         self.shape, self.dtype = np.shape(value) if isinstance(value, (ndarray, np.generic)) else (), None
         self.key: Any
         if isinstance(value, ndarray):
             self.shape, self.dtype = value.shape, value.dtype
-            small = not live and value.nbytes <= _KNOWN
+            small = not is_reread and value.nbytes <= _MAX_COMPARED_BYTES
             self.key = (value.shape, value.strides, value.dtype.str, value.tobytes()) if small else ("id", id(value))
         elif isinstance(value, (bool, int, float, complex, np.generic)):
             self.key = (type(value), repr(value))
         else:
             self.key = ("id", id(value))
-        self.is_number = type(value) in _NUMBERS or (self.dtype == np.float64 and not live and not self.shape)
-        self.is_one = not live and not self.shape and _is_one(value)
+        self.is_number = type(value) in _NUMBERS or (self.dtype == np.float64 and not is_reread and not self.shape)
+        self.is_one = not is_reread and not self.shape and _is_one(value)
 
 
-def computed(name: str, impl: Callable[..., Any]) -> Primitive:
+def primitive_without_rules(name: str, impl: Callable[..., Any]) -> Primitive:
     """Return a primitive without rules: recorded operations are only computed."""
 
     def never(*args: Any) -> Any:
@@ -116,7 +118,7 @@ class Op:
         self.primitive, self.args, self.params, self.outs, self.line = primitive, args, params, outs, line
 
 
-class Ask:
+class Question:
     """Question about a value: on this path ``value`` gives ``answer``."""
 
     __slots__ = ("answer", "line", "value")
@@ -135,10 +137,10 @@ class Graph:
         shapes: shapes by value.
         dtypes: dtypes by value.
         facts: facts by value.
-        numbers: by value, whether it is a floating-point number of Python or NumPy, not an array.
+        is_number: by value, whether it is a floating-point number of Python or NumPy, not an array.
         recorded: the number of operations that the run performed.
-        delicate: whether the way in which something is computed may change its last bits: the rounding of complex
-            products depends on the order of factors, that of sums on the order of axes in memory.
+        rounding_sensitive: whether the way in which something is computed may change its last bits: the rounding of
+            complex products depends on the order of factors, that of sums on the order of axes in memory.
         warns: whether the function itself gives warnings on this path, so that it must be run itself.
     """
 
@@ -149,10 +151,10 @@ class Graph:
         self.shapes: list[tuple[int, ...]] = []
         self.dtypes: list[Any] = []
         self.facts: list[Fact] = []
-        self.numbers: list[bool] = []
-        self.delicate = self.warns = False
-        self._known: dict[Any, list[int]] = {}  # results by operation, to find equal operations
-        self._part = 0  # number of parts of the run that were repeated so far
+        self.is_number: list[bool] = []
+        self.rounding_sensitive = self.warns = False
+        self._values_by_operation: dict[Any, list[int]] = {}  # results by operation, to find equal operations
+        self._repeated_parts = 0  # number of parts of the run that were repeated so far
         self._consts: dict[Any, Const] = {}
         self._numbers: dict[tuple[type, Any], Const] = {}
 
@@ -182,18 +184,18 @@ class Graph:
         self.inputs += 1
         return self._value(x, "input")
 
-    def constant(self, x: Any, live: bool = False) -> Const:
+    def constant(self, x: Any, is_reread: bool = False) -> Const:
         """Return the constant for ``x``; arguments that are equal bit for bit share one."""
         kind = type(x)
         if (kind is float or kind is int) and x and x == x:  # 0 and -0 would be one key
             found = self._numbers.get((kind, x))
             if found is None:
-                found = self._numbers[kind, x] = self._constant(x, live)
+                found = self._numbers[kind, x] = self._constant(x, is_reread)
             return found
-        return self._constant(x, live)
+        return self._constant(x, is_reread)
 
-    def _constant(self, x: Any, live: bool) -> Const:
-        made = Const(x, live)
+    def _constant(self, x: Any, is_reread: bool) -> Const:
+        made = Const(x, is_reread)
         return self._consts.setdefault(made.key, made)
 
     def operation(
@@ -202,61 +204,66 @@ class Graph:
         """Return the values of an operation's results; an equal operation before it provides its own values."""
         self.recorded += 1
         name = primitive.name
-        if name in _UNCHANGING and (same := self._unchanged(name, args, params, results[0])) is not None:
+        if (
+            name in _MAY_RETURN_ARGUMENT
+            and (same := self._unchanged_argument(name, args, params, results[0])) is not None
+        ):
             return (same,)
         key: Any = (
             (primitive, args, tuple([(k, type(v), v) for k, v in params.items()])) if params else (primitive, args)
         )
         try:
-            outs = self._known.get(key)
+            outs = self._values_by_operation.get(key)
         except TypeError:  # a parameter is not hashable
             key = outs = None
         if primitive.runs_user_code or name == "write":
             key = outs = None
-        elif self._part and key is not None:
-            key = None if any(type(x) is ndarray and x.nbytes >= LARGE for x in results) else (self._part, key)
-            outs = self._known.get(key)
+        elif self._repeated_parts and key is not None:
+            key = (
+                None if any(type(x) is ndarray and x.nbytes >= LARGE for x in results) else (self._repeated_parts, key)
+            )
+            outs = self._values_by_operation.get(key)
         if outs is None:
             outs = [self._value(results[0], name)] if len(results) == 1 else [self._value(x, name) for x in results]
             self.items.append(Op(primitive, args, params, outs, line))
             if key is not None:
-                self._known[key] = outs
+                self._values_by_operation[key] = outs
         return outs
 
-    def repeats(self) -> None:
+    def begin_repeated_part(self) -> None:
         """Note that a checkpoint repeats the following operations, and then runs their backward pass.
 
         From here on, results of equal operations before this point are not reused: they would have to be kept until
         now, and the checkpoint computes them again to save that memory.
         """
-        self._part += 1
+        self._repeated_parts += 1
 
     def _value(self, x: Any, name: str) -> int:
         """Return a new value for the result ``x`` of the operation ``name``."""
         number = len(self.shapes)
         kind = type(x)
         if kind is np.float64 or kind is float:
-            self.numbers.append(True)
+            self.is_number.append(True)
             self.shapes.append(())
             self.dtypes.append(_DOUBLE)
             self.facts.append(_FLOAT64 if kind is np.float64 else _FLOAT)
             return number
-        self.numbers.append(False)
+        self.is_number.append(False)
         if kind is ndarray:
             dtype, fact = x.dtype, fact_of(x)
             self.shapes.append(x.shape)
-            if fact is _OTHERWISE and name not in VIEWS and name != "input":
-                self.delicate = True
+            if fact is _NOT_CONTIGUOUS and name not in VIEWS and name != "input":
+                self.rounding_sensitive = True
         else:
             dtype, fact = _DTYPES.get(kind) or backend.dtype_of(x), _SCALARS.get(kind) or fact_of(x)
             self.shapes.append(() if kind in _DTYPES else backend.shape_of(x))
         if dtype.kind == "c":
-            self.delicate = True
+            self.rounding_sensitive = True
         self.dtypes.append(dtype)
         self.facts.append(fact)
         return number
 
-    def _unchanged(self, name: str, args: Sequence[Value], params: Any, result: Any) -> int | None:
+    def _unchanged_argument(self, name: str, args: Sequence[Value], params: Any, result: Any) -> int | None:
         """Return the argument that an operation returns unchanged, bit for bit; None if there is none."""
         first = args[0]
         if name in ("multiply", "divide"):
@@ -264,34 +271,34 @@ class Graph:
                 return None  # the most common case
             for a, b in ((args[0], args[1]), (args[1], args[0]))[: 1 if name == "divide" else 2]:
                 if type(a) is int and type(b) is Const and b.is_one and self.dtypes[a].kind == "f":
-                    return a if self._is_like(a, result) else None
+                    return a if self._matches(a, result) else None
         elif type(first) is int and (name != "permute" or params["axes"] == tuple(range(len(params["axes"])))):
-            return first if self._is_like(first, result) else None
+            return first if self._matches(first, result) else None
         return None
 
-    def _is_like(self, value: int, x: Any) -> bool:
+    def _matches(self, value: int, x: Any) -> bool:
         like = (self.shapes[value], self.dtypes[value])
         return like == backend.shape_and_dtype_of(x) and self.facts[value] == fact_of(x)
 
-    def ask(self, value: int, answer: Any) -> None:
+    def record_question(self, value: int, answer: Any) -> None:
         """Record a question: Python looked at a value."""
-        self.items.append(Ask(value, answer, None))
+        self.items.append(Question(value, answer, None))
 
-    def ends(self, outputs: list[Value]) -> None:
+    def finish(self, outputs: list[Value]) -> None:
         """Record the results, and drop operations that neither results nor questions need."""
         self.outputs = outputs
-        self.drop()
-        self._known.clear()
+        self.drop_unneeded()
+        self._values_by_operation.clear()
 
     # ---- changing ------------------------------------------------------------------------------------------------
 
-    def drop(self) -> None:
+    def drop_unneeded(self) -> None:
         """Drop operations that neither results nor questions need."""
-        self.items = _needed(self)
+        self.items = _needed_items(self)
 
-    def new(self, shape: tuple[int, ...], dtype: Any, fact: Fact) -> int:
+    def new_value(self, shape: tuple[int, ...], dtype: Any, fact: Fact) -> int:
         """Return a new value with these properties."""
-        self.numbers.append(False)
+        self.is_number.append(False)
         self.shapes.append(shape)
         self.dtypes.append(dtype)
         self.facts.append(fact)
@@ -299,7 +306,7 @@ class Graph:
 
 
 #: Operations that may return an argument unchanged, bit for bit.
-_UNCHANGING = frozenset(("reshape", "broadcast_to", "permute", "multiply", "divide"))
+_MAY_RETURN_ARGUMENT = frozenset(("reshape", "broadcast_to", "permute", "multiply", "divide"))
 _DTYPES: dict[type, Any] = {
     kind: np.dtype(kind) for kind in (bool, int, float, complex, np.float64, np.float32, np.bool_, np.int64)
 }
@@ -318,7 +325,7 @@ _MAY_RAISE = frozenset(
 )  # fmt: skip
 
 
-def _needed(graph: Graph) -> list[Any]:
+def _needed_items(graph: Graph) -> list[Any]:
     """Return the items that a result or a question needs."""
     live = bytearray(len(graph.shapes))
     for v in graph.outputs:
@@ -326,7 +333,7 @@ def _needed(graph: Graph) -> list[Any]:
             live[v] = 1
     kept, asked = [], False
     for item in reversed(graph.items):
-        if type(item) is Ask:
+        if type(item) is Question:
             live[item.value] = asked = True
         elif (
             live[item.outs[0]] or any(live[v] for v in item.outs[1:]) or item.primitive.loose or item.name in _MAY_RAISE
@@ -338,14 +345,14 @@ def _needed(graph: Graph) -> list[Any]:
             continue
         kept.append(item)
     kept.reverse()
-    return _asked_once(kept) if asked else kept
+    return _without_repeats(kept) if asked else kept
 
 
-def _asked_once(items: list[Any]) -> list[Any]:
+def _without_repeats(items: list[Any]) -> list[Any]:
     """Return the items without repeated questions."""
     found, seen = [], set()
     for item in items:
-        if type(item) is Ask:
+        if type(item) is Question:
             answer = item.answer
             key = (item.value, type(answer), answer.tobytes() if isinstance(answer, ndarray) else repr(answer))
             if key in seen:
@@ -355,13 +362,13 @@ def _asked_once(items: list[Any]) -> list[Any]:
     return found
 
 
-def copy_of(x: ndarray) -> ndarray:
+def copy_with_layout(x: ndarray) -> ndarray:
     """Return a copy with the memory layout of ``x``, including negative strides and gaps: loops depend on these."""
     if not x.size or x.flags.c_contiguous or x.flags.f_contiguous:
         return x.copy("K")
     reach = [stride * (n - 1) // x.itemsize for n, stride in zip(x.shape, x.strides, strict=True)]
     before = -sum([r for r in reach if r < 0])
-    room = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
-    made = as_strided(room[before:], x.shape, x.strides)
+    memory = np.zeros(before + sum([r for r in reach if r > 0]) + 1, x.dtype)
+    made = as_strided(memory[before:], x.shape, x.strides)
     made[...] = x
     return made

@@ -17,62 +17,64 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import Ask, Graph
+from funcgrad.transforms.compiled.graphs import Graph, Question
 from funcgrad.transforms.compiled.storage import is_ufunc
 
-__all__ = ["ARITHMETIC", "MATH", "has_same_bits", "plain_numbers"]
+__all__ = ["ARITHMETIC", "MATH", "has_same_bits", "python_float_values"]
 
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "negative", "one_minus_square"))
 #: Operations whose result is infinite or NaN if an operand is.
-_SHOWING = ARITHMETIC | {"sin", "cos", "absolute"}
-_COMPARING = frozenset(("greater", "less", "greater_equal", "less_equal", "equal", "not_equal"))
+_PROPAGATING = ARITHMETIC | {"sin", "cos", "absolute"}
+_COMPARISONS = frozenset(("greater", "less", "greater_equal", "less_equal", "equal", "not_equal"))
 
 
-def plain_numbers(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
+def python_float_values(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
     """Return the values, NumPy floats in the function, that a program may compute as Python floats.
 
     The second result has, for comparisons that Python asked about, the operands that no result shows. There the program
     checks that these operands are finite.
     """
-    facts, numbers, double = graph.facts, graph.numbers, np.float64
-    known = [0] * len(graph.shapes)
+    facts, numbers, double = graph.facts, graph.is_number, np.float64
+    flags = [0] * len(graph.shapes)
     for v in graph.outputs:
         if type(v) is int:
-            known[v] = _TAKEN | _SHOWN
+            flags[v] = _CONSUMED | _SHOWN
     plain: set[int] = set()
-    looks: dict[int, list[int]] = {}
+    finite_checks: dict[int, list[int]] = {}
     for item in reversed(graph.items):  # all users of a value come before it
-        if type(item) is Ask:
-            known[item.value] |= _USED
+        if type(item) is Question:
+            flags[item.value] |= _COMPUTED
             continue
-        name, args, mine = item.name, item.args, known[item.outs[0]]
-        of_numbers = True
+        name, args, own_flags = item.name, item.args, flags[item.outs[0]]
+        all_numbers = True
         for a in args:
-            of_numbers = of_numbers and (numbers[a] if type(a) is int else a.is_number)
-        if name in _COMPARING and not mine & _TAKEN and of_numbers:
-            looks[item.outs[0]] = [a for a in args if type(a) is int and not known[a] & _SHOWN]
-            says = _TAKEN | _USED | _SHOWN  # the answer is the same for Python's and NumPy's numbers
+            all_numbers = all_numbers and (numbers[a] if type(a) is int else a.is_number)
+        if name in _COMPARISONS and not own_flags & _CONSUMED and all_numbers:
+            finite_checks[item.outs[0]] = [a for a in args if type(a) is int and not flags[a] & _SHOWN]
+            passed = _CONSUMED | _COMPUTED | _SHOWN  # the answer is the same for Python's and NumPy's numbers
         elif facts[item.outs[0]].kind is not double or item.primitive.multiple:
-            says = _TAKEN | _KEPT
+            passed = _CONSUMED | _AS_NUMPY
         else:
             computed = name in ARITHMETIC
-            is_plain = not mine & _KEPT and mine & (_SHOWN if computed else _USED)
+            is_plain = not own_flags & _AS_NUMPY and own_flags & (_SHOWN if computed else _COMPUTED)
             if is_plain:
                 plain.add(item.outs[0])
-            says = _TAKEN | _USED | (_SHOWN if of_numbers and mine & _SHOWN and name in _SHOWING else 0)
-            if not (of_numbers and (is_plain if computed else len(args) == 1 and is_ufunc(item))):
-                says |= _KEPT
+            passed = (
+                _CONSUMED | _COMPUTED | (_SHOWN if all_numbers and own_flags & _SHOWN and name in _PROPAGATING else 0)
+            )
+            if not (all_numbers and (is_plain if computed else len(args) == 1 and is_ufunc(item))):
+                passed |= _AS_NUMPY
         for a in args:
             if type(a) is int:
-                known[a] |= says
+                flags[a] |= passed
     inputs = range(graph.inputs)
-    plain.update([i for i in inputs if facts[i].kind is double and known[i] & _USED and not known[i] & _KEPT])
-    return plain, {v: [a for a in values if a in plain] for v, values in looks.items()}
+    plain.update([i for i in inputs if facts[i].kind is double and flags[i] & _COMPUTED and not flags[i] & _AS_NUMPY])
+    return plain, {v: [a for a in values if a in plain] for v, values in finite_checks.items()}
 
 
 #: Flags of a value: it is taken, and not only by a question; it is used in a computation; a result shows whether it is
 #: finite; something needs it as a NumPy number.
-_TAKEN, _USED, _SHOWN, _KEPT = 1, 2, 4, 8
+_CONSUMED, _COMPUTED, _SHOWN, _AS_NUMPY = 1, 2, 4, 8
 
 
 MATH: dict[str, Any] = {
@@ -81,7 +83,7 @@ MATH: dict[str, Any] = {
     "expm1": math.expm1, "arcsin": math.asin, "arccos": math.acos, "arctan2": math.atan2, "hypot": math.hypot,
 }  # fmt: skip
 #: Number of trials. Other implementations, however good, differ from the C library's in more than one of a thousand.
-_TRIED = 1 << 14
+_TRIALS = 1 << 14
 _EXTREMES = (0.0, -0.0, 5e-324, 1e-308, 0.5, 1.0, math.pi, 1e5, 1e22, 1.7e308)
 
 
@@ -95,19 +97,19 @@ def has_same_bits(name: str) -> bool:
         >>> has_same_bits("sqrt")  # which all round correctly
         True
     """
-    ours: Callable[..., float] = MATH[name]
-    theirs: np.ufunc = getattr(np, name)
-    if theirs.nin != 1:
+    python_function: Callable[..., float] = MATH[name]
+    numpy_function: np.ufunc = getattr(np, name)
+    if numpy_function.nin != 1:
         return False
     rng = np.random.default_rng(22)
-    tried = rng.normal(size=_TRIED) * 10.0 ** rng.uniform(-6, 3, _TRIED)
-    tried[: _TRIED // 4] = rng.uniform(-1, 1, _TRIED // 4)
+    tried = rng.normal(size=_TRIALS) * 10.0 ** rng.uniform(-6, 3, _TRIALS)
+    tried[: _TRIALS // 4] = rng.uniform(-1, 1, _TRIALS // 4)
     points = np.concatenate([tried, _EXTREMES, [-x for x in _EXTREMES]])
     with np.errstate(all="ignore"):
-        points = points[np.isfinite(theirs(points))]
-        expected = theirs(points)
+        points = points[np.isfinite(numpy_function(points))]
+        expected = numpy_function(points)
     try:
-        found = np.array(list(map(ours, points.tolist())))
+        found = np.array(list(map(python_function, points.tolist())))
     except (ValueError, OverflowError):
         return False
     return bool(found.tobytes() == expected.tobytes())

@@ -10,17 +10,17 @@ import numpy as np
 
 from funcgrad.core import Primitive
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op, Value, fact_of
-from funcgrad.transforms.compiled.storage import FILLED, is_ufunc
+from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question, Value, fact_of
+from funcgrad.transforms.compiled.storage import MAX_FILLED, is_ufunc
 
 __all__ = ["broadcast_later", "broadcast_once", "take_out_factors"]
 
 _BROADCAST: Primitive = broadcast_to.primitive  # type: ignore[attr-defined]
 
 #: Operations with the same bits for filled-in and for broadcast operands. Powers differ: they test for one number.
-_SAME = frozenset(("add", "subtract", "multiply", "divide"))
+_SAME_BITS_IF_FILLED = frozenset(("add", "subtract", "multiply", "divide"))
 #: Number of elements up to which filling in pays for a single use; largest size in bytes of a filled-in array.
-_SHORT, _MOST = 1_000, 1 << 17
+_SHORT, _MAX_FILLED_BYTES = 1_000, 1 << 17
 
 
 def broadcast_later(graph: Graph) -> None:
@@ -28,42 +28,42 @@ def broadcast_later(graph: Graph) -> None:
     large = {
         op.outs[0]: op
         for op in graph.operations
-        if op.name == "broadcast_to" and prod(graph.shapes[op.outs[0]]) > FILLED and graph.is_array(op.args[0])
+        if op.name == "broadcast_to" and prod(graph.shapes[op.outs[0]]) > MAX_FILLED and graph.is_array(op.args[0])
     }
     if not large:
         return
-    seen = set(graph.outputs)
+    observed = set(graph.outputs)
     users: dict[int, list[Op]] = {}
     for item in graph.items:
-        if type(item) is Ask:
-            seen.add(item.value)
+        if type(item) is Question:
+            observed.add(item.value)
         else:
             for a in item.args:
                 if type(a) is int:
                     users.setdefault(a, []).append(item)
     items = []
     for item in graph.items:
-        first = _of_broadcast(item, large) if type(item) is Op else None
-        if first is None or item.outs[0] in seen or not _meets_others(item.outs[0], users, graph):
+        first = _broadcast_operand(item, large) if type(item) is Op else None
+        if first is None or item.outs[0] in observed or not _used_with_full_arrays(item.outs[0], users, graph):
             items.append(item)
             continue
         (x,), v = first.args, item.outs[0]
-        small = graph.new(graph.shapes[x], graph.dtypes[v], graph.facts[x])
+        small = graph.new_value(graph.shapes[x], graph.dtypes[v], graph.facts[x])
         args = [x if a == first.outs[0] else a for a in item.args]
         items.append(Op(item.primitive, args, {}, [small], item.line))
         items.append(Op(first.primitive, (small,), first.params, [v], item.line))
     graph.items = items
-    graph.drop()
+    graph.drop_unneeded()
 
 
-def _of_broadcast(op: Op, large: dict[int, Op]) -> Op | None:
+def _broadcast_operand(op: Op, large: dict[int, Op]) -> Op | None:
     """Return the broadcast behind an elementwise operation of a large broadcast array and of numbers, or None."""
     values = [a for a in op.args if type(a) is int]
-    numbers = all(type(a) is int or not (a.live or a.shape) for a in op.args)
+    numbers = all(type(a) is int or not (a.is_reread or a.shape) for a in op.args)
     return large.get(values[0]) if len(values) == 1 and numbers and is_ufunc(op) and not op.params else None
 
 
-def _meets_others(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:
+def _used_with_full_arrays(v: int, users: dict[int, list[Op]], graph: Graph) -> bool:
     """Whether only elementwise operations use ``v``, each with a C-contiguous array of the same shape."""
     for op in users.get(v, ()):
         others = [a for a in op.args if type(a) is int and a != v and graph.shapes[a] == graph.shapes[v]]
@@ -78,7 +78,7 @@ def broadcast_once(graph: Graph) -> None:
         return
     found: dict[tuple[int, tuple[int, ...]], list[Op]] = {}
     for item in graph.items:
-        for a in _repeated_in(item, graph) if type(item) is Op else ():
+        for a in _broadcast_arguments(item, graph) if type(item) is Op else ():
             found.setdefault((a, graph.shapes[item.outs[0]]), []).append(item)
     first: dict[int, list[tuple[int, tuple[int, ...]]]] = {}  # what to fill in first, by the operation's identity
     for (a, shape), ops in found.items():
@@ -90,32 +90,32 @@ def broadcast_once(graph: Graph) -> None:
     items = []
     for item in graph.items:
         for a, shape in first.get(id(item), ()):
-            v = filled[a, shape] = graph.new(shape, graph.dtypes[a], fact_of(np.empty(1)))
+            v = filled[a, shape] = graph.new_value(shape, graph.dtypes[a], fact_of(np.empty(1)))
             items.append(Op(_BROADCAST, (a,), {"to": shape}, [v], item.line))
-        if type(item) is Op and (mine := _repeated_in(item, graph)):
+        if type(item) is Op and (mine := _broadcast_arguments(item, graph)):
             shape = graph.shapes[item.outs[0]]
             item.args = [filled.get((a, shape), a) if a in mine else a for a in item.args]
         items.append(item)
     graph.items = items
 
 
-def _repeated_in(op: Op, graph: Graph) -> list[int]:
+def _broadcast_arguments(op: Op, graph: Graph) -> list[int]:
     """Return the arrays that an operation broadcasts to the shape of another operand, if all are C-contiguous."""
     v = op.outs[0]
     shape, dtype = graph.shapes[v], graph.dtypes[v]
-    if op.name not in _SAME or len(shape) < 2 or not graph.facts[v].contiguous or dtype.kind != "f":
+    if op.name not in _SAME_BITS_IF_FILLED or len(shape) < 2 or not graph.facts[v].contiguous or dtype.kind != "f":
         return []
-    if prod(shape) * dtype.itemsize > _MOST or not all(_lies_by_rows(a, graph, dtype) for a in op.args):
+    if prod(shape) * dtype.itemsize > _MAX_FILLED_BYTES or not all(_is_c_contiguous(a, graph, dtype) for a in op.args):
         return []
     shapes = [graph.shape(a) for a in op.args]
     broadcast = [a for a, one in zip(op.args, shapes, strict=True) if one != shape]
     return broadcast if shape in shapes and all(type(a) is int for a in broadcast) else []
 
 
-def _lies_by_rows(a: Any, graph: Graph, dtype: Any) -> bool:
+def _is_c_contiguous(a: Any, graph: Graph, dtype: Any) -> bool:
     if type(a) is int:
         return bool(graph.shapes[a]) and graph.facts[a].contiguous and graph.dtypes[a] is dtype
-    return type(a.value) is np.ndarray and not a.live and a.dtype is dtype and fact_of(a.value).contiguous
+    return type(a.value) is np.ndarray and not a.is_reread and a.dtype is dtype and fact_of(a.value).contiguous
 
 
 #: Functions whose results are between -1 and 1.
@@ -128,10 +128,10 @@ def take_out_factors(graph: Graph) -> None:
     made: dict[int, Op] = {}
     uses = Counter([v for v in graph.outputs if type(v) is int])
     for item in graph.items:
-        uses.update([item.value] if type(item) is Ask else [a for a in item.args if type(a) is int])
+        uses.update([item.value] if type(item) is Question else [a for a in item.args if type(a) is int])
         if type(item) is Op:
             made[item.outs[0]] = item
-    gone: set[int] = set()
+    removed: set[int] = set()
     for item in graph.items:
         if type(item) is not Op or item.name != "add" or graph.facts[item.outs[0]].kind is not np.float64:
             continue
@@ -140,25 +140,25 @@ def take_out_factors(graph: Graph) -> None:
             continue
         earlier, later = sorted(products, key=lambda p: p.outs[0])
         for x in earlier.args:
-            if type(x) is not int or x not in later.args or not graph.numbers[x]:
+            if type(x) is not int or x not in later.args or not graph.is_number[x]:
                 continue
-            a, b = _other(earlier, x), _other(later, x)
-            if _is_small(a, graph, made) and _is_small(b, graph, made):
+            a, b = _other_factor(earlier, x), _other_factor(later, x)
+            if _is_bounded(a, graph, made) and _is_bounded(b, graph, made):
                 # the later product becomes the sum, the sum the product
                 later.primitive, later.name, later.args = item.primitive, "add", (a, b)
                 item.primitive, item.name, item.args = earlier.primitive, "multiply", (x, later.outs[0])
-                gone.add(id(earlier))
+                removed.add(id(earlier))
                 break
-    graph.items = [item for item in graph.items if id(item) not in gone]
+    graph.items = [item for item in graph.items if id(item) not in removed]
 
 
-def _other(product: Op, x: Value) -> Value:
+def _other_factor(product: Op, x: Value) -> Value:
     one, other = product.args
     return other if type(one) is int and one == x else one
 
 
-def _is_small(a: Value, graph: Graph, made: dict[int, Op]) -> bool:
+def _is_bounded(a: Value, graph: Graph, made: dict[int, Op]) -> bool:
     if type(a) is Const:
         value: Any = a.value
         return type(value) in (int, float, np.ndarray) and not a.shape and bool(abs(value) <= _LARGEST)
-    return graph.numbers[a] and a in made and made[a].name in _BOUNDED
+    return graph.is_number[a] and a in made and made[a].name in _BOUNDED

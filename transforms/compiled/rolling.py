@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from operator import add
 from typing import Any, NamedTuple
 
-__all__ = ["roll", "rolled_text"]
+__all__ = ["program_lines", "with_loops"]
 
 _LONG = 500  # least number of statements of a program with loops: short programs are faster without
 _TIMES = 6  # least number of equal pieces
@@ -39,20 +39,20 @@ class Loop:
         body: the statements of the first piece.
         names: for each statement its names, in order.
         times: the number of pieces.
-        places: by name, the first statement of the piece that has the name.
+        first_use: by name, the first statement of the piece that has the name.
     """
 
     def __init__(self, body: list[Line], names: list[list[_Name]], times: int) -> None:
         self.body, self.names, self.times = body, names, times
-        self.made = {
+        self.assigned_at = {
             name: place
             for place, (line, used) in enumerate(zip(body, names, strict=True))
-            for name in used[: _targets(line[0])]
+            for name in used[: _count_of_targets(line[0])]
         }
-        self.places: dict[_Name, int] = {}
+        self.first_use: dict[_Name, int] = {}
         for place, used in enumerate(names):
             for name in used:
-                self.places.setdefault(name, place)
+                self.first_use.setdefault(name, place)
 
     def numbers(self, name: _Name) -> range | list[int]:
         """Return the numbers of a name in all pieces."""
@@ -60,59 +60,59 @@ class Loop:
             return range(name.first, name.first + name.step * self.times, name.step)
         return [name.first]
 
-    def way(self, name: _Name) -> str:
+    def origin(self, name: _Name) -> str:
         """Return where a value comes from: "here", the piece "before", or "outside"."""
-        if name in self.made:
+        if name in self.assigned_at:
             return "here"
-        if name._replace(first=name.first + name.step) in self.made and name.step:
+        if name._replace(first=name.first + name.step) in self.assigned_at and name.step:
             return "before"
         return "outside"
 
-    def has(self, name: _Name) -> bool:
+    def has_value(self, name: _Name) -> bool:
         """Whether an iteration has the value of a name, its own or that of the iteration before."""
-        return name in self.made or (name in self.places and self.way(name) == "before")
+        return name in self.assigned_at or (name in self.first_use and self.origin(name) == "before")
 
-    def holds_together(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether each piece needs values of itself, of the piece before, or from outside of the loop only."""
-        made = {n for name in self.made for n in self.numbers(name)}
+        made = {n for name in self.assigned_at for n in self.numbers(name)}
         for place, used in enumerate(self.names):
             for name in used:
                 if name.kind != "v":
                     continue
-                way = self.way(name)
-                if way == "here" and self.made[name] > place:
+                origin = self.origin(name)
+                if origin == "here" and self.assigned_at[name] > place:
                     return False
-                if way == "outside" and any(n in made for n in self.numbers(name)):
+                if origin == "outside" and any(n in made for n in self.numbers(name)):
                     return False
         return True
 
 
-def _outside(loop: Loop) -> list[_Name]:
+def _outside_names(loop: Loop) -> list[_Name]:
     """Return the names of values that each iteration reads from outside, different values in each."""
-    return [name for name in loop.places if name.kind == "v" and name.step and loop.way(name) == "outside"]
+    return [name for name in loop.first_use if name.kind == "v" and name.step and loop.origin(name) == "outside"]
 
 
-def _read_of(loop: Loop, other: Loop) -> tuple[list[_Name], int, int] | None:
+def _matched_reads(loop: Loop, other: Loop) -> tuple[list[_Name], int, int] | None:
     """Return the names in ``other`` of what ``loop`` reads, if each iteration reads from one iteration of ``other``.
 
     The tuple also holds the iteration of ``other`` that the first one reads, and 1 or -1 for the order of the next.
     """
-    read, growing = _outside(loop), {name.step for name in other.made}
+    read, growing = _outside_names(loop), {name.step for name in other.assigned_at}
     if len(growing) != 1 or len({name.step for name in read}) != 1 or abs(read[0].step) not in growing:
         return None
     (step,) = growing
-    made = {name.first % step: name for name in other.made}
+    made = {name.first % step: name for name in other.assigned_at}
     pairs = [(made[name.first % step], name.first) for name in read if name.first % step in made]
     if len(pairs) < len(read):
         return None
-    turn, way = max([(number - name.first) // step for name, number in pairs]), read[0].step // step
-    row = [name._replace(first=number - turn * step) for name, number in pairs]
-    ends = (turn, turn + way * (loop.times - 1))
-    there = min(ends) >= 0 and max(ends) < other.times and all(other.has(name) for name in row)
-    return (row, turn, way) if there else None
+    iteration, direction = max([(number - name.first) // step for name, number in pairs]), read[0].step // step
+    row = [name._replace(first=number - iteration * step) for name, number in pairs]
+    ends = (iteration, iteration + direction * (loop.times - 1))
+    there = min(ends) >= 0 and max(ends) < other.times and all(other.has_value(name) for name in row)
+    return (row, iteration, direction) if there else None
 
 
-def _targets(parts: list[Any]) -> int:
+def _count_of_targets(parts: list[Any]) -> int:
     """Return the number of names that a statement assigns: those of values before its `` = ``."""
     count = 0
     for part in parts:
@@ -127,7 +127,7 @@ def _targets(parts: list[Any]) -> int:
     return 0
 
 
-def roll(lines: Sequence[Line]) -> list[Any]:
+def with_loops(lines: Sequence[Line]) -> list[Any]:
     """Return the statements, with loops in place of equal pieces."""
     if len(lines) < _LONG:
         return list(lines)
@@ -141,7 +141,7 @@ def roll(lines: Sequence[Line]) -> list[Any]:
             at += 1
         else:
             before = [item for item in found if type(item) is Loop]
-            skipped, loop = _in_step(loop, before) or (0, _widened(loop))
+            skipped, loop = _matched_to_earlier(loop, before) or (0, _with_longer_pieces(loop))
             found += [*lines[at : at + skipped], loop]
             at += skipped + loop.times * len(loop.body)
     return found
@@ -171,52 +171,52 @@ def _loop_at(at: int, lines: Any, ids: Any, names: Any, following: Any) -> Loop 
         if other < 0 or size > _PIECE:
             return None
         if ids[at : at + size] == ids[other : other + size] and ids[at] == ids[at + size]:
-            loop = _measured(at, size, lines, ids, names)
+            loop = _loop_of_size(at, size, lines, ids, names)
             if loop is not None:
                 return loop
         other = following[other]
     return None
 
 
-def _in_step(loop: Loop, before: Sequence[Loop]) -> tuple[int, Loop] | None:
+def _matched_to_earlier(loop: Loop, before: Sequence[Loop]) -> tuple[int, Loop] | None:
     """Join pieces of ``loop`` to match an earlier loop whose values it reads; None if that is impossible.
 
     Returns the number of statements to skip first, and a loop whose iterations each read from one of the other loop.
     """
-    read = _outside(loop)
+    read = _outside_names(loop)
     for other in reversed(before) if read else ():
-        together, rest = divmod(max([name.step for name in other.made], default=0), abs(read[0].step))
+        together, rest = divmod(max([name.step for name in other.assigned_at], default=0), abs(read[0].step))
         if rest or not 1 <= together <= _WIDEST:
             continue
         for skipped in range(min(together, loop.times - 2 * together + 1)):
-            wider = _wider(loop, together, skipped)
-            if _read_of(wider, other) is not None and wider.holds_together():
+            wider = _joined_pieces(loop, together, skipped)
+            if _matched_reads(wider, other) is not None and wider.is_valid():
                 return skipped * len(loop.body), wider
     return None
 
 
-def _widened(loop: Loop) -> Loop:
+def _with_longer_pieces(loop: Loop) -> Loop:
     """Join several short pieces into one, because every iteration of a loop takes time of its own."""
     size = len(loop.body)
     most = min((_WIDE if size > _SHORT else 2 * _WIDE) // size, loop.times // _TIMES)
     if most < 2:
         return loop
     together = min(range(most, most * 3 // 4, -1), key=lambda count: loop.times % count)  # the rest is a loop too
-    wider = _wider(loop, together, 0)
-    return wider if wider.holds_together() else loop
+    wider = _joined_pieces(loop, together, 0)
+    return wider if wider.is_valid() else loop
 
 
-def _wider(loop: Loop, together: int, skipped: int) -> Loop:
+def _joined_pieces(loop: Loop, together: int, skipped: int) -> Loop:
     """Return the loop with ``together`` pieces joined into one, without the first ``skipped`` pieces."""
     names = [
-        [_Name(kind, first + turn * step, together * step) for kind, first, step in used]
-        for turn in range(skipped, skipped + together)
+        [_Name(kind, first + iteration * step, together * step) for kind, first, step in used]
+        for iteration in range(skipped, skipped + together)
         for used in loop.names
     ]
     return Loop(loop.body * together, names, (loop.times - skipped) // together)
 
 
-def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | None:
+def _loop_of_size(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | None:
     """Return the loop with pieces of ``size`` statements; None if there are too few pieces."""
     steps: list[list[_Name]] = []
     for i in range(at, at + size):
@@ -238,7 +238,7 @@ def _measured(at: int, size: int, lines: Any, ids: Any, names: Any) -> Loop | No
     if times < _TIMES:
         return None
     loop = Loop(list(lines[at : at + size]), steps, times)
-    return loop if loop.holds_together() else None
+    return loop if loop.is_valid() else None
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -262,44 +262,44 @@ class _Values:
         for item in items:
             if type(item) is Loop:
                 self._find_row(item)
-                for name in item.made:
+                for name in item.assigned_at:
                     numbers = item.numbers(name)
                     self.maker.update((n, name) for n in numbers)
                     self.last[numbers[-1]] = f"v{name.first}"
                     self._loops[name] = item
         for item in items:
             if type(item) is Loop:
-                self._of_loop(item)
+                self._note_reads_of(item)
             else:
                 for part in item[0]:
                     if type(part) is tuple and part[0] == "v":
-                        self.needs(part[1], plain=True)
-        self.places = self._placed(items)
+                        self.note_read(part[1], plain=True)
+        self.places = self._positions_in_list(items)
 
-    def _of_loop(self, loop: Loop) -> None:
+    def _note_reads_of(self, loop: Loop) -> None:
         for used in loop.names:
             for name in used:
                 if name.kind != "v":
                     continue
-                way = loop.way(name)
-                if way == "outside" and not (name.step and id(loop) in self.row_of):
+                origin = loop.origin(name)
+                if origin == "outside" and not (name.step and id(loop) in self.row_of):
                     for n in loop.numbers(name):
-                        self.needs(n, plain=not name.step)
-                elif way == "before":
-                    self.needs(name.first, plain=True)
+                        self.note_read(n, plain=not name.step)
+                elif origin == "before":
+                    self.note_read(name.first, plain=True)
 
     def _find_row(self, loop: Loop) -> None:
         """Let an earlier loop make tuples, if each iteration of this loop reads from one iteration of that loop."""
-        read = _outside(loop)
+        read = _outside_names(loop)
         other = next((self._loops[self.maker[name.first]] for name in read if name.first in self.maker), None)
-        found = None if other is None else _read_of(loop, other)
+        found = None if other is None else _matched_reads(loop, other)
         if found is not None:
-            row, turn, way = found
+            row, iteration, direction = found
             word = f"V{read[0].first}"
             self.rows.setdefault(id(other), {})[word] = row
-            self.row_of[id(loop)] = _Name(word, turn, way)
+            self.row_of[id(loop)] = _Name(word, iteration, direction)
 
-    def needs(self, number: int, plain: bool) -> None:
+    def note_read(self, number: int, plain: bool) -> None:
         """Note that a value is read; from ``V`` unless it is the last of a loop, or if a loop reads several."""
         made = self.maker.get(number)
         if plain and number in self.last:
@@ -309,31 +309,31 @@ class _Values:
         elif not plain:
             self.stored.add(number)
 
-    def _placed(self, items: Sequence[Any]) -> dict[int, int]:
+    def _positions_in_list(self, items: Sequence[Any]) -> dict[int, int]:
         """Return the places of values in ``V``, in the order in which they are made."""
         order: list[int] = []
         for item in items:
             if type(item) is Loop:
-                kept = [item.numbers(name) for name in self.kept(item)]
-                order += [numbers[turn] for turn in range(item.times) for numbers in kept] if kept else []
+                kept = [item.numbers(name) for name in self.stored_names(item)]
+                order += [numbers[iteration] for iteration in range(item.times) for numbers in kept] if kept else []
             else:
-                order += [part[1] for part in self.made(item[0])]
+                order += [part[1] for part in self.stored_targets(item[0])]
         return {number: place for place, number in enumerate(order)}
 
-    def kept(self, loop: Loop) -> list[_Name]:
+    def stored_names(self, loop: Loop) -> list[_Name]:
         """Return the names of a loop whose values are appended to ``V``."""
-        return [name for name in loop.made if name in self.stored]
+        return [name for name in loop.assigned_at if name in self.stored]
 
-    def made(self, parts: list[Any]) -> list[Any]:
+    def stored_targets(self, parts: list[Any]) -> list[Any]:
         """Return the names that a statement outside of loops assigns and appends to ``V``."""
-        found = parts[: 2 * _targets(parts)]
+        found = parts[: 2 * _count_of_targets(parts)]
         return [part for part in found if type(part) is tuple and part[1] in self.stored]
 
-    def word(self, number: int, name: str) -> str:
+    def text_of(self, number: int, name: str) -> str:
         """Return the text for a value outside of the loop that makes it."""
         return self.last.get(number) or (f"V[{self.places[number]}]" if number in self.maker else name)
 
-    def read(self, loop: Loop, name: _Name) -> _Name:
+    def source_of(self, loop: Loop, name: _Name) -> _Name:
         """Return where a loop reads values: ``V``, a list of tuples, or, out of order, an expression with step 0."""
         if id(loop) in self.row_of:
             return self.row_of[id(loop)]
@@ -344,13 +344,15 @@ class _Values:
         return _Name(f"[V[i] for i in {tuple(places)}]", 0, 0)
 
 
-def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tuple[list[str], set[int], bool]:
+def program_lines(
+    items: Sequence[Any], custom_names: dict[Any, str], comment_for: Any
+) -> tuple[list[str], set[int], bool]:
     """Return the lines of a program.
 
     Args:
         items: statements and loops.
-        called: the words for names that are not called by their kind and number.
-        said: ``said(line)`` returns the comment for a line of the user's program; None for no comments.
+        custom_names: the words for names that are not called by their kind and number.
+        comment_for: ``comment_for(line)`` returns the comment for a line of the user's program; None for no comments.
 
     Returns:
         The lines, the slots that they name, and whether they need ``V``.
@@ -364,43 +366,43 @@ def rolled_text(items: Sequence[Any], called: dict[Any, str], said: Any) -> tupl
         kind, number = part
         if kind == "b":
             slots.add(number)
-        word = called.get(part) or f"{kind}{number}"
+        word = custom_names.get(part) or f"{kind}{number}"
         if rolled and kind == "v":
-            return values.word(number, word)
+            return values.text_of(number, word)
         named[part] = word
         return word
 
     for item in items:
         if type(item) is Loop:
-            text += _loop_text(item, values, slots, called, said)
+            text += _loop_text(item, values, slots, custom_names, comment_for)
             before = None
             continue
         parts, line = item
-        parts = _shortened(parts)
-        if said is not None and line is not None and line != before:
+        parts = _with_slot_slices(parts)
+        if comment_for is not None and line is not None and line != before:
             before = line
-            text.append(f"# {said(line)}")
+            text.append(f"# {comment_for(line)}")
         text.append("".join([p if type(p) is str else named.get(p) or name(p) for p in parts]))
         if rolled:
-            text += _kept([name(part) for part in values.made(parts)])
+            text += _append_statement([name(part) for part in values.stored_targets(parts)])
     return text, slots, bool(values.places)
 
 
-def _kept(words: list[str]) -> list[str]:
+def _append_statement(words: list[str]) -> list[str]:
     """Return the statement that appends values to ``V``, in a list; no statement for no values."""
     if len(words) > 1:
         return [f"V += {', '.join(words)}"]
     return [f"V.append({words[0]})"] if words else []
 
 
-def _shortened(parts: list[Any]) -> list[Any]:
+def _with_slot_slices(parts: list[Any]) -> list[Any]:
     """Return a statement in which a slice of ``B`` replaces many slots in a row."""
     if len(parts) < 2 * _TIMES:
         return parts
     found: list[Any] = []
     at = 0
     while at < len(parts):
-        count = _row(parts, at)
+        count = _count_in_row(parts, at)
         if count >= _TIMES:
             first, second = parts[at][1], parts[at + 2][1]
             found += ["*", _slice(_Name("B", first, second - first), count), ", "]
@@ -411,7 +413,7 @@ def _shortened(parts: list[Any]) -> list[Any]:
     return found
 
 
-def _row(parts: list[Any], at: int) -> int:
+def _count_in_row(parts: list[Any], at: int) -> int:
     """Return the number of slots in a row, each followed by a comma, whose numbers have a constant step."""
     count, step = 0, 0
     while at + 2 * count + 1 < len(parts):
@@ -427,40 +429,42 @@ def _row(parts: list[Any], at: int) -> int:
     return count
 
 
-def _loop_text(loop: Loop, values: _Values, slots: set[int], called: dict[Any, str], said: Any) -> list[str]:
+def _loop_text(
+    loop: Loop, values: _Values, slots: set[int], custom_names: dict[Any, str], comment_for: Any
+) -> list[str]:
     words: dict[_Name, str] = {}
     read: dict[str, _Name] = {}
     carried: dict[str, tuple[str, str]] = {}
-    for name, place in loop.places.items():
+    for name, place in loop.first_use.items():
         kind, first, step = name
-        way = loop.way(name) if kind == "v" else "here"
+        origin = loop.origin(name) if kind == "v" else "here"
         if kind == "b":
             words[name] = f"b{first}" if not step else f"s{first}_{abs(step)}"
             if step:
                 read[words[name]] = name._replace(kind="B")
             else:
                 slots.add(first)
-        elif way == "here":
-            words[name] = called.get((kind, first)) or f"{kind}{first}"
-        elif way == "outside" and step:
+        elif origin == "here":
+            words[name] = custom_names.get((kind, first)) or f"{kind}{first}"
+        elif origin == "outside" and step:
             words[name] = word = f"u{first}_{place}"
-            read[word] = values.read(loop, name)
+            read[word] = values.source_of(loop, name)
         else:
-            plain = values.word(first, called.get((kind, first)) or f"v{first}")
-            words[name] = plain if way == "outside" else f"u{first}_{place}"
-            if way == "before":
+            plain = values.text_of(first, custom_names.get((kind, first)) or f"v{first}")
+            words[name] = plain if origin == "outside" else f"u{first}_{place}"
+            if origin == "before":
                 carried[words[name]] = (plain, f"v{first + step}")
     rows = values.rows.get(id(loop), {})
     for word, name in _carried_over(loop, words, carried, rows).items():
         words[name] = values.last[loop.numbers(name)[-1]] = word
         carried[word] = (carried[word][0], word)
-    kept = _kept([words[name] for name in values.kept(loop)])
+    kept = _append_statement([words[name] for name in values.stored_names(loop)])
     for word, row in rows.items():
-        kept.append(f"{word}.append({_together([words[name] for name in row])})")
-    return [*[f"{word} = []" for word in rows], *_written(loop, words, read, carried, kept, said)]
+        kept.append(f"{word}.append({_tuple_text([words[name] for name in row])})")
+    return [*[f"{word} = []" for word in rows], *_loop_lines(loop, words, read, carried, kept, comment_for)]
 
 
-def _together(words: list[str]) -> str:
+def _tuple_text(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"({', '.join(words)})"
 
 
@@ -471,22 +475,22 @@ def _carried_over(loop: Loop, words: Any, carried: Any, rows: Any) -> dict[str, 
         if word not in carried or not name.step or any(name in row for row in rows.values()):
             continue
         made = name._replace(first=name.first + name.step)
-        place = loop.made[made]
+        place = loop.assigned_at[made]
         if all(name not in used for used in loop.names[place + 1 :]) and made not in found.values():
             found[word] = made
     return found
 
 
-def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: Any, said: Any) -> Iterator[str]:
+def _loop_lines(loop: Loop, words: Any, read: Any, carried: Any, kept: Any, comment_for: Any) -> Iterator[str]:
     """Yield the lines of a loop."""
     for word, (start, _) in carried.items():
         yield f"{word} = {start}"
-    yield _heading(read, loop.times)
+    yield _loop_heading(read, loop.times)
     before = None
     for (parts, line), used in zip(loop.body, loop.names, strict=True):
-        if said is not None and line is not None and line != before:
+        if comment_for is not None and line is not None and line != before:
             before = line
-            yield f"    # {said(line)}"
+            yield f"    # {comment_for(line)}"
         names = iter(used)
         yield "    " + "".join([p if type(p) is str else words[next(names)] for p in parts])
     yield from ["    " + line for line in kept]
@@ -495,7 +499,7 @@ def _written(loop: Loop, words: Any, read: Any, carried: Any, kept: Any, said: A
             yield f"    {word} = {after}"
 
 
-def _heading(read: dict[str, _Name], times: int) -> str:
+def _loop_heading(read: dict[str, _Name], times: int) -> str:
     """Return the first line of a loop. One iterator gives all reads from a list, if they leave nothing out."""
     if not read:
         return f"for _ in range({times}):"
@@ -512,7 +516,7 @@ def _heading(read: dict[str, _Name], times: int) -> str:
             texts.append(f"*[iter({_slice(_Name(kind, first, step // count), count * times)})] * {count}")
         else:
             texts += [_slice(name, times) for name in names]
-    targets = ", ".join([_together(words[name]) for name in ordered])
+    targets = ", ".join([_tuple_text(words[name]) for name in ordered])
     return f"for {targets} in {texts[0] if len(ordered) == 1 else 'zip(' + ', '.join(texts) + ')'}:"
 
 

@@ -23,9 +23,9 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
-from funcgrad.transforms.compiled.arguments import container_text, taking
+from funcgrad.transforms.compiled.arguments import container_text, input_statements
 from funcgrad.transforms.compiled.source import Program
-from funcgrad.transforms.compiled.statements import NO_NUMBER
+from funcgrad.transforms.compiled.statements import RAISE_NOT_FINITE
 
 __all__ = ["module_text"]
 
@@ -43,8 +43,8 @@ class Bundle:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._names: dict[int, str] = {}
-        self._kept: list[Any] = []  # keeps objects alive whose identity is a key
-        self._open: set[int] = set()
+        self._keep_alive: list[Any] = []  # keeps objects alive whose identity is a key
+        self._in_progress: set[int] = set()
 
     def text(self, value: Any, hint: str) -> str:
         """Return an expression for a value. ``hint`` names the value in messages."""
@@ -60,7 +60,7 @@ class Bundle:
             return repr(value)
         if isinstance(value, (tuple, list, set, frozenset, dict)):
             return self._container(value, hint)
-        return self._named(value, hint)
+        return self._name_of(value, hint)
 
     def _container(self, value: Any, hint: str) -> str:
         kind = type(value)
@@ -74,13 +74,13 @@ class Bundle:
             return f"[{inner}]"
         if kind in (set, frozenset):
             return f"{kind.__name__}([{inner}])"
-        return f"{self._named(kind, hint)}({inner})"  # a named tuple
+        return f"{self._name_of(kind, hint)}({inner})"  # a named tuple
 
-    def _named(self, value: Any, hint: str) -> str:
+    def _name_of(self, value: Any, hint: str) -> str:
         known = self._names.get(id(value))
         if known is not None:
             return known
-        if (found := _of_numpy(value)) is not None:
+        if (found := _known_name(value)) is not None:
             return found
         module, word = getattr(value, "__module__", None), getattr(value, "__name__", None)
         standard = (
@@ -88,24 +88,24 @@ class Bundle:
         )
         if standard and getattr(sys.modules.get(str(module)), str(word), None) is value:
             return f"{self.text(sys.modules[str(module)], hint)}.{word}"
-        if id(value) in self._open:
+        if id(value) in self._in_progress:
             raise _refusal(hint, "functions that call each other")
-        self._open.add(id(value))
-        name = self._defined(value, hint)
-        self._open.discard(id(value))
-        self._kept.append(value)
+        self._in_progress.add(id(value))
+        name = self._define(value, hint)
+        self._in_progress.discard(id(value))
+        self._keep_alive.append(value)
         self._names[id(value)] = name
         return name
 
-    def _defined(self, value: Any, hint: str) -> str:
+    def _define(self, value: Any, hint: str) -> str:
         if type(value) is ndarray:
-            return self._assigned(_array(value), "array")
+            return self._assign(_array_expression(value), "array")
         if isinstance(value, ModuleType):
             return self._module(value, hint)
         if isinstance(value, functools.partial):
             words = [self.text(x, hint) for x in (value.func, *value.args)]
             words += [f"{k}={self.text(x, hint)}" for k, x in value.keywords.items()]
-            return self._assigned(f"functools.partial({', '.join(words)})", "function")
+            return self._assign(f"functools.partial({', '.join(words)})", "function")
         if isinstance(value, functools._lru_cache_wrapper):
             return self.text(value.__wrapped__, hint)
         if isinstance(primitive := getattr(value, "primitive", None), Primitive):  # an operation of this library
@@ -116,7 +116,7 @@ class Bundle:
             return self._class(value, hint)
         raise _refusal(hint, f"it uses {value!r:.60}")
 
-    def _assigned(self, expression: str, kind: str) -> str:
+    def _assign(self, expression: str, kind: str) -> str:
         name = f"_{kind}_{len(self.lines)}"
         self.lines.append(f"{name} = {expression}")
         return name
@@ -129,13 +129,15 @@ class Bundle:
         return name
 
     def _function(self, fun: FunctionType, hint: str) -> str:
-        node = _node_of(fun, hint)
+        node = _syntax_tree(fun, hint)
         name = f"_{fun.__code__.co_name.strip('<>_')}_{len(self.lines)}"
         self.lines.append("")  # reserves the name
         scope = self._scope(fun, hint)
         words = ", ".join([f"{k}={v}" for k, v in scope.items()])
         own = "_it" if isinstance(node, ast.Lambda) else node.name
-        body = f"{own} = {ast.unparse(node)}" if isinstance(node, ast.Lambda) else ast.unparse(_bare(node))
+        body = (
+            f"{own} = {ast.unparse(node)}" if isinstance(node, ast.Lambda) else ast.unparse(_without_annotations(node))
+        )
         inner = "\n".join("    " + line for line in body.splitlines())
         self.lines.append(f"def {name}({', '.join(scope)}):\n{inner}\n    return {own}\n\n{name} = {name}({words})")
         return name
@@ -144,7 +146,7 @@ class Bundle:
         """Return expressions for the names that a function uses from outside."""
         outside = dict(zip(fun.__code__.co_freevars, [c.cell_contents for c in fun.__closure__ or ()], strict=True))
         found: dict[str, str] = {}
-        names, used = _used(fun.__code__)
+        names, used = _names_used(fun.__code__)
         for name in sorted(names):
             if name in outside:
                 value = outside[name]
@@ -157,7 +159,7 @@ class Bundle:
             if isinstance(value, ModuleType) and value.__name__.startswith("funcgrad"):
                 attributes = [a for a in sorted(used) if hasattr(value, a)]
                 inner = ", ".join([f"{a}={self.text(getattr(value, a), hint)}" for a in attributes])
-                found[name] = self._assigned(f"types.SimpleNamespace({inner})", "module")
+                found[name] = self._assign(f"types.SimpleNamespace({inner})", "module")
             else:
                 found[name] = self.text(value, hint)
         return found
@@ -167,13 +169,13 @@ class Bundle:
             singular = {type(None): "type(None)", type(...): "type(...)"}
             return singular.get(value, value.__name__)
         if issubclass(value, Tracer):
-            return self._assigned(f"type({value.__name__!r}, (), {{}})", "class")  # no instances exist
+            return self._assign(f"type({value.__name__!r}, (), {{}})", "class")  # no instances exist
         if issubclass(value, Exception):
             bases = [kind.__name__ for kind in value.__mro__ if kind.__module__ == "builtins"]
-            return self._assigned(f"type({value.__name__!r}, ({bases[0]},), {{}})", "error")
+            return self._assign(f"type({value.__name__!r}, ({bases[0]},), {{}})", "error")
         if not issubclass(value, tuple) or not hasattr(value, "_fields"):
             raise _refusal(hint, f"it uses the class {value.__name__}")
-        return self._assigned(f"collections.namedtuple({value.__name__!r}, {value._fields!r})", "class")
+        return self._assign(f"collections.namedtuple({value.__name__!r}, {value._fields!r})", "class")
 
 
 def _refusal(hint: str, why: str) -> InputError:
@@ -183,7 +185,7 @@ def _refusal(hint: str, why: str) -> InputError:
     )
 
 
-def _array(x: ndarray) -> str:
+def _array_expression(x: ndarray) -> str:
     if x.size <= _LITERAL and x.dtype.kind in "fiub" and bool(np.isfinite(x).all()):
         made = f"np.array({x.reshape(-1).tolist()!r}, {x.dtype.str!r})"
     else:
@@ -192,7 +194,7 @@ def _array(x: ndarray) -> str:
     return f"np.asfortranarray({made})" if x.flags.f_contiguous and not x.flags.c_contiguous else made
 
 
-def _of_numpy(value: Any) -> str | None:
+def _known_name(value: Any) -> str | None:
     """Return the name of an object of NumPy, ``builtins``, ``math`` or ``operator``; None for other objects."""
     name = getattr(value, "__name__", None)
     if value is np:
@@ -201,8 +203,8 @@ def _of_numpy(value: Any) -> str | None:
         return "np.add.reduce"
     if not isinstance(name, str):
         return None
-    for space, word in ((np, "np"), (np.linalg, "np.linalg"), (np.fft, "np.fft")):
-        if getattr(space, name, None) is value:
+    for namespace, word in ((np, "np"), (np.linalg, "np.linalg"), (np.fft, "np.fft")):
+        if getattr(namespace, name, None) is value:
             return f"{word}.{name}"
     if getattr(builtins, name, None) is value:
         return name
@@ -211,7 +213,7 @@ def _of_numpy(value: Any) -> str | None:
     return None
 
 
-def _used(code: CodeType) -> tuple[set[str], set[str]]:
+def _names_used(code: CodeType) -> tuple[set[str], set[str]]:
     """Return the names that a function's code uses from outside, and the names of attributes."""
     names: set[str] = set()
     attributes: set[str] = set()
@@ -227,7 +229,7 @@ def _used(code: CodeType) -> tuple[set[str], set[str]]:
     return names | set(code.co_freevars), attributes
 
 
-def _bare(node: Any) -> Any:
+def _without_annotations(node: Any) -> Any:
     """Remove decorators, annotations and the docstring from a function."""
     node.decorator_list = []
     node.returns = None
@@ -239,12 +241,12 @@ def _bare(node: Any) -> Any:
     return node
 
 
-def _node_of(fun: FunctionType, hint: str) -> Any:
+def _syntax_tree(fun: FunctionType, hint: str) -> Any:
     """Return the syntax tree of a function."""
     code = fun.__code__
     try:
         module = inspect.getmodule(fun)
-        nodes = _functions(inspect.getsource(module) if module is not None else inspect.getsource(fun))
+        nodes = _functions_in(inspect.getsource(module) if module is not None else inspect.getsource(fun))
     except (OSError, TypeError, SyntaxError):
         raise _refusal(hint, "its source cannot be read") from None
     arguments = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
@@ -258,19 +260,19 @@ def _node_of(fun: FunctionType, hint: str) -> Any:
         if fits and [a.arg for a in (*node.args.args, *node.args.kwonlyargs)] == arguments:
             found.append(node)
     if len(found) > 1:
-        found = [node for node in found if node.lineno == code.co_firstlineno and _alike(node, code)]
+        found = [node for node in found if node.lineno == code.co_firstlineno and _has_same_code(node, code)]
     if len(found) != 1:
         raise _refusal(hint, "its source cannot be told from others on one line")
     return copy.deepcopy(found[0])  # writing changes the tree
 
 
 @functools.lru_cache(maxsize=8)
-def _functions(source: str) -> list[ast.FunctionDef | ast.Lambda]:
+def _functions_in(source: str) -> list[ast.FunctionDef | ast.Lambda]:
     """Return all functions of a module; cached, because parsing takes longer than the other steps together."""
     return [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
 
 
-def _alike(node: Any, code: CodeType) -> bool:
+def _has_same_code(node: Any, code: CodeType) -> bool:
     made = compile(ast.Expression(node), "<lambda>", "eval").co_consts[0]
     return bool(made.co_code == code.co_code and made.co_names == code.co_names)
 
@@ -294,17 +296,17 @@ import numpy as np
 __all__ = [{name!r}]
 
 
-class Otherwise(Exception):
+class PathChanged(Exception):
     """A condition has another result than when the program was recorded."""
 
 
-class Miss(Exception):
+class FormMismatch(Exception):
     """The arguments have other shapes, dtypes or containers than the recorded ones."""
 
 
 ndarray = np.ndarray
 index = operator.index
-whole = int
+to_int = int
 
 
 def differs(x, answer):
@@ -312,7 +314,7 @@ def differs(x, answer):
     return now.shape != then.shape or now.dtype != then.dtype or now.tobytes() != then.tobytes()
 
 
-def unlike(x, like):
+def has_other_aval(x, like):
     return np.shape(x) != like[0] or np.asarray(x).dtype != like[1]
 
 
@@ -325,18 +327,18 @@ def allocate(slots):
 '''
 
 _TAIL = '''
-_WAYS = [{ways}]
+_PATHS = [{paths}]
 
 
 def {name}(*args, **kwargs):
     """The recorded function."""
     other = False
-    for way in _WAYS:
+    for path in _PATHS:
         try:
-            return way(args, kwargs)
-        except Miss:
+            return path(args, kwargs)
+        except FormMismatch:
             continue
-        except Otherwise:
+        except PathChanged:
             other = True
     if other:
         raise ValueError("{name}: for these values the function takes a branch that was not recorded.")
@@ -361,29 +363,47 @@ def module_text(name: str, recorded: Sequence[tuple[Any, Any]]) -> str:
     name = re.sub(r"\W", "_", name).strip("_") or "function"
     bundle, parts = Bundle(), []
     for n, (form, variant) in enumerate(recorded):
-        parts.append(_way(n, form, variant, bundle))
-    ways = ", ".join([f"_way_{n}" for n in range(len(recorded))])
+        parts.append(_path_text(n, form, variant, bundle))
+    paths = ", ".join([f"_path_{n}" for n in range(len(recorded))])
     definitions = "\n".join([line for line in bundle.lines if line])
     return (
-        _HEAD.format(name=name) + "\n" + definitions + "\n\n" + "\n\n".join(parts) + _TAIL.format(name=name, ways=ways)
+        _HEAD.format(name=name)
+        + "\n"
+        + definitions
+        + "\n\n"
+        + "\n\n".join(parts)
+        + _TAIL.format(name=name, paths=paths)
     )
 
 
-def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
+def _path_text(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     """Return the text of one program, the objects that it needs, and the code that binds arguments to it."""
     program = variant.program
-    taken = taking(form)
+    taken = input_statements(form)
     put = container_text(tree.unflatten(variant.spec, list(range(variant.spec.num_leaves))))
     if taken is None or put is None:
         raise InputError(
             f"save: arguments and results must be in tuples, lists and dictionaries, got {form.spec}. Give the "
             "function such containers."
         )
-    lines, held, count = taken
-    known = {"NoNumber", "Otherwise", "differs", "unlike", "index", "Miss", "ndarray", "__builtins__", "run"}
-    own = [key for key in program.space if key.startswith(_PYTHONS)]  # NumPy's replace them at their limits
-    known |= set(own)
-    needs = [f"{key} = {bundle.text(x, key)}" for key, x in {**program.space, **held}.items() if key not in known]
+    lines, objects, count = taken
+    known = {
+        "NotFinite",
+        "PathChanged",
+        "differs",
+        "has_other_aval",
+        "index",
+        "FormMismatch",
+        "ndarray",
+        "__builtins__",
+        "run",
+    }
+    # NumPy's functions replace these at their limits
+    math_names = [key for key in program.namespace if key.startswith(_MATH)]
+    known |= set(math_names)
+    needs = [
+        f"{key} = {bundle.text(x, key)}" for key, x in {**program.namespace, **objects}.items() if key not in known
+    ]
     slots = [
         f"({bundle.text(shape, 'a slot')}, {bundle.text(what, 'a slot')})"
         if isinstance(shape, tuple)
@@ -395,7 +415,7 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     body = [
         *needs,
         f"slots, pool = [{', '.join(slots)}], []",
-        *_made(own, program, bundle),
+        *_program_lines(math_names, program, bundle),
         "",
         "def call(args, kwargs):",
     ]
@@ -403,29 +423,29 @@ def _way(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
     body += ["    try:", "        B = pool.pop()", "    except IndexError:", "        B = allocate(slots)"]
     target, given = f"{results}{', ' if results else 'found'}", f"({inputs}{', ' if inputs else ''}B)"
     body += ["    try:", f"        {target}= run{given}"]
-    if own:
+    if math_names:
         body += ["    except (ValueError, OverflowError):", f"        {target}= run_at_limits{given}"]
     body += ["    finally:", "        pool.append(B)", f"    return {put}", "", "return call"]
     inner = "\n".join(["    " + line if line else "" for line in body])
-    return f"\ndef _way_{n}():\n{inner}\n\n\n_way_{n} = _way_{n}()\n"
+    return f"\ndef _path_{n}():\n{inner}\n\n\n_path_{n} = _path_{n}()\n"
 
 
 #: Prefix of the names of Python's functions of numbers, see ``statements``.
-_PYTHONS = "math_"
+_MATH = "math_"
 
 
-def _made(own: Sequence[str], program: Program, bundle: Bundle) -> list[str]:
+def _program_lines(math_names: Sequence[str], program: Program, bundle: Bundle) -> list[str]:
     """Return the program, and, if it calls Python's functions, a second version that calls NumPy's.
 
     Where Python's functions raise errors, for an infinite number for example, NumPy's give a result.
     """
-    lines = [line for line in program.text.splitlines() if not line.endswith(NO_NUMBER)]
-    if not own:
+    lines = [line for line in program.text.splitlines() if not line.endswith(RAISE_NOT_FINITE)]
+    if not math_names:
         return lines
-    ours = ", ".join([bundle.text(program.space[key], key) for key in own])
-    theirs = ", ".join([f"lambda *x: float(np.{key.removeprefix(_PYTHONS)}(*x))" for key in own])
+    python_functions = ", ".join([bundle.text(program.namespace[key], key) for key in math_names])
+    numpy_functions = ", ".join([f"lambda *x: float(np.{key.removeprefix(_MATH)}(*x))" for key in math_names])
     inner = ["    " + line for line in lines]
     return [
-        f"def made({', '.join(own)}):", *inner, "    return run", "",
-        f"run, run_at_limits = made({ours}), made({theirs})",
+        f"def make_run({', '.join(math_names)}):", *inner, "    return run", "",
+        f"run, run_at_limits = make_run({python_functions}), make_run({numpy_functions})",
     ]  # fmt: skip

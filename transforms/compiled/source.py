@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.capture import AROUND
+from funcgrad.transforms.compiled.capture import OUTSIDE_FUNCTION
 from funcgrad.transforms.compiled.equal_rows import compute_equal_rows_once
 from funcgrad.transforms.compiled.graphs import Graph
-from funcgrad.transforms.compiled.plain import plain_numbers
+from funcgrad.transforms.compiled.plain import python_float_values
 from funcgrad.transforms.compiled.rewriting import broadcast_later, broadcast_once, take_out_factors
-from funcgrad.transforms.compiled.rolling import roll, rolled_text
-from funcgrad.transforms.compiled.statements import NO_NUMBER, Parts, Writer
+from funcgrad.transforms.compiled.rolling import program_lines, with_loops
+from funcgrad.transforms.compiled.statements import RAISE_NOT_FINITE, Parts, Writer
 from funcgrad.transforms.compiled.storage import Storage
 
-__all__ = ["Otherwise", "Program", "differs", "generate"]
+__all__ = ["PathChanged", "Program", "differs", "generate"]
 
 ndarray = np.ndarray
 _FEW = 3_000  # largest number of statements that all get comments, and whose values get the user's names
@@ -34,11 +34,11 @@ _UNPACKED = 64  # largest number of slots that all get names, used or not
 _numbers = itertools.count(1)
 
 
-class Otherwise(Exception):  # noqa: N818  (not an error: the function takes another path)
+class PathChanged(Exception):  # noqa: N818  (not an error: the function takes another path)
     """Exception for a question whose answer differs from the recorded one."""
 
 
-class NoNumber(Exception):  # noqa: N818  (not an error: the function itself must be run)
+class NotFinite(Exception):  # noqa: N818  (not an error: the function itself must be run)
     """Exception for a result that is not finite, of which NumPy may warn, or for a function that warns itself."""
 
 
@@ -48,7 +48,7 @@ def differs(x: Any, answer: Any) -> bool:
     return now.shape != then.shape or now.dtype != then.dtype or now.tobytes() != then.tobytes()
 
 
-def unlike(x: Any, like: Any) -> bool:
+def has_other_aval(x: Any, like: Any) -> bool:
     """Whether a result has another shape or dtype than the recorded one."""
     return bool(np.shape(x) != like[0] or np.asarray(x).dtype != like[1])
 
@@ -59,38 +59,38 @@ class Program:
     Attributes:
         text: its source.
         run: ``run(*inputs, B)``, where ``B`` are the slots.
-        space: the objects that the text refers to by name.
+        namespace: the objects that the text refers to by name.
         slots: the specification of the slots, see ``Storage``.
         statements: the number of statements.
     """
 
     def __init__(
-        self, texts: Sequence[str], space: dict[str, Any], slots: list[tuple[Any, Any]], statements: int
+        self, texts: Sequence[str], namespace: dict[str, Any], slots: list[tuple[Any, Any]], statements: int
     ) -> None:
-        self.text, self.space, self.slots, self.statements = "\n".join(texts), space, slots, statements
+        self.text, self.namespace, self.slots, self.statements = "\n".join(texts), namespace, slots, statements
         number = next(_numbers)
         for n, text in enumerate(texts):
             file = f"<funcgrad jit {number}{f'.{n}' if n else ''}>"
             linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-            exec(compile(text, file, "exec"), space)
-        self.run: Callable[..., tuple[Any, ...]] = space["run"]
-        self.views = [None if isinstance(shape, tuple) else _taker(what) for shape, what in slots]
+            exec(compile(text, file, "exec"), namespace)
+        self.run: Callable[..., tuple[Any, ...]] = namespace["run"]
+        self.view_functions = [None if isinstance(shape, tuple) else _view_function(what) for shape, what in slots]
 
     def allocate(self) -> tuple[ndarray, ...]:
         """Allocate new slots."""
         found: list[Any] = []
-        for (shape, what), take in zip(self.slots, self.views, strict=True):
+        for (shape, what), take in zip(self.slots, self.view_functions, strict=True):
             found.append(np.empty(shape, what) if take is None else take(found[shape]))
         return tuple(found)
 
     @property
-    def bytes(self) -> int:
+    def slot_bytes(self) -> int:
         """Size of the slots in bytes."""
         return sum(int(np.prod(s)) * d.itemsize for s, d in self.slots if isinstance(s, tuple))
 
 
 @functools.cache
-def _taker(expression: str) -> Callable[[Any], Any]:
+def _view_function(expression: str) -> Callable[[Any], Any]:
     found: Callable[[Any], Any] = eval(f"lambda x: {expression}")
     return found
 
@@ -110,40 +110,48 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
         take_out_factors(graph)
     broadcast_once(graph)
     storage = Storage(graph)
-    known = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else every call would give up
-    plain, looks = plain_numbers(graph) if exact and known else (set(), {})
-    for values in looks.values():
+    all_finite = all(x - x == 0 for x in expected if isinstance(x, (float, complex)))  # else every call would give up
+    python_floats, finite_checks = python_float_values(graph) if exact and all_finite else (set(), {})
+    for values in finite_checks.values():
         for v in values:
             storage.uses[v] += 1
-    writer = Writer(graph, storage, exact, plain, looks)
+    writer = Writer(graph, storage, exact, python_floats, finite_checks)
     writer.write()
-    ending = _ending(writer, expected)
-    lines = [*writer.lines, *_questions(writer), (ending, None)]
+    ending = _return_statement(writer, expected)
+    lines = [*writer.lines, *_finite_checks(writer), (ending, None)]
     if graph.warns:
-        lines.insert(writer.asked, ([NO_NUMBER], None))
+        lines.insert(writer.end_of_questions, ([RAISE_NOT_FINITE], None))
     _free_large(writer, lines)
-    space = writer.space
-    space |= {"NoNumber": NoNumber, "Otherwise": Otherwise, "differs": differs, "unlike": unlike}
-    space["index"], space["whole"] = operator.index, int
-    return Program(_texts(writer, lines, names), space, storage.slots, len(lines))
+    namespace = writer.namespace
+    namespace |= {
+        "NotFinite": NotFinite,
+        "PathChanged": PathChanged,
+        "differs": differs,
+        "has_other_aval": has_other_aval,
+    }
+    namespace["index"], namespace["to_int"] = operator.index, int
+    return Program(_function_texts(writer, lines, names), namespace, storage.slots, len(lines))
 
 
-def _questions(writer: Writer) -> list[tuple[Parts, Any]]:
+def _finite_checks(writer: Writer) -> list[tuple[Parts, Any]]:
     """Return checks that results computed as plain floats are finite; else the function is run, which may warn."""
-    asked = dict.fromkeys([v for v in writer.graph.outputs if type(v) is int and v in writer.plain])
-    return [(["if ", *writer.arg(v), " - ", *writer.arg(v), ": ", NO_NUMBER], None) for v in asked]
+    asked = dict.fromkeys([v for v in writer.graph.outputs if type(v) is int and v in writer.python_floats])
+    return [
+        (["if ", *writer.argument_text(v), " - ", *writer.argument_text(v), ": ", RAISE_NOT_FINITE], None)
+        for v in asked
+    ]
 
 
-def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
+def _return_statement(writer: Writer, expected: Sequence[Any]) -> Parts:
     """Return the statement that returns the results, each with memory of its own and of the function's type."""
     storage, graph = writer.storage, writer.graph
     parts: Parts = ["return ("]
     seen: set[int] = set()
     for v, like in zip(graph.outputs, expected, strict=True):
-        word = writer.arg(v)
+        word = writer.argument_text(v)
         kind = graph.facts[v].kind if type(v) is int else type(v.value)
         if type(like) is ndarray:
-            own = type(v) is int and kind is ndarray and storage.is_own(v) and v not in seen
+            own = type(v) is int and kind is ndarray and storage.owns_memory(v) and v not in seen
             if not like.shape:
                 word = writer.call(np.array, word)
             elif not own:
@@ -151,11 +159,11 @@ def _ending(writer: Writer, expected: Sequence[Any]) -> Parts:
         elif kind is ndarray:
             word = [*word, "[()]"]
         if type(like) is float:
-            word = word if type(v) is int and v in writer.python and kind is float else ["float(", *word, ")"]
+            word = word if type(v) is int and v in writer.python_numbers and kind is float else ["float(", *word, ")"]
         elif isinstance(like, (np.generic, int, complex)) and (
-            type(like) is not kind or kind is np.bool_ or v in writer.python
+            type(like) is not kind or kind is np.bool_ or v in writer.python_numbers
         ):
-            word = [writer.refer(f"as_{type(like).__name__}", type(like)), "(", *word, ")"]
+            word = [writer.register_name(f"as_{type(like).__name__}", type(like)), "(", *word, ")"]
         if type(v) is int:
             seen.add(v)
         parts += [*word, ", "]
@@ -189,42 +197,42 @@ def _free_large(writer: Writer, lines: list[tuple[Parts, Any]]) -> None:
 # ---- text --------------------------------------------------------------------------------------------------------
 
 
-def _texts(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) -> list[str]:
-    inputs = _unique(names)
-    called = {("i", i): name for i, name in enumerate(inputs)}
+def _function_texts(writer: Writer, lines: list[tuple[Parts, Any]], names: Sequence[str]) -> list[str]:
+    inputs = _input_variables(names)
+    custom_names = {("i", i): name for i, name in enumerate(inputs)}
     few = len(lines) <= _FEW
-    items = roll(lines)
+    items = with_loops(lines)
     rolled = len(items) < len(lines)
     if few and not rolled:
-        _name_values(lines, called)
-    body, used, keeps = rolled_text(items, called, _said if few or rolled else None)
+        _name_values(lines, custom_names)
+    body, used, needs_list = program_lines(items, custom_names, _comment_for if few or rolled else None)
     head = []
     slots = len(writer.storage.slots)
     if 0 < slots <= _UNPACKED or len(used) == slots > 0:
         head.append("    " + ", ".join([f"b{i}" for i in range(slots)]) + ", = B")
     else:
         head += [f"    b{i} = B[{i}]" for i in sorted(used)]
-    if keeps:
+    if needs_list:
         head.append("    V = []")
-    return in_pieces(head, body, inputs)
+    return split_into_functions(head, body, inputs)
 
 
-def _said(line: Any) -> str:
-    if line is AROUND:
+def _comment_for(line: Any) -> str:
+    if line is OUTSIDE_FUNCTION:
         return "what the transforms do around the function, such as the way back"
-    said = linecache.getline(line.path, line.number).strip()
-    return f"{line.path.replace(chr(92), '/').rpartition('/')[2]}:{line.number}  {said}".rstrip()
+    source_line = linecache.getline(line.path, line.number).strip()
+    return f"{line.path.replace(chr(92), '/').rpartition('/')[2]}:{line.number}  {source_line}".rstrip()
 
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
-_OWN = re.compile(
-    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|whole|differs|unlike|Otherwise|NoNumber|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
+_RESERVED = re.compile(
+    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|to_int|differs|has_other_aval|PathChanged|NotFinite|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
 )
 
 
-def _name_values(lines: list[tuple[Parts, Any]], called: dict[Any, str]) -> None:
+def _name_values(lines: list[tuple[Parts, Any]], custom_names: dict[Any, str]) -> None:
     """Name the last value of each group of statements after the variable that their source line assigns."""
-    used = set(called.values())
+    used = set(custom_names.values())
     counts: dict[str, int] = {}
     for n, (parts, line) in enumerate(lines):
         ends = n + 1 == len(lines) or lines[n + 1][1] != line
@@ -238,17 +246,17 @@ def _name_values(lines: list[tuple[Parts, Any]], called: dict[Any, str]) -> None
         counts[name] = counts.get(name, 0) + 1
         if counts[name] > 1:
             name = f"{name}_{counts[name]}"
-        if name not in used and not _OWN.fullmatch(name) and not keyword.iskeyword(name):
+        if name not in used and not _RESERVED.fullmatch(name) and not keyword.iskeyword(name):
             used.add(name)
-            called[made] = name
+            custom_names[made] = name
 
 
-def _unique(names: Sequence[str]) -> list[str]:
+def _input_variables(names: Sequence[str]) -> list[str]:
     """Return names for the inputs that are different and valid names of variables."""
     found: list[str] = []
     for i, name in enumerate(names):
         word = re.sub(r"\W+", "_", name).strip("_")
-        if not word or word[0].isdigit() or _OWN.fullmatch(word) or keyword.iskeyword(word):
+        if not word or word[0].isdigit() or _RESERVED.fullmatch(word) or keyword.iskeyword(word):
             word = f"i{i}"
         while word in found:
             word += "_"
@@ -259,11 +267,11 @@ def _unique(names: Sequence[str]) -> list[str]:
 _LONG = 10_000  # number of lines above which a program is cut into pieces
 _PIECE = 5_000  # least number of lines of a piece
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_MADE = re.compile(r"(?:for )?([A-Za-z_][\w, ]*?) (?:=|in) ")
+_ASSIGNED = re.compile(r"(?:for )?([A-Za-z_][\w, ]*?) (?:=|in) ")
 _SLOT = re.compile(r"b\d+")
 
 
-def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -> list[str]:
+def split_into_functions(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -> list[str]:
     """Return the functions of a program; the last one is ``run``.
 
     Args:
@@ -274,9 +282,9 @@ def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -
     if len(body) <= _LONG:
         lines = [*head, *["    " + line for line in body]]
         return ["\n".join([f"def run({', '.join([*inputs, 'B'])}):", *lines]) + "\n"]
-    pieces = [_Piece(lines) for lines in _cut(body)]
+    pieces = [_Piece(lines) for lines in _cut_into_pieces(body)]
     last = {name: k for k, piece in enumerate(pieces) for name in piece.names}  # the last piece with each name
-    made = set().union(*[piece.made for piece in pieces])
+    made = set().union(*[piece.assigned for piece in pieces])
     places: dict[str, int] = {}
     given = ", ".join([*inputs, "B", "V", "W"])
     waiting: set[str] = set()  # names that are in W
@@ -286,11 +294,11 @@ def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -
         taken = sorted(waiting & piece.names)
         lines += [f"{name} = W[{places[name]}]" for name in taken]
         ending: list[str] = []
-        for name in sorted((piece.made | set(taken)) - piece.gone):
-            if last[name] > k and name in piece.made:
+        for name in sorted((piece.assigned | set(taken)) - piece.deleted):
+            if last[name] > k and name in piece.assigned:
                 ending.append(f"W[{places.setdefault(name, len(places))}] = {name}")
                 waiting.add(name)
-        over = [name for name in taken if last[name] == k or name in piece.gone]
+        over = [name for name in taken if last[name] == k or name in piece.deleted]
         waiting.difference_update(over)
         lines += [f"W[{places[name]}] = None" for name in over]  # nothing else may hold it while the piece runs
         lines += [*piece.lines[: -1 if k == len(pieces) - 1 else None], *ending]
@@ -302,7 +310,7 @@ def in_pieces(head: Sequence[str], body: Sequence[str], inputs: Sequence[str]) -
     return [*texts, "\n".join([*start, *calls]) + "\n"]
 
 
-def _cut(body: Sequence[str]) -> list[list[str]]:
+def _cut_into_pieces(body: Sequence[str]) -> list[list[str]]:
     """Cut the lines into pieces; a loop stays in one piece."""
     found: list[list[str]] = [[]]
     for line in body:
@@ -317,15 +325,15 @@ class _Piece:
 
     Attributes:
         names: all names, including those of functions.
-        made: the names that the lines assign.
-        gone: the names that the lines delete, and do not assign again.
+        assigned: the names that the lines assign.
+        deleted: the names that the lines delete, and do not assign again.
     """
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.names: set[str] = set()
-        self.made: set[str] = set()
-        self.gone: set[str] = set()
+        self.assigned: set[str] = set()
+        self.deleted: set[str] = set()
         for line in lines:
             line = line.lstrip()
             if line.startswith("#"):
@@ -333,8 +341,8 @@ class _Piece:
             names = _NAME.findall(line)
             self.names.update(names)
             if line.startswith("del "):
-                self.gone.update(names[1:])
-            elif (found := _MADE.match(line)) is not None:
+                self.deleted.update(names[1:])
+            elif (found := _ASSIGNED.match(line)) is not None:
                 made = _NAME.findall(found[1])
-                self.made.update(made)
-                self.gone.difference_update(made)
+                self.assigned.update(made)
+                self.deleted.difference_update(made)

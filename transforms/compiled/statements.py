@@ -12,31 +12,31 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcgrad.primitives.index_spec import ARRAY, Whole
-from funcgrad.transforms.compiled.graphs import Ask, Const, Graph, Op
+from funcgrad.primitives.index_spec import ARRAY, WholeSpec
+from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question
 from funcgrad.transforms.compiled.plain import ARITHMETIC, MATH, has_same_bits
-from funcgrad.transforms.compiled.storage import FILLED, Storage, is_ufunc
+from funcgrad.transforms.compiled.storage import MAX_FILLED, Storage, is_ufunc
 
-__all__ = ["NO_NUMBER", "Parts", "Writer"]
+__all__ = ["RAISE_NOT_FINITE", "Parts", "Writer"]
 
 ndarray = np.ndarray
 Parts: TypeAlias = list[Any]
 _DOUBLE = np.dtype(np.float64)
 _NUMBERS = (float, int, np.float64)
-_OTHERS = frozenset((np.complex128, np.complex64, np.float32))
-_SCALARS = _OTHERS | frozenset((np.float64, int, float))
+_COMPLEX_OR_SINGLE = frozenset((np.complex128, np.complex64, np.float32))
+_SCALARS = _COMPLEX_OR_SINGLE | frozenset((np.float64, int, float))
 #: Python's operators that round numbers like NumPy's functions.
 _INFIX = {
     "multiply": "*", "add": "+", "subtract": "-", "divide": "/", "greater": ">", "less": "<", "greater_equal": ">=",
     "less_equal": "<=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 _OPERATORS = frozenset((*_INFIX, "negative", "one_minus_square"))
-_CLOSED = {"multiply": " * ", "add": " + ", "subtract": " - "}
+_PYTHON_ARITHMETIC = {"multiply": " * ", "add": " + ", "subtract": " - "}
 #: Functions that treat an array without axes like the number in it.
-_MEETING = frozenset((*_INFIX, "maximum", "minimum"))
+_ACCEPT_ZERO_DIM = frozenset((*_INFIX, "maximum", "minimum"))
 #: Statement by which a program gives up. Saved modules leave it out.
-NO_NUMBER = "raise NoNumber"
-_LONGEST = 11  # largest number of parts of an expression that is written into another
+RAISE_NOT_FINITE = "raise NotFinite"
+_MAX_INLINE_PARTS = 11  # largest number of parts of an expression that is written into another
 
 
 class Writer:
@@ -44,10 +44,10 @@ class Writer:
 
     Attributes:
         lines: statements, each with the user's line.
-        python: the values that are Python numbers in the program.
-        plain: those among them that are NumPy numbers in the function, see ``plain``.
-        space: the objects that the text refers to by name, besides its own variables.
-        asked: the number of lines up to the last question.
+        python_numbers: the values that are Python numbers in the program.
+        python_floats: those among them that are NumPy numbers in the function, see ``plain``.
+        namespace: the objects that the text refers to by name, besides its own variables.
+        end_of_questions: the number of lines up to the last question.
     """
 
     def __init__(
@@ -55,104 +55,104 @@ class Writer:
         graph: Graph,
         storage: Storage,
         exact: bool,
-        plain: set[int],
-        looks: Mapping[int, Sequence[int]],
+        python_floats: set[int],
+        finite_checks: Mapping[int, Sequence[int]],
     ) -> None:
         self.graph, self.storage, self.exact = graph, storage, exact
         self.lines: list[tuple[Parts, Any]] = []
-        self.space: dict[str, Any] = {}
+        self.namespace: dict[str, Any] = {}
         self.names: dict[int, Parts] = {i: [("i", i)] for i in range(graph.inputs)}
         self.consts: dict[Any, str] = {}
         self.literals: dict[Const, str] = {}
         self.line: Any = None
-        self.python = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
-        self.plain, self.looks = plain, looks
-        self.asked = 0
+        self.python_numbers = {i for i in range(graph.inputs) if graph.facts[i].kind in (float, complex)}
+        self.python_floats, self.finite_checks = python_floats, finite_checks
+        self.end_of_questions = 0
 
     def write(self) -> None:
         """Write the whole program but the statement that returns."""
         for i in range(self.graph.inputs):
-            if i in self.plain or (not self.exact and self.graph.facts[i].kind is np.float64):
-                self.say([("i", i), " = float(", ("i", i), ")"])
-                self.python.add(i)
+            if i in self.python_floats or (not self.exact and self.graph.facts[i].kind is np.float64):
+                self.add_statement([("i", i), " = float(", ("i", i), ")"])
+                self.python_numbers.add(i)
         for i in sorted(self.storage.copied):
             slot = self.storage.slot(self.graph.shapes[i], self.graph.dtypes[i])
-            self.say(self.call(np.copyto, [("b", slot)], [("i", i)]))
+            self.add_statement(self.call(np.copyto, [("b", slot)], [("i", i)]))
             self.names[i] = [("b", slot)]
-        ends = self.storage.ends
+        last_uses = self.storage.last_uses
         for n, item in enumerate(self.graph.items):
-            if type(item) is Ask:
-                self.ask(item)
+            if type(item) is Question:
+                self.check_answer(item)
             else:
                 self.line = item.line
                 self.operation(n, item)
-            for name in self.storage.over(n) if n in ends else ():
-                self.say(["del ", name])
+            for name in self.storage.release_after(n) if n in last_uses else ():
+                self.add_statement(["del ", name])
 
     # ---- names ---------------------------------------------------------------------------------------------------
 
-    def say(self, parts: Parts) -> None:
+    def add_statement(self, parts: Parts) -> None:
         """Add a statement."""
         self.lines.append((parts, self.line))
 
-    def bind(self, v: int, expression: Parts) -> None:
+    def assign(self, v: int, expression: Parts) -> None:
         """Add a statement that assigns the value ``v``."""
         kind = self.graph.facts[v].kind
-        if (kind in (float, complex) or v in self.plain) and v not in self.python:
+        if (kind in (float, complex) or v in self.python_floats) and v not in self.python_numbers:
             expression = ["complex(" if kind is complex else "float(", *expression, ")"]
-            self.python.add(v)
+            self.python_numbers.add(v)
         self.names[v] = [("v", v)]
-        self.say([("v", v), " = ", *expression])
+        self.add_statement([("v", v), " = ", *expression])
 
-    def refer(self, name: str, value: Any) -> str:
+    def register_name(self, name: str, value: Any) -> str:
         """Return the name of ``value`` in the text: ``name``, or a longer one if that is taken."""
-        held = self.space.setdefault(name, value)
+        held = self.namespace.setdefault(name, value)
         if held is not value:  # two operations with one name
-            return self.refer(name + "_", value)
+            return self.register_name(name + "_", value)
         return name
 
-    def held(self, value: Any, key: Any) -> str:
+    def constant_name(self, value: Any, key: Any) -> str:
         """Return the name of a constant."""
         name = self.consts.get(key)
         if name is None:
             name = self.consts[key] = f"c{len(self.consts)}"
-            self.space[name] = value
+            self.namespace[name] = value
         return name
 
-    def const(self, c: Const, beside: Any = None) -> str:
-        """Return the text of a constant: an array if ``beside`` is float64, a number if it is "number".
+    def constant_text(self, c: Const, dtype_of_others: Any = None) -> str:
+        """Return the text of a constant: an array if ``dtype_of_others`` is float64, a number if it is "number".
 
         NumPy accepts an array without axes faster than a Python number, which it has to convert first.
         """
         value = c.value
-        if beside == "number" and type(value) is ndarray and not c.live:
+        if dtype_of_others == "number" and type(value) is ndarray and not c.is_reread:
             value = float(value)
-        if type(value) in _NUMBERS and beside is _DOUBLE:
-            return self.held(np.array(float(value)), ("array", repr(float(value))))
-        if beside == "number" and type(value) is np.float64:
+        if type(value) in _NUMBERS and dtype_of_others is _DOUBLE:
+            return self.constant_name(np.array(float(value)), ("array", repr(float(value))))
+        if dtype_of_others == "number" and type(value) is np.float64:
             value = float(value)
         if type(value) is bool or type(value) is int or (type(value) is float and math.isfinite(value)):
             return f"({value!r})" if value < 0 or math.copysign(1.0, value) < 0 else repr(value)
-        return self.held(value, c.key)
+        return self.constant_name(value, c.key)
 
-    def arg(self, a: Any, beside: Any = None) -> Parts:
+    def argument_text(self, a: Any, dtype_of_others: Any = None) -> Parts:
         """Return the text of an argument."""
-        return list(self.names[a]) if type(a) is int else [self.const(a, beside)]
+        return list(self.names[a]) if type(a) is int else [self.constant_text(a, dtype_of_others)]
 
     def call(self, fun: Any, *words: Parts, name: str = "") -> Parts:
         """Return a call of a NumPy function, or of another function under a ``name``."""
         text = name or "np_" + fun.__name__
-        parts: Parts = [self.refer(text, fun), "("]
+        parts: Parts = [self.register_name(text, fun), "("]
         for n, word in enumerate(words):
             parts += [", ", *word] if n else word
         return [*parts, ")"]
 
-    def new(self, fun: Any, v: int) -> Parts:
+    def new_array(self, fun: Any, v: int) -> Parts:
         """Return a call of ``np.empty`` or ``np.zeros`` for the value ``v``."""
         dtype = self.graph.dtypes[v]
-        return self.call(fun, [repr(self.graph.shapes[v])], [self.held(dtype, ("dtype", dtype.str))])
+        return self.call(fun, [repr(self.graph.shapes[v])], [self.constant_name(dtype, ("dtype", dtype.str))])
 
-    def literal(self, value: Any) -> str:
+    def static_text(self, value: Any) -> str:
         """Return the text of a static parameter."""
         if _is_literal(value):
             return repr(value)
@@ -161,179 +161,183 @@ class Writer:
             hash(key)
         except TypeError:
             key = ("param", id(value))
-        return self.held(value, key)
+        return self.constant_name(value, key)
 
     # ---- statements ----------------------------------------------------------------------------------------------
 
-    def ask(self, item: Ask) -> None:
+    def check_answer(self, item: Question) -> None:
         """Write checks that raise an exception where the function would take another path."""
         word, answer = self.names[item.value], item.answer
-        for v in self.looks.get(item.value, ()):
-            self.say(["if ", *self.names[v], " - ", *self.names[v], ": ", NO_NUMBER])
+        for v in self.finite_checks.get(item.value, ()):
+            self.add_statement(["if ", *self.names[v], " - ", *self.names[v], ": ", RAISE_NOT_FINITE])
         if type(answer) is bool:
             test = ["not ", *word] if answer else word
         elif type(answer) is int:
-            as_asked = "index(" if self.graph.dtypes[item.value].kind in "iub" else "whole("
+            as_asked = "index(" if self.graph.dtypes[item.value].kind in "iub" else "to_int("
             test = [as_asked, *word, f") != {answer!r}"]
         elif type(answer) is float or type(answer) is complex:
-            test = ["differs(", *word, f", {self.held(answer, ('answer', repr(answer)))})"]
+            test = ["differs(", *word, f", {self.constant_name(answer, ('answer', repr(answer)))})"]
         else:
-            test = ["differs(", *word, f", {self.held(answer, ('answer', id(answer)))})"]
-        self.say(["if ", *test, ": raise Otherwise"])
-        self.asked = len(self.lines)
+            test = ["differs(", *word, f", {self.constant_name(answer, ('answer', id(answer)))})"]
+        self.add_statement(["if ", *test, ": raise PathChanged"])
+        self.end_of_questions = len(self.lines)
 
     def operation(self, n: int, op: Op) -> None:
         """Write an operation."""
-        if self._number(op):
+        if self._write_number(op):
             return
         handler = HANDLERS.get(op.name)
         if handler is not None and handler(self, n, op):
             return
         if is_ufunc(op):
-            double = self.beside(op)
-            self.into(n, op, getattr(np, op.name), *[self.arg(a, double) for a in op.args], over=True)
+            double = self.dtype_of_arrays(op)
+            self.call_into(
+                n, op, getattr(np, op.name), *[self.argument_text(a, double) for a in op.args], may_overwrite=True
+            )
         else:
             self._kernel(op)
         if op.primitive.loose:
             for v in op.outs:
                 expected = (self.graph.shapes[v], self.graph.dtypes[v])
-                held = self.held(expected, ("like", expected[0], expected[1].str))
-                self.say(["if unlike(", *self.names[v], f", {held}): raise Otherwise"])
+                held = self.constant_name(expected, ("like", expected[0], expected[1].str))
+                self.add_statement(["if has_other_aval(", *self.names[v], f", {held}): raise PathChanged"])
 
-    def beside(self, op: Op) -> Any:
+    def dtype_of_arrays(self, op: Op) -> Any:
         """Return float64 if all values with axes have that dtype, and there are such values; else None."""
-        if op.name not in _MEETING:
+        if op.name not in _ACCEPT_ZERO_DIM:
             return None
         dtypes = [self.graph.dtypes[a] for a in op.args if type(a) is int and self.graph.shapes[a]]
         return _DOUBLE if dtypes and all(d is _DOUBLE for d in dtypes) else None
 
-    def _number(self, op: Op) -> bool:
+    def _write_number(self, op: Op) -> bool:
         """Write an operation of numbers with Python's operators, inside the only statement that uses it if possible."""
-        v, args, numbers, python = op.outs[0], op.args, self.graph.numbers, True
+        v, args, numbers, python = op.outs[0], op.args, self.graph.is_number, True
         for a in args:
             if type(a) is int:
                 if not numbers[a]:
-                    return self._other_number(op)
-                python = python and a in self.python
+                    return self._write_complex_number(op)
+                python = python and a in self.python_numbers
             elif not a.is_number:
-                return self._other_number(op)
-        if python and op.name in _CLOSED and v in self.plain:  # the most common case
+                return self._write_complex_number(op)
+        if python and op.name in _PYTHON_ARITHMETIC and v in self.python_floats:  # the most common case
             left, right = args
-            words = self.names[left] if type(left) is int else [self._literal(left)]
-            more = self.names[right] if type(right) is int else [self._literal(right)]
-            self.python.add(v)
-            self._give(v, [*words, _CLOSED[op.name], *more], True)
+            words = self.names[left] if type(left) is int else [self._number_text(left)]
+            more = self.names[right] if type(right) is int else [self._number_text(right)]
+            self.python_numbers.add(v)
+            self._assign_or_inline(v, [*words, _PYTHON_ARITHMETIC[op.name], *more], True)
             return True
-        return self._made_of_numbers(op, python) if args else False
+        return self._write_number_call(op, python) if args else False
 
-    def _made_of_numbers(self, op: Op, python: bool) -> bool:
+    def _write_number_call(self, op: Op, python: bool) -> bool:
         """Write another operation of numbers; ``python`` says whether all its values are Python numbers."""
         v, fact = op.outs[0], self.graph.facts[op.outs[0]]
-        plainly = v in self.plain
+        plainly = v in self.python_floats
         if self.exact:
             python = python and np.float64 not in [type(a.value) for a in op.args if type(a) is Const]
         if python and self.exact and fact.kind is np.float64 and op.name in _OPERATORS and not plainly:
             return False
         if op.name in _INFIX:
-            mixed = not self.exact or plainly or any(type(a) is int and a not in self.python for a in op.args)
-            beside = "number" if mixed else None
-            left, right = [self.arg(a, beside) for a in op.args]
+            mixed = not self.exact or plainly or any(type(a) is int and a not in self.python_numbers for a in op.args)
+            dtype_of_others = "number" if mixed else None
+            left, right = [self.argument_text(a, dtype_of_others) for a in op.args]
             found = [*left, f" {_INFIX[op.name]} ", *right]
         elif op.name == "negative":
-            found = ["-", *self.arg(op.args[0], "number")]
+            found = ["-", *self.argument_text(op.args[0], "number")]
         elif op.name == "absolute" and (plainly or not python):
-            found = ["abs(", *self.arg(op.args[0], "number"), ")"]
+            found = ["abs(", *self.argument_text(op.args[0], "number"), ")"]
         elif op.name == "one_minus_square":
-            word = self.arg(op.args[0], "number")
+            word = self.argument_text(op.args[0], "number")
             if len(word) > 1:
                 return False
             found = ["1.0 - ", *word, " * ", *word]
         elif op.name in MATH and fact.kind is np.float64 and (not self.exact or (plainly and has_same_bits(op.name))):
             plainly, python = False, True
-            self.python.add(v)
-            found = self.call(MATH[op.name], *[self.arg(a, "number") for a in op.args], name="math_" + op.name)
+            self.python_numbers.add(v)
+            found = self.call(
+                MATH[op.name], *[self.argument_text(a, "number") for a in op.args], name="math_" + op.name
+            )
         elif is_ufunc(op) and fact.kind is np.float64:
             python = False
-            found = self.call(getattr(np, op.name), *[self.arg(a, "number") for a in op.args])
+            found = self.call(getattr(np, op.name), *[self.argument_text(a, "number") for a in op.args])
         else:
             return False
         number = fact.kind is float or fact.kind is np.float64
         if plainly and not (python and (op.name in ARITHMETIC or op.name == "absolute")):
             found, python = ["float(", *found, ")"], True
         if python and number and (fact.kind is float or plainly or not self.exact):
-            self.python.add(v)
-        self._give(v, found, number)
+            self.python_numbers.add(v)
+        self._assign_or_inline(v, found, number)
         return True
 
-    def _give(self, v: int, found: Parts, number: bool) -> None:
+    def _assign_or_inline(self, v: int, found: Parts, number: bool) -> None:
         """Name a number: by its expression, if that is short and only one statement uses the number."""
-        if number and self.storage.uses[v] == 1 and len(found) <= _LONGEST and v not in self.storage.results:
+        if number and self.storage.uses[v] == 1 and len(found) <= _MAX_INLINE_PARTS and v not in self.storage.results:
             self.names[v] = ["(", *found, ")"]
         else:
-            self.bind(v, found)
+            self.assign(v, found)
 
-    def _literal(self, c: Const) -> str:
+    def _number_text(self, c: Const) -> str:
         """Return the text of a number next to numbers."""
         word = self.literals.get(c)
         if word is None:
-            word = self.literals[c] = self.const(c, "number")
+            word = self.literals[c] = self.constant_text(c, "number")
         return word
 
-    def _other_number(self, op: Op) -> bool:
+    def _write_complex_number(self, op: Op) -> bool:
         """Write an operator of complex or float32 numbers; no complex product: operators round it differently."""
         kinds = [self.graph.facts[a].kind if type(a) is int else type(a.value) for a in op.args]
         symbol = "*" if op.name == "infix_multiply" else _INFIX.get(op.name)
-        if symbol is None or not _SCALARS.issuperset(kinds) or not _OTHERS.intersection(kinds):
+        if symbol is None or not _SCALARS.issuperset(kinds) or not _COMPLEX_OR_SINGLE.intersection(kinds):
             return False
         if op.name == "multiply" and self.graph.dtypes[op.outs[0]].kind == "c":
             return False
-        left, right = [self.arg(a) for a in op.args]
-        self.bind(op.outs[0], [*left, f" {symbol} ", *right])
+        left, right = [self.argument_text(a) for a in op.args]
+        self.assign(op.outs[0], [*left, f" {symbol} ", *right])
         return True
 
-    def into(self, n: int, op: Op, fun: Any, *words: Parts, over: bool, name: str = "") -> None:
+    def call_into(self, n: int, op: Op, fun: Any, *words: Parts, may_overwrite: bool, name: str = "") -> None:
         """Write ``fun(*words, out)``, a call with the memory for its result."""
-        self.put(n, op, self.call(fun, *words, name=name), over)
+        self.write_into(n, op, self.call(fun, *words, name=name), may_overwrite)
 
-    def put(self, n: int, op: Op, found: Parts, over: bool, before: str = ", ") -> None:
+    def write_into(self, n: int, op: Op, found: Parts, may_overwrite: bool, before: str = ", ") -> None:
         """Write the call ``found``, with the memory for its result as last argument, after the text ``before``."""
-        v, place = op.outs[0], self.storage.place(n, op, over)
-        if place is None:
-            self.bind(v, found)
+        v, destination = op.outs[0], self.storage.destination(n, op, may_overwrite)
+        if destination is None:
+            self.assign(v, found)
             return
-        where, there = place
+        where, exists = destination
         self.names[v] = [where]
         keyword = "out=" if found[0] in ("np_maximum", "np_minimum") else ""  # not by position: deprecated there
-        self.say([*found[:-1], before + keyword, where, ")"] if there else [where, " = ", *found])
+        self.add_statement([*found[:-1], before + keyword, where, ")"] if exists else [where, " = ", *found])
 
-    def memory(self, n: int, op: Op, over: bool = False) -> tuple[Any, bool]:
+    def result_memory(self, n: int, op: Op, may_overwrite: bool = False) -> tuple[Any, bool]:
         """Return the name of the array for the first result, and whether the array exists already."""
-        where, there = self.storage.place(n, op, over) or (("v", op.outs[0]), False)
+        where, exists = self.storage.destination(n, op, may_overwrite) or (("v", op.outs[0]), False)
         self.names[op.outs[0]] = [where]
-        return where, there
+        return where, exists
 
     def _kernel(self, op: Op) -> None:
         """Write a call of the function that computes the primitive."""
-        words = [self.arg(a) for a in op.args]
-        words += [[f"{name}={self.literal(value)}"] for name, value in op.params.items()]
+        words = [self.argument_text(a) for a in op.args]
+        words += [[f"{name}={self.static_text(value)}"] for name, value in op.params.items()]
         name = "np_" + op.name if op.primitive.impl is None else "k_" + op.name
         found = self.call(op.primitive.kernel(np), *words, name=name)
         if not op.primitive.multiple:
-            self.bind(op.outs[0], found)
+            self.assign(op.outs[0], found)
             return
         targets: Parts = []
         for v in op.outs:
             self.names[v] = [("v", v)]
             targets += [("v", v), ", "]
-        self.say([*targets[:-1], ", = " if len(op.outs) == 1 else " = ", *found])
+        self.add_statement([*targets[:-1], ", = " if len(op.outs) == 1 else " = ", *found])
 
-    def view(self, v: int, x: int, taken: str) -> None:
-        """Write ``v``, the view ``taken`` of ``x``; a view of a slot is made only once."""
-        base = self.arg(x)
+    def view(self, v: int, x: int, expression: str) -> None:
+        """Write ``v``, the view ``expression`` of ``x``; a view of a slot is made only once."""
+        base = self.argument_text(x)
         if len(base) == 1 and base[0][0] == "b" and self.graph.facts[v].kind is ndarray:
-            self.names[v] = [("b", self.storage.view(base[0][1], "x" + taken))]
+            self.names[v] = [("b", self.storage.view(base[0][1], "x" + expression))]
         else:
-            self.bind(v, [*base, taken])
+            self.assign(v, [*base, expression])
 
 
 def _is_literal(value: Any) -> bool:
@@ -344,7 +348,7 @@ def _is_literal(value: Any) -> bool:
 
 _REAL = frozenset((_DOUBLE, np.dtype(np.float32)))
 _ONES = 64
-_ADD_UP = np.add.reduce
+_SUM = np.add.reduce
 _PARTS = 10_000
 
 
@@ -354,17 +358,17 @@ def _power(w: Writer, n: int, op: Op) -> bool:
     number = type(exponent) is Const and type(exponent.value) in (int, float)
     array = w.graph.is_array(base)
     if number and array and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
-        w.into(n, op, np.square, w.arg(base), over=True)
+        w.call_into(n, op, np.square, w.argument_text(base), may_overwrite=True)
     elif op.name == "infix_power" or (not w.exact and not array):
-        w.bind(op.outs[0], [*w.arg(base), " ** ", *w.arg(exponent)])
+        w.assign(op.outs[0], [*w.argument_text(base), " ** ", *w.argument_text(exponent)])
     else:
         return False
     return True
 
 
 def _infix(w: Writer, n: int, op: Op) -> bool:
-    x, *y = [w.arg(a) for a in op.args]
-    w.bind(op.outs[0], [*x, " * ", *y[0]] if y else ["abs(", *x, ")"])
+    x, *y = [w.argument_text(a) for a in op.args]
+    w.assign(op.outs[0], [*x, " * ", *y[0]] if y else ["abs(", *x, ")"])
     return True
 
 
@@ -372,11 +376,11 @@ def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
     if not w.graph.is_array(x) or w.graph.dtypes[x] is not _DOUBLE:
         return False
-    word = w.arg(x)
-    w.into(n, op, np.multiply, word, word, over=True)
-    made = w.arg(op.outs[0])
-    one = w.const(Const(1.0), _DOUBLE)
-    w.say(w.call(np.subtract, [one], made, made))
+    word = w.argument_text(x)
+    w.call_into(n, op, np.multiply, word, word, may_overwrite=True)
+    made = w.argument_text(op.outs[0])
+    one = w.constant_text(Const(1.0), _DOUBLE)
+    w.add_statement(w.call(np.subtract, [one], made, made))
     return True
 
 
@@ -384,11 +388,11 @@ def _logistic(w: Writer, n: int, op: Op) -> bool:
     (x,) = op.args
     if not w.graph.is_array(x) or w.graph.dtypes[x] not in _REAL:
         return False
-    where, there = w.memory(n, op, over=True)
-    if there:
-        w.say(w.call(logistic_into, w.arg(x), [where], name="k_logistic_into"))
+    where, exists = w.result_memory(n, op, may_overwrite=True)
+    if exists:
+        w.add_statement(w.call(logistic_into, w.argument_text(x), [where], name="k_logistic_into"))
     else:
-        w.say([where, " = ", *w.call(op.primitive.kernel(np), w.arg(x), name="k_logistic")])
+        w.add_statement([where, " = ", *w.call(op.primitive.kernel(np), w.argument_text(x), name="k_logistic")])
     return True
 
 
@@ -413,8 +417,8 @@ def _matmul(w: Writer, n: int, op: Op) -> bool:
         return False
     if all(math.prod(s) == 1 for s in shapes):
         return False
-    x, y = [w.arg(a) for a in op.args]
-    w.put(n, op, [*x, ".dot(", *y, ")"], over=False)
+    x, y = [w.argument_text(a) for a in op.args]
+    w.write_into(n, op, [*x, ".dot(", *y, ")"], may_overwrite=False)
     return True
 
 
@@ -422,10 +426,10 @@ def _linear(w: Writer, n: int, op: Op) -> bool:
     """Write ``x @ y + z`` of two matrices and a vector, with the sum in place."""
     if not all(map(w.graph.is_array, op.args)):
         return False
-    x, y, z = [w.arg(a) for a in op.args]
-    w.put(n, op, [*x, ".dot(", *y, ")"], over=False)
-    made = w.arg(op.outs[0])
-    w.say(w.call(np.add, made, z, made))
+    x, y, z = [w.argument_text(a) for a in op.args]
+    w.write_into(n, op, [*x, ".dot(", *y, ")"], may_overwrite=False)
+    made = w.argument_text(op.outs[0])
+    w.add_statement(w.call(np.add, made, z, made))
     return True
 
 
@@ -435,12 +439,18 @@ def _reduce_sum(w: Writer, n: int, op: Op) -> bool:
     short = len(shape) >= 2 and axis == (len(shape) - 1,) and 2 <= shape[-1] < 8 and math.prod(shape) >= 512
     if short or not w.graph.is_array(x) or op.params.get("keepdims"):
         return False
-    _reduced(w, n, op, x, axis)
+    _write_sum(w, n, op, x, axis)
     return True
 
 
-def _reduced(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
-    w.put(n, op, w.call(_ADD_UP, w.arg(x), [repr(axis)], name="np_add_reduce"), over=False, before=", None, ")
+def _write_sum(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
+    w.write_into(
+        n,
+        op,
+        w.call(_SUM, w.argument_text(x), [repr(axis)], name="np_add_reduce"),
+        may_overwrite=False,
+        before=", None, ",
+    )
 
 
 def _sum_over(w: Writer, n: int, op: Op) -> bool:
@@ -452,10 +462,10 @@ def _sum_over(w: Writer, n: int, op: Op) -> bool:
     if math.prod(shape) >= 1024 or dtype.itemsize == 2:
         return False
     if dtype is _DOUBLE and len(shape) <= 2 and axis == (0,) and shape[0] <= _ONES:
-        ones = w.held(np.ones(shape[0]), ("ones", shape[0]))
-        w.put(n, op, [ones, ".dot(", *w.arg(x), ")"], over=False)
+        ones = w.constant_name(np.ones(shape[0]), ("ones", shape[0]))
+        w.write_into(n, op, [ones, ".dot(", *w.argument_text(x), ")"], may_overwrite=False)
     else:
-        _reduced(w, n, op, x, axis)
+        _write_sum(w, n, op, x, axis)
     return True
 
 
@@ -465,23 +475,23 @@ def _scatter_sum(w: Writer, n: int, op: Op) -> bool:
     if ARRAY in [e for spec in specs for e in spec] or not shape or len(specs) > _PARTS:
         return False
     v, parts = op.outs[0], list(zip(op.args, specs, strict=True))
-    if type(specs[0]) is Whole and _written_over(w, n, v, op.args[0], op.args[1:]):
+    if type(specs[0]) is WholeSpec and _take_memory(w, n, v, op.args[0], op.args[1:]):
         where = w.names[v][0]
         del parts[0]
-    elif type(specs[0]) is Whole:
-        first = w.arg(parts.pop(0)[0])
-        where, there = w.memory(n, op)
-        w.say(w.call(np.copyto, [where], first) if there else [where, " = ", *first, ".copy()"])
+    elif type(specs[0]) is WholeSpec:
+        first = w.argument_text(parts.pop(0)[0])
+        where, exists = w.result_memory(n, op)
+        w.add_statement(w.call(np.copyto, [where], first) if exists else [where, " = ", *first, ".copy()"])
     else:
-        where, there = w.memory(n, op)
-        w.say([where, ".fill(0)"] if there else [where, " = ", *w.new(np.zeros, v)])
+        where, exists = w.result_memory(n, op)
+        w.add_statement([where, ".fill(0)"] if exists else [where, " = ", *w.new_array(np.zeros, v)])
     for a, spec in parts:
         text = index_text(spec)
         if where[0] == "b" and any(type(e) is not int for e in spec):
             part: Parts = [("b", w.storage.view(where[1], "x" + text))]
-            w.say(w.call(np.add, part, w.arg(a), part))
+            w.add_statement(w.call(np.add, part, w.argument_text(a), part))
         else:
-            w.say([where, text, " += ", *w.arg(a)])
+            w.add_statement([where, text, " += ", *w.argument_text(a)])
     return True
 
 
@@ -523,8 +533,8 @@ def _getitem(w: Writer, n: int, op: Op) -> bool:
         return True
     rest, words = iter(arrays), []
     for e in op.params["spec"]:
-        words += [", ", *(w.arg(next(rest)) if e == ARRAY else [_entry(e)])]
-    w.bind(op.outs[0], [*w.arg(x), "[", *words[1:], ",]" if len(op.params["spec"]) == 1 else "]"])
+        words += [", ", *(w.argument_text(next(rest)) if e == ARRAY else [_entry(e)])]
+    w.assign(op.outs[0], [*w.argument_text(x), "[", *words[1:], ",]" if len(op.params["spec"]) == 1 else "]"])
     return True
 
 
@@ -545,37 +555,37 @@ def _broadcast_to(w: Writer, n: int, op: Op) -> bool:
     """Write a broadcast as in ``kinds.rows.broadcast_array``: few elements are filled in, for many a view is made."""
     (x,) = op.args
     to = op.params["to"]
-    if type(x) is not int or math.prod(to) > FILLED or not to:
+    if type(x) is not int or math.prod(to) > MAX_FILLED or not to:
         return False
     if w.graph.facts[x].kind is ndarray and not w.graph.facts[x].contiguous and len(w.graph.shapes[x]) > 1:
         return False
-    where, there = w.memory(n, op)
-    if not there:
-        w.say([where, " = ", *w.new(np.empty, op.outs[0])])
-    w.say(w.call(np.copyto, [where], w.arg(x)))
+    where, exists = w.result_memory(n, op)
+    if not exists:
+        w.add_statement([where, " = ", *w.new_array(np.empty, op.outs[0])])
+    w.add_statement(w.call(np.copyto, [where], w.argument_text(x)))
     return True
 
 
 def _concatenate(w: Writer, n: int, op: Op) -> bool:
-    w.put(n, op, w.call(np.concatenate, _tuple(w, op), [repr(op.params["axis"])]), over=False)
+    w.write_into(n, op, w.call(np.concatenate, _tuple(w, op), [repr(op.params["axis"])]), may_overwrite=False)
     return True
 
 
 def _stack(w: Writer, n: int, op: Op) -> bool:
     if not all(type(a) is int and w.graph.facts[a].kind is np.float64 for a in op.args):
         return False
-    w.bind(op.outs[0], w.call(np.array, _tuple(w, op)))
+    w.assign(op.outs[0], w.call(np.array, _tuple(w, op)))
     return True
 
 
 def _tuple(w: Writer, op: Op) -> Parts:
     words: Parts = ["("]
     for a in op.args:
-        words += [*w.arg(a), ", "]
+        words += [*w.argument_text(a), ", "]
     return [*words, ")"]
 
 
-def _written_over(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> bool:
+def _take_memory(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> bool:
     """Make ``v`` in the memory of the array ``x`` if nothing needs ``x`` any more; return whether that is possible.
 
     The other arguments must not share that memory.
@@ -583,9 +593,9 @@ def _written_over(w: Writer, n: int, v: int, x: Any, others: Sequence[Any]) -> b
     if not w.graph.is_array(x) or x in others:
         return False
     storage, name = w.storage, w.names[x]
-    if not (storage.is_own(x) and storage.ends_at(x, n) and len(name) == 1 and x not in storage.outputs):
+    if not (storage.owns_memory(x) and storage.is_last_use(x, n) and len(name) == 1 and x not in storage.outputs):
         return False
-    if any(w.graph.is_array(a) and not storage.is_own(a) for a in others):
+    if any(w.graph.is_array(a) and not storage.owns_memory(a) for a in others):
         return False
     alike = (w.graph.shapes[x], w.graph.dtypes[x]) == (w.graph.shapes[v], w.graph.dtypes[v])
     if not alike or w.graph.facts[x] != w.graph.facts[v] or (v in storage.escaping and name[0][0] == "b"):
@@ -602,10 +612,14 @@ def _write(w: Writer, n: int, op: Op) -> bool:
     if not w.graph.is_array(x) or arrays:
         return False
     text = index_text(op.params["spec"])
-    if not _written_over(w, n, v, x, (y,)):
-        where, there = w.memory(n, op)
-        w.say(w.call(np.copyto, [where], w.arg(x)) if there else [where, " = ", *w.call(np.array, w.arg(x))])
-    w.say([*w.names[v], text, " = ", *w.arg(y)])
+    if not _take_memory(w, n, v, x, (y,)):
+        where, exists = w.result_memory(n, op)
+        w.add_statement(
+            w.call(np.copyto, [where], w.argument_text(x))
+            if exists
+            else [where, " = ", *w.call(np.array, w.argument_text(x))]
+        )
+    w.add_statement([*w.names[v], text, " = ", *w.argument_text(y)])
     return True
 
 

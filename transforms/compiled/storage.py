@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Ask, Graph, Op
+from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Graph, Op, Question
 
-__all__ = ["FILLED", "Storage", "is_ufunc"]
+__all__ = ["MAX_FILLED", "Storage", "is_ufunc"]
 
 ndarray = np.ndarray
 #: Operations whose result never shares the memory of an argument.
@@ -26,14 +26,14 @@ FRESH = frozenset(
     )
 )  # fmt: skip
 #: Largest number of elements of a broadcast array that is filled in, see ``kinds.rows.broadcast_array``.
-FILLED = 100_000
+MAX_FILLED = 100_000
 #: If arrays of ``_MIDDLE`` bytes and more have ``_MANY`` bytes together, none of them is kept between calls, except in
 #: programs of more than ``_SHORT`` items, where slots allow loops, see ``rolling``.
 _MIDDLE, _MANY, _SHORT = 1 << 12, 1 << 19, 500
 #: Size in bytes from which memory of the call waits for another result, because the system allocates it slowly.
 _WAITING = 1 << 20
 #: Number of views of an input from which a copy pays, and the largest size in bytes of such an input.
-_LOOKS, _COPIED = 3, 1 << 20
+_MIN_VIEWS, _MAX_COPIED_BYTES = 3, 1 << 20
 _NEVER = 1 << 62
 _NONE: frozenset[int] = frozenset()
 
@@ -70,89 +70,89 @@ class Storage:
         self.uses = [0] * len(graph.shapes)
         self.last = [-1] * len(graph.shapes)
         self.copied: set[int] = set()
-        self._looks: Counter[int] = Counter()
-        self._roots = [_NONE] * len(graph.shapes)
+        self._view_counts: Counter[int] = Counter()
+        self._owners = [_NONE] * len(graph.shapes)
         for i in range(graph.inputs):
-            self._roots[i] = frozenset((i,))
+            self._owners[i] = frozenset((i,))
         self._free: dict[Any, list[Any]] = {}
-        self._owner: dict[int, Any] = {}
+        self._memory_of: dict[int, Any] = {}
         self._temporaries = 0
         self._names: list[tuple[str, int]] = []  # of memory of the call that has been released
         self._views: dict[Any, int] = {}
         self._survey()
-        self.ends: dict[int, list[int]] = {}
+        self.last_uses: dict[int, list[int]] = {}
         for v, fact in enumerate(graph.facts):
             if fact.kind is ndarray and self.last[v] >= 0:
-                self.ends.setdefault(self.last[v], []).append(v)
+                self.last_uses.setdefault(self.last[v], []).append(v)
 
     def _survey(self) -> None:  # noqa: C901 - one walk through the program finds all of these facts
         graph = self.graph
         for n, item in enumerate(graph.items):
-            if type(item) is Ask:
+            if type(item) is Question:
                 self.uses[item.value] += 1
-                self._use(item.value, n)
+                self._note_use(item.value, n)
                 continue
             arrays = False
             for a in item.args:
                 if type(a) is int:
                     self.uses[a] += 1
                     self.last[a] = n
-                    if self._roots[a]:
+                    if self._owners[a]:
                         arrays = True
-                        self._use(a, n)
+                        self._note_use(a, n)
             if not arrays and graph.facts[item.outs[0]].kind is not ndarray and len(item.outs) == 1:
                 continue  # a number from numbers
             values = [a for a in item.args if type(a) is int]
             if item.name in VIEWS and values:
-                self._looks[values[0]] += 1
+                self._view_counts[values[0]] += 1
             for v in item.outs:
-                self._roots[v] = self._roots_of(item, v, values)
+                self._owners[v] = self._owners_of(item, v, values)
         self.outputs = [v for v in graph.outputs if type(v) is int]
         self.results = frozenset(self.outputs)
         self.escaping: set[int] = set()
         for v in self.outputs:
             self.uses[v] += 1
-            self.escaping |= self._roots[v]
-            for of in (v, *self._roots[v]):
+            self.escaping |= self._owners[v]
+            for of in (v, *self._owners[v]):
                 self.last[of] = _NEVER
         for i in range(graph.inputs):
-            small = graph.facts[i].contiguous and graph.nbytes(i) <= _COPIED
-            if small and self._looks[i] >= _LOOKS and i not in self.escaping and graph.dtypes[i].kind in "fc":
+            small = graph.facts[i].contiguous and graph.nbytes(i) <= _MAX_COPIED_BYTES
+            if small and self._view_counts[i] >= _MIN_VIEWS and i not in self.escaping and graph.dtypes[i].kind in "fc":
                 self.copied.add(i)
 
-    def _roots_of(self, op: Op, v: int, values: list[int]) -> frozenset[int]:
+    def _owners_of(self, op: Op, v: int, values: list[int]) -> frozenset[int]:
         """Return the values whose memory the result ``v`` may use."""
         fact, mine = self.graph.facts[v], frozenset((v,))
         if fact.kind is not ndarray:
             return frozenset()
-        filled = op.name == "broadcast_to" and prod(self.graph.shapes[v]) <= FILLED
+        filled = op.name == "broadcast_to" and prod(self.graph.shapes[v]) <= MAX_FILLED
         if is_ufunc(op) or op.name in FRESH or filled:
             return mine
-        theirs: frozenset[int] = frozenset().union(*[self._roots[a] for a in values])
+        shared: frozenset[int] = frozenset().union(*[self._owners[a] for a in values])
         if op.name in VIEWS:
-            return theirs or mine
-        return theirs | mine
+            return shared or mine
+        return shared | mine
 
-    def _use(self, v: int, n: int) -> None:
+    def _note_use(self, v: int, n: int) -> None:
         self.last[v] = n
-        for root in self._roots[v]:
-            self.last[root] = n
+        for owner in self._owners[v]:
+            self.last[owner] = n
 
-    def is_own(self, v: int) -> bool:
+    def owns_memory(self, v: int) -> bool:
         """Whether a result has memory of its own that it shares with no other value."""
-        return self._roots[v] == frozenset((v,)) and v >= self.graph.inputs
+        return self._owners[v] == frozenset((v,)) and v >= self.graph.inputs
 
-    def ends_at(self, v: int, n: int) -> bool:
+    def is_last_use(self, v: int, n: int) -> bool:
         """Whether nothing after item ``n`` needs the memory of ``v``."""
         return self.last[v] <= n
 
-    def place(self, n: int, op: Op, over: bool) -> tuple[Any, bool] | None:
+    def destination(self, n: int, op: Op, may_overwrite: bool) -> tuple[Any, bool] | None:
         """Return the memory into which the first result of item ``n`` is written.
 
         Args:
             n: the number of the item.
             op: the operation, which is this item.
-            over: whether the result may overwrite one of the arguments.
+            may_overwrite: whether the result may overwrite one of the arguments.
 
         Returns:
             The name of the memory and whether it exists already; None if the operation makes an array itself.
@@ -165,37 +165,37 @@ class Storage:
         size = graph.nbytes(v)
         if not kind[0] or not size or (size < self.large and v in self.escaping):
             return None
-        if over and not all(self._is_plain(a) for a in op.args):
+        if may_overwrite and not all(self._has_simple_layout(a) for a in op.args):
             return None  # NumPy's loop follows the memory layout, which a given result may change
-        name = self._over(n, op, v, kind) if over else None
+        name = self._reusable_memory(n, op, v, kind) if may_overwrite else None
         if name is None and (stock := self._free.get(kind)):
             name = stock.pop()
         if name is not None:
-            self._owner[v] = name
+            self._memory_of[v] = name
             return name, True
-        name = self._new(kind, size)
-        self._owner[v] = name
+        name = self._new_memory(kind, size)
+        self._memory_of[v] = name
         return name, name[0] == "b"
 
-    def _is_plain(self, a: Any) -> bool:
+    def _has_simple_layout(self, a: Any) -> bool:
         """Whether an argument of an elementwise operation is a number or C-contiguous."""
         if type(a) is int:
             return self.graph.facts[a].kind is not ndarray or self.graph.facts[a].contiguous
         return type(a.value) is not ndarray or bool(a.value.flags.c_contiguous)
 
-    def _over(self, n: int, op: Op, v: int, kind: Any) -> Any:
+    def _reusable_memory(self, n: int, op: Op, v: int, kind: Any) -> Any:
         """Return unneeded memory of an argument; None for complex results, which NumPy rounds differently in place."""
         graph = self.graph
         if kind[1].kind == "c":
             return None
         for a in op.args:
-            if type(a) is int and a in self._owner and self.ends_at(a, n):
-                alone = all(b == a or type(b) is not int or a not in self._roots[b] for b in op.args)
+            if type(a) is int and a in self._memory_of and self.is_last_use(a, n):
+                alone = all(b == a or type(b) is not int or a not in self._owners[b] for b in op.args)
                 if alone and (graph.shapes[a], graph.dtypes[a]) == kind:
-                    return self._owner.pop(a)
+                    return self._memory_of.pop(a)
         return None
 
-    def _new(self, kind: Any, size: int) -> tuple[str, int]:
+    def _new_memory(self, kind: Any, size: int) -> tuple[str, int]:
         if size >= self.large:
             if self._names:
                 return self._names.pop()
@@ -210,8 +210,8 @@ class Storage:
 
     def take_over(self, v: int, of: int) -> None:
         """Note that ``v`` has been made in the memory of ``of``."""
-        if of in self._owner:
-            self._owner[v] = self._owner.pop(of)
+        if of in self._memory_of:
+            self._memory_of[v] = self._memory_of.pop(of)
 
     def view(self, slot: int, expression: str) -> int:
         """Return a slot that is a view of another slot, made once."""
@@ -220,15 +220,15 @@ class Storage:
             self._views[key] = self.slot(slot, expression)
         return self._views[key]
 
-    def over(self, n: int) -> list[Any]:
+    def release_after(self, n: int) -> list[Any]:
         """Release the memory of values that are not needed after item ``n``.
 
         Returns:
             The names of memory of the call that must be deleted.
         """
         gone = []
-        for v in self.ends.get(n, ()):
-            name = self._owner.pop(v, None)
+        for v in self.last_uses.get(n, ()):
+            name = self._memory_of.pop(v, None)
             if name is None:
                 continue
             if name[0] == "t" and self.graph.nbytes(v) < _WAITING:

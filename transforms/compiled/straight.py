@@ -12,21 +12,21 @@ from funcgrad import tree
 from funcgrad.errors import EagerWarning
 from funcgrad.graph import Recording
 from funcgrad.transforms.closures import RecordedClosure
-from funcgrad.transforms.compiled.agreeing import disagreement
+from funcgrad.transforms.compiled.agreeing import difference_message
 from funcgrad.transforms.compiled.capture import UnrecordableError, capture
-from funcgrad.transforms.compiled.graphs import Ask
+from funcgrad.transforms.compiled.graphs import Question
 from funcgrad.transforms.compiled.source import Program, generate
 
-__all__ = ["Straight", "key_of", "kind_of", "lifted"]
+__all__ = ["StraightProgram", "input_kind", "recording_key", "with_constants_as_inputs"]
 
 #: Programs by the keys of their recordings, the oldest first; None for recordings without a program.
 _programs: dict[Any, Program | None] = {}
-_KEPT = 64
+_MAX_PROGRAMS = 64
 _VALUES = (np.ndarray, np.generic)
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype, slice)
 
 
-class Straight:
+class StraightProgram:
     """Program of ``closure``, a function of one vector or matrix of doubles with one array as result.
 
     Unlike a program of ``jit`` it checks nothing: each call must have arrays of the same shapes, dtypes and
@@ -39,64 +39,72 @@ class Straight:
     Example:
         >>> import funcgrad.numpy as fnp
         >>> x = np.zeros(2)
-        >>> run, rest = Straight(RecordedClosure("example", lambda x: fnp.sin(x) + 2.0 * x, x)).program(x.shape, [])
+        >>> run, rest = StraightProgram(RecordedClosure("example", lambda x: fnp.sin(x) + 2.0 * x, x)).program(
+        ...     x.shape, []
+        ... )
         >>> run(np.ones(2), *rest)[0].round(6)
         array([2.841471, 2.841471])
     """
 
     def __init__(self, closure: RecordedClosure) -> None:
         self.closure = closure
-        self._inner: list[Any] = []
-        self._key = key_of(closure.recording, self._inner)
-        self._known: dict[Any, Program | None] = {}  # shared programs, by the kinds of their inputs
+        self._own_values: list[Any] = []
+        self._key = recording_key(closure.recording, self._own_values)
+        self._by_kinds: dict[Any, Program | None] = {}  # shared programs, by the kinds of their inputs
 
-    def program(self, shape: tuple[int, ...], held: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]] | None:
+    def program(
+        self, shape: tuple[int, ...], captured_values: Sequence[Any]
+    ) -> tuple[Callable[..., Any], list[Any]] | None:
         """Return a program and the list of its last arguments; the program returns a tuple with one result.
 
         Args:
             shape: the shape of the array. For one such array the program must agree with the function up to rounding.
-            held: the values that the function holds, as plain numbers.
+            captured_values: the values that the function holds, as plain numbers.
 
         Returns:
             None if there is no program.
         """
-        inputs = [np.empty(shape), *held, *self._inner]
-        kinds = tuple(map(kind_of, inputs))
-        program = self._known[kinds] if kinds in self._known else self._shared(kinds, inputs, held)
-        return None if program is None else (program.run, [*self._inner, program.allocate()])
+        inputs = [np.empty(shape), *captured_values, *self._own_values]
+        kinds = tuple(map(input_kind, inputs))
+        program = (
+            self._by_kinds[kinds] if kinds in self._by_kinds else self._shared_program(kinds, inputs, captured_values)
+        )
+        return None if program is None else (program.run, [*self._own_values, program.allocate()])
 
-    def _shared(self, kinds: Any, inputs: list[Any], held: Sequence[Any]) -> Program | None:
+    def _shared_program(self, kinds: Any, inputs: list[Any], captured_values: Sequence[Any]) -> Program | None:
         """Return the program that functions with equal recordings share."""
         shared = self._key, kinds
         program = _programs.get(shared)
         if program is None and shared not in _programs:
             inputs[0] = np.linspace(0.5, 1.5, inputs[0].size).reshape(inputs[0].shape)
-            program = _tried(self.closure, inputs, self._inner, self.closure(inputs[0], held))
+            program = _checked_program(self.closure, inputs, self._own_values, self.closure(inputs[0], captured_values))
             if self._key is None:
                 return program
             _programs[shared] = program
-            while len(_programs) > _KEPT:
+            while len(_programs) > _MAX_PROGRAMS:
                 _programs.pop(next(iter(_programs)), None)
-        self._known[kinds] = program
+        self._by_kinds[kinds] = program
         return program
 
 
-def kind_of(x: Any) -> tuple[Any, ...]:
+def input_kind(x: Any) -> tuple[Any, ...]:
     """Return the properties of an input on which a program without checks relies."""
     return type(x), np.shape(x), getattr(x, "strides", ()), getattr(x, "dtype", None)
 
 
-def _tried(closure: RecordedClosure, inputs: list[Any], inner: list[Any], expected: Any) -> Program | None:
+def _checked_program(
+    closure: RecordedClosure, inputs: list[Any], own_values: list[Any], expected: Any
+) -> Program | None:
     """Return the program; None if it cannot be written, or, with a warning, if it gives other results."""
     try:
-        program = _written(closure.recording, inputs, expected, inner)
+        program = _write_program(closure.recording, inputs, expected, own_values)
     except UnrecordableError:
         return None
     with np.errstate(all="ignore"):
         found = program.run(*inputs, program.allocate())
     if tree.structure(expected) != tree.structure(inputs[0]):
         return None
-    if reason := disagreement(found[0], expected, False):
+    if reason := difference_message(found[0], expected, False):
         warnings.warn(
             f"{closure.call}: a recorded function is run without its program, since {reason}. Results are right, only "
             "slower.",
@@ -106,19 +114,19 @@ def _tried(closure: RecordedClosure, inputs: list[Any], inner: list[Any], expect
     return None if reason else program
 
 
-def _written(recording: Recording, inputs: list[Any], expected: Any, inner: list[Any]) -> Program:
+def _write_program(recording: Recording, inputs: list[Any], expected: Any, own_values: list[Any]) -> Program:
     """Return the program of a recording, whose own arrays and NumPy numbers are inputs."""
-    run = lifted(recording, len(inputs) - len(inner))
+    run = with_constants_as_inputs(recording, len(inputs) - len(own_values))
     with np.errstate(all="ignore"):
         graph, _ = capture(run, lambda values: (values, {}), inputs, np.copy, lambda x: False, ())
-        if graph.warns or any(type(item) is Ask or item.primitive.loose for item in graph.items):
+        if graph.warns or any(type(item) is Question or item.primitive.loose for item in graph.items):
             raise UnrecordableError(
                 "straight: a program that looks at nothing cannot ask for values, got such questions."
             )
         return generate(graph, [f"x{i}" for i in range(len(inputs))], [expected], False)
 
 
-def lifted(recording: Recording, count: int) -> Callable[..., Any]:
+def with_constants_as_inputs(recording: Recording, count: int) -> Callable[..., Any]:
     """Return the recording as a function of its ``count`` inputs, then of its own arrays and NumPy numbers."""
 
     def run(*values: Any) -> Any:
@@ -130,13 +138,13 @@ def lifted(recording: Recording, count: int) -> Callable[..., Any]:
     return run
 
 
-def key_of(recording: Recording, inner: list[Any]) -> Any:
-    """Return a key, equal for equal recordings, or None; add the recording's arrays and NumPy numbers to ``inner``."""
+def recording_key(recording: Recording, own_values: list[Any]) -> Any:
+    """Return a key, equal for equal recordings, or None; add its arrays and NumPy numbers to ``own_values``."""
     parts: list[Any] = [tuple(recording.inputs), tuple(recording.outputs)]
     known = not recording.decisions and len(recording.outputs) == 1 and recording.outputs[0] not in recording.constants
     for slot, x in recording.constants.items():
         if isinstance(x, _VALUES):
-            inner.append(x)
+            own_values.append(x)
             x = None
         parts.append((slot, type(x), repr(x)))
         known = known and isinstance(x, _PLAIN)

@@ -12,8 +12,8 @@ from funcgrad.graph import stands_for_array
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import broadcast_to, fast_sum, unbroadcast
 from funcgrad.kinds.rules import Operation
-from funcgrad.primitives.matrices import ProductCotangent, RowsCotangent, can_wait
-from funcgrad.primitives.products import matmul, swapped, times
+from funcgrad.primitives.matrices import ProductCotangent, RowsCotangent, can_be_deferred
+from funcgrad.primitives.products import fast_matmul, matmul, swap_last_axes
 from funcgrad.typing import Array, Shape
 
 ndarray = np.ndarray
@@ -29,21 +29,21 @@ def _impl(xp: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _dx(ct: Array, y: Array) -> Array:
-    return ct.dot(y.T) if type(ct) is type(y) is ndarray else times(ct, swapped(y))
+    return ct.dot(y.T) if type(ct) is type(y) is ndarray else fast_matmul(ct, swap_last_axes(y))
 
 
 def _dy(ct: Array, x: Array) -> Any:
     if type(ct) is type(x) is ndarray:
-        return ProductCotangent((x, ct)) if len(ct) == 1 or can_wait(ct, x) else x.T.dot(ct)
-    if stands_for_array(ct) and stands_for_array(x) and can_wait(ct, x):
+        return ProductCotangent((x, ct)) if len(ct) == 1 or can_be_deferred(ct, x) else x.T.dot(ct)
+    if stands_for_array(ct) and stands_for_array(x) and can_be_deferred(ct, x):
         return ProductCotangent((x, ct))
-    return times(swapped(x), ct)
+    return fast_matmul(swap_last_axes(x), ct)
 
 
 def _dz(ct: Array, x: Array, shape: Shape) -> Any:
     if type(ct) is type(x) is ndarray:
-        return RowsCotangent((ct,)) if len(ct) == 1 or can_wait(ct, x) else fast_sum(ct, (0,))
-    if stands_for_array(ct) and stands_for_array(x) and can_wait(ct, x):
+        return RowsCotangent((ct,)) if len(ct) == 1 or can_be_deferred(ct, x) else fast_sum(ct, (0,))
+    if stands_for_array(ct) and stands_for_array(x) and can_be_deferred(ct, x):
         return RowsCotangent((ct,))
     return unbroadcast(ct, shape)
 

@@ -16,7 +16,7 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import equal, isinf, logical_and, where
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.primitives.normalising import sum_of_products, sums
-from funcgrad.primitives.reductions import log_softmax, shifted, softmax_deviation
+from funcgrad.primitives.reductions import log_softmax, minus_maximum, softmax_deviation
 
 Axes = tuple[int, ...]
 
@@ -40,20 +40,20 @@ def _at(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _parts(x: Any, axis: Axes) -> tuple[Any, Any, Any]:
     """Return an ndarray less its maximum, the exponentials of the difference, and their sums with the axes kept."""
-    less = shifted(np, x, axis)
+    less = minus_maximum(np, x, axis)
     parts = np.exp(less)
     return less, parts, sums(parts, axis)
 
 
 def _class_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
     if xp is not np:
-        less = shifted(xp, x, (x.ndim - 1,))
+        less = minus_maximum(xp, x, (x.ndim - 1,))
         parts = xp.exp(less)
         total = parts.sum(-1, keepdims=True)
         chosen = xp.take_along_axis(less, xp.asarray(y)[..., None], -1)
         return (xp.log(total) - chosen)[..., 0], parts / total
     x, y = np.asarray(x), np.asarray(y)
-    parts = shifted(np, x, (x.ndim - 1,))
+    parts = minus_maximum(np, x, (x.ndim - 1,))
     rows, places = _at(parts, y)
     chosen = rows[places].reshape(y.shape)
     np.exp(parts, out=parts)
@@ -132,7 +132,7 @@ class_cross_entropy: Operation = primitive(
 
 def _cross_entropy(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
     if xp is not np:
-        less = shifted(xp, x, axis)
+        less = minus_maximum(xp, x, axis)
         parts = xp.exp(less)
         total = parts.sum(axis, keepdims=True)
         logs = less - xp.log(total)

@@ -248,7 +248,7 @@ class Series:
         if not count:
             return c
         first = moveaxis(c, along, 0)
-        made = prim.along_first(prim.matrix_of(self._basis, "der", backend.shape_of(first)[0], count), first)
+        made = prim.matmul_first_axis(prim.matrix_of(self._basis, "der", backend.shape_of(first)[0], count), first)
         if not is_plain(scl) or scl != 1:
             made = converted(made * scl**count, backend.dtype_of(c))
         return moveaxis(made, 0, along)
@@ -292,7 +292,7 @@ class Series:
     def _integral(self, c: Array, constant: Any, bound: Any) -> Array:
         """Return the integral along the first axis that is ``constant`` at ``bound``."""
         n = backend.shape_of(c)[0]
-        made = prim.along_first(prim.matrix_of(self._basis, "int", n), c)  # zero at 0
+        made = prim.matmul_first_axis(prim.matrix_of(self._basis, "int", n), c)  # zero at 0
         if not is_plain(bound) or bound != 0:
             constant = constant - self.val(bound, made)
         constant_term = getitem(made, slice(0, 1)) + constant
@@ -352,7 +352,7 @@ class Series:
         if is_plain(c):
             return self._basis.numpy("mulx")(c)
         (terms,) = as_series(c)
-        return trimmed(prim.along_first(prim.times_x(self._basis, terms.shape[0]), terms))
+        return trimmed(prim.matmul_first_axis(prim.times_x(self._basis, terms.shape[0]), terms))
 
     def _product(self, c1: Array, c2: Array) -> Array:
         if self._basis is prim.MONOMIALS:
@@ -468,7 +468,7 @@ class Series:
         if is_plain(c):
             return getattr(self._basis.library, name)(c)
         (terms,) = as_series(c)
-        return trimmed(prim.along_first(prim.conversion(self._basis, name, terms.shape[0]), terms))
+        return trimmed(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms))
 
     def from_powers(self, pol: ArrayLike) -> Array:
         """Return the series of the polynomial with the coefficients ``pol`` of the powers of ``x``.
@@ -481,7 +481,7 @@ class Series:
         if is_plain(pol):
             return getattr(self._basis.library, name)(pol)
         (terms,) = as_series(pol)
-        return as_wide(trimmed(prim.along_first(prim.conversion(self._basis, name, terms.shape[0]), terms)))
+        return as_wide(trimmed(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms)))
 
     # ---- zeros and fits ------------------------------------------------------------------------------------
 
@@ -499,7 +499,7 @@ class Series:
         (zeros,) = as_series(roots)
         made: Array = np.ones(1, zeros.dtype)
         for i in range(zeros.shape[0]):
-            by_x = prim.along_first(prim.times_x(self._basis, i + 1), made)
+            by_x = prim.matmul_first_axis(prim.times_x(self._basis, i + 1), made)
             made = by_x - getitem(zeros, i) * lengthened(made, i + 2)
         return as_wide(made)
 

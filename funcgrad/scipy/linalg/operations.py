@@ -18,7 +18,7 @@ from funcgrad.kinds.linear import reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy, loaded_jax
 from funcgrad.primitives.indexing import pad_zeros
-from funcgrad.primitives.products import matmul, swapped
+from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, stack, tril, triu
 from funcgrad.primitives.solving import adjoint, solve, solve_triangular
 from funcgrad.typing import Array, Shape
@@ -99,7 +99,7 @@ def _divided(factor: Array, x: Array, *, lower: bool, left: bool) -> Array:
     options = {"lower": lower, "unit_diagonal": lower}
     if left:
         return solve_triangular(factor, x, transposed=False, **options)
-    return swapped(solve_triangular(factor, swapped(x), transposed=True, **options))
+    return swap_last_axes(solve_triangular(factor, swap_last_axes(x), transposed=True, **options))
 
 
 def _lu_jvp(t: Array, ans: Any) -> list[Array]:
@@ -227,7 +227,7 @@ def _solve_sylvester(xp: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _sylvester_back(ct: Array, x: Array, y: Array) -> Array:
-    return solve_sylvester(swapped(x), swapped(y), ct)
+    return solve_sylvester(swap_last_axes(x), swap_last_axes(y), ct)
 
 
 #: ``solve_sylvester(x, y, z)``: matrix X with ``x X + X y = z``.
@@ -235,8 +235,8 @@ solve_sylvester: Operation = primitive(
     "solve_sylvester",
     _solve_sylvester,
     vjps=[
-        lambda ct, x, y, ans: -matmul(_sylvester_back(ct, x, y), swapped(ans)),
-        lambda ct, x, y, ans: -matmul(swapped(ans), _sylvester_back(ct, x, y)),
+        lambda ct, x, y, ans: -matmul(_sylvester_back(ct, x, y), swap_last_axes(ans)),
+        lambda ct, x, y, ans: -matmul(swap_last_axes(ans), _sylvester_back(ct, x, y)),
         lambda ct, x, y: _sylvester_back(ct, x, y),
     ],
     jvps=[

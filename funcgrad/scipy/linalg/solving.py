@@ -13,7 +13,7 @@ from funcgrad.kinds.linear import astype
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.primitives import solving
-from funcgrad.primitives.products import swapped
+from funcgrad.primitives.products import swap_last_axes
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.primitives.solving import adjoint
 from funcgrad.scipy.linalg import operations as prim
@@ -64,7 +64,7 @@ def square(name: str, a: ArrayLike) -> Array:
 
 def symmetric_of(a: Array, lower: bool) -> Array:
     """Return the symmetric matrix of one triangle of ``a``."""
-    return tril(a, k=0) + swapped(tril(a, k=-1)) if lower else triu(a, k=0) + swapped(triu(a, k=1))
+    return tril(a, k=0) + swap_last_axes(tril(a, k=-1)) if lower else triu(a, k=0) + swap_last_axes(triu(a, k=1))
 
 
 def hermitian_of(a: Array, lower: bool) -> Array:

@@ -22,7 +22,7 @@ from funcgrad.kinds.linear import conj
 from funcgrad.numpy.axes import one_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.norms import flat_root
+from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.primitives.shaping import flip
 from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
 from funcgrad.scipy.own_code import mirrors
@@ -512,4 +512,4 @@ def gaussian_gradient_magnitude(
         squares.append(term * term)
     if not squares:
         return fnp.astype(x, dtype)
-    return flat_root(sum(squares[1:], squares[0]))
+    return sqrt_flat_at_zero(sum(squares[1:], squares[0]))

@@ -13,7 +13,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.sparse_eigen import Search, sparse_eig, sparse_eigh
+from funcgrad.primitives.sparse_eigen import EigenSearch, sparse_eig, sparse_eigh
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, dense_as_sparse, is_sparse
 
 __all__ = ["eigs", "eigsh"]
@@ -61,7 +61,7 @@ def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any
         raise InputError(f"{call}: M must be constant, got traced values. Use eigsh, or solve for inv(M) A.")
     A, M = _as_square_sparse(call, A), None if M is None else _as_square_sparse(call, M)
     floating = fnp.result_type(A.dtype, np.float32)
-    search = Search(A.structure, None if M is None else M.structure, {"k": k, **given})
+    search = EigenSearch(A.structure, None if M is None else M.structure, {"k": k, **given})
     weights = np.ones(A.shape[0], np.int8) if M is None else M.values
     operation = sparse_eigh if name == "eigsh" else sparse_eig
     w, v = operation(fnp.astype(A.values, floating), weights, search=search)

@@ -17,7 +17,7 @@ from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.sparse import Structure, compressed, is_matrix, sparse_matvec, sparse_product
+from funcgrad.primitives.sparse import Structure, is_spmatrix, sparse_matvec, sparse_product, values_and_structure
 from funcgrad.scipy.sparse.changes import InPlaceMethods
 from funcgrad.typing import Array, ArrayLike
 
@@ -127,7 +127,9 @@ class SparseArray(InPlaceMethods):
     __mul__ = multiply
 
     def __rmul__(self, other: Any) -> SparseArray:
-        return sparse_times_sparse(as_sparse("SparseArray", other), self) if is_matrix(other) else self.multiply(other)
+        return (
+            sparse_times_sparse(as_sparse("SparseArray", other), self) if is_spmatrix(other) else self.multiply(other)
+        )
 
     def __truediv__(self, other: Any) -> SparseArray:
         if is_sparse(other):
@@ -206,7 +208,7 @@ class SparseArray(InPlaceMethods):
 
     def places(self) -> tuple[Any, Any]:
         """Return the row and the column of each value."""
-        return self.structure.places(self.transposed)
+        return self.structure.rows_and_columns(self.transposed)
 
     @property
     def coords(self) -> tuple[Any, Any]:
@@ -433,7 +435,7 @@ def rearrange(arrange: Any, *matrices: SparseArray) -> Any:
         raise InputError(
             f"SparseArray: a matrix is made by slices and arrays, got {made.ndim} axes. Write A[i : i + 1]."
         )
-    numbers, structure = compressed(made)
+    numbers, structure = values_and_structure(made)
     return SparseArray(getitem(values, numbers - 1), structure)
 
 
@@ -494,9 +496,9 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     if isinstance(arg, SparseArray):
         return arg
     if scipy.issparse(arg):
-        return SparseArray(*compressed(arg))
+        return SparseArray(*values_and_structure(arg))
     if not isinstance(arg, tuple) or all(isinstance(n, (int, np.integer)) for n in arg):
-        return SparseArray(*compressed(scipy.csr_array(arg, shape=shape)))
+        return SparseArray(*values_and_structure(scipy.csr_array(arg, shape=shape)))
     if len(arg) == 2:
         return canonical(coo_array(arg, shape))
     data, indices, indptr = arg

@@ -27,7 +27,7 @@ from funcgrad.numpy.peeking import is_plain, known
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.norms import flat_root
+from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.scipy.own_code import own_code
 from funcgrad.scipy.spatial import metrics
 from funcgrad.scipy.spatial.operations import squared_distances
@@ -134,7 +134,7 @@ def cdist(XA: ArrayLike, XB: ArrayLike, metric: Any = "euclidean", *, out: Any =
         return fnp.stack([fnp.stack([metric(x[i], y[j], **kwargs) for j in range(others)]) for i in range(count)])
     if name in ("euclidean", "sqeuclidean") and not kwargs:
         squares = squared_distances(x, y)
-        return squares if name == "sqeuclidean" else flat_root(squares)
+        return squares if name == "sqeuclidean" else sqrt_flat_at_zero(squares)
     return metrics.METRICS[name][0](x[:, None], y[None], **_options("cdist", name, [x, y], kwargs))
 
 
@@ -157,7 +157,7 @@ def pdist(X: ArrayLike, metric: Any = "euclidean", *, out: Any = None, **kwargs:
         return fnp.stack([metric(x[i], x[j], **kwargs) for i, j in zip(first, second, strict=True)])
     if name in ("euclidean", "sqeuclidean") and not kwargs:
         squares = getitem(squared_distances(x, x), (first, second))
-        return squares if name == "sqeuclidean" else flat_root(squares)
+        return squares if name == "sqeuclidean" else sqrt_flat_at_zero(squares)
     options = _options("pdist", name, [x], kwargs)
     return metrics.METRICS[name][0](getitem(x, first), getitem(x, second), **options)
 

@@ -16,7 +16,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, is_plain, known
-from funcgrad.primitives.norms import flat_abs, flat_root
+from funcgrad.primitives.norms import abs_flat_at_zero, sqrt_flat_at_zero
 from funcgrad.scipy.special import rel_entr
 from funcgrad.typing import Array
 
@@ -35,17 +35,17 @@ def euclidean(u: Array, v: Array, w: Array | None = None) -> Array:
     """Return the length of the difference."""
     apart = u - v
     squares = fnp.real(apart * fnp.conj(apart)) if backend.dtype_of(apart).kind == "c" else apart * apart
-    return flat_root(_total(squares, w))
+    return sqrt_flat_at_zero(_total(squares, w))
 
 
 def cityblock(u: Array, v: Array, w: Array | None = None) -> Array:
     """Return the sum of absolute differences."""
-    return _total(flat_abs(u - v), w)
+    return _total(abs_flat_at_zero(u - v), w)
 
 
 def chebyshev(u: Array, v: Array, w: Array | None = None) -> Array:
     """Return the largest absolute difference of elements whose weight is not zero."""
-    apart = flat_abs(u - v)
+    apart = abs_flat_at_zero(u - v)
     return fnp.max(apart if w is None else fnp.where(w > 0, apart, 0.0), axis=-1)
 
 
@@ -57,7 +57,7 @@ def minkowski(u: Array, v: Array, p: Any = 2, w: Array | None = None) -> Array:
         simple = {1: cityblock, 2: euclidean, np.inf: chebyshev}.get(float(p))
         if simple is not None:
             return simple(u, v, w)
-    apart = flat_abs(u - v)
+    apart = abs_flat_at_zero(u - v)
     none = apart == 0
     total = _total(fnp.where(none, 0.0, fnp.where(none, 1.0, apart) ** p), w)
     same = total == 0
@@ -80,20 +80,20 @@ def cosine(u: Array, v: Array, w: Array | None = None) -> Array:
 
 def canberra(u: Array, v: Array, w: Array | None = None) -> Array:
     """Return the sum of absolute differences, each divided by the sum of both absolute values."""
-    sizes = flat_abs(u) + flat_abs(v)
+    sizes = abs_flat_at_zero(u) + abs_flat_at_zero(v)
     none = sizes == 0
-    return _total(fnp.where(none, 0.0, flat_abs(u - v) / fnp.where(none, 1.0, sizes)), w)
+    return _total(fnp.where(none, 0.0, abs_flat_at_zero(u - v) / fnp.where(none, 1.0, sizes)), w)
 
 
 def braycurtis(u: Array, v: Array, w: Array | None = None) -> Array:
     """Return the sum of absolute differences, divided by the sum of absolute sums."""
-    return cityblock(u, v, w) / _total(flat_abs(u + v), w)
+    return cityblock(u, v, w) / _total(abs_flat_at_zero(u + v), w)
 
 
 def mahalanobis(u: Array, v: Array, VI: Array) -> Array:
     """Return the Mahalanobis length of the difference, with the inverse covariance ``VI``."""
     apart = u - v
-    return flat_root(fnp.sum((apart @ VI) * apart, axis=-1))
+    return sqrt_flat_at_zero(fnp.sum((apart @ VI) * apart, axis=-1))
 
 
 def seuclidean(u: Array, v: Array, V: Array) -> Array:
@@ -106,7 +106,7 @@ def jensenshannon(p: Array, q: Array, base: Any = None, axis: int = -1, keepdims
     p, q = (x / fnp.sum(x, axis=axis, keepdims=True) for x in (p, q))
     middle = (p + q) / 2.0
     found = sum(fnp.sum(rel_entr(x, middle), axis=axis, keepdims=keepdims) for x in (p, q))
-    return flat_root((found if base is None else found / fnp.log(base)) / 2.0)
+    return sqrt_flat_at_zero((found if base is None else found / fnp.log(base)) / 2.0)
 
 
 #: Metrics by SciPy's names: the function, and SciPy's abbreviations of the name.

@@ -16,7 +16,7 @@ from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.products import swapped, times
+from funcgrad.primitives.products import fast_matmul, swap_last_axes
 from funcgrad.typing import Array
 
 _BLOCK = 1 << 15  # number of differences held at once: they stay in a core's cache
@@ -94,9 +94,12 @@ squared_distances: Operation = primitive(
     _squared,
     vjps=[
         lambda ct, x, y: 2.0 * summed_differences(ct, x, y),
-        lambda ct, x, y: 2.0 * summed_differences(swapped(ct), y, x),
+        lambda ct, x, y: 2.0 * summed_differences(swap_last_axes(ct), y, x),
     ],
-    jvps=[lambda t, x, y: 2.0 * differences_along(t, x, y), lambda t, x, y: 2.0 * swapped(differences_along(t, y, x))],
+    jvps=[
+        lambda t, x, y: 2.0 * differences_along(t, x, y),
+        lambda t, x, y: 2.0 * swap_last_axes(differences_along(t, y, x)),
+    ],
     batch="leading",
 )
 
@@ -107,9 +110,9 @@ summed_differences: Operation = primitive(
     vjps=[
         lambda ct, y, z: differences_along(ct, y, z),
         lambda ct, x: ct * _rows(x),
-        lambda ct, x: -times(swapped(x), ct),
+        lambda ct, x: -fast_matmul(swap_last_axes(x), ct),
     ],
-    jvps=[lambda t, y, z: summed_differences(t, y, z), lambda t, x: t * _rows(x), lambda t, x: -times(x, t)],
+    jvps=[lambda t, y, z: summed_differences(t, y, z), lambda t, x: t * _rows(x), lambda t, x: -fast_matmul(x, t)],
     batch="leading",
 )
 
@@ -120,8 +123,12 @@ differences_along: Operation = primitive(
     vjps=[
         lambda ct, y, z: summed_differences(ct, y, z),
         lambda ct, x: x * _rows(ct),
-        lambda ct, x: -times(swapped(ct), x),
+        lambda ct, x: -fast_matmul(swap_last_axes(ct), x),
     ],
-    jvps=[lambda t, y, z: differences_along(t, y, z), lambda t, x: _rows(x * t), lambda t, x: -times(x, swapped(t))],
+    jvps=[
+        lambda t, y, z: differences_along(t, y, z),
+        lambda t, x: _rows(x * t),
+        lambda t, x: -fast_matmul(x, swap_last_axes(t)),
+    ],
     batch="leading",
 )

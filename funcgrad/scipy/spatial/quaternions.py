@@ -17,7 +17,7 @@ from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, known
-from funcgrad.primitives.norms import flat_root
+from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.transforms import stop_gradient
 from funcgrad.typing import Array, ArrayLike
 
@@ -107,7 +107,7 @@ def as_rotvec(q: Array) -> Array:
 def magnitude(q: Array) -> Array:
     """Return the angles from 0 to pi; at the identity the derivative is zero."""
     v, w = q[..., :3], q[..., 3]
-    return 2.0 * fnp.arctan2(flat_root(fnp.sum(v * v, axis=-1)), fnp.abs(w))
+    return 2.0 * fnp.arctan2(sqrt_flat_at_zero(fnp.sum(v * v, axis=-1)), fnp.abs(w))
 
 
 def from_mrp(m: Array) -> Array:

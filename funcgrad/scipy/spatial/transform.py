@@ -24,7 +24,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import anywhere, is_plain, known, warn
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
-from funcgrad.primitives.norms import flat_root
+from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.scipy.spatial import quaternions
 from funcgrad.typing import Array, ArrayLike, Shape
 
@@ -401,7 +401,7 @@ class Rotation:
             )
         found = Rotation._of(quaternions.aligning(x, y, w))
         apart = x - found.apply(y)
-        return found, flat_root(fnp.sum(w * fnp.sum(apart * apart, axis=-1)))
+        return found, sqrt_flat_at_zero(fnp.sum(w * fnp.sum(apart * apart, axis=-1)))
 
     def __mul__(self, other: Rotation) -> Rotation:
         """Return the composition: first ``other``, then this rotation."""

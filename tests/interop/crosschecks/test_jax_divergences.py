@@ -490,7 +490,7 @@ def test_every_entry_has_a_reason():
 def test_jax_dies_of_what_is_written_everywhere_and_reversed():
     """Not a wrong number, but the end of the process: XLA's simplifier makes a map of that scatter, and stumbles.
 
-    What writes to all elements of an array is therefore no scatter here, see ``primitives.index_spec.names_all``.
+    What writes to all elements of an array is therefore no scatter here, see ``primitives.index_spec.covers_all``.
     """
     if jax.__version_info__[:2] == OBSERVED:
         code = "import jax; jax.jit(lambda x: x.at[...].set(0.5)[::-1])(jax.numpy.ones(3))"

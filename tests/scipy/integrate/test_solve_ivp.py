@@ -560,9 +560,9 @@ def test_products_of_long_states_are_recorded_once(method, kind):
 def test_products_are_written_down_once(monkeypatch):
     """A second solve, of another number of steps, runs the same code; another right-hand side does not."""
     written = []
-    write = straight._written
+    write = straight._write_program
     monkeypatch.setattr(straight, "_programs", {})
-    monkeypatch.setattr(straight, "_written", lambda *args: written.append(0) or write(*args))
+    monkeypatch.setattr(straight, "_write_program", lambda *args: written.append(0) or write(*args))
     flow, start, _ = diffusion(30)
     bent = lambda t, y, k: flow(t, y, k) - y**3
     for k, fun, count in ((5.0, flow, 1), (7.0, flow, 1), (5.0, bent, 2), (7.0, bent, 2), (6.0, flow, 2)):

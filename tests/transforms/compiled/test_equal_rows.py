@@ -64,7 +64,7 @@ def test_the_bits_are_the_functions(fun, transform, dtype):
     with np.errstate(all="ignore"):
         for point in points(x):
             expected = fun(point)
-            found = fast._quick((point,), {})  # the program itself: nothing runs as it stands
+            found = fast._fast_call((point,), {})  # the program itself: nothing runs as it stands
             assert not difference(found, expected)
             assert found.flags.owndata
             found[...] = 7.0
@@ -203,16 +203,16 @@ def test_little_memory_is_taken():
 
 @pytest.mark.parametrize("rows", [np.zeros((20, 3)), np.eye(20)[:, :7], np.eye(40)[::-1] - np.eye(40, k=1)])
 def test_how_rows_repeat(rows):
-    found = equal_rows._ranked(rows.view(np.int64) if rows.flags.c_contiguous else rows.copy().view(np.int64))
+    found = equal_rows._row_pattern(rows.view(np.int64) if rows.flags.c_contiguous else rows.copy().view(np.int64))
     short = np.take_along_axis(rows, found.first, 0)
     assert np.array_equal(np.take_along_axis(short, found.which, 0), rows)
     assert len(short) == max(len(np.unique(column)) for column in rows.T)
 
 
 def test_rows_that_do_not_repeat():
-    assert equal_rows._ranked(np.arange(400).reshape(20, 20)) is None
-    assert equal_rows._ranked(np.diag(np.arange(1, 21))[:, :1] * np.ones((20, 20), int)) is not None
-    assert equal_rows._ranked(np.arange(20)[:, None] * (np.arange(40) == 3)) is None  # one column has all numbers
+    assert equal_rows._row_pattern(np.arange(400).reshape(20, 20)) is None
+    assert equal_rows._row_pattern(np.diag(np.arange(1, 21))[:, :1] * np.ones((20, 20), int)) is not None
+    assert equal_rows._row_pattern(np.arange(20)[:, None] * (np.arange(40) == 3)) is None  # one column has all numbers
 
 
 def test_a_pullback_of_unit_vectors():
@@ -230,13 +230,13 @@ def test_random_programs(monkeypatch):
     """Rows of small arrays too, where it does not pay."""
     done = []
 
-    def pays(self):
+    def is_faster(self):
         done.append(bool(self._short))
         return True
 
-    for name, value in {"_ROWS": 2, "_TIMES": 1, "_SPARSE": 0}.items():
+    for name, value in {"_MIN_ROWS": 2, "_MIN_RATIO": 1, "_SPARSE": 0}.items():
         monkeypatch.setattr(equal_rows, name, value)
-    monkeypatch.setattr(equal_rows._Changed, "pays", pays)
+    monkeypatch.setattr(equal_rows._RewrittenGraph, "is_faster", is_faster)
     found = [examine(generate(78, number)) for number in range(80)]
     assert all(kind == "agree" or (kind == "as it stands" and why) for kind, why in found)
     assert sum(done) > 10

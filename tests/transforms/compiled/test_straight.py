@@ -8,14 +8,14 @@ from funcgrad import custom_jvp
 from funcgrad.errors import EagerWarning
 from funcgrad.transforms.closures import RecordedClosure
 from funcgrad.transforms.compiled import straight as module
-from funcgrad.transforms.compiled.straight import Straight
+from funcgrad.transforms.compiled.straight import StraightProgram
 
 X = np.array([0.3, -1.2, 2.5])
 
 
 def written(fun):
     """``fun`` of an array like ``X`` as a program."""
-    found = Straight(RecordedClosure("test", fun, X)).program(X.shape, [])
+    found = StraightProgram(RecordedClosure("test", fun, X)).program(X.shape, [])
     return found and (lambda x: found[0](x, *found[1])[0])
 
 
@@ -44,7 +44,7 @@ def test_what_asks_for_values_is_not_written():
 
 
 def test_a_program_that_differs_is_told_of_once(monkeypatch):
-    monkeypatch.setattr(module, "disagreement", lambda *args: "the recorded result 0 has different bits")
+    monkeypatch.setattr(module, "difference_message", lambda *args: "the recorded result 0 has different bits")
     fun = lambda x: fnp.sinh(x) * 11.0
     with pytest.warns(EagerWarning, match=r"^test: .*result 0 has different bits"):
         assert written(fun) is None

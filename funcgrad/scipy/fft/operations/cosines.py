@@ -13,7 +13,7 @@ import numpy as np
 from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
-from funcgrad.primitives.fourier import back, single
+from funcgrad.primitives.fourier import as_input_cotangent, in_transformable_dtype
 from funcgrad.typing import Array, Shape
 
 #: For each type the type of its inverse, up to a scale.
@@ -51,7 +51,7 @@ def _resized(xp: Any, x: Any, n: int, axis: int) -> Any:
 def _trigonometric(
     xp: Any, x: Any, *, kind: str, type: int, n: int, axis: int, norm: str, orthogonal: bool, dual: bool = False
 ) -> Any:
-    x = single(xp, xp.asarray(x))
+    x = in_transformable_dtype(xp, xp.asarray(x))
     if x.dtype.kind == "c":  # SciPy 1.17 ignores ``orthogonalize`` for complex numbers
         params: dict[str, Any] = {
             "kind": kind,
@@ -120,7 +120,7 @@ def _sines(xp: Any, x: Any, type: int) -> Any:
 
 
 def _transpose(ct: Array, shape: Shape, dtype: Any, *, axis: int, dual: bool = False, **how: Any) -> Array:
-    return back(trigonometric(ct, axis=axis, dual=not dual, **how), shape, dtype, axis)
+    return as_input_cotangent(trigonometric(ct, axis=axis, dual=not dual, **how), shape, dtype, axis)
 
 
 #: ``trigonometric(x, *, kind, type, n, axis, norm, orthogonal, dual=False)``: transform of kind "dct" or "dst"; with

@@ -31,7 +31,7 @@ from funcgrad.numpy_code.running import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
 from funcgrad.transforms.closures import RecordedClosure
-from funcgrad.transforms.compiled.straight import Straight, key_of, kind_of, lifted
+from funcgrad.transforms.compiled.straight import StraightProgram, input_kind, recording_key, with_constants_as_inputs
 from funcgrad.transforms.dependence import DependenceTrace, colour_columns
 from funcgrad.transforms.products import evaluate_vjp, jvp, vjp
 from funcgrad.transforms.vectorize import vmap
@@ -264,14 +264,14 @@ class Products:
     def _parts(self, recorded_slope: RecordedClosure, slope: Callable[..., Any], inputs: list[Any]) -> _Parts:
         """Return the parts of a recorded slope, from the cache if an equal recording was split before."""
         inner: list[Any] = []
-        key = None if recorded_slope.captured else key_of(recorded_slope.recording, inner)
+        key = None if recorded_slope.captured else recording_key(recorded_slope.recording, inner)
         if key is None:
             return self._split(slope, inputs)
         lasting = [*inputs, *inner]
-        known = (self.transposed, key, tuple(map(kind_of, lasting)))
+        known = (self.transposed, key, tuple(map(input_kind, lasting)))
         parts = _parts.get(known)
         if parts is None:
-            parts = self._split(lifted(recorded_slope.recording, len(inputs)), lasting)
+            parts = self._split(with_constants_as_inputs(recorded_slope.recording, len(inputs)), lasting)
             if parts.captured or parts.ahead.decisions:
                 return self._split(slope, inputs)
             _parts[known] = parts
@@ -336,7 +336,7 @@ class _Parts(NamedTuple):
     """
 
     ahead: Recording
-    linear: Straight
+    linear: StraightProgram
     captured: list[Any]
 
 
@@ -359,7 +359,7 @@ def _split(both: RecordedClosure, number: int) -> _Parts:
     inputs = [slot for slot in whole.inputs if slot != vector]
     first = Recording(inputs, dict(whole.constants), ahead, [value, *needed], decided[0])
     second = Recording([vector, *needed], dict(whole.constants), after, [product], decided[1])
-    return _Parts(first, Straight(_Linear(second)), both.captured)
+    return _Parts(first, StraightProgram(_Linear(second)), both.captured)
 
 
 #: Parts by the key of the right-hand side, the oldest first.

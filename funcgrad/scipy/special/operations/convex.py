@@ -12,7 +12,7 @@ from typing import Any
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import absolute, as_numpy, clip, divide, power
+from funcgrad.primitives.arithmetic import absolute, as_numpy_number, clip, divide, power
 from funcgrad.primitives.comparison import equal, less_equal, logical_and, where
 from funcgrad.primitives.elementwise import exp, hypot, log, log1p, sin, tanh
 from funcgrad.scipy.special.operations.partials import derivatives, kernel, scipy_operation
@@ -22,25 +22,27 @@ LN10, RADIAN = math.log(10.0), math.pi / 180
 # ---- products with logarithms --------------------------------------------------------------------------------
 
 xlogy: Operation = scipy_operation("xlogy", dx=lambda y: log(y), dy=lambda x, y: divide(x, y))
-xlog1py: Operation = scipy_operation("xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy(x), y - -1))
+xlog1py: Operation = scipy_operation(
+    "xlog1py", dx=lambda y: log1p(y), dy=lambda x, y: divide(as_numpy_number(x), y - -1)
+)
 entr: Operation = scipy_operation("entr", dx=lambda x: -log(x) - 1)
 
 
 def _logarithm(x: Any, y: Any) -> Any:
-    return log(divide(as_numpy(x), y))
+    return log(divide(as_numpy_number(x), y))
 
 
 def _quotient(x: Any, y: Any) -> Any:
     """Return ``x / y``, and 0 where both are 0: a divergence's terms are 0 for every y where x is 0."""
     none = logical_and(equal(x, 0), equal(y, 0))
-    return where(none, 0, divide(as_numpy(x), where(none, 1, y)))
+    return where(none, 0, divide(as_numpy_number(x), where(none, 1, y)))
 
 
 rel_entr: Operation = scipy_operation(
-    "rel_entr", dx=lambda x, y: log(divide(as_numpy(x), y)) + 1, dy=lambda x, y: -_quotient(x, y)
+    "rel_entr", dx=lambda x, y: log(divide(as_numpy_number(x), y)) + 1, dy=lambda x, y: -_quotient(x, y)
 )
 kl_div: Operation = scipy_operation(
-    "kl_div", dx=lambda x, y: log(divide(as_numpy(x), y)), dy=lambda x, y: 1 - _quotient(x, y)
+    "kl_div", dx=lambda x, y: log(divide(as_numpy_number(x), y)), dy=lambda x, y: 1 - _quotient(x, y)
 )
 
 # ---- losses --------------------------------------------------------------------------------------------------
@@ -181,13 +183,13 @@ def boxcox_slope(logarithm: Any, lmbda: Any) -> Any:
 boxcox: Operation = scipy_operation(
     "boxcox",
     lambda xp, x, lmbda: _times_exprel(xp, xp.log(x), lmbda),
-    dx=lambda x, y: power(as_numpy(x), y - 1),
+    dx=lambda x, y: power(as_numpy_number(x), y - 1),
     dy=lambda x, y: boxcox_slope(log(x), y),
 )
 boxcox1p: Operation = scipy_operation(
     "boxcox1p",
     lambda xp, x, lmbda: _times_exprel(xp, xp.log1p(x), lmbda),
-    dx=lambda x, y: power(as_numpy(x) - -1, y - 1),
+    dx=lambda x, y: power(as_numpy_number(x) - -1, y - 1),
     dy=lambda x, y: boxcox_slope(log1p(x), y),
 )
 
@@ -225,8 +227,8 @@ def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
 powm1: Operation = scipy_operation(
     "powm1",
     _powm1_of_jax,
-    dx=lambda x, y: y * power(as_numpy(x), y - 1),
-    dy=lambda x, y: power(as_numpy(x), y) * log(x),
+    dx=lambda x, y: y * power(as_numpy_number(x), y - 1),
+    dy=lambda x, y: power(as_numpy_number(x), y) * log(x),
 )
 cosm1: Operation = scipy_operation("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2, dx=lambda x: -sin(x))
 

@@ -18,7 +18,7 @@ from funcgrad.backend import dtype_of
 from funcgrad.kinds import primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.arithmetic import as_numpy
+from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.primitives.comparison import equal, greater, less, logical_or, where
 from funcgrad.primitives.elementwise import log, sin, sqrt
 from funcgrad.scipy.special.operations.partials import in_double, kernel, pointwise, refused, scipy_operation, summed
@@ -155,7 +155,7 @@ elliprj: Operation = pointwise(
 
 def _agm_partial(x: Any, y: Any, ans: Any) -> Any:
     """Return the derivative in x of ``pi / (2 * R_F(0, x**2, y**2))``, DLMF 19.8.5, without overflow of squares."""
-    ratio = as_numpy(y) / x
+    ratio = as_numpy_number(y) / x
     extreme = logical_or(greater(ratio, _EXTREME), less(ratio, 1 / _EXTREME))
     if not _any(extreme):
         return _agm_by_integral(ans / x, ratio)
