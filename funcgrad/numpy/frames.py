@@ -43,27 +43,27 @@ class _Table:
         return found if is_array else labelled(found, *ends)
 
     def where(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
-        """The numbers where a condition holds, ``other`` elsewhere; each example of a ``vmap`` chooses its own."""
+        """Return the numbers where ``cond`` holds, ``other`` elsewhere; each example of a ``vmap`` has its own."""
         cond = cond(self) if callable(cond) else cond
         if not _holds_traced(cond) or any(kwargs.values()):
             return super().where(cond, other, **kwargs)  # type: ignore[misc]
         return self._chosen(cond, self, other)
 
     def mask(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
-        """``other`` where a condition holds, the numbers elsewhere."""
+        """Return ``other`` where ``cond`` holds, the numbers elsewhere."""
         cond = cond(self) if callable(cond) else cond
         if not _holds_traced(cond) or any(kwargs.values()):
             return super().mask(cond, other, **kwargs)  # type: ignore[misc]
         return self._chosen(cond, other, self)
 
     def _chosen(self, cond: Any, there: Any, elsewhere: Any) -> Any:
-        """A table of these labels, of numbers that a traced condition chooses."""
+        """Return a table with the labels of ``self`` and the numbers that a traced condition chooses."""
         args = [values(x.reindex_like(self)) if is_labelled(x) else x for x in (cond, there, elsewhere)]
         made = labelled(fnp.where(*args), *self.axes)  # type: ignore[attr-defined]
         return made if made.ndim == 2 else made.rename(self.name)  # type: ignore[attr-defined]
 
     def apply(self, *args: Any, **kwargs: Any) -> Any:
-        """What a function gives of each number, column or row."""
+        """Apply a function to each number, column or row."""
         found = super().apply(*args, **kwargs)  # type: ignore[misc]
         return with_columns(found) if is_labelled(found) else found
 
@@ -133,7 +133,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     values = property(lambda self: values(self))
 
     def apply(self, func: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
-        """What a function gives of each column or row; pandas makes plain arrays of rows."""
+        """Apply a function to each column or row; rows go through the transpose, because pandas makes them arrays."""
         if axis not in (1, "columns") or not _holds_traced(self):
             return super().apply(func, axis, *args, **kwargs)
         found = self.T.apply(func, 0, *args, **kwargs)
@@ -143,30 +143,30 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         super().__setitem__(key, _as_columns(value, self, key))
 
     def insert(self, loc: Any, column: Any, value: Any, *args: Any, **kwargs: Any) -> None:
-        """A column more."""
+        """Insert a column."""
         super().insert(loc, column, _as_columns(value, self, column), *args, **kwargs)
 
     def cov(self, min_periods: Any = None, ddof: int = 1, numeric_only: bool = False) -> Any:
-        """The covariances of the columns; as in pandas ``ddof`` counts where no number is missing."""
+        """Compute the covariances of the columns; as in pandas ``ddof`` counts where no number is missing."""
         if not _holds_traced(self):
             return super().cov(min_periods, ddof, numeric_only)
         less = 1 if self.isna().to_numpy().any() else ddof
         return self._of_pairs(lambda x, y: _shared_moment(x, y) / (len(x) - less), min_periods, numeric_only)
 
     def corr(self, method: Any = "pearson", min_periods: Any = 1, numeric_only: bool = False) -> Any:
-        """The correlations of the columns."""
+        """Compute the correlations of the columns."""
         if not _holds_traced(self):
             return super().corr(method, min_periods, numeric_only)
         if method != "pearson":
             raise ConversionError(
-                f"frame.corr: of traced values there is the correlation of Pearson, got {method!r}{user_line()}. Take "
+                f"frame.corr: traced values have only the correlation of Pearson, got {method!r}{user_line()}. Take "
                 "scipy.stats.spearmanr or kendalltau of frame.to_numpy()."
             )
         scaled = lambda x, y: _shared_moment(x, y) / fnp.sqrt(_shared_moment(x, x) * _shared_moment(y, y))
         return self._of_pairs(scaled, min_periods, numeric_only)
 
     def _of_pairs(self, measure: Callable[..., Any], min_periods: Any, numeric_only: bool) -> Any:
-        """A number for each two columns, of the rows in which none is missing."""
+        """Compute ``measure`` of each pair of columns, from the rows in which neither number is missing."""
         table = self.select_dtypes("number") if numeric_only else self
         columns = [values(table.iloc[:, i]) for i in range(table.shape[1])]
         there = [~_shared_truth(fnp.isnan(x)) for x in columns]
@@ -184,7 +184,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
 
 
 def _as_columns(value: Any, frame: Any, key: Any) -> Any:
-    """What is written to columns of a frame, where it is traced, with its labels."""
+    """Return the value to write to columns of a frame; a traced value gets the labels of the frame."""
     if not isinstance(value, Tracer) or is_buffer(value):
         return value
     if fnp.ndim(value) == 2:
@@ -506,7 +506,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         )
 
     def map(self, mapper: Any, na_action: Any = None) -> Any:
-        """What a function gives of each number."""
+        """Apply a function to each number."""
         found = _as_objects([mapper(x) for x in self.held._val])
         made = _of_objects(pd.Series(found))
         return found if made is None else made
@@ -540,7 +540,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
 
 
 def _as_objects(rows: list[Any]) -> Any:
-    """An array of these objects: given them together, NumPy would ask traced numbers for their values."""
+    """Return an array of the objects ``rows``; numpy.array would request the values of traced numbers."""
     found = np.empty(len(rows), object)
     for place, row in enumerate(rows):
         found[place] = row

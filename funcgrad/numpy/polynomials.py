@@ -513,7 +513,7 @@ class _Traced(np.poly1d, Proxy):
         self._variable = variable or "x"
 
     def as_array(self) -> Any:
-        """What NumPy's functions take it for."""
+        """Return the coefficients, the array that NumPy's functions take instead of the polynomial."""
         return self.coeffs
 
     def _with(self, coefficients: Any) -> _Traced:

@@ -88,7 +88,7 @@ def test_wrong_labels_are_refused():
 
 
 def test_ranks_have_no_derivative():
-    with pytest.raises(TypeError, match=r"frame\.corr: of traced values there is the correlation of Pearson"):
+    with pytest.raises(TypeError, match=r"frame\.corr: traced values have only the correlation of Pearson"):
         grad(lambda x: named(x).corr(method="spearman").iloc[0, 1])(X)
 
 
