@@ -113,7 +113,7 @@ FRAMES = {
 }
 #: What makes texts of frames, by the names that other modules may import for their messages.
 TEXTS = {
-    "funcgrad.numpy.hints": {"counterpart", "explain", "of_math", "remedies", "user_line"},
+    "funcgrad.numpy.hints": {"add_hint", "counterpart_hint", "hints_for_request", "math_counterpart", "user_line"},
 }
 
 

@@ -14,7 +14,7 @@ from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableError
 from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
-from funcgrad.numpy.concretization import forgive
+from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.transforms.arguments import check_results
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
@@ -212,7 +212,7 @@ def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
     try:
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
-        forgive()
+        forget_refusal()
         found = loop_over_examples(fun, leaves)
         if found is None:
             raise

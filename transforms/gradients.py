@@ -13,7 +13,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.avals import aval_of
-from funcgrad.numpy.tables import number_of
+from funcgrad.numpy.tables import unlabel_number
 from funcgrad.reverse import ReverseTrace, backward
 from funcgrad.transforms.arguments import (
     Argnums,
@@ -202,7 +202,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
         aux = strip_tracers(trace, aux)
     mine = type(out) is Tracer and out._trace is trace
     if not mine and not backend.is_value(out):
-        out = number_of(out)
+        out = unlabel_number(out)
         mine = type(out) is Tracer and out._trace is trace
     value = out._val if mine else out
     one = _ONE

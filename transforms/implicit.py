@@ -26,7 +26,7 @@ from funcgrad.extend import primitive
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.kinds.linear import batch_rule, nondifferentiable
 from funcgrad.kinds.rules import Operation
-from funcgrad.numpy.concretization import forgive
+from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.transforms.arguments import check_leaf, split_aux
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
@@ -445,7 +445,7 @@ def _run_solver(
     try:
         return solve(f, guess)
     except (ConcretizationError, NotDifferentiableError):
-        forgive()
+        forget_refusal()
         closure = RecordedClosure(call, f, guess, checks_branches=True)
         leaves, spec = tree.flatten(guess)
         count, out_spec = len(leaves), list[Any]()

@@ -15,8 +15,8 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, short_repr
-from funcgrad.numpy.hints import explain
-from funcgrad.numpy.tables import JOINED, LIBRARIES, join_loaded
+from funcgrad.numpy.hints import add_hint
+from funcgrad.numpy.tables import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
     Rebuilt,
     built_before,
@@ -58,7 +58,7 @@ def raise_funcgrad_error(error: Exception) -> None:
             cause = cause.__context__
         if cause is not None:
             raise cause from None
-    explain(error)
+    add_hint(error)
 
 
 class _InstanceProperty:
@@ -119,7 +119,7 @@ class Transformed(Generic[P, R]):
         except Exception as error:
             if is_conversion(error):
                 return self._retry_rebuilt(given, error, args, kwargs)
-            if isinstance(error, InputError) and join_loaded():  # a library of tables was imported during the call
+            if isinstance(error, InputError) and register_loaded():  # a library of tables was imported during the call
                 return self(*args, **kwargs)
             raise_funcgrad_error(error)
             _explain_list_argument(error, args)
@@ -282,8 +282,8 @@ def check_callable(call: str, fun: Any) -> None:
     Raises:
         InputError: a ``TypeError`` that names what was passed instead.
     """
-    if not JOINED.issuperset(LIBRARIES.keys() & sys.modules.keys()):  # table libraries imported since the last call
-        join_loaded()
+    if not REGISTERED.issuperset(LIBRARIES.keys() & sys.modules.keys()):  # table libraries imported since the last call
+        register_loaded()
     if not callable(fun):
         raise InputError(
             f"{call}: the first argument must be a function, got {describe(fun)}. Write {call}(f)(x), not {call}(f(x))."

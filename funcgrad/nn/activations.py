@@ -19,10 +19,10 @@ from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, on_floats, restored, widened
 from funcgrad.nn.operations import activations as prim
 from funcgrad.nn.operations.activations import gelu_by_tanh, gelu_exact
-from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import documented, named
-from funcgrad.numpy.reducing import as_scalar, counted
+from funcgrad.numpy.faces import docstring, set_identity
+from funcgrad.numpy.reducing import as_scalar, count_of_elements
 from funcgrad.numpy.reductions import mean as mean_of
 from funcgrad.numpy.special import log_softmax, logsumexp, softmax
 from funcgrad.primitives import normalising
@@ -54,7 +54,7 @@ def _activation(
     name: str, compute: Callable[[Array], Array], text: str, example: str, shows: str
 ) -> Callable[[ArrayLike], Array]:
     """Make a public function of one array from ``compute``, a function of floating-point arrays."""
-    made: Any = named(on_floats(compute), __name__, name, documented(text, example, shows))
+    made: Any = set_identity(on_floats(compute), __name__, name, docstring(text, example, shows))
     made.__annotations__ = {"x": "ArrayLike", "return": "Array"}
     made.__signature__ = Signature([_X], return_annotation="Array")
     dressed: Callable[[ArrayLike], Array] = made
@@ -214,7 +214,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     """
     x = floating(x)
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
-    axis = one_axis(axis, len(shape))
+    axis = normalize_axis(axis, len(shape))
     if shape[axis] % 2:
         raise ShapeError(f"glu: the axis must have an even length, got shape {shape}, axis {axis}. Give the gates too.")
     before, half = (slice(None),) * axis, shape[axis] // 2
@@ -247,7 +247,7 @@ def logmeanexp(x: ArrayLike, axis: Axes = None, where: ArrayLike | None = None, 
         np.float64(1000.0)
     """
     x = floating(x)
-    count = counted(x, axis, True if where is None else where, keepdims)
+    count = count_of_elements(x, axis, True if where is None else where, keepdims)
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if issubclass(type(count), int):
         return total - (math.log(count) if count else -math.inf)
@@ -266,7 +266,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: Any = None, axis: int = -1
     """
     x = as_value(x)
     shape = backend.shape_of(x)
-    axis = one_axis(axis, len(shape) + 1)
+    axis = normalize_axis(axis, len(shape) + 1)
     places = np.arange(num_classes).reshape((num_classes,) + (1,) * (len(shape) - axis))
     hits = equal(reshape(x, to=(*shape[:axis], 1, *shape[axis:])), places)
     return cast(hits, to=np.dtype(float if dtype is None else dtype))
@@ -302,7 +302,7 @@ def standardize(
     dtype = backend.dtype_of(x)
     x = widened(x)
     if mean is None and variance is None and where is None and dtype.kind != "c" and type(epsilon) in _NUMBERS:
-        axes = some_axes(axis, len(backend.shape_of(x)))
+        axes = normalize_axes(axis, len(backend.shape_of(x)))
         return restored(as_scalar(normalising.standardized(x, axis=axes, epsilon=epsilon)), dtype)
     mask: Any = True if where is None else where
     if mean is None:

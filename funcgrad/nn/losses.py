@@ -18,10 +18,10 @@ from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating, restored, tell_shapes, widened
 from funcgrad.nn.operations import activations as prim
 from funcgrad.nn.operations.cross_entropy import class_cross_entropy, cross_entropy, weighted
-from funcgrad.numpy.axes import some_axes
+from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import like
-from funcgrad.numpy.reducing import as_scalar, counted, merged
+from funcgrad.numpy.faces import with_signature_of
+from funcgrad.numpy.reducing import as_scalar, count_of_elements, merge_axes
 from funcgrad.numpy.reductions import sum as summed
 from funcgrad.numpy.special import log_softmax
 from funcgrad.primitives.arithmetic import absolute, maximum, minimum, square
@@ -170,7 +170,7 @@ def softmax_cross_entropy(
     """
     logits, labels = floating(logits), as_value(labels)
     shape = backend.shape_of(logits)
-    axes = some_axes(axis, len(shape))
+    axes = normalize_axes(axis, len(shape))
     if where is None and _are_rows(logits) and backend.shape_of(labels) == shape:
         x, weights = widened(logits), widened(labels)
         dtype = np.result_type(backend.dtype_of(x), backend.dtype_of(weights))  # a sum of booleans is an integer
@@ -209,18 +209,18 @@ def softmax_cross_entropy_with_integer_labels(
     """
     logits, labels = floating(logits), as_value(labels)
     rank = len(backend.shape_of(logits))
-    axes = some_axes(axis, rank)
+    axes = normalize_axes(axis, rank)
     shape = backend.shape_of(labels)
     if where is None and _are_rows(logits):
-        rows = merged(widened(logits), axes)
+        rows = merge_axes(widened(logits), axes)
         if backend.shape_of(rows)[:-1] == shape:
             return _in_dtype(class_cross_entropy(rows, labels), logits)
     mask = _mask(where, rank, axes)
-    scores = merged(log_softmax(widened(logits), axis, where=mask), axes)
+    scores = merge_axes(log_softmax(widened(logits), axis, where=mask), axes)
     chosen = take_along_axis(scores, reshape(labels, to=(*shape, 1)), axis=len(shape))
     losses = -reshape(chosen, to=shape)
     if mask is not None:
-        losses = choose(counted(logits, axes, mask), losses, 0.0)
+        losses = choose(count_of_elements(logits, axes, mask), losses, 0.0)
     return _in_dtype(losses, logits)
 
 
@@ -283,7 +283,7 @@ def cosine_similarity(
     return _in_dtype(summed(units[0] * units[1], axis, where=mask), x, y)
 
 
-@like(cosine_similarity)
+@with_signature_of(cosine_similarity)
 def cosine_distance(*args: Any, **kwargs: Any) -> Array:
     """Compute ``1 - cosine_similarity``, with the same arguments.
 
@@ -310,8 +310,8 @@ def smooth_labels(labels: ArrayLike, alpha: ArrayLike, *, axis: Axes = -1, where
     alpha = as_value(alpha)
     shape = backend.shape_of(labels)
     if where is None:
-        count = math.prod([shape[i] for i in some_axes(axis, len(shape))])
+        count = math.prod([shape[i] for i in normalize_axes(axis, len(shape))])
         if not count:
             raise ShapeError(f"smooth_labels: there must be a class, got labels of shape {shape}. Give their axis.")
         return (1.0 - alpha) * labels + alpha / count
-    return (1.0 - alpha) * labels + alpha / counted(labels, axis, where, keepdims=True)
+    return (1.0 - alpha) * labels + alpha / count_of_elements(labels, axis, where, keepdims=True)

@@ -12,7 +12,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
 from funcgrad.nn.activations import standardize
 from funcgrad.nn.narrow import floating, restored, tell_shapes, widened
-from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.reductions import mean
 from funcgrad.primitives.arithmetic import square
@@ -61,7 +61,7 @@ def layer_norm(
         array([-2.,  3.])
     """
     x = floating(x)
-    axes = some_axes(axis, len(backend.shape_of(x)))
+    axes = normalize_axes(axis, len(backend.shape_of(x)))
     return restored(_scaled(standardize(widened(x), axes, epsilon=epsilon), scale, bias, axes), backend.dtype_of(x))
 
 
@@ -73,7 +73,7 @@ def rms_norm(x: ArrayLike, scale: ArrayLike | None = None, axis: Axes = -1, epsi
         array([1., 1.])
     """
     x = floating(x)
-    axes = some_axes(axis, len(backend.shape_of(x)))
+    axes = normalize_axes(axis, len(backend.shape_of(x)))
     wide = widened(x)
     normed = wide / sqrt(mean(square(wide), axes, keepdims=True) + epsilon)
     return restored(_scaled(normed, scale, None, axes), backend.dtype_of(x))
@@ -106,7 +106,7 @@ def batch_norm(
     """
     x = floating(x)
     shape = backend.shape_of(x)
-    feature = one_axis(axis, len(shape))
+    feature = normalize_axis(axis, len(shape))
     others = tuple([i for i in range(len(shape)) if i != feature])
     mean, variance = (None if s is None else _along(s, shape, (feature,)) for s in (mean, variance))
     normed = standardize(widened(x), others, mean, variance, epsilon)

@@ -14,9 +14,9 @@ from funcgrad.kinds.linear import permute
 from funcgrad.nn.convolution import Ints, Padding, borders, per_axis
 from funcgrad.nn.narrow import floating, restored, widened
 from funcgrad.nn.operations.pooling import pool_max, window_sum
-from funcgrad.numpy.axes import some_axes
+from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import like
+from funcgrad.numpy.faces import with_signature_of
 from funcgrad.primitives.arithmetic import negative
 from funcgrad.typing import Array, ArrayLike
 
@@ -43,7 +43,7 @@ def _pooled(
     rank, count = len(shape), len(window)
     if count > rank:
         raise ShapeError(f"{call}: a window of {count} axes needs as many in the array, got shape {shape}. Add axes.")
-    chosen = tuple(range(rank - count, rank)) if axes is None else some_axes(tuple(axes), rank)
+    chosen = tuple(range(rank - count, rank)) if axes is None else normalize_axes(tuple(axes), rank)
     if len(chosen) != count:
         raise ShapeError(
             f"{call}: axes must name {count} axes, one for each of the window, got {axes!r}. Name them all."
@@ -86,7 +86,7 @@ def max_pool(
     return _pooled("max_pool", maxima, as_value(inputs), window_shape, strides, padding, axes)
 
 
-@like(max_pool)
+@with_signature_of(max_pool)
 def min_pool(inputs: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Compute the minimum of each window; the first of ties gets the derivative; arguments as for ``max_pool``.
 

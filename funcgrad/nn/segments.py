@@ -14,7 +14,7 @@ from funcgrad.kinds.linear import astype, reshape
 from funcgrad.nn.narrow import floating
 from funcgrad.nn.operations.segments import segment_extremum, segment_total
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import like
+from funcgrad.numpy.faces import with_signature_of
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.sorting import argsort, searchsorted
 from funcgrad.primitives.comparison import equal, greater_equal, less, logical_or, where
@@ -85,7 +85,7 @@ def segment_sum(
     return segment_total(data, *_numbered("segment_sum", data, segment_ids, num_segments))
 
 
-@like(segment_sum)
+@with_signature_of(segment_sum)
 def segment_mean(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Compute the means of the rows with the same number, 0 for no rows; arguments as for ``segment_sum``.
 
@@ -100,7 +100,7 @@ def segment_mean(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     return segment_total(data, ids, count) / astype(sizes, to=backend.dtype_of(data))
 
 
-@like(segment_sum)
+@with_signature_of(segment_sum)
 def segment_max(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Compute the maxima of the rows with the same number; arguments as for ``segment_sum``.
 
@@ -115,7 +115,7 @@ def segment_max(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     return segment_extremum(data, ids, count=count, name="maximum")
 
 
-@like(segment_sum)
+@with_signature_of(segment_sum)
 def segment_min(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Compute the minima of rows with the same number; arguments as for ``segment_sum``, ties as in ``segment_max``.
 
@@ -130,7 +130,7 @@ def segment_min(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     return segment_extremum(data, ids, count=count, name="minimum")
 
 
-@like(segment_sum)
+@with_signature_of(segment_sum)
 def segment_prod(data: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Compute the products of the rows with the same number, 1 for no rows; arguments as for ``segment_sum``.
 

@@ -17,10 +17,10 @@ from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
-from funcgrad.numpy.concretization import check_text, constant, note_constant, user_line
+from funcgrad.numpy.concretization import check_text, note_constant, strip_constant_tracers, user_line
 from funcgrad.numpy.creation import as_value, numbers_told
-from funcgrad.numpy.layout import as_before
-from funcgrad.numpy.overwriting import can_overwrite, composed, overwritten, rank_left, written_by_mask
+from funcgrad.numpy.layout import with_layout_of
+from funcgrad.numpy.overwriting import can_overwrite, compose_indices, overwrite, rank_of_item, write_by_mask
 from funcgrad.ownership import has_unshared_array
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.index_spec import Spec, copied_index, is_concrete, is_static, parse_index
@@ -47,7 +47,7 @@ from funcgrad.writable import (
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int64))
 #: Types that are known not to be tables.
-_SEEN = _NUMPY | {Tracer}
+_NUMPY_OR_TRACER = _NUMPY | {Tracer}
 
 
 def set_item(x: Tracer, index: Any, y: Any) -> None:
@@ -71,14 +71,14 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     alias = getattr(x, "alias", None)
     buffer = x._trace is CONSTANTS
     if not (alias is None and buffer) and not _can_write(x, alias):
-        refuse_writing(x)
+        raise_read_only(x)
     if type(y) is Tracer and y._trace is CONSTANTS:
-        if buffer and type(y._val) is ndarray and _write_now(x, alias, index, y._val):
+        if buffer and type(y._val) is ndarray and _write_concretely(x, alias, index, y._val):
             return  # no shallow copy of ``y`` is needed: its elements have been copied
         y = shallow_copy(y)
-    elif type(y) not in _SEEN:
+    elif type(y) not in _NUMPY_OR_TRACER:
         y = _as_array(x, y)
-    if buffer and type(y) in _NUMPY and _write_now(x, alias, index, y):
+    if buffer and type(y) in _NUMPY and _write_concretely(x, alias, index, y):
         return
     if blocks.last_entered() is not None and blocks.current().min_level:
         _write_constant(x, index, y)
@@ -86,9 +86,9 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
     aval = aval_of(y)
     if aval is None or aval_of(x._val) is None:
         _check_dtype(x, y)
-    if type(getattr(y, "alias", None)) is View and _is_itself(x, index, y):
+    if type(getattr(y, "alias", None)) is View and _is_item_of(x, index, y):
         return
-    if type(index) is not int and written_by_mask(x, index, y):
+    if type(index) is not int and write_by_mask(x, index, y):
         return
     if type(alias) is View:
         _write_through(x, alias, index, y)
@@ -111,7 +111,7 @@ def _as_array(x: Tracer, y: Any) -> Any:
     return np.asarray(y) if is_one and x.dtype.kind in "MmSUT" else y
 
 
-def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
+def _write_concretely(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
     """Write an array or a number to a buffer if the index is concrete; return whether it was written."""
     if type(x._val) is not ndarray or not is_concrete(index) or (type(alias) is View and not is_buffer(alias.root)):
         return False
@@ -125,9 +125,9 @@ def _write_now(x: Tracer, alias: Any, index: Any, y: Any) -> bool:
 def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
     """Write to an array that is not a view; ``aval`` is the aval of ``y``."""
     if not _write_directly(x, index, y, aval):
-        if type(index) is ndarray and index.dtype.kind == "b" and can_overwrite(x, index, y, looked_at=True):
+        if type(index) is ndarray and index.dtype.kind == "b" and can_overwrite(x, index, y, ignore_observers=True):
             index = index.nonzero()  # then the record is a write, as on the fast path
-        rebind(x, as_before(x, updated(shallow_copy(x), index, y)))
+        rebind(x, with_layout_of(x, with_items_set(shallow_copy(x), index, y)))
     views = getattr(x, "alias", None)
     if x._trace is not CONSTANTS:
         (views if type(views) is Views else views_of(x)).written = True
@@ -137,7 +137,7 @@ def _write_root(x: Tracer, index: Any, y: Any, aval: Any) -> None:
 
 def _write_constant(x: Tracer, index: Any, y: Any) -> None:
     """Do ``x[index] = y`` in a ``no_grad`` block: ``y`` is a constant; other elements keep their derivative."""
-    y = constant(y)
+    y = strip_constant_tracers(y)
     with blocks.Block(lambda state: state._replace(min_level=0)):
         _set_item(x, index, y)
 
@@ -150,19 +150,19 @@ def _can_write(x: Tracer, alias: Any) -> bool:
     return alias is not None or is_buffer(x) or bool(x.shape)
 
 
-def set_whole(x: Tracer, y: Any) -> None:
+def set_all_items(x: Tracer, y: Any) -> None:
     """Do ``x[...] = y``; take over a tracer ``y`` that was made for this and fits, without a copy."""
     with write_lock:
         alias = getattr(x, "alias", None)
         own = alias is not READ_ONLY and type(alias) is not View
         if own and isinstance(y, Tracer) and not is_buffer(y) and y.shape == x.shape and y.dtype == x.dtype:
-            rebind(x, as_before(x, y))
+            rebind(x, with_layout_of(x, y))
             refresh_views(x)
         else:
             _set_item(x, ..., y)
 
 
-def refuse_writing(x: Any) -> NoReturn:
+def raise_read_only(x: Any) -> NoReturn:
     """Raise the ReadOnlyError for a write to ``x``."""
     if not x.shape and getattr(x, "alias", None) is not READ_ONLY:
         raise ReadOnlyError(
@@ -195,17 +195,21 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
         y: the value to write.
         views: the views of the root of ``x``; they record whether the last write was a first half.
     """
-    begun, views.half_exchange = views.half_exchange, None
+    half_exchange, views.half_exchange = views.half_exchange, None
     mine = getattr(y, "alias", None) if isinstance(y, Tracer) else None
     if type(mine) is not View or mine.root is not root_of(x) or not mine.steps or not y.shape:
         return
-    if begun is not None and any(r() is y for r in begun[0]) and _leads_to(x, index, begun[1]):
+    if (
+        half_exchange is not None
+        and any(r() is y for r in half_exchange[0])
+        and _steps_lead_to(x, index, half_exchange[1])
+    ):
         raise InputError(
             "shuffle(x), or x[i], x[j] = x[j], x[i]: rows are views, so that one would be lost and the other be there "
             f"twice, got {describe(x)}{user_line()}. Index with an order instead: x = x[rng.permutation(len(x))], or "
             "x[[i, j]] = x[[j, i]]."
         )
-    there = [r for r in views if (v := r()) is not None and v is not y and _leads_to(x, index, _steps(v))]
+    there = [r for r in views if (v := r()) is not None and v is not y and _steps_lead_to(x, index, _steps(v))]
     views.half_exchange = (there, mine.steps) if there else None
 
 
@@ -232,13 +236,13 @@ def _check_dtype(x: Tracer, y: Any) -> None:
         )
 
 
-def _is_itself(x: Tracer, index: Any, y: Any) -> bool:
+def _is_item_of(x: Tracer, index: Any, y: Any) -> bool:
     """Whether the view ``y`` is ``x[index]``, as at the end of ``x[index] += ...``: the write is already done."""
     mine: View = y.alias
-    return mine.root is root_of(x) and _leads_to(x, index, mine.steps)
+    return mine.root is root_of(x) and _steps_lead_to(x, index, mine.steps)
 
 
-def _leads_to(x: Tracer, index: Any, steps: tuple[ViewStep, ...]) -> bool:
+def _steps_lead_to(x: Tracer, index: Any, steps: tuple[ViewStep, ...]) -> bool:
     """Whether ``steps`` lead from the root of ``x`` to ``x[index]``."""
     before = _steps(x)
     if len(steps) != len(before) + 1 or not is_static(index):
@@ -253,11 +257,11 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
     root = alias.root
     if all(step is getitem or step is permute for step, _ in alias.steps) and is_static(index):
         steps = [params["index"] if step is getitem else list(params["axes"]) for step, params in alias.steps]
-        if (whole := composed(root.shape, [*steps, index])) is not None:
+        if (whole := compose_indices(root.shape, [*steps, index])) is not None:
             _write_root(root, whole, y, aval_of(y))
             return
-    if as_condition(index, x.shape, backend.shape_of(y)) is not None:
-        index, y = ..., updated(shallow_copy(x), index, y)
+    if as_where_mask(index, x.shape, backend.shape_of(y)) is not None:
+        index, y = ..., with_items_set(shallow_copy(x), index, y)
     shape: Shape = root.shape
     places: Any = np.arange(prod(shape)).reshape(shape)
     part: Any = None
@@ -268,15 +272,15 @@ def _write_through(x: Tracer, alias: View, index: Any, y: Any) -> None:
             places = step(places, **params)
     source = shallow_copy(root)
     half = source if part is None or backend.dtype_of(source).kind != "c" else part(source)
-    new = reshape(updated(reshape(half, to=(prod(shape),)), getitem(places, index), y), to=shape)
+    new = reshape(with_items_set(reshape(half, to=(prod(shape),)), getitem(places, index), y), to=shape)
     if half is not source:
         new = new + 1j * imag(source) if part is real else real(source) + 1j * new
         new = astype(new, to=root.dtype) if backend.dtype_of(new) != root.dtype else new
-    rebind(root, as_before(root, new))
+    rebind(root, with_layout_of(root, new))
     refresh_views(root)
 
 
-def as_entries(y: Any, x: Array) -> Any:
+def cast_for_write(y: Any, x: Array) -> Any:
     """Convert ``y`` to the dtype of ``x``, for a write to ``x``.
 
     Raises:
@@ -297,7 +301,7 @@ def _cast(y: Any, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
-def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
+def with_items_set(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
     """Return a new array, ``x`` with ``y`` at ``index``, in the dtype of ``x``; the last write to an element wins.
 
     ``unique=True`` promises that ``index`` names no element twice.
@@ -306,17 +310,17 @@ def updated(x: Array, index: Any, y: Any, unique: bool = False) -> Array:
     other = type(y) not in _NUMBERS and backend.dtype_of(y) != dtype
     rounds = other and backend.is_inexact(y) and backend.is_inexact(x)
     y = _cast(y, dtype) if other and not rounds else y
-    chosen = as_condition(index, shape, backend.shape_of(y))
+    chosen = as_where_mask(index, shape, backend.shape_of(y))
     if chosen is not None:
         ans = where(chosen, dtype.type(y) if type(y) in _NUMBERS else y, x)
         return astype(ans, to=dtype) if backend.dtype_of(ans) != dtype else ans
     spec, arrays, to = parse_index(index, shape)
     if to is not None:
         x = reshape(x, to=to)
-    room = shape_of_region(spec, arrays, shape if to is None else to)
-    y = fitted(y, room)
-    if arrays and not unique and _is_traced(y) and _names_twice(spec, arrays, backend.shape_of(x)):
-        ans = _last_wins(x, y, spec, arrays, room)
+    region_shape = shape_of_region(spec, arrays, shape if to is None else to)
+    y = without_excess_axes(y, region_shape)
+    if arrays and not unique and _is_traced(y) and _may_repeat(spec, arrays, backend.shape_of(x)):
+        ans = _write_last_values(x, y, spec, arrays, region_shape)
     else:  # ``write`` rounds, so its cotangent is first rounded, then summed, as for a write in place
         ans = write(x, y, *arrays, spec=spec)
     return ans if to is None else reshape(ans, to=shape)
@@ -329,7 +333,7 @@ def _is_traced(y: Any) -> bool:
     return backend.namespace_of(y) is not np
 
 
-def as_condition(index: Any, shape: Shape, new: Shape) -> Any:
+def as_where_mask(index: Any, shape: Shape, new: Shape) -> Any:
     """Return a mask in a shape for ``where``, else None; the True entries of a traced mask cannot always be counted."""
     if type(index) is tuple or not hasattr(index, "dtype") or index.dtype.kind != "b":
         return None
@@ -339,34 +343,36 @@ def as_condition(index: Any, shape: Shape, new: Shape) -> Any:
     return reshape(index, to=(*index.shape, *(1,) * (len(shape) - rank)))
 
 
-def fitted(y: Any, room: Shape) -> Any:
-    """Return ``y`` without leading axes of length 1 in excess of the axes of ``room``.
+def without_excess_axes(y: Any, region_shape: Shape) -> Any:
+    """Return ``y`` without leading axes of length 1 in excess of the axes of ``region_shape``.
 
     Raises:
-        ValueError: ``y`` does not broadcast to ``room``.
+        ValueError: ``y`` does not broadcast to ``region_shape``.
     """
     have = backend.shape_of(y)
-    extra = len(have) - len(room)
+    extra = len(have) - len(region_shape)
     fitting = have[extra:] if extra > 0 and prod(have[:extra]) == 1 else have
-    if len(fitting) > len(room) or any(m not in (1, n) for m, n in zip(fitting[::-1], room[::-1], strict=False)):
-        raise ValueError(f"could not broadcast input array from shape {have} into shape {room}")
+    if len(fitting) > len(region_shape) or any(
+        m not in (1, n) for m, n in zip(fitting[::-1], region_shape[::-1], strict=False)
+    ):
+        raise ValueError(f"could not broadcast input array from shape {have} into shape {region_shape}")
     return reshape(y, to=fitting) if fitting != have else y
 
 
-def _places(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Any:
+def _flat_positions(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> Any:
     """Return the flat positions, in C order, of the elements that an index names."""
     rest = iter(arrays)
     index = tuple([slice(*e) if type(e) is tuple else next(rest) if type(e) is str else e for e in spec])
     return getitem(np.arange(prod(shape)).reshape(shape), index)
 
 
-def names_twice(index: Any, shape: Shape) -> bool:
+def may_repeat(index: Any, shape: Shape) -> bool:
     """Whether ``index`` may name an element of an array of ``shape`` more than once."""
     spec, arrays, to = parse_index(index, shape)
-    return bool(arrays) and _names_twice(spec, arrays, shape if to is None else to)
+    return bool(arrays) and _may_repeat(spec, arrays, shape if to is None else to)
 
 
-def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
+def _may_repeat(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
     """Whether an index may name an element more than once; assumed if the values of the index arrays are unknown.
 
     The values are known in a recording: the answer is computed and becomes a decision of the recording.
@@ -374,21 +380,21 @@ def _names_twice(spec: Spec, arrays: tuple[Any, ...], shape: Shape) -> bool:
     if any(type(a) is not ndarray for a in arrays):
         if not any(backend.shape_of(a) for a in arrays):
             return False
-        last = winners(_places(spec, arrays, shape), size=prod(shape))
+        last = winners(_flat_positions(spec, arrays, shape), size=prod(shape))
         known = type(last) is Tracer and last._trace.is_bit_exact
         return not (known and reduce_all(last, axis=tuple(range(len(last.shape)))))
     if ... not in spec:  # slices name no element twice, so one element of each slice is enough
         lengths = iter(shape)
         shape = tuple([1 if type(e) is tuple else n for e in spec if e is not None for n in (next(lengths),)])
         spec = tuple([(0, 1, 1) if type(e) is tuple else e for e in spec])
-    places = _places(spec, arrays, shape)
+    places = _flat_positions(spec, arrays, shape)
     named = np.zeros(prod(shape), bool)
     named[places] = True
     return bool(np.count_nonzero(named) != places.size)
 
 
-def _names_once(index: Any, shape: Shape) -> bool:
-    """Whether arrays and slices certainly name no element twice; faster than ``names_twice``, False when unsure."""
+def _never_repeats(index: Any, shape: Shape) -> bool:
+    """Whether arrays and slices certainly name no element twice; faster than ``may_repeat``, False when unsure."""
     entries = index if type(index) is tuple else (index,)
     arrays = [e for e in entries if type(e) is ndarray]
     if len(entries) > len(shape) or any(type(e) is not ndarray and type(e) is not slice for e in entries):
@@ -408,13 +414,13 @@ def _names_once(index: Any, shape: Shape) -> bool:
     return bool(np.count_nonzero(named) == size)
 
 
-def _last_wins(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], room: Shape) -> Array:
+def _write_last_values(x: Array, y: Array, spec: Spec, arrays: tuple[Any, ...], region_shape: Shape) -> Array:
     """Do ``write`` with an index that may name elements more than once."""
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
-    last = winners(_places(spec, arrays, shape), size=prod(shape))
+    last = winners(_flat_positions(spec, arrays, shape), size=prod(shape))
     zero = dtype.type(0)
     y = astype(y, to=dtype) if backend.dtype_of(y) != dtype else y
-    kept = where(last, broadcast_to(y, to=room), zero)
+    kept = where(last, broadcast_to(y, to=region_shape), zero)
     cleared = write(x, zero, *arrays, spec=spec)
     return cleared + scatter_sum(kept, *arrays, specs=(spec,), shape=shape, dtype=dtype)
 
@@ -429,23 +435,23 @@ def _write_directly(x: Any, index: Any, y: Any, aval: Any) -> bool:
     if not (one or is_concrete(index)) or not can_overwrite(x._val if buffer else x, index, y):
         return False
     if not (one or is_static(index)):
-        if isinstance(y, Tracer) and not _names_once(index, x.shape):
+        if isinstance(y, Tracer) and not _never_repeats(index, x.shape):
             return False
         index = copied_index(index)
     have = aval if type(aval) is tuple else () if aval is not None else backend.shape_of(y)
-    if have and len(have) > rank_left(index, len(x.shape)):
-        y = fitted(y, np.broadcast_to(np.False_, x.shape)[index].shape)
+    if have and len(have) > rank_of_item(index, len(x.shape)):
+        y = without_excess_axes(y, np.broadcast_to(np.False_, x.shape)[index].shape)
     if not buffer:
-        new = overwritten(x, index, y, True)
+        new = overwrite(x, index, y, True)
     elif isinstance(y, Tracer):
-        new = overwritten(x._val, index, y, has_unshared_array(x, "_val"))
+        new = overwrite(x._val, index, y, has_unshared_array(x, "_val"))
     else:
         return False
     rebind(x, new)
     return True
 
 
-def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
+def in_place_operator(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
     """Return the operator ``x += y`` for the operation ``x + y``: ``x`` and its views get a new value.
 
     A number has no memory: the operator returns a new value, to which Python binds the name. An argument that is an
@@ -456,12 +462,12 @@ def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any
         alias = getattr(x, "alias", None)
         if is_number(x):
             return operation(x, y)
-        if type(y) not in _SEEN and backend.is_table(y):
+        if type(y) not in _NUMPY_OR_TRACER and backend.is_table(y):
             y = backend.values_of(y)
         if alias is READ_ONLY:
             if backend.library_of(x) is not np:
                 return operation(x, y)
-            refuse_writing(x)
+            raise_read_only(x)
         result = operation(x, y)
         if type(result) is not Tracer and not backend.is_value(result):
             return result  # an object of the library of ``y``, whose operator took the array
@@ -473,7 +479,7 @@ def in_place(operation: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any
         if dtype != x.dtype:
             _check_cast(x, symbol, result)
             result = astype(result, to=x.dtype)
-        set_whole(x, result)
+        set_all_items(x, result)
         return x
 
     return method

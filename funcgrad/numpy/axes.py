@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad.typing import Axes, Shape
 
 
-def one_axis(axis: Any, rank: int) -> int:
+def normalize_axis(axis: Any, rank: int) -> int:
     """Return ``axis`` as a number from 0 to ``rank - 1``.
 
     Raises:
@@ -23,7 +23,7 @@ def one_axis(axis: Any, rank: int) -> int:
     return number % rank
 
 
-def takes_all(axis: Any, rank: int) -> bool:
+def means_all_axes(axis: Any, rank: int) -> bool:
     """Whether ``axis`` means all elements: None, or, for a number, 0 or -1, which many functions of NumPy take.
 
     Example:
@@ -33,10 +33,10 @@ def takes_all(axis: Any, rank: int) -> bool:
     return axis is None or (not rank and isinstance(axis, int | np.integer) and axis in (0, -1))
 
 
-def some_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[int, ...]:
+def normalize_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[int, ...]:
     """Return ``axis`` (one, several, or None for all) as a tuple of different non-negative numbers.
 
-    With ``of_numbers``, 0 and -1 are valid axes of a number, see ``takes_all``.
+    With ``of_numbers``, 0 and -1 are valid axes of a number, see ``means_all_axes``.
 
     Raises:
         numpy.exceptions.AxisError: an axis is out of range.
@@ -46,10 +46,10 @@ def some_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[int, 
         return (0,) if rank == 1 else tuple(range(rank))
     if type(axis) is int and -rank <= axis < rank:
         return (axis % rank,)
-    if of_numbers and takes_all(axis, rank):
+    if of_numbers and means_all_axes(axis, rank):
         return ()
     several: Any = axis if isinstance(axis, (tuple, list)) or np.ndim(axis) else (axis,)
-    found = tuple(one_axis(a, rank) for a in several)
+    found = tuple(normalize_axis(a, rank) for a in several)
     if len(set(found)) != len(found):
         raise ValueError("duplicate value in 'axis'")
     return found
@@ -60,7 +60,7 @@ def all_axes(rank: int) -> tuple[int, ...]:
     return (0,) if rank == 1 else tuple(range(rank))
 
 
-def kept(shape: Shape, axes: tuple[int, ...]) -> Shape:
+def keepdims_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
     """Return ``shape`` with length 1 along ``axes``, as ``keepdims=True`` leaves it."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
@@ -80,7 +80,7 @@ def as_shape(shape: Any) -> Shape:
         return (operator.index(shape),)
 
 
-def completed(shape: Any, have: Shape) -> Shape:
+def resolve_shape(shape: Any, have: Shape) -> Shape:
     """Return ``shape`` for the elements of an array of shape ``have``, with a length of -1 computed.
 
     Raises:

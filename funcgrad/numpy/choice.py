@@ -16,11 +16,11 @@ from funcgrad.backend import dtype_of, library_of
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import imag, real
-from funcgrad.numpy.assignment import set_whole
+from funcgrad.numpy.assignment import set_all_items
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.elementwise import positive
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reducing import as_scalar, weak
+from funcgrad.numpy.reducing import as_scalar, keeping_dtype
 from funcgrad.numpy.ufunc import Table
 from funcgrad.primitives import arithmetic as prim
 from funcgrad.primitives import comparison
@@ -174,7 +174,7 @@ def nan_to_num(
         return comparison.nan_replaced(x, copy=copy, nan=nan, posinf=posinf, neginf=neginf)
     if copy or is_number(x):
         return as_scalar(_finite(x, nan, posinf, neginf))
-    set_whole(x, _finite(x, nan, posinf, neginf))
+    set_all_items(x, _finite(x, nan, posinf, neginf))
     return x
 
 
@@ -187,7 +187,7 @@ def _finite(x: Tracer, nan: ArrayLike, posinf: ArrayLike | None, neginf: ArrayLi
         return x
     finfo = sys.modules["ml_dtypes"].finfo if kind == "V" else library_of(x).finfo
     largest = float(finfo(x.dtype).max)
-    above = comparison.where(comparison.greater(x, 0), weak(largest if posinf is None else posinf, x), x)
-    replaced = comparison.where(comparison.less(x, 0), weak(-largest if neginf is None else neginf, x), above)
-    replaced = comparison.where(comparison.isnan(x), weak(nan, x), replaced)
+    above = comparison.where(comparison.greater(x, 0), keeping_dtype(largest if posinf is None else posinf, x), x)
+    replaced = comparison.where(comparison.less(x, 0), keeping_dtype(-largest if neginf is None else neginf, x), above)
+    replaced = comparison.where(comparison.isnan(x), keeping_dtype(nan, x), replaced)
     return comparison.where(comparison.isfinite(x), x, replaced)

@@ -22,34 +22,34 @@ from funcgrad.batching import BatchTrace, unbatched_if_equal
 from funcgrad.core import Tracer, describe, is_being_repeated, raise_escaped, shallow_copy, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
-from funcgrad.numpy.hints import remedies, user_frame, user_line
-from funcgrad.numpy.texts import Shown, has_all_digits, refuse_text
+from funcgrad.numpy.hints import hints_for_request, user_frame, user_line
+from funcgrad.numpy.texts import TracedText, has_all_digits, refuse_text
 from funcgrad.running import note_refusal, pending_refusals
 from funcgrad.writable import is_buffer, is_in_transform, make_buffer, plain_value
 
 __all__ = [
-    "CONCRETIZATION", "Elsewhere", "as_number", "as_python", "check_text", "concrete", "constant", "constant_array",
-    "forgive", "keeping", "note_constant", "other_thread", "pending_refusals", "refuse", "run_here",
-    "user_frame", "user_line",
+    "CONCRETIZATION", "RefusedInWorker", "as_number", "as_python", "check_text", "concrete", "constant_array",
+    "forget_refusal", "latest_rebuilt_run", "note_constant", "open_rebuilt_run", "other_thread_remark",
+    "pending_refusals", "refuse_conversion", "strip_constant_tracers", "user_frame", "user_line",
 ]  # fmt: skip
 
 
-def refuse(x: Tracer, asked: str) -> NoReturn:
-    """Raise the error for the conversion of ``x`` to a plain value; ``asked`` names the conversion."""
+def refuse_conversion(x: Tracer, request: str) -> NoReturn:
+    """Raise the error for the conversion of ``x`` to a plain value; ``request`` names the conversion."""
     kind = type(x._trace).__name__.removesuffix("Trace").lower()
-    batch = _batch_below(x)
+    batch = _innermost_batch(x)
     lost = "derivative" if batch is None else "batch"
-    found = remedies(asked, None if batch is None else batch.size)
-    if elsewhere := other_thread():
+    found = hints_for_request(request, None if batch is None else batch.size)
+    if elsewhere := other_thread_remark():
         found.insert(0, elsewhere.strip())
     error = ConversionError(
-        f"{asked}: converting a traced value to a plain one would lose the {lost}, got {describe(x)} in {kind} "
+        f"{request}: converting a traced value to a plain one would lose the {lost}, got {describe(x)} in {kind} "
         f"mode{user_line()}. {found[0]}"
     )
     for other in found[1:]:
         error.add_note(other)
     owner = _thread_of(x)
-    pending_refusals[owner] = str(error) if owner == threading.get_ident() else Elsewhere(error)
+    pending_refusals[owner] = str(error) if owner == threading.get_ident() else RefusedInWorker(error)
     try:
         raise error
     finally:
@@ -58,18 +58,18 @@ def refuse(x: Tracer, asked: str) -> NoReturn:
 
 def note_constant(error: ReadOnlyError) -> None:
     """Note that rebuilt code wrote to a constant, because the function may catch the error and go on."""
-    if run_here() is not None:
+    if open_rebuilt_run() is not None:
         error.of_constant = True
         pending_refusals[threading.get_ident()] = str(error)
 
 
-class Elsewhere(str):
+class RefusedInWorker(str):
     """Message of a refusal in a worker thread of a transform that another thread runs."""
 
     __slots__ = ()
 
 
-def forgive() -> None:
+def forget_refusal() -> None:
     """Forget the refusal in this thread, because the caller computes the result in another way."""
     pending_refusals.pop(threading.get_ident(), None)
 
@@ -80,7 +80,7 @@ def _thread_of(x: Tracer) -> int:
     return owner if owner not in (0, here) and not is_in_transform() else here
 
 
-def other_thread() -> str:
+def other_thread_remark() -> str:
     """Return the remark for a traced value in a thread that is not known to work for a transform."""
     if is_in_transform():
         return ""
@@ -91,7 +91,7 @@ def other_thread() -> str:
     )
 
 
-def _batch_below(x: Any) -> BatchTrace | None:
+def _innermost_batch(x: Any) -> BatchTrace | None:
     """Return the trace of the innermost ``vmap`` of ``x``, or None."""
     while isinstance(x, Tracer):
         if isinstance(x._trace, BatchTrace):
@@ -100,26 +100,26 @@ def _batch_below(x: Any) -> BatchTrace | None:
     return None
 
 
-def concrete(x: Tracer, asked: str, *, steers: bool = True) -> Any:
+def concrete(x: Tracer, request: str, *, steers: bool = True) -> Any:
     """Return the plain array or number at the bottom of the tracers of ``x``.
 
     Args:
         x: a tracer.
-        asked: the conversion that requests the value, for messages.
+        request: the conversion that requests the value, for messages.
         steers: whether the control flow depends on the value, so that graphs must remember it; False for printing.
 
     Raises:
         ConcretizationError: the examples of a ``vmap`` have different values.
     """
     x = unbatched_if_equal(x)
-    batch = _batch_below(x)
-    plain = plain_value(x) if batch is None else _of_all_examples(x)
+    batch = _innermost_batch(x)
+    plain = plain_value(x) if batch is None else _value_of_all_examples(x)
     if plain is None and batch is not None:
-        raise _differs(x, asked, batch.size)
+        raise _error_for_differing_examples(x, request, batch.size)
     return report_answer(x, plain) if steers else plain
 
 
-def _of_all_examples(x: Tracer) -> Any:
+def _value_of_all_examples(x: Tracer) -> Any:
     """Return the value that all examples of the ``vmap``s of ``x`` share, or None if the examples differ."""
     whole, hidden = plain_value(x), sum([trace.hidden_axes for trace in traces_of([x])])
     if backend.is_jax_tracer(whole):
@@ -128,16 +128,16 @@ def _of_all_examples(x: Tracer) -> Any:
     return rows[0] if len(rows) and bool(np.all(rows == rows[0])) else None
 
 
-def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:
+def _error_for_differing_examples(x: Tracer, request: str, size: int) -> ConcretizationError:
     """Return the error for a request for one value from a traced value that differs between examples of a ``vmap``."""
     ways = [
         "Instead of `if`, `while`, `and`, `or`, `not`, min or max use funcgrad.numpy's where(condition, a, b), "
         "logical_and, minimum, ...",
         "Instead of an index use funcgrad.numpy's take(table, x, axis=0).",
     ]
-    first, second = ways[::-1] if asked == "index(x)" else ways
+    first, second = ways[::-1] if request == "index(x)" else ways
     error = ConcretizationError(
-        f"{asked}: one value was asked for, got {describe(x)} that differs between the {size} examples of a vmap"
+        f"{request}: one value was asked for, got {describe(x)} that differs between the {size} examples of a vmap"
         f"{user_line()}. {first}"
     )
     error.add_note(second)
@@ -145,7 +145,7 @@ def _differs(x: Tracer, asked: str, size: int) -> ConcretizationError:
     return error
 
 
-def constant(x: Any) -> Any:
+def strip_constant_tracers(x: Any) -> Any:
     """Strip the tracers that an enclosing ``no_grad`` makes constant from ``x``; return the array of a buffer."""
     if is_buffer(x):
         return x._val
@@ -166,13 +166,13 @@ def _check_open(x: Tracer) -> None:
 def _bool(x: Tracer) -> bool:
     """Return the truth value of one element; it steers Python's control flow and carries no derivative."""
     _check_open(x)
-    if x.dtype.kind != "b" and _batch_below(x) is not None:
+    if x.dtype.kind != "b" and _innermost_batch(x) is not None:
         x = operator.ne(x, 0)  # examples with different numbers may share this truth value
     x = unbatched_if_equal(x)
     try:
         answer: bool = report_answer(x, bool(concrete(x, "bool(x)", steers=False)))
     except TypeError as error:
-        _note("bool(x)", x, error)
+        _note_refused_request("bool(x)", x, error)
         raise
     return answer
 
@@ -193,17 +193,19 @@ def _index(x: Tracer) -> int:
     try:
         answer: int = report_answer(x, operator.index(concrete(x, "index(x)", steers=False)))
     except TypeError as error:
-        _note("index(x)", x, error)
+        _note_refused_request("index(x)", x, error)
         raise
     return answer
 
 
-def _note(asked: str, x: Tracer, error: TypeError) -> None:
-    """Remember that ``x`` has no single value for ``asked``: code that catches the error may take another path."""
+def _note_refused_request(request: str, x: Tracer, error: TypeError) -> None:
+    """Remember that ``x`` has no single value for ``request``: code that catches the error may take another path."""
     if isinstance(error, ConcretizationError):
         note_refusal(error)
     elif backend.is_jax_tracer(plain_value(x)):
-        note_refusal(error, f"{asked}: the value is needed here and is not known yet, got {describe(x)}{user_line()}.")
+        note_refusal(
+            error, f"{request}: the value is needed here and is not known yet, got {describe(x)}{user_line()}."
+        )
 
 
 def _int(x: Tracer) -> int:
@@ -211,12 +213,12 @@ def _int(x: Tracer) -> int:
     return _index(x) if x.dtype.kind in "iu" and not x.shape else _PLAIN_INT(x)
 
 
-def _whole(x: Tracer) -> Any:
+def _shared_integer(x: Tracer) -> Any:
     """Return the integer that all examples of a ``vmap`` share, which prints as it does outside; otherwise None."""
-    if x.shape or x.dtype.kind not in "biu" or _batch_below(x) is None:
+    if x.shape or x.dtype.kind not in "biu" or _innermost_batch(x) is None:
         return None
     one = unbatched_if_equal(x)
-    return None if _batch_below(one) is not None else concrete(one, "str(x)")
+    return None if _innermost_batch(one) is not None else concrete(one, "str(x)")
 
 
 def _format(x: Tracer, spec: str) -> str:
@@ -224,7 +226,7 @@ def _format(x: Tracer, spec: str) -> str:
 
     A number in a ``vmap`` prints as the array of the numbers of all examples.
     """
-    if (whole := _whole(x)) is not None:
+    if (whole := _shared_integer(x)) is not None:
         return format(whole, spec)
     if not spec:
         return repr(x)
@@ -236,21 +238,21 @@ def _format(x: Tracer, spec: str) -> str:
             f"format(x, {spec!r}): a value is not known while jit compiles, got {describe(x)}{user_line()}. Write "
             "f'{x}' to see shape and dtype, or print the numbers when they are computed, with jax.debug.print."
         )
-    if x.shape or _batch_below(x) is None:
-        return _remembered(x, format(bottom, spec), spec)  # NumPy refuses to format arrays
+    if x.shape or _innermost_batch(x) is None:
+        return _as_traced_text(x, format(bottom, spec), spec)  # NumPy refuses to format arrays
     shown: Any = {"all": lambda number: format(number, spec)}
-    return _remembered(x, np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2), spec)
+    return _as_traced_text(x, np.array2string(np.asarray(bottom), formatter=shown, threshold=20, edgeitems=2), spec)
 
 
-def _remembered(x: Tracer, text: str, spec: str) -> str:
+def _as_traced_text(x: Tracer, text: str, spec: str) -> str:
     """Return ``text``, which shows ``x``, as a string that remembers ``x``, unless ``x`` is a constant."""
-    if is_buffer(x) or not _is_followed(x if x._trace.is_bit_exact else constant(x)):
+    if is_buffer(x) or not _is_worth_remembering(x if x._trace.is_bit_exact else strip_constant_tracers(x)):
         return text
-    if (run := run_here()) is not None:
+    if (run := open_rebuilt_run()) is not None:
         run.note_text(x, text)  # the program may read the number from the text
     else:
         pending_refusals.setdefault(_thread_of(x), "")
-    return Shown.of(text, x, has_all_digits(spec))
+    return TracedText.of(text, x, has_all_digits(spec))
 
 
 def check_text(values: Any) -> None:
@@ -262,7 +264,7 @@ def check_text(values: Any) -> None:
     Raises:
         ConversionError: a text shows a traced number, or a part of one.
     """
-    run = run_here()
+    run = open_rebuilt_run()
     if run is None or not run.texts:
         return
     if isinstance(values, (list, tuple)):
@@ -271,14 +273,14 @@ def check_text(values: Any) -> None:
     elif isinstance(values, (str, bytes)):
         read = (values if isinstance(values, str) else values.decode("latin-1")).strip()
         for _, shown in run.texts:
-            if shown.strip() in read or (len(read) >= _TELLING and read in shown):
+            if shown.strip() in read or (len(read) >= _SHORTEST_MATCH and read in shown):
                 refuse_text(str(values))
 
 
-_TELLING = 3  # smallest length at which a piece of a text counts as a part of it
+_SHORTEST_MATCH = 3  # smallest length at which a piece of a text counts as a part of it
 
 
-def _is_followed(x: Any) -> bool:
+def _is_worth_remembering(x: Any) -> bool:
     """Whether ``x`` has a derivative, or represents further values: those of a batch or of later runs."""
     while isinstance(x, Tracer):
         if x._trace.differentiates or x._trace.is_bit_exact or isinstance(x._trace, BatchTrace):
@@ -288,22 +290,22 @@ def _is_followed(x: Any) -> bool:
 
 
 def _str(x: Tracer) -> str:
-    whole = _whole(x)
+    whole = _shared_integer(x)
     return repr(x) if whole is None else str(whole)
 
 
 def _repr(x: Tracer) -> str:
-    return _remembered(x, _described(x), "")
+    return _as_traced_text(x, _description(x), "")
 
 
-def _described(x: Tracer) -> str:
+def _description(x: Tracer) -> str:
     """Describe kind, level, shape, dtype and value of ``x``; describe a nested tracer in the same way."""
     value = x._val
     if is_buffer(x):
         return repr(value)
     is_nested = isinstance(value, Tracer)
     with np.printoptions(threshold=20, edgeitems=2) if not is_nested else nullcontext():
-        shown = _described(value) if is_nested else repr(value)
+        shown = _description(value) if is_nested else repr(value)
         return f"{x._trace.tracer_name}(level={x._trace.level}, {describe(x)}, value={shown})"
 
 
@@ -327,39 +329,39 @@ def _pickle(x: Tracer, protocol: Any) -> Any:
     )
 
 
-def _copied(x: Tracer) -> Tracer:
+def _copy_tracer(x: Tracer) -> Tracer:
     """Copy a tracer so that a write to the tracer or to its copy does not show in the other."""
     return make_buffer(np.array(x._val)) if is_buffer(x) else shallow_copy(x)
 
 
-def _plain(asked: str, convert: Callable[..., Any]) -> Callable[..., Any]:
+def _plain_value_method(request: str, convert: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that converts a constant and refuses everything else."""
 
     def method(x: Tracer, *args: Any, **kwargs: Any) -> Any:
         if not x._trace.as_numpy:
-            return convert(constant_array(x, asked), *args, **kwargs)
+            return convert(constant_array(x, request), *args, **kwargs)
         try:
             return convert(x._val, *args, **kwargs)
         except TypeError as error:  # the value is abstract in JAX
-            _note(asked, x, error)
+            _note_refused_request(request, x, error)
             raise
 
     return method
 
 
-_PLAIN_INT = _plain("int(x)", int)
+_PLAIN_INT = _plain_value_method("int(x)", int)
 
 
-def constant_array(x: Tracer, asked: str) -> Any:
+def constant_array(x: Tracer, request: str) -> Any:
     """Return the array of the constant ``x``; refuse a traced value.
 
     Raises:
-        ConversionError: the conversion ``asked`` would lose a derivative.
+        ConversionError: the conversion ``request`` would lose a derivative.
     """
     _check_open(x)
-    value = constant(x)
+    value = strip_constant_tracers(x)
     if isinstance(value, Tracer):
-        refuse(value, asked)
+        refuse_conversion(value, request)
     return value
 
 
@@ -372,24 +374,24 @@ def _as_ndarray(value: Any, dtype: Any = None, copy: bool | None = None) -> np.n
     return made
 
 
-class _Keeping(threading.local):
+class _LatestRebuiltRun(threading.local):
     """Latest run of rebuilt code in this thread, ``open`` or not; None before the first run."""
 
     run: Any = None
 
 
-keeping = _Keeping()
+latest_rebuilt_run = _LatestRebuiltRun()
 
 
-def run_here() -> Any:
+def open_rebuilt_run() -> Any:
     """Return the open run of rebuilt code in this thread, or None; numbers that such a run takes out stay traced."""
-    run = keeping.run
+    run = latest_rebuilt_run.run
     return run if run is not None and run.open else None
 
 
-def _stays(x: Any) -> bool:
+def _stays_traced(x: Any) -> bool:
     """Whether a number that code takes out of ``x`` stays traced: yes in rebuilt code, unless ``x`` is a constant."""
-    return run_here() is not None and (x._trace.as_numpy or isinstance(constant(x), Tracer))
+    return open_rebuilt_run() is not None and (x._trace.as_numpy or isinstance(strip_constant_tracers(x), Tracer))
 
 
 def as_number(x: Any) -> Any:
@@ -424,8 +426,8 @@ def _plain_number(value: Any) -> Any:
 
 def _item(x: Any, *args: Any) -> Any:
     """Return one element as a number; in rebuilt code, an element of a traced array stays traced."""
-    if not _stays(x):
-        return _of_ndarray("item")(x, *args)
+    if not _stays_traced(x):
+        return _ndarray_method("item")(x, *args)
     place = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     one = x[place] if len(place) > 1 or (place and x.ndim == 1) else x.reshape(-1)[place[0]] if place else as_number(x)
     return as_python(one)
@@ -433,21 +435,23 @@ def _item(x: Any, *args: Any) -> Any:
 
 def _list(x: Any) -> Any:
     """Return nested lists of the elements; each element is converted as in ``_item``."""
-    if not _stays(x):
-        return _of_ndarray("tolist")(x)
+    if not _stays_traced(x):
+        return _ndarray_method("tolist")(x)
     return [_list(row) for row in x] if x.ndim else as_python(as_number(x))
 
 
-def _of_ndarray(name: str) -> Callable[..., Any]:
-    return _plain(f"x.{name}()", lambda value, *args, **kwargs: getattr(np.asarray(value), name)(*args, **kwargs))
+def _ndarray_method(name: str) -> Callable[..., Any]:
+    return _plain_value_method(
+        f"x.{name}()", lambda value, *args, **kwargs: getattr(np.asarray(value), name)(*args, **kwargs)
+    )
 
 
-class _OfNumbers:
+class _NumberMethod:
     """Descriptor of a method that only numbers have, so that ``hasattr(x, "hex")`` tells numbers from arrays."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.method = _plain(f"x.{name}()", lambda value: getattr(np.asarray(value)[()], name)())
+        self.method = _plain_value_method(f"x.{name}()", lambda value: getattr(np.asarray(value)[()], name)())
 
     def __get__(self, x: Any, owner: type | None = None) -> Any:
         if x is not None and x.shape:
@@ -464,17 +468,17 @@ CONCRETIZATION: dict[str, Any] = {
     "__str__": _str,
     "__hash__": _hash,
     "__reduce_ex__": _pickle,
-    "__copy__": _copied,
-    "__deepcopy__": lambda x, memo: _copied(x),
-    "__float__": _plain("float(x)", float),
+    "__copy__": _copy_tracer,
+    "__deepcopy__": lambda x, memo: _copy_tracer(x),
+    "__float__": _plain_value_method("float(x)", float),
     "__int__": _int,
-    "__complex__": _plain("complex(x)", complex),
-    "__trunc__": _plain("math.trunc(x)", math.trunc),
-    "__floor__": _plain("math.floor(x)", math.floor),
-    "__ceil__": _plain("math.ceil(x)", math.ceil),
-    "__array__": _plain("numpy.asarray(x)", _as_ndarray),
+    "__complex__": _plain_value_method("complex(x)", complex),
+    "__trunc__": _plain_value_method("math.trunc(x)", math.trunc),
+    "__floor__": _plain_value_method("math.floor(x)", math.floor),
+    "__ceil__": _plain_value_method("math.ceil(x)", math.ceil),
+    "__array__": _plain_value_method("numpy.asarray(x)", _as_ndarray),
     "item": _item,
     "tolist": _list,
-    **{name: _of_ndarray(name) for name in ("tobytes", "tofile", "dump", "dumps")},
-    **{name: _OfNumbers(name) for name in ("as_integer_ratio", "hex")},
+    **{name: _ndarray_method(name) for name in ("tobytes", "tofile", "dump", "dumps")},
+    **{name: _NumberMethod(name) for name in ("as_integer_ratio", "hex")},
 }

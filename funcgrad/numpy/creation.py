@@ -14,7 +14,7 @@ from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
 from funcgrad.numpy.axes import as_shape
 from funcgrad.numpy.concretization import check_text, user_line
-from funcgrad.numpy.layout import as_before, in_order
+from funcgrad.numpy.layout import in_memory_order, with_layout_of
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.running import write_lock
@@ -29,10 +29,10 @@ __all__ = [
 
 _NUMBERS = frozenset((bool, int, float, complex))
 #: Most common types of arguments. NumPy converts them correctly, so no further check is needed.
-_COMMON = _NUMBERS | {np.ndarray, np.float64}
+_COMMON_TYPES = _NUMBERS | {np.ndarray, np.float64}
 
 
-def new(made: Array) -> Array:
+def as_buffer(made: Array) -> Array:
     """Wrap a new array in a buffer inside a transformed function, so that traced values can be written to it."""
     if type(made) is np.ndarray and made.dtype.kind in "OV":
         return made  # an object array can hold tracers already; records have fields
@@ -51,8 +51,8 @@ def as_value(a: ArrayLike) -> Array:
         return a
     if isinstance(a, Proxy):
         return a.as_operand()
-    if _is_foreign(a):
-        return _stacked(a)
+    if _needs_conversion_here(a):
+        return _stack_nested(a)
     if hasattr(a, "tocsr"):  # NumPy would wrap a sparse matrix of SciPy in an array as one Python object
         what, remedy = backend.problem_and_remedy(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
@@ -61,10 +61,10 @@ def as_value(a: ArrayLike) -> Array:
     try:
         return np.asarray(a)
     except ValueError as error:
-        return asarray(_retold(error, a))
+        return asarray(_retry_through_array_method(error, a))
 
 
-def _retold(error: ValueError, x: Any) -> Any:
+def _retry_through_array_method(error: ValueError, x: Any) -> Any:
     """Replace each object in ``x`` whose ``__array__`` returns a traced value, which NumPy refuses, by that value.
 
     Raises:
@@ -72,13 +72,13 @@ def _retold(error: ValueError, x: Any) -> Any:
     """
     if backend.NO_ARRAY not in str(error):
         raise error
-    return _told(x)
+    return _through_array_method(x)
 
 
-def _told(x: Any) -> Any:
+def _through_array_method(x: Any) -> Any:
     """Return ``x.__array__()`` if ``x`` has that method, else ``x``; do this for the items of nested lists."""
     if is_sequence(x):
-        return [_told(item) for item in x]
+        return [_through_array_method(item) for item in x]
     return x.__array__() if hasattr(type(x), "__array__") and not isinstance(x, (np.ndarray, Tracer)) else x
 
 
@@ -104,34 +104,35 @@ def numbers_told(x: Any) -> Any:
 
 def _without_labels(x: Any) -> Any:
     """Return the values of a table; return anything else unchanged."""
-    if type(x) in _COMMON or type(x) is list:
+    if type(x) in _COMMON_TYPES or type(x) is list:
         return x
     is_known = is_sequence(x) or namespace_of(x) is not None or isinstance(x, Tracer)
     return x if is_known or not backend.is_table(x) else backend.values_of(x)
 
 
-def _is_foreign(x: Any) -> bool:
+def _needs_conversion_here(x: Any) -> bool:
     """Whether NumPy would lose what ``x`` is: a tracer, an array of another library, or a list with one."""
     kind = type(x)
-    if kind in _COMMON:
+    if kind in _COMMON_TYPES:
         return False
     if kind is Tracer:
         return True
     if kind is list or is_sequence(x):
         # most lists are long and hold only numbers: the first test decides fast
-        return not set(map(type, x)) <= _NUMBERS and any(_is_foreign(item) for item in x)
+        return not set(map(type, x)) <= _NUMBERS and any(_needs_conversion_here(item) for item in x)
     return isinstance(x, (Tracer, Proxy)) or namespace_of(x) not in (None, np)
 
 
-def _stacked(items: Any) -> Array:
+def _stack_nested(items: Any) -> Array:
     """Convert a nested list that holds tracers to one array."""
     parts = [
-        item if not is_sequence(item) else _stacked(item) if _is_foreign(item) else np.asarray(item) for item in items
+        item if not is_sequence(item) else _stack_nested(item) if _needs_conversion_here(item) else np.asarray(item)
+        for item in items
     ]
     return prim.stack(*parts, axis=0)
 
 
-def _of_objects(items: Any) -> np.ndarray | None:
+def _as_object_array(items: Any) -> np.ndarray | None:
     """Convert a nested list of tracers and other objects to an object array; None if all entries are numeric."""
     marks: dict[int, tuple[Any, Any]] = {}
 
@@ -156,7 +157,7 @@ def _of_objects(items: Any) -> np.ndarray | None:
 def _converted(a: Array, dtype: Any, copy: bool | None) -> Array:
     """Convert a tracer or an array of another library to ``dtype``; the latter is immutable and never copied."""
     if dtype is None or np.dtype(dtype) == a.dtype:
-        return _duplicate(a, "K") if copy else a
+        return _copy_in_order(a, "K") if copy else a
     if copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return astype(a, dtype)
@@ -181,29 +182,29 @@ def asarray(
     a = _without_labels(a)
     if dtype is not None and is_sequence(a) and np.dtype(dtype).kind in "fc":
         a = numbers_told(a)
-    if _is_foreign(a):
+    if _needs_conversion_here(a):
         if type(a) is Tracer:
             a = as_numpy_number(a)
         elif is_sequence(a):
             if copy is False:
                 raise ValueError("Unable to avoid copy while creating an array as requested.")
-            objects = _of_objects(a) if dtype is not None and np.dtype(dtype) == object else None
+            objects = _as_object_array(a) if dtype is not None and np.dtype(dtype) == object else None
             if objects is not None:
                 return objects
-            a, copy = _stacked(a), None
+            a, copy = _stack_nested(a), None
         elif isinstance(a, Proxy):
             a = a.as_array()
         made = _converted(a, dtype, copy)
-        return _with_memory(made, order) if isinstance(made, Tracer) else made
+        return _in_memory_order(made, order) if isinstance(made, Tracer) else made
     try:
         made = np.asarray(a, dtype, order, device=device, copy=copy)
     except ValueError as error:
-        return asarray(_retold(error, a), dtype, order, device=device, copy=copy)
+        return asarray(_retry_through_array_method(error, a), dtype, order, device=device, copy=copy)
     if isinstance(made, Tracer):
         return made
     if dtype is not None and made.dtype.kind in "fc":
         check_text(a)
-    return made if made is a else new(made)
+    return made if made is a else as_buffer(made)
 
 
 def array(
@@ -233,24 +234,24 @@ def array(
         np.float64(7.0)
     """
     object = _without_labels(object)
-    if not _is_foreign(object):
+    if not _needs_conversion_here(object):
         try:
             made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
         except ValueError as error:
-            told = _retold(error, object)
+            told = _retry_through_array_method(error, object)
             return array(told, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
         if isinstance(made, Tracer):
             return made
         if dtype is not None and made.dtype.kind in "fc":
             check_text(object)
-        return made if made is object else new(made)
+        return made if made is object else as_buffer(made)
     copy = {"IF_NEEDED": None, "NEVER": False}.get(getattr(copy, "name", ""), copy)  # NumPy's _CopyMode too
     made = asarray(object, dtype, copy=None if copy else copy)
     missing = ndmin - len(made.shape)
     made = reshape(made, to=(*(1,) * missing, *made.shape)) if missing > 0 else made
     if not isinstance(made, Tracer):
         return made
-    return _duplicate(made, order) if copy else in_order(made, order) if order in ("C", "F") else made
+    return _copy_in_order(made, order) if copy else in_memory_order(made, order) if order in ("C", "F") else made
 
 
 def asanyarray(
@@ -262,12 +263,12 @@ def asanyarray(
         >>> fnp.asanyarray((1, 2))
         array([1, 2])
     """
-    if _is_foreign(a):
+    if _needs_conversion_here(a):
         return asarray(a, dtype, order, device=device, copy=copy)
     try:
         return np.asanyarray(a, dtype, order, device=device, copy=copy)
     except ValueError as error:
-        return asarray(_retold(error, a), dtype, order, device=device, copy=copy)
+        return asarray(_retry_through_array_method(error, a), dtype, order, device=device, copy=copy)
 
 
 def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
@@ -277,7 +278,9 @@ def ascontiguousarray(a: ArrayLike, dtype: Any = None) -> Array:
         >>> fnp.ascontiguousarray(2.0)
         array([2.])
     """
-    return array(a, dtype, copy=None, order="C", ndmin=1) if _is_foreign(a) else np.ascontiguousarray(a, dtype)
+    return (
+        array(a, dtype, copy=None, order="C", ndmin=1) if _needs_conversion_here(a) else np.ascontiguousarray(a, dtype)
+    )
 
 
 def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
@@ -287,7 +290,7 @@ def asfortranarray(a: ArrayLike, dtype: Any = None) -> Array:
         >>> fnp.asfortranarray([[1, 2]]).flags.f_contiguous
         True
     """
-    return array(a, dtype, copy=None, order="F", ndmin=1) if _is_foreign(a) else np.asfortranarray(a, dtype)
+    return array(a, dtype, copy=None, order="F", ndmin=1) if _needs_conversion_here(a) else np.asfortranarray(a, dtype)
 
 
 def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
@@ -297,10 +300,10 @@ def copy(a: ArrayLike, order: Any = "K", subok: Any = False) -> Array:
         >>> fnp.copy([1.0, 2.0])
         array([1., 2.])
     """
-    return _duplicate(asarray(a), order) if _is_foreign(a) else new(np.copy(a, order, subok))
+    return _copy_in_order(asarray(a), order) if _needs_conversion_here(a) else as_buffer(np.copy(a, order, subok))
 
 
-def _copied(x: Tracer) -> Array:
+def _writable_copy(x: Tracer) -> Array:
     """Return a copy of a tracer that can be written to."""
     with write_lock:  # so that no other thread makes ``x`` traced at the same time
         value = x._val if is_buffer(x) else None
@@ -310,16 +313,16 @@ def _copied(x: Tracer) -> Array:
     return made
 
 
-def _duplicate(a: Array, order: str) -> Array:
+def _copy_in_order(a: Array, order: str) -> Array:
     """Copy a tracer, with its axes in memory in ``order``; arrays of other libraries are not copied."""
     if not isinstance(a, Tracer):
-        return new(a)
+        return as_buffer(a)
     return as_array(_arranged_copy(a, order))
 
 
 def _arranged_copy(a: Tracer, order: str) -> Array:
-    made = in_order(a, order)
-    return _copied(a) if made is a else made
+    made = in_memory_order(a, order)
+    return _writable_copy(a) if made is a else made
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -343,9 +346,9 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     if is_buffer(x) and x.dtype.kind in "SU":  # such texts may show traced numbers
         texts = np.char.decode(x._val) if x.dtype.kind == "S" else x._val
         check_text(texts.ravel().tolist())
-        return new(x._val.astype(to))
+        return as_buffer(x._val.astype(to))
     if is_buffer(x) and (x.dtype.kind in "Mm" or to.kind in "Mm"):
-        return new(x._val.astype(to))
+        return as_buffer(x._val.astype(to))
     if backend.dtype_of(x) == to:
         made = _arranged_copy(x, "K") if copy and isinstance(x, Tracer) else x
     else:
@@ -374,7 +377,7 @@ def zeros(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.zeros((1, 2))
         array([[0., 0.]])
     """
-    return new(np.zeros(shape, dtype, order, device=device))
+    return as_buffer(np.zeros(shape, dtype, order, device=device))
 
 
 def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -384,7 +387,7 @@ def ones(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None)
         >>> fnp.ones(2)
         array([1., 1.])
     """
-    return new(np.ones(shape, dtype, order, device=device))
+    return as_buffer(np.ones(shape, dtype, order, device=device))
 
 
 def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -394,7 +397,7 @@ def empty(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None
         >>> fnp.empty((2, 3)).shape
         (2, 3)
     """
-    return new(np.empty(shape, dtype, order, device=device))
+    return as_buffer(np.empty(shape, dtype, order, device=device))
 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Array:
@@ -414,19 +417,19 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
     floating = dtype is not None and np.dtype(dtype).kind in "fc"
     if floating:
         fill_value = numbers_told(fill_value)
-    if not _is_foreign(fill_value):
+    if not _needs_conversion_here(fill_value):
         if floating:
             check_text(fill_value)
-        return new(np.full(shape, fill_value, dtype, order, device=device))
+        return as_buffer(np.full(shape, fill_value, dtype, order, device=device))
     made = broadcast_to(asarray(fill_value, dtype), to=as_shape(shape))
-    return _with_memory(made, order) if isinstance(made, Tracer) else made
+    return _in_memory_order(made, order) if isinstance(made, Tracer) else made
 
 
-def _with_memory(made: Tracer, order: Any) -> Any:
+def _in_memory_order(made: Tracer, order: Any) -> Any:
     """Return ``made`` with its axes in memory in ``order``; a number becomes an array."""
     if is_number(made):
         return as_array(shallow_copy(made))
-    return in_order(made, order) if order in ("C", "F") else made
+    return in_memory_order(made, order) if order in ("C", "F") else made
 
 
 def _like(a: Array, dtype: Any, shape: Any) -> tuple[Shape, Any]:
@@ -434,7 +437,7 @@ def _like(a: Array, dtype: Any, shape: Any) -> tuple[Shape, Any]:
     return to, backend.dtype_of(a) if dtype is None else dtype
 
 
-def _filled(a: ArrayLike, value: Any, dtype: Any, order: Any, shape: Any) -> Array:
+def _full_like(a: ArrayLike, value: Any, dtype: Any, order: Any, shape: Any) -> Array:
     """Fill an array of the shape of ``a`` with ``value``, with the axes in memory as in ``a``."""
     a = asarray(a)
     to, dtype = _like(a, dtype, shape)
@@ -452,9 +455,9 @@ def zeros_like(
         >>> fnp.zeros_like(np.ones(2, np.float32))
         array([0., 0.], dtype=float32)
     """
-    if _is_foreign(a):
-        return new(_filled(a, 0, dtype, order, shape))
-    return new(np.zeros_like(a, dtype, order, subok, shape, device=device))
+    if _needs_conversion_here(a):
+        return as_buffer(_full_like(a, 0, dtype, order, shape))
+    return as_buffer(np.zeros_like(a, dtype, order, subok, shape, device=device))
 
 
 def ones_like(
@@ -466,9 +469,9 @@ def ones_like(
         >>> fnp.ones_like([[1, 2]])
         array([[1, 1]])
     """
-    if _is_foreign(a):
-        return new(_filled(a, 1, dtype, order, shape))
-    return new(np.ones_like(a, dtype, order, subok, shape, device=device))
+    if _needs_conversion_here(a):
+        return as_buffer(_full_like(a, 1, dtype, order, shape))
+    return as_buffer(np.ones_like(a, dtype, order, subok, shape, device=device))
 
 
 def empty_like(
@@ -487,9 +490,9 @@ def empty_like(
         >>> fnp.empty_like(np.ones((2, 3)), shape=4).shape
         (4,)
     """
-    if _is_foreign(prototype):
-        return new(_filled(prototype, 0, dtype, order, shape))
-    return new(np.empty_like(prototype, dtype, order, subok, shape, device=device))
+    if _needs_conversion_here(prototype):
+        return as_buffer(_full_like(prototype, 0, dtype, order, shape))
+    return as_buffer(np.empty_like(prototype, dtype, order, subok, shape, device=device))
 
 
 def full_like(
@@ -514,11 +517,11 @@ def full_like(
         >>> grad(lambda c: fnp.sum(fnp.full_like(np.zeros(4), c)))(2.0)
         np.float64(4.0)
     """
-    if not _is_foreign(a) and not _is_foreign(fill_value):
-        return new(np.full_like(a, fill_value, dtype, order, subok, shape, device=device))
-    if not _is_foreign(fill_value):
-        return new(_filled(a, fill_value, dtype, order, shape))
+    if not _needs_conversion_here(a) and not _needs_conversion_here(fill_value):
+        return as_buffer(np.full_like(a, fill_value, dtype, order, subok, shape, device=device))
+    if not _needs_conversion_here(fill_value):
+        return as_buffer(_full_like(a, fill_value, dtype, order, shape))
     a = asarray(a)
     to, dtype = _like(a, dtype, shape)
     made = full(to, fill_value, dtype)
-    return as_before(a, made) if shape is None and order in "KA" and isinstance(a, Tracer) else made
+    return with_layout_of(a, made) if shape is None and order in "KA" and isinstance(a, Tracer) else made

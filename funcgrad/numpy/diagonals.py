@@ -10,9 +10,9 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
-from funcgrad.numpy.axes import some_axes
-from funcgrad.numpy.creation import as_value, new
-from funcgrad.numpy.peeking import is_numpys
+from funcgrad.numpy.axes import normalize_axes
+from funcgrad.numpy.creation import as_buffer, as_value
+from funcgrad.numpy.peeking import is_numpy_only
 from funcgrad.numpy.shaping import ravel
 from funcgrad.primitives import shaping as prim
 from funcgrad.primitives.arithmetic import power
@@ -47,7 +47,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     rank = len(backend.shape_of(a))
     if rank < 2:
         raise ValueError("diag requires an array of at least two dimensions")
-    first, second = some_axes((axis1, axis2), rank)
+    first, second = normalize_axes((axis1, axis2), rank)
     if (first, second) != (rank - 2, rank - 1):
         a = permute(a, axes=(*[i for i in range(rank) if i not in (first, second)], first, second))
     return make_read_only(prim.diagonal(a, offset=operator.index(offset)))
@@ -143,7 +143,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
                [4., 2., 1.]])
     """
     x = as_value(x)
-    if is_numpys(x):
+    if is_numpy_only(x):
         return np.vander(x, N, increasing)
     shape = backend.shape_of(x)
     if len(shape) != 1:
@@ -160,7 +160,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, order: Any
         array([[1., 0.],
                [0., 1.]])
     """
-    return new(np.eye(N, M, k, dtype, order, device=device))
+    return as_buffer(np.eye(N, M, k, dtype, order, device=device))
 
 
 def identity(n: int, dtype: Any = None) -> Array:
@@ -171,7 +171,7 @@ def identity(n: int, dtype: Any = None) -> Array:
         array([[1, 0],
                [0, 1]])
     """
-    return new(np.identity(n, dtype))
+    return as_buffer(np.identity(n, dtype))
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Array:
@@ -182,7 +182,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Array:
         array([[1., 0.],
                [1., 1.]])
     """
-    return new(np.tri(N, M, k, dtype))
+    return as_buffer(np.tri(N, M, k, dtype))
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -12,10 +12,10 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
-from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reducing import as_floating, converted
+from funcgrad.numpy.reducing import as_dtype, as_floating
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import not_equal
 from funcgrad.primitives.indexing import getitem
@@ -74,7 +74,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike = _ABSENT,
     shape = backend.shape_of(a)
     if not shape:
         raise ValueError("diff requires input that is at least one dimensional")
-    along = one_axis(axis, len(shape))
+    along = normalize_axis(axis, len(shape))
     if not (ends[0] is ends[1] is None):
         edge = tuple([1 if i == along else length for i, length in enumerate(shape)])
         before, behind = (e if e is None or backend.shape_of(e) else broadcast_to(e, to=edge) for e in ends)
@@ -114,7 +114,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     for name, end in zip(("to_begin", "to_end"), ends, strict=True):
         if end is not None and not np.can_cast(backend.dtype_of(end), dtype, "same_kind"):
             raise TypeError(f"ediff1d: {name} must fit the dtype of ary, {dtype}, got {describe(end)}. Convert one.")
-        parts.append([] if end is None else [converted(_flat(end), dtype)])
+        parts.append([] if end is None else [as_dtype(_flat(end), dtype)])
     return concatenate(*parts[0], made, *parts[1], axis=0)
 
 
@@ -153,7 +153,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
     if is_plain(f, *given):
         return np.gradient(f, *given, axis=axis, edge_order=edge_order)  # type: ignore[call-overload]
     shape = backend.shape_of(f)
-    axes = some_axes(axis, len(shape))
+    axes = normalize_axes(axis, len(shape))
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
     spacings = _spacings(given, shape, axes)
@@ -219,7 +219,7 @@ def _gradient_along(f: Array, h: Array, axis: int, edge_order: int) -> Array:
     else:
         first = -_weighted(_one_sided(step(0), step(1)), samples(2, 1, 0))
         last = _weighted(_one_sided(step(-1), step(-2)), samples(-3, -2, -1))
-    return converted(concatenate(first, inner, last, axis=axis), backend.dtype_of(f))
+    return as_dtype(concatenate(first, inner, last, axis=axis), backend.dtype_of(f))
 
 
 def _weighted(weights: tuple[Array, ...], samples: list[Array]) -> Array:
@@ -260,13 +260,13 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     if is_plain(y, spacing):
         return np.trapezoid(y, x, dx, axis)
     rank = len(backend.shape_of(y))
-    along = one_axis(axis, rank)
+    along = normalize_axis(axis, rank)
     if x is not None and len(backend.shape_of(spacing)) == 1:
         spacing = _column(_steps(spacing, 0), along, rank)
     elif x is not None:
         spacing = diff(spacing, axis=axis)
     areas = divide(multiply(spacing, neighbours(y, axis=along, sign=1)), 2.0)
-    return reduce_sum(areas, axis=(one_axis(axis, len(backend.shape_of(areas))),))
+    return reduce_sum(areas, axis=(normalize_axis(axis, len(backend.shape_of(areas))),))
 
 
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, *, period: Scalar = 2 * math.pi) -> Array:
@@ -296,7 +296,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, *, pe
     shape = backend.shape_of(p)
     if not shape:
         raise ValueError("unwrap requires phases along an axis")
-    along = one_axis(axis, len(shape))
+    along = normalize_axis(axis, len(shape))
     turns = cumsum(phase_turns(_steps(p, along), period, limit), axis=along)
     rest = add(_part(p, along, 1, None), multiply(turns, period))
     return concatenate(_part(p, along, 0, 1), rest, axis=along)

@@ -17,7 +17,7 @@ from funcgrad.kinds.linear import imag as imaginary_part
 from funcgrad.kinds.linear import real as real_part
 from funcgrad.numpy.axes import all_axes
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.output import into
+from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.ufunc import Table, ufunc
 from funcgrad.primitives import arithmetic, comparison, elementwise
@@ -370,7 +370,7 @@ def fix(x: ArrayLike, out: Any = None) -> Array:
         >>> fnp.fix([1.5, -1.5])
         array([ 1., -1.])
     """
-    return comparison.fix(x) if out is None else into(fix, out, x)
+    return comparison.fix(x) if out is None else compute_into(fix, out, x)
 
 
 def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
@@ -381,7 +381,7 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
         (array([ 0.12, 12.5 ]), np.float64(10.0))
     """
     if out is not None:
-        return into(round, out, a, decimals)
+        return compute_into(round, out, a, decimals)
     return comparison.round(arithmetic.as_numpy_number(a), decimals=decimals)
 
 
@@ -427,7 +427,7 @@ def isneginf(x: ArrayLike, out: Any = None) -> Array:
         >>> fnp.isneginf([1.0, -float("inf")])
         array([False,  True])
     """
-    return comparison.isneginf(x) if out is None else into(isneginf, out, x)
+    return comparison.isneginf(x) if out is None else compute_into(isneginf, out, x)
 
 
 def isposinf(x: ArrayLike, out: Any = None) -> Array:
@@ -437,7 +437,7 @@ def isposinf(x: ArrayLike, out: Any = None) -> Array:
         >>> fnp.isposinf([1.0, -float("inf")])
         array([False, False])
     """
-    return comparison.isposinf(x) if out is None else into(isposinf, out, x)
+    return comparison.isposinf(x) if out is None else compute_into(isposinf, out, x)
 
 
 def isreal(x: ArrayLike) -> Array:

@@ -20,7 +20,7 @@ IMPORTS = {
 }
 
 
-def documented(text: str, example: str, shows: str) -> str:
+def docstring(text: str, example: str, shows: str) -> str:
     r"""Return a docstring: ``text``, then a section with the expression ``example`` and its result ``shows``.
 
     Example:
@@ -32,7 +32,7 @@ def documented(text: str, example: str, shows: str) -> str:
     return "\n    ".join([f"{cleandoc(text)}\n\nExample:", *lines])
 
 
-def named(fun: F, module: str, name: str, doc: str) -> F:
+def set_identity(fun: F, module: str, name: str, doc: str) -> F:
     """Make ``fun`` the function ``name`` of ``module``, with ``doc`` as its docstring.
 
     Example:
@@ -44,7 +44,7 @@ def named(fun: F, module: str, name: str, doc: str) -> F:
     return fun
 
 
-def like(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+def with_signature_of(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
     """Give a function that passes its arguments on the signature of ``model``, for editors and type checkers.
 
     Example:
@@ -63,7 +63,7 @@ def like(model: Callable[P, R]) -> Callable[[Callable[..., R]], Callable[P, R]]:
     return dress
 
 
-def rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
+def function_table(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
     """Return the function that makes from each row of a table a function that calls ``template(name, ...)``.
 
     A row holds the name, the text, an example, the result of the example, and defaults that differ from the template.
@@ -90,7 +90,7 @@ def rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P
         def call(*args: Any, **kwargs: Any) -> Any:
             return compute(name, *args, **kwargs)
 
-        dressed: Any = named(call, given.__module__, name, documented(text, example, shows))
+        dressed: Any = set_identity(call, given.__module__, name, docstring(text, example, shows))
         dressed.__annotations__ = {key: value for key, value in given.__annotations__.items() if key != "name"}
         dressed.__signature__ = plain.replace(parameters=own)
         return cast(Callable[P, R], dressed)
@@ -116,7 +116,7 @@ def stub(module: str, call: str, doc: str) -> Any:
     name, arguments = plain.rstrip(")").split("(")
     parameters = [Parameter(p, Parameter.POSITIONAL_ONLY, annotation="ArrayLike") for p in arguments.split(", ")]
     result = result or "Array"
-    dressed: Any = named(fun, module, name, doc)
+    dressed: Any = set_identity(fun, module, name, doc)
     dressed.__annotations__ = {**{p.name: "ArrayLike" for p in parameters}, "return": result}
     dressed.__signature__ = Signature(parameters, return_annotation=result)
     return dressed

@@ -18,11 +18,11 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj
-from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.creation import as_value, astype, new
-from funcgrad.numpy.faces import documented, named
-from funcgrad.numpy.output import into
-from funcgrad.numpy.peeking import is_numpys, warn
+from funcgrad.numpy.axes import normalize_axis
+from funcgrad.numpy.creation import as_buffer, as_value, astype
+from funcgrad.numpy.faces import docstring, set_identity
+from funcgrad.numpy.output import compute_into
+from funcgrad.numpy.peeking import is_numpy_only, warn
 from funcgrad.numpy.rearranging import roll
 from funcgrad.primitives import fourier as prim
 from funcgrad.typing import Array, ArrayLike, Axes, Scalar, Shape
@@ -48,7 +48,7 @@ def _norm(norm: str | None) -> str:
 def _along(operation: Callable[..., Array], a: Array, n: Any, axis: int, norm: str | None) -> Array:
     """Transform along one axis; ``n`` defaults to the length of the axis, or for ``irfft`` to that before ``rfft``."""
     shape = backend.shape_of(a)
-    along = one_axis(axis, len(shape))
+    along = normalize_axis(axis, len(shape))
     if n is None:
         n = 2 * (shape[along] - 1) if operation is prim.irfft else shape[along]
     n = operator.index(n)
@@ -57,7 +57,7 @@ def _along(operation: Callable[..., Array], a: Array, n: Any, axis: int, norm: s
     return operation(a, n=n, axis=along, norm=_norm(norm))
 
 
-def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[tuple[int, Any]]:
+def _axes_and_lengths(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[tuple[int, Any]]:
     """Return the axes to transform, each with its number of entries.
 
     ``of_reals`` names a transform to or from real numbers: it needs an axis, and "irfftn" has its own default length.
@@ -67,7 +67,7 @@ def _plan(shape: Shape, s: Any, axes: Any, of_reals: str | None = None) -> list[
         if lengths is not None:
             _deprecated("s without axes transforms the last axes. Name them")
         axes = range(-len(shape if lengths is None else lengths), 0)
-    along = [one_axis(axis, len(shape)) for axis in axes]
+    along = [normalize_axis(axis, len(shape)) for axis in axes]
     if of_reals is not None and not along:
         raise ShapeError(f"{of_reals}: a transform of real numbers needs an axis, got none. Name one.")
     if lengths is None:
@@ -85,54 +85,54 @@ def _deprecated(message: str) -> None:
     warn(f"{message}: NumPy deprecates it and will refuse it.", DeprecationWarning, 6)
 
 
-class AlongOne(Protocol):
+class TransformAlongAxis(Protocol):
     """Type of a transform along one axis."""
 
     def __call__(self, a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
         """Compute the transform."""
 
 
-class AlongSeveral(Protocol):
+class TransformAlongAxes(Protocol):
     """Type of a transform along several axes."""
 
     def __call__(self, a: ArrayLike, s: Any = None, axes: Any = None, norm: Norm = None, out: Any = None) -> Array:
         """Compute the transform."""
 
 
-def _computed(name: str, traced: Callable[..., Array], a: ArrayLike, *options: Any) -> Array:
+def _compute_transform(name: str, traced: Callable[..., Array], a: ArrayLike, *options: Any) -> Array:
     """Compute the transform, of NumPy's arrays by NumPy and of other arrays by ``traced``."""
     a = as_value(a)
     # NumPy 2.4 returns arbitrary real numbers for an empty array
-    numpys = is_numpys(a) and not (name in _TO_REALS and np.size(a) == 0)
+    numpys = is_numpy_only(a) and not (name in _REAL_RESULTS and np.size(a) == 0)
     return getattr(np.fft, name)(a, *options) if numpys else traced(a, *options)
 
 
-_TO_REALS = ("irfft", "hfft", "irfftn", "irfft2")
+_REAL_RESULTS = ("irfft", "hfft", "irfftn", "irfft2")
 
 
-def _along_one(name: str, traced: Callable[..., Array], text: str, example: str, shows: str) -> AlongOne:
+def _along_one(name: str, traced: Callable[..., Array], text: str, example: str, shows: str) -> TransformAlongAxis:
     def call(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None, out: Any = None) -> Array:
         if out is not None:
-            return into(call, out, a, n, axis, norm)
-        return _computed(name, traced, a, n, axis, norm)
+            return compute_into(call, out, a, n, axis, norm)
+        return _compute_transform(name, traced, a, n, axis, norm)
 
-    return named(call, __name__, name, documented(text, example, shows))
+    return set_identity(call, __name__, name, docstring(text, example, shows))
 
 
-def _along_several(name: str, traced: Callable[..., Array], text: str, example: str, shows: str) -> AlongSeveral:
+def _along_several(name: str, traced: Callable[..., Array], text: str, example: str, shows: str) -> TransformAlongAxes:
     by_default = (-2, -1) if name.endswith("2") else None
 
     def call(a: ArrayLike, s: Any = None, axes: Any = by_default, norm: Norm = None, out: Any = None) -> Array:
         if out is not None:
-            return into(call, out, a, s, axes, norm)
-        return _computed(name, traced, a, s, axes, norm)
+            return compute_into(call, out, a, s, axes, norm)
+        return _compute_transform(name, traced, a, s, axes, norm)
 
-    return named(call, __name__, name, documented(text, example, shows))
+    return set_identity(call, __name__, name, docstring(text, example, shows))
 
 
-def _each(operation: Callable[..., Array]) -> Callable[..., Array]:
+def _over_axes(operation: Callable[..., Array]) -> Callable[..., Array]:
     def traced(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
-        for axis, n in reversed(_plan(a.shape, s, axes)):
+        for axis, n in reversed(_axes_and_lengths(a.shape, s, axes)):
             a = _along(operation, a, n, axis, norm)
         return a
 
@@ -140,7 +140,7 @@ def _each(operation: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _rfftn(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
-    *others, (last, n) = _plan(a.shape, s, axes, "rfftn")
+    *others, (last, n) = _axes_and_lengths(a.shape, s, axes, "rfftn")
     a = _along(prim.rfft, a, n, last, norm)
     for axis, n in reversed(others):
         a = _along(prim.fft, a, n, axis, norm)
@@ -148,7 +148,7 @@ def _rfftn(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
 
 
 def _irfftn(a: Array, s: Any, axes: Any, norm: Norm) -> Array:
-    *others, (last, n) = _plan(a.shape, s, axes, "irfftn")
+    *others, (last, n) = _axes_and_lengths(a.shape, s, axes, "irfftn")
     for axis, m in others:
         a = _along(prim.ifft, a, m, axis, norm)
     return _along(prim.irfft, a, n, last, norm)
@@ -191,7 +191,7 @@ hfft = _along_one("hfft", lambda a, n, axis, norm: _along(prim.irfft, conj(a), n
 ihfft = _along_one("ihfft", lambda a, n, axis, norm: conj(_along(prim.rfft, a, n, axis, prim.NORMS[_norm(norm)])),
     "The inverse of ``hfft``: the first ``n // 2 + 1`` entries of the ``ifft``; arguments as for ``rfft``.",
     "fnp.fft.ihfft([4.0, 2.0, 4.0, -6.0])", "array([1.-0.j, 0.+2.j, 3.-0.j])")
-fftn = _along_several("fftn", _each(prim.fft),
+fftn = _along_several("fftn", _over_axes(prim.fft),
     """The ``fft`` along several axes, by default all; an axis that is named twice is transformed twice.
 
     Args:
@@ -204,13 +204,13 @@ fftn = _along_several("fftn", _each(prim.fft),
     Raises:
         ValueError: ``s`` and ``axes`` have different lengths, or as for ``fft``.""",
     "fnp.fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
-fft2 = _along_several("fft2", _each(prim.fft),
+fft2 = _along_several("fft2", _over_axes(prim.fft),
     "The ``fftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fnp.fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real", "array([[10., -2.],\n       [-4.,  0.]])")
-ifftn = _along_several("ifftn", _each(prim.ifft),
+ifftn = _along_several("ifftn", _over_axes(prim.ifft),
     "The inverse of ``fftn``: the ``ifft`` along several axes; arguments as for ``fftn``.",
     "fnp.fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
-ifft2 = _along_several("ifft2", _each(prim.ifft),
+ifft2 = _along_several("ifft2", _over_axes(prim.ifft),
     "The ``ifftn``, by default along the last two axes; arguments as for ``fftn``.",
     "fnp.fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real", "array([[1., 2.],\n       [3., 4.]])")
 rfftn = _along_several("rfftn", _rfftn,
@@ -256,7 +256,7 @@ def fftfreq(n: int, d: Scalar = 1.0, device: Any = None, *, dtype: Any = None) -
         array([ 0. ,  0.5, -1. , -0.5])
     """
     if namespace_of(d) is np:
-        return _in_dtype("fftfreq", new(np.fft.fftfreq(n, d, device)), dtype)
+        return _in_dtype("fftfreq", as_buffer(np.fft.fftfreq(n, d, device)), dtype)
     n = _count(n)
     return _in_dtype("fftfreq", ((np.arange(n) + n // 2) % n - n // 2) * (1.0 / (n * d)), dtype)
 
@@ -269,7 +269,7 @@ def rfftfreq(n: int, d: Scalar = 1.0, device: Any = None, *, dtype: Any = None) 
         array([0. , 0.5, 1. ])
     """
     if namespace_of(d) is np:
-        return _in_dtype("rfftfreq", new(np.fft.rfftfreq(n, d, device)), dtype)
+        return _in_dtype("rfftfreq", as_buffer(np.fft.rfftfreq(n, d, device)), dtype)
     n = _count(n)
     return _in_dtype("rfftfreq", np.arange(n // 2 + 1) * (1.0 / (n * d)), dtype)
 

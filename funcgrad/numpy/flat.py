@@ -13,10 +13,10 @@ from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.numpy.assignment import set_item
 from funcgrad.numpy.creation import as_value, copy
-from funcgrad.numpy.overwriting import written_in_order
+from funcgrad.numpy.overwriting import write_in_order
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.shaping import ravel
-from funcgrad.numpy.writing import place, positions, write_places
+from funcgrad.numpy.writing import place, positions, write_positions
 from funcgrad.primitives import comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.running import write_lock
@@ -112,20 +112,20 @@ class Flat(Proxy):
             value = as_value(value)
             if backend.shape_of(value):
                 raise ValueError("Error setting single item of array.")
-            write_places(self._base, np.array([number]), value)
+            write_positions(self._base, np.array([number]), value)
             return
         key = _as_key(key)
         with write_lock:
-            if not isinstance(key, Tracer) and written_in_order(self._base, value, partial(_set_flat, key)):
+            if not isinstance(key, Tracer) and write_in_order(self._base, value, partial(_set_flat, key)):
                 return
         if not is_plain(key):
             key = as_value(key)
             if backend.dtype_of(key).kind == "b":
                 place(self._base, key, value)
             else:
-                write_places(self._base, positions(key, len(self)), value)
+                write_positions(self._base, positions(key, len(self)), value)
             return
-        write_places(self._base, np.arange(len(self))[key], value)
+        write_positions(self._base, np.arange(len(self))[key], value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.as_array(), dtype)  # raises if an element is traced

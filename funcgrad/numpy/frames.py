@@ -15,13 +15,13 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy.tables import BINARY, UNARY, Held, Labels, fits, taken_out
+from funcgrad.numpy.tables import BINARY, UNARY, Labels, TableArray, fits_shape, unwrap_from_table
 from funcgrad.writable import is_buffer
 
 pd: Any = import_module("pandas")
 
 #: Key in ``attrs`` under which a table keeps leaves that are not arrays.
-_LEAF = "⟨leaf⟩"
+_LEAF_LABEL = "⟨leaf⟩"
 
 
 # ---- tables whose products take traced values --------------------------------------------------------------
@@ -40,7 +40,7 @@ class _Table:
         if len(fnp.shape(right)) == 2:
             ends.append(right.columns if isinstance(right, pd.DataFrame) else None)
         is_array = not isinstance(self, pd.DataFrame) and not is_labelled(other)
-        return found if is_array else labelled(found, *ends)
+        return found if is_array else with_labels(found, *ends)
 
     def where(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
         """Return the numbers where ``cond`` holds, ``other`` elsewhere; each example of a ``vmap`` has its own."""
@@ -59,7 +59,7 @@ class _Table:
     def _chosen(self, cond: Any, there: Any, elsewhere: Any) -> Any:
         """Return a table with the labels of ``self`` and the numbers that a traced condition chooses."""
         args = [values(x.reindex_like(self)) if is_labelled(x) else x for x in (cond, there, elsewhere)]
-        made = labelled(fnp.where(*args), *self.axes)  # type: ignore[attr-defined]
+        made = with_labels(fnp.where(*args), *self.axes)  # type: ignore[attr-defined]
         return made if made.ndim == 2 else made.rename(self.name)  # type: ignore[attr-defined]
 
     def apply(self, *args: Any, **kwargs: Any) -> Any:
@@ -76,17 +76,17 @@ class _Table:
         found = fnp.matmul(other, values(self))
         if not isinstance(self, pd.DataFrame):
             return found
-        return labelled(found, *[None] * (fnp.ndim(found) - 1), self.columns)
+        return with_labels(found, *[None] * (fnp.ndim(found) - 1), self.columns)
 
 
-def _beside(name: str) -> Callable[..., Any]:
+def _labelling_method(name: str) -> Callable[..., Any]:
     """Return the arithmetic method ``name``, which gives a traced array the labels of the table's axis first."""
 
     def method(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(other, Tracer) and fnp.ndim(other):
             by_columns = isinstance(self, pd.DataFrame) and (args[:1] or [kwargs.get("axis", 1)])[0] in (1, "columns")
             ends = (self.columns if by_columns else self.index,) if fnp.ndim(other) == 1 else (self.index, self.columns)
-            other = labelled(other, *ends)
+            other = with_labels(other, *ends)
         return getattr(super(_Table, self), name)(other, *args, **kwargs)
 
     return method
@@ -94,9 +94,9 @@ def _beside(name: str) -> Callable[..., Any]:
 
 for _name in ["add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow"]:
     for _method in (_name, f"r{_name}"):
-        setattr(_Table, _method, _beside(_method))
+        setattr(_Table, _method, _labelling_method(_method))
 for _method in ["multiply", "subtract", "divide", "lt", "le", "gt", "ge", "eq", "ne"]:
-    setattr(_Table, _method, _beside(_method))
+    setattr(_Table, _method, _labelling_method(_method))
 
 
 class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
@@ -176,7 +176,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
                 both = there[i] & there[j]
                 enough = both.sum() >= max(min_periods or 1, 1)
                 found[i][j] = found[j][i] = measure(x[both], y[both]) if enough else np.nan
-        return labelled(fnp.asarray(found), table.columns, table.columns)
+        return with_labels(fnp.asarray(found), table.columns, table.columns)
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Return the values as one array, which is traced if a column is."""
@@ -188,7 +188,7 @@ def _as_columns(value: Any, frame: Any, key: Any) -> Any:
     if not isinstance(value, Tracer) or is_buffer(value):
         return value
     if fnp.ndim(value) == 2:
-        return labelled(value, frame.index, key) if type(key) is list else value
+        return with_labels(value, frame.index, key) if type(key) is list else value
     return TracedColumn(value if fnp.ndim(value) else fnp.full(len(frame), value))
 
 
@@ -212,7 +212,7 @@ class _Windows:
         x, n = self.series.array.held._val, self.window
         empty = np.full(min(n - 1, len(x)), np.nan)
         found = reduce(fnp.lib.stride_tricks.sliding_window_view(x, n)) if len(x) >= n else empty[:0]
-        return _series(fnp.concatenate([empty, found]), self.series.index, self.series.name)
+        return _series_of_leaf(fnp.concatenate([empty, found]), self.series.index, self.series.name)
 
 
 _WINDOWED: dict[str, Callable[..., Any]] = {
@@ -222,7 +222,7 @@ _WINDOWED: dict[str, Callable[..., Any]] = {
 }
 
 
-def open_to_traced(table: Any) -> Any:
+def accept_traced(table: Any) -> Any:
     """Convert a table of pandas to one whose products take traced values."""
     if isinstance(table, _Table) or type(table) not in (pd.Series, pd.DataFrame):
         return table
@@ -232,7 +232,7 @@ def open_to_traced(table: Any) -> Any:
 def _holds_traced(x: Any) -> bool:
     if isinstance(x, pd.DataFrame):
         return any(isinstance(dtype, TracedDtype) for dtype in x.dtypes)
-    return isinstance(getattr(x, "array", x), (TracedColumn, Held, Tracer))
+    return isinstance(getattr(x, "array", x), (TracedColumn, TableArray, Tracer))
 
 
 def values(x: Any) -> Any:
@@ -242,14 +242,20 @@ def values(x: Any) -> Any:
             return pd.DataFrame(x).to_numpy()
         return fnp.stack([values(x.iloc[:, i]) for i in range(x.shape[1])], axis=1)
     inside = getattr(x, "array", x) if is_labelled(x) else x
-    return inside.held._val if isinstance(inside, TracedColumn) else taken_out(inside) if x is inside else np.asarray(x)
+    return (
+        inside.held._val
+        if isinstance(inside, TracedColumn)
+        else unwrap_from_table(inside)
+        if x is inside
+        else np.asarray(x)
+    )
 
 
-def labelled(found: Any, *ends: Any) -> Any:
+def with_labels(found: Any, *ends: Any) -> Any:
     """Convert a traced array to a series or a frame with these labels along its axes; return a number unchanged."""
     if not ends:
         return found
-    made = of_traced(found)
+    made = as_table(found)
     if len(ends) == 1:
         return TracedSeries(made, ends[0])
     for axis, labels in enumerate(ends):
@@ -276,69 +282,71 @@ def _aligned(left: Any, right: Any) -> tuple[Any, Any]:
 # ---- containers -----------------------------------------------------------------------------------------------
 
 
-def _numbers(series: Any) -> Any:
+def _leaf_of_series(series: Any) -> Any:
     """Return the leaf of a series."""
-    if _LEAF in series.attrs:
-        return series.attrs[_LEAF]
+    if _LEAF_LABEL in series.attrs:
+        return series.attrs[_LEAF_LABEL]
     return series.array.held._val if isinstance(series.array, TracedColumn) else series.to_numpy()
 
 
-def _series(leaf: Any, index: Any, name: Any) -> Any:
+def _series_of_leaf(leaf: Any, index: Any, name: Any) -> Any:
     """Return the series with this leaf."""
     if isinstance(leaf, Tracer):
         return TracedSeries(TracedColumn(leaf), index, name=name)
     if hasattr(leaf, "ndim"):
         return pd.Series(np.asarray(leaf), index, name=name)
     made = pd.Series(np.zeros(len(index)), index, name=name)
-    made.attrs[_LEAF] = leaf
+    made.attrs[_LEAF_LABEL] = leaf
     return made
 
 
-def _of_series(series: Any) -> tuple[Any, Any]:
-    return (_numbers(series),), Labels(pd.Series(np.zeros(len(series)), series.index, name=series.name))
+def _flatten_series(series: Any) -> tuple[Any, Any]:
+    return (_leaf_of_series(series),), Labels(pd.Series(np.zeros(len(series)), series.index, name=series.name))
 
 
-def _to_series(labels: Labels, leaves: Any) -> Any:
+def _unflatten_series(labels: Labels, leaves: Any) -> Any:
     (leaf,) = leaves
     shell = labels.template
-    return _series(leaf, shell.index, shell.name) if fits(leaf, shell.shape) else leaf
+    return _series_of_leaf(leaf, shell.index, shell.name) if fits_shape(leaf, shell.shape) else leaf
 
 
-def _is_of_numbers(series: Any) -> bool:
+def _is_numeric_series(series: Any) -> bool:
     return isinstance(series.array, TracedColumn) or getattr(series.dtype, "kind", "O") in "fc"
 
 
-def _of_frame(frame: Any) -> tuple[Any, Any]:
-    places = [i for i in range(frame.shape[1]) if _is_of_numbers(frame.iloc[:, i])]
+def _flatten_frame(frame: Any) -> tuple[Any, Any]:
+    places = [i for i in range(frame.shape[1]) if _is_numeric_series(frame.iloc[:, i])]
     shell = frame.copy()
     for i in places:
         shell.isetitem(i, np.zeros(len(frame)))
     shell.attrs = {}
-    found = frame.attrs[_LEAF] if _LEAF in frame.attrs else [_numbers(frame.iloc[:, i]) for i in places]
+    found = (
+        frame.attrs[_LEAF_LABEL] if _LEAF_LABEL in frame.attrs else [_leaf_of_series(frame.iloc[:, i]) for i in places]
+    )
     return found, (tuple(places), Labels(pd.DataFrame(shell)))
 
 
-def _to_frame(static: Any, leaves: Any) -> Any:
+def _unflatten_frame(static: Any, leaves: Any) -> Any:
     places, labels = static
     leaves, made = list(leaves), labels.template.copy()
-    if not all(fits(leaf, (len(made),)) for leaf in leaves):
+    if not all(fits_shape(leaf, (len(made),)) for leaf in leaves):
         return dict(zip([made.columns[i] for i in places], leaves, strict=True))
     if any(not hasattr(leaf, "ndim") for leaf in leaves):
-        made.attrs[_LEAF] = leaves
+        made.attrs[_LEAF_LABEL] = leaves
         return made
     for i, leaf in zip(places, leaves, strict=True):
-        made.isetitem(i, _series(leaf, made.index, None).array)
+        made.isetitem(i, _series_of_leaf(leaf, made.index, None).array)
     return TracedFrame(made) if any(isinstance(leaf, Tracer) for leaf in leaves) else made
 
 
-def join() -> None:
+def register_pytrees() -> None:
     """Register tables of pandas as pytrees."""
     for series, frame in ((pd.Series, pd.DataFrame), (TracedSeries, TracedFrame)):
-        tree.register_pytree_node(series, _of_series, _to_series)
-        tree.register_pytree_node(frame, _of_frame, _to_frame)
+        tree.register_pytree_node(series, _flatten_series, _unflatten_series)
+        tree.register_pytree_node(frame, _flatten_frame, _unflatten_frame)
 
 
-def of_traced(x: Any) -> Any:
+def as_table(x: Any) -> Any:
     """Convert a traced array to a column, or an array of two axes to a table."""
     return TracedColumn(x) if x.ndim == 1 else TracedFrame({i: TracedColumn(x[:, i]) for i in range(x.shape[1])})
 
@@ -353,10 +361,10 @@ def of_array(
     """
     data = data if dtype is None else fnp.astype(data, dtype)
     if issubclass(cls, pd.DataFrame):
-        return labelled(data if data.ndim else fnp.full((len(index), len(columns)), data), index, columns)
+        return with_labels(data if data.ndim else fnp.full((len(index), len(columns)), data), index, columns)
     if data.ndim:
         raise ValueError(f"Data must be 1-dimensional, got ndarray of shape {data.shape} instead")
-    return _series(fnp.full(1 if index is None else len(index), data), index, name)
+    return _series_of_leaf(fnp.full(1 if index is None else len(index), data), index, name)
 
 
 def with_columns(table: Any) -> Any:
@@ -390,7 +398,7 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "var": lambda x, ddof=1, **kwargs: fnp.var(x, ddof=ddof),
     "sem": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof) / np.sqrt(len(x)),
     "skew": lambda x, **kwargs: _moment(x, 3) * np.sqrt(len(x) * (len(x) - 1)) / (len(x) - 2),
-    "kurt": lambda x, **kwargs: _excess(_moment(x, 4), len(x)),
+    "kurt": lambda x, **kwargs: _excess_kurtosis(_moment(x, 4), len(x)),
 }
 #: Cumulative functions of pandas by name, each with the neutral number that replaces a missing number.
 _ACCUMULATIONS: dict[str, tuple[Callable[[Any], Any], float]] = {
@@ -406,7 +414,7 @@ def _moment(x: Any, order: int) -> Any:
     return fnp.mean(centred**order) / fnp.mean(centred**2) ** (order / 2)
 
 
-def _excess(moment: Any, n: int) -> Any:
+def _excess_kurtosis(moment: Any, n: int) -> Any:
     """Compute pandas' kurtosis from the fourth standardized moment of ``n`` numbers."""
     return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * moment - 3 * (n - 1))
 
@@ -434,7 +442,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     __array_priority__ = 2000
 
     def __init__(self, value: Any) -> None:
-        self.held = Held(taken_out(value))
+        self.held = TableArray(unwrap_from_table(value))
 
     @classmethod
     def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
@@ -463,7 +471,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def __setitem__(self, key: Any, value: Any) -> None:
         made = fnp.copy(self.held._val)
         made[pd.api.indexers.check_array_indexer(self, key)] = _values(value)
-        self.held = Held(made)
+        self.held = TableArray(made)
 
     def isna(self) -> Any:
         """Return where numbers are missing, that is, NaN."""
@@ -567,7 +575,7 @@ def is_labelled(x: Any) -> bool:
 
 
 def _values(x: Any) -> Any:
-    return x.held._val if isinstance(x, TracedColumn) else taken_out(x)
+    return x.held._val if isinstance(x, TracedColumn) else unwrap_from_table(x)
 
 
 def _column(found: Any) -> Any:

@@ -17,12 +17,12 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
-from funcgrad.numpy.assignment import updated
-from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.concretization import forgive, user_line
-from funcgrad.numpy.creation import as_value, astype, new
+from funcgrad.numpy.assignment import with_items_set
+from funcgrad.numpy.axes import normalize_axis
+from funcgrad.numpy.concretization import forget_refusal, user_line
+from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reducing import converted
+from funcgrad.numpy.reducing import as_dtype
 from funcgrad.numpy.shaping import broadcast_to as spread
 from funcgrad.numpy.shaping import expand_dims, moveaxis, ravel
 from funcgrad.primitives.comparison import logical_not, logical_or, where
@@ -34,10 +34,10 @@ from funcgrad.writable import as_array
 __all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "frompyfunc", "piecewise", "vectorize", "nditer"]
 
 
-def _gathered(results: Sequence[Array], loop: Shape, dtype: Any) -> Array:
+def _stack_results(results: Sequence[Array], loop: Shape, dtype: Any) -> Array:
     """Join the results of calls, one for each index of ``loop``, to one array of shape (*loop, *shape of a result)."""
     if any(backend.namespace_of(r) is not np for r in results):
-        made = stack(*[converted(r, dtype) for r in results], axis=0)
+        made = stack(*[as_dtype(r, dtype) for r in results], axis=0)
         return reshape(made, to=(*loop, *backend.shape_of(results[0])))
     buffer = np.zeros((*loop, *backend.shape_of(results[0])), dtype)
     for index, result in zip(np.ndindex(loop), results, strict=True):
@@ -66,13 +66,13 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
         array([ 2., 12.])
     """
     arr = as_value(arr)
-    axis = one_axis(axis, len(backend.shape_of(arr)))
+    axis = normalize_axis(axis, len(backend.shape_of(arr)))
     vectors = moveaxis(arr, axis, -1)
     loop = backend.shape_of(vectors)[:-1]
     results = [as_value(func1d(getitem(vectors, (*i, ...)), *args, **kwargs)) for i in np.ndindex(loop)]
     if not results:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    made = _gathered(results, loop, backend.dtype_of(results[0]))
+    made = _stack_results(results, loop, backend.dtype_of(results[0]))
     outer, rank = len(loop), len(backend.shape_of(made))
     return permute(made, axes=(*range(axis), *range(outer, rank), *range(axis, outer)))
 
@@ -120,12 +120,12 @@ def _conditions(condlist: Any, rank: int, functions: int) -> list[Array]:
     return conditions
 
 
-def _known(condition: Array) -> Any:
+def _concrete_condition(condition: Array) -> Any:
     """Return a condition as an ndarray, or None if it differs between examples of a ``vmap`` or JAX traces it."""
     try:
         return np.asarray(condition)
     except TypeError:
-        forgive()
+        forget_refusal()
         return None
 
 
@@ -157,7 +157,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     shape, dtype = backend.shape_of(x), backend.dtype_of(x)
     y = backend.library_of(x).zeros(shape, dtype)
     for condition, piece in zip(_conditions(condlist, len(shape), len(funclist)), funclist, strict=True):
-        known = _known(condition)
+        known = _concrete_condition(condition)
         value = piece
         if callable(piece):
             chosen = where(condition, x, dtype.type(1)) if known is None else getitem(x, known)
@@ -171,8 +171,8 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
                 f"piece {describe(value)}{user_line()}. Convert x to floating numbers."
             )
         if known is None or not is_plain(y, value):
-            value = converted(value, dtype)
-            y = where(condition, value, y) if known is None else updated(y, known, value)
+            value = as_dtype(value, dtype)
+            y = where(condition, value, y) if known is None else with_items_set(y, known, value)
         else:
             y[known] = value
     return as_array(y)
@@ -190,12 +190,12 @@ def _core_axes(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, .
     return ins, outs
 
 
-class _Traced(Exception):  # noqa: N818  (a signal, not an error)
+class _TracedResult(Exception):  # noqa: N818  (a signal, not an error)
     """Signal that a function of plain values returned a traced value, which it held."""
 
 
-class _Guarded:
-    """Wrapper of a function that raises ``_Traced`` instead of returning a traced value to NumPy."""
+class _GuardedFunction:
+    """Wrapper of a function that raises ``_TracedResult`` instead of returning a traced value to NumPy."""
 
     def __init__(self, pyfunc: Callable[..., Any]) -> None:
         self.pyfunc = pyfunc
@@ -203,7 +203,7 @@ class _Guarded:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self.pyfunc(*args, **kwargs)
         if not is_plain(result):
-            raise _Traced
+            raise _TracedResult
         return result
 
 
@@ -246,7 +246,7 @@ class vectorize:  # noqa: N801  (NumPy's name)
     ) -> None:
         self.pyfunc = pyfunc
         self._options = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
-        callee = _Guarded(pyfunc) if callable(pyfunc) else pyfunc  # NumPy refuses what is not callable
+        callee = _GuardedFunction(pyfunc) if callable(pyfunc) else pyfunc  # NumPy refuses what is not callable
         self._plain: Any = np.vectorize(callee, **self._options)
         self.otypes = self._plain.otypes
         self.excluded: set[Any] = self._plain.excluded
@@ -263,7 +263,7 @@ class vectorize:  # noqa: N801  (NumPy's name)
         if is_plain(args, tuple(kwargs.values())):
             try:
                 return self._plain(*args, **kwargs)
-            except _Traced:
+            except _TracedResult:
                 pass
         looped: dict[Any, Array] = {i: as_value(a) for i, a in enumerate(args) if i not in self.excluded}
         looped |= {name: as_value(a) for name, a in kwargs.items() if name not in self.excluded}
@@ -292,7 +292,7 @@ class vectorize:  # noqa: N801  (NumPy's name)
         found = []
         for place, parts in enumerate(zip(*rows, strict=True)):
             dtype = np.dtype(self.otypes[place]) if self.otypes is not None else backend.dtype_of(parts[0])
-            found.append(_gathered(parts, loop, dtype))
+            found.append(_stack_results(parts, loop, dtype))
         return tuple(found) if several else found[0]
 
     def _nothing(self, loop: Shape, outs: Any, sizes: dict[str, int]) -> Any:
@@ -320,7 +320,7 @@ def _elements(
             raise ValueError(f"{len(shape)}-dimensional argument does not have enough dimensions for {names!r}")
         split = len(shape) - len(names)
         outer.append(shape[:split])
-        _agree(sizes, names, shape[split:])
+        _add_lengths(sizes, names, shape[split:])
     loop = np.broadcast_shapes(*outer)
     whole = [
         v if own == loop else broadcast_to(v, to=(*loop, *backend.shape_of(v)[len(own) :]))
@@ -329,7 +329,7 @@ def _elements(
     return loop, ([getitem(v, i) if i else v for v in whole] for i in np.ndindex(loop))
 
 
-def _agree(sizes: dict[str, int], names: tuple[str, ...], shape: Shape) -> None:
+def _add_lengths(sizes: dict[str, int], names: tuple[str, ...], shape: Shape) -> None:
     """Add the lengths of named axes to ``sizes``.
 
     Raises:
@@ -348,7 +348,7 @@ def _check_results(rows: list[tuple[Array, ...]], outs: Sequence[tuple[str, ...]
             shape = backend.shape_of(result)
             if len(shape) != len(names):
                 raise ValueError(f"{len(shape)}-dimensional result where the signature names {names!r}")
-            _agree(sizes, names, shape)
+            _add_lengths(sizes, names, shape)
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) -> np.ufunc:
@@ -379,9 +379,9 @@ def fromfunction(
     return function(*np.indices(shape, dtype=dtype), **kwargs)
 
 
-_FLAGS = frozenset(("multi_index", "c_index", "f_index", "zerosize_ok", "refs_ok", "common_dtype"))
-_TO_WRITE = frozenset(("readwrite", "writeonly"))
-_USES = _TO_WRITE | {"readonly", "allocate", "no_broadcast", "nbo", "aligned", "copy", "updateifcopy"}
+_ITERATOR_FLAGS = frozenset(("multi_index", "c_index", "f_index", "zerosize_ok", "refs_ok", "common_dtype"))
+_WRITE_FLAGS = frozenset(("readwrite", "writeonly"))
+_OPERAND_FLAGS = _WRITE_FLAGS | {"readonly", "allocate", "no_broadcast", "nbo", "aligned", "copy", "updateifcopy"}
 _UNSUPPORTED = {"op_axes": None, "itershape": None, "buffersize": 0}
 
 
@@ -418,17 +418,17 @@ def nditer(op: Any, flags: Any = None, op_flags: Any = None, *args: Any, order: 
     dtypes = kwargs.pop("op_dtypes", None)
     if dtypes is not None and None not in operands:
         _refuse(f"op_dtypes={dtypes!r}")
-    wanted = [*(flags or ()), *(f for use in uses for f in use if f not in _USES)]
+    wanted = [*(flags or ()), *(f for use in uses for f in use if f not in _OPERAND_FLAGS)]
     for flag in wanted:
-        if flag not in _FLAGS:
+        if flag not in _ITERATOR_FLAGS:
             _refuse(f"{flag!r}")
     if args:
         _refuse("positional arguments after op_flags")
     for name, value in kwargs.items():
         if name != "casting" and value != _UNSUPPORTED.get(name, ...):
             _refuse(f"{name}={value!r}")
-    written = [x is None or not _TO_WRITE.isdisjoint(use) for x, use in zip(operands, uses, strict=True)]
-    return Elements(operands, frozenset(wanted), order, written, dtypes)
+    written = [x is None or not _WRITE_FLAGS.isdisjoint(use) for x, use in zip(operands, uses, strict=True)]
+    return ElementIterator(operands, frozenset(wanted), order, written, dtypes)
 
 
 def _refuse(what: str) -> NoReturn:
@@ -438,7 +438,7 @@ def _refuse(what: str) -> NoReturn:
     )
 
 
-class Elements:
+class ElementIterator:
     """Iterator for traced values, with the part of ``numpy.nditer`` that goes from element to element.
 
     Args:
@@ -454,7 +454,11 @@ class Elements:
         self.shape: Shape = np.broadcast_shapes(*map(backend.shape_of, given))
         kinds = dtypes or [None] * len(operands)
         given = [
-            new(np.empty(self.shape, kind or float)) if x is None else as_value(x) if kind is None else astype(x, kind)
+            as_buffer(np.empty(self.shape, kind or float))
+            if x is None
+            else as_value(x)
+            if kind is None
+            else astype(x, kind)
             for x, kind in zip(operands, kinds, strict=True)
         ]
         self._written = {number: x for number, x in enumerate(given) if written and written[number]}
@@ -472,7 +476,7 @@ class Elements:
         self.operands = tuple(values)
         self._flat = [ravel(x, self._order) for x in values]
 
-    def __iter__(self) -> Elements:
+    def __iter__(self) -> ElementIterator:
         return self
 
     def __next__(self) -> Any:
@@ -484,7 +488,7 @@ class Elements:
 
     _begun = 0  # whether __next__ has returned the current element
 
-    def __enter__(self) -> Elements:
+    def __enter__(self) -> ElementIterator:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -543,7 +547,7 @@ class Elements:
         return tuple([int(i) for i in np.unravel_index(self.iterindex, self.shape, self._order)])  # type: ignore[call-overload]
 
 
-class Broadcast(Elements):
+class Broadcast(ElementIterator):
     """Iterator like ``numpy.broadcast``: tuples of the elements of arrays that broadcast."""
 
     def __init__(self, *operands: Any) -> None:

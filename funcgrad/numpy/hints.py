@@ -45,11 +45,11 @@ _ALIASES = {
     "scipy.sparse.linalg": {"minres": "cg", "spilu": "splu"},
 }
 #: Text of array-api-compat's error for a traced array together with truth values of NumPy.
-_MIXED = "Multiple namespaces for array inputs"
+_MIXED_NAMESPACES_TEXT = "Multiple namespaces for array inputs"
 #: Methods of SciPy's sparse matrices that multiply by an array on the right; ``*`` does so in older classes.
 _PRODUCTS = ("__matmul__", "__mul__", "dot")
 #: Formulas that make random numbers, by the name of the method, a function of their parameters.
-_OF_STANDARD = {
+_FORMULAS = {
     "normal": "mu + sigma * rng.normal(size=...)",
     "standard_normal": "mu + sigma * rng.normal(size=...)",
     "lognormal": "exp(mu + sigma * rng.normal(size=...))",
@@ -66,14 +66,14 @@ _OF_STANDARD = {
     "shuffle": "x[rng.permutation(len(x))]",
 }
 #: Hints for arrays of the classes in these modules of NumPy.
-_CLASSES = {
+_CLASS_HINTS = {
     "numpy.ma.": " Use an array and a separate mask: where(mask, fill, x), and sum(x, where=~mask) for reductions.",
     "numpy._core.records": " Use a dictionary of arrays, one for each field; transforms take it as it is.",
     "numpy._core.defchararray": " Texts have no derivative: make them from the result of the transformed function.",
     "numpy._core.memmap": " Write the result of the transformed function to the file.",
 }
 #: Functions of the module ``math`` that have other names in NumPy, or that SciPy has.
-_OF_MATH = {
+_MATH_COUNTERPARTS = {
     "dist": "numpy.linalg.norm",
     "erf": "scipy.special.erf",
     "erfc": "scipy.special.erfc",
@@ -83,31 +83,31 @@ _OF_MATH = {
 }
 
 
-def counterpart() -> str:
+def counterpart_hint() -> str:
     """Return the hint for the function between the user's line and here that takes plain values only, or ""."""
     frame: FrameType | None = sys._getframe(1)
     frames = []
-    while frame is not None and not is_users(frame):
+    while frame is not None and not is_user_frame(frame):
         frames.append(frame)
         frame = frame.f_back
-    return _of_frames(frames[::-1]) or (_of_expression(expression(frame), frame) if frame is not None else "")
+    return _hint_for_frames(frames[::-1]) or (_hint_for_call(expression(frame), frame) if frame is not None else "")
 
 
-def remedies(asked: str, batch: int | None) -> list[str]:
+def hints_for_request(request: str, batch: int | None) -> list[str]:
     """Return hints for a request for a plain value from a traced value: the best for this case first, then others.
 
     Args:
-        asked: the request, such as ``float(x)``.
+        request: the request, such as ``float(x)``.
         batch: the number of examples of a ``vmap`` that the value represents, or None.
     """
     alone = f"There is one value for each of the {batch} examples of a vmap: leave them together."
     constant = "If a constant is meant, use stop_gradient(x)." if batch is None else alone
     first = (
-        _of_class()
-        or _of_library()
-        or (_WRITING if asked.removeprefix("numpy.") in _WRITERS else counterpart().strip())
-        or _of_statement()
-        or (_BY_WHAT_ASKS.get(asked) if batch is None else alone)
+        _hint_for_array_class()
+        or _hint_for_library()
+        or (_WRITING if request.removeprefix("numpy.") in _WRITERS else counterpart_hint().strip())
+        or _hint_for_item_access()
+        or (_HINTS_BY_REQUEST.get(request) if batch is None else alone)
         or constant
     )
     line = library_line()
@@ -123,13 +123,13 @@ _WRITING = "For `a[i] = x` make a with funcgrad.numpy.zeros, empty or copy (not 
 _WRITERS = ("copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal")
 _PRINTING = "To hand a value out of the function, use has_aux=True; to print it, f'{x:.3f}' (not '%.3f' % x)."
 #: Hints by request, used if nothing else is known about the call.
-_BY_WHAT_ASKS = {
+_HINTS_BY_REQUEST = {
     name: f"Use x itself in place of {name}; if a constant is meant, use stop_gradient(x)."
     for name in ("float(x)", "complex(x)", "x.item()", "x.tolist()")
 }
 
 
-def _of_class() -> str:
+def _hint_for_array_class() -> str:
     """Return the hint for the constructor of a class derived from ``numpy.ndarray``."""
     frame = user_frame()
     if frame is None or frame.f_code.co_name != "__new__" or not frame.f_code.co_argcount:
@@ -137,20 +137,20 @@ def _of_class() -> str:
     cls = frame.f_locals.get(frame.f_code.co_varnames[0])
     if not (isinstance(cls, type) and issubclass(cls, np.ndarray)):
         return ""
-    plain = _PLAIN.get(f"{cls.__module__}.{cls.__name__}", "the array from which it is made")
+    plain = _PLAIN_ARRAYS.get(f"{cls.__module__}.{cls.__name__}", "the array from which it is made")
     return f"{cls.__name__} is a subclass of numpy.ndarray, which cannot hold traced values: use {plain}."
 
 
 #: Plain arrays of packages that hold the data of their derived arrays.
-_PLAIN = {"control.iosys.NamedSignal": "response.y, response.x and response.u for outputs, states and inputs"}
+_PLAIN_ARRAYS = {"control.iosys.NamedSignal": "response.y, response.x and response.u for outputs, states and inputs"}
 
 
-def _of_library() -> str:
+def _hint_for_library() -> str:
     """Return the hint for a request of a package that is neither the user's nor NumPy's nor SciPy's."""
     frame: FrameType | None = sys._getframe(1)
     asking = ""
-    while frame is not None and (is_installed(frame) or not is_users(frame)):
-        if is_users(frame):
+    while frame is not None and (is_installed_frame(frame) or not is_user_frame(frame)):
+        if is_user_frame(frame):
             asking = frame.f_globals.get("__name__", "").partition(".")[0]
         frame = frame.f_back
     if not asking or frame is None or asking in sys.stdlib_module_names:
@@ -168,7 +168,7 @@ def _takes_plain_values(name: str) -> str:
     )
 
 
-def _of_statement() -> str:
+def _hint_for_item_access() -> str:
     """Return the hint for a write to, or a lookup of, an element of a NumPy array."""
     frame = user_frame()
     if frame is None:
@@ -186,27 +186,27 @@ _LOOKUPS = (("BINARY_SUBSCR", ""), ("BINARY_OP", "[]"))
 
 
 #: Texts of Python's errors for calls that are wrong for all values.
-_OF_CALLS = ("unexpected keyword argument", "object is not callable")
+_CALL_ERROR_TEXTS = ("unexpected keyword argument", "object is not callable")
 
 
-def explain(error: Exception) -> None:
+def add_hint(error: Exception) -> None:
     """Add a note of what to call instead to an error of another library, if a traced value caused the error.
 
     Args:
         error: the error that the transformed function raised.
     """
-    said = (*getattr(error, "__notes__", []), "" if _MIXED in str(error) else str(error))
+    said = (*getattr(error, "__notes__", []), "" if _MIXED_NAMESPACES_TEXT in str(error) else str(error))
     if isinstance(error, FuncgradError) or any("funcgrad" in text for text in said):
         return
-    if isinstance(error, TypeError) and any(text in str(error) for text in _OF_CALLS):
+    if isinstance(error, TypeError) and any(text in str(error) for text in _CALL_ERROR_TEXTS):
         return
     with suppress(Exception):  # a failure here must not hide the error from the user
-        if hint := _of_error(error):
+        if hint := _hint_for_error(error):
             error.add_note(f"Traced values cannot be passed here{user_line(error)}.{hint}")
 
 
 #: Hints by the text of the errors with which Python's modules refuse to serialize or hash traced values.
-_OF_BYTES = {
+_SERIALIZATION_HINTS = {
     "JSON serializable": (
         " json accepts no traced values: pass stop_gradient(x) for a number, stop_gradient(x).tolist() for an array."
     ),
@@ -214,25 +214,25 @@ _OF_BYTES = {
 }
 
 
-def _of_bytes(error: Exception, user: FrameType) -> str:
-    found = next((hint for said, hint in _OF_BYTES.items() if said in str(error)), "")
+def _hint_for_serialization(error: Exception, user: FrameType) -> str:
+    found = next((hint for said, hint in _SERIALIZATION_HINTS.items() if said in str(error)), "")
     return found if found and _has_tracer(user.f_locals) else ""
 
 
-def _of_error(error: Exception) -> str:
+def _hint_for_error(error: Exception) -> str:
     """Return what to call instead of the function that raised ``error`` for a traced value, or ""."""
     frames: list[FrameType] = []
     every: list[FrameType] = []
     user, instruction = None, 0
     trace = error.__traceback__
     while trace is not None:
-        if is_users(trace.tb_frame):
+        if is_user_frame(trace.tb_frame):
             frames, user, instruction = [], trace.tb_frame, trace.tb_lasti
         else:
             frames.append(trace.tb_frame)
             every.append(trace.tb_frame)
         trace = trace.tb_next
-    if _MIXED in str(error):
+    if _MIXED_NAMESPACES_TEXT in str(error):
         return (
             " The function combines traced arrays with arrays of NumPy, such as truth values and constants. Run code "
             "for any array library as funcgrad.interop.from_array_api(f), with all its arrays as arguments."
@@ -242,22 +242,22 @@ def _of_error(error: Exception) -> str:
             " Use functions of funcgrad.numpy, or wrap the function of JAX: funcgrad.interop.from_jax(f). JAX accepts "
             "neither traced values nor arrays made in a transformed function; pass constants as numpy.asarray(c)."
         )
-    if user is not None and (hint := _of_bytes(error, user)):
+    if user is not None and (hint := _hint_for_serialization(error, user)):
         return hint
     if isinstance(error, SystemError) or (isinstance(error, AttributeError) and str(error).startswith("__")):
         # A routine in C has ignored a refusal, so its next call of Python has failed.
-        return _of_frames(every)
+        return _hint_for_frames(every)
     if frames:
         if frames[0].f_globals.get("__name__", "").startswith("funcgrad."):
             return ""  # the error is about the arguments of a function of funcgrad
-        return _of_frames(frames) if any(_has_tracer(frame.f_locals) for frame in frames) else ""
+        return _hint_for_frames(frames) if any(_has_tracer(frame.f_locals) for frame in frames) else ""
     if user is None or isinstance(error, AttributeError):
         return ""
     node = expression(user, instruction)
     if node is not None and "Tracer" in str(error):  # a ``raise`` statement of the user is not an expression
-        return _of_expression(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
-    if isinstance(node, ast.Call) and any(isinstance(looked_up(arg, user), Tracer) for arg in node.args):
-        return _of_expression(node, user)
+        return _hint_for_call(node, user) or " Use a function of funcgrad, or give this one a rule: custom_vjp."
+    if isinstance(node, ast.Call) and any(isinstance(value_of_name(arg, user), Tracer) for arg in node.args):
+        return _hint_for_call(node, user)
     return ""
 
 
@@ -269,7 +269,7 @@ def _has_tracer(names: Any, depth: int = 2) -> bool:
     )
 
 
-def _of_frames(frames: Sequence[FrameType]) -> str:
+def _hint_for_frames(frames: Sequence[FrameType]) -> str:
     """Return what to call instead of the outermost function in ``frames`` that has a counterpart, or ""."""
     ours = ""
     for frame in frames:
@@ -280,7 +280,7 @@ def _of_frames(frames: Sequence[FrameType]) -> str:
                 return ""  # the function needs plain values, so traced values that it holds are not the cause
             if ours:
                 return " Pass the traced values that the function closes over in args."
-            if hint := _of_scipy(frame, module):
+            if hint := _hint_for_scipy(frame, module):
                 return hint
     if any(frame.f_globals.get("__name__", "").startswith("scipy.optimize.") for frame in frames):
         return (
@@ -288,18 +288,18 @@ def _of_frames(frames: Sequence[FrameType]) -> str:
             "solver."
         )
     for frame in frames:
-        if frame.f_globals.get("__name__", "").startswith("numpy.") and (hint := _of_numpy(frame)):
+        if frame.f_globals.get("__name__", "").startswith("numpy.") and (hint := _hint_for_numpy_object(frame)):
             return hint
     return ""
 
 
-def _of_scipy(called: FrameType, module: str) -> str:
+def _hint_for_scipy(called: FrameType, module: str) -> str:
     wrapped = called.f_locals.get("f")
     if called.f_code.co_name == "wrapper" and callable(wrapped):  # SciPy's loop over batches of a function ``f``
         module = wrapped.__module__ if wrapped.__module__.startswith("scipy.") else module
     if called.f_code.co_name == "rvs":
-        return _of_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
-    home, known = _home(module)
+        return _hint_for_random(f"scipy.stats.{getattr(called.f_locals.get('self'), 'name', 'norm')}")
+    home, known = _public_scipy_module(module)
     if home == "scipy.sparse" and called.f_code.co_name in _PRODUCTS:
         return " Convert the matrix with funcgrad.scipy.sparse: csr_array(A) @ x; or use funcgrad.numpy.matmul(A, x)."
     aliases = _ALIASES.get(home, {})
@@ -312,11 +312,11 @@ def _of_scipy(called: FrameType, module: str) -> str:
         called.f_code.co_qualname.partition(".")[0],  # the class of a static method
     ):
         if isinstance(name, str) and (name in known or name in aliases):
-            return _instead(home, name)
+            return _hint_for_name(home, name)
     return ""
 
 
-def _home(module: str) -> tuple[str, Any]:
+def _public_scipy_module(module: str) -> tuple[str, Any]:
     """Return the public SciPy module of ``module`` and the names in funcgrad's version of it, if there is one."""
     found: tuple[str, Any] = module, ()
     parts = [part for part in module.split(".") if not part.startswith("_")]
@@ -328,18 +328,18 @@ def _home(module: str) -> tuple[str, Any]:
     return found
 
 
-def _instead(home: str, name: str) -> str:
+def _hint_for_name(home: str, name: str) -> str:
     return f" Use funcgrad.{home}.{_ALIASES.get(home, {}).get(name, name)} for {home}.{name}."
 
 
-def _of_numpy(frame: FrameType) -> str:
+def _hint_for_numpy_object(frame: FrameType) -> str:
     """Return the hint for a NumPy object whose method runs in ``frame``."""
     owner = frame.f_locals.get("self")
     for name in ("r_", "c_", "vectorize"):
         theirs = getattr(np, name)
         if owner is theirs or (isinstance(theirs, type) and type(owner) is theirs):
             return f" Use funcgrad.numpy.{name} for numpy.{name}."
-    for home, hint in _CLASSES.items():
+    for home, hint in _CLASS_HINTS.items():
         if frame.f_globals.get("__name__", "").startswith(home):
             return hint
     if frame.f_code.co_name == "as_strided":
@@ -350,31 +350,31 @@ def _of_numpy(frame: FrameType) -> str:
     return ""
 
 
-def _of_expression(node: ast.expr | None, frame: FrameType) -> str:
+def _hint_for_call(node: ast.expr | None, frame: FrameType) -> str:
     """Return the hint for the function of NumPy, SciPy or Python that ``frame`` calls in ``node``, or ""."""
     if isinstance(node, ast.BinOp):
         return " To print it, write f'{x:.3f}'." if isinstance(node.op, ast.Mod) else ""
     if not isinstance(node, ast.Call):
         return ""
-    called = looked_up(node.func, frame)
+    called = value_of_name(node.func, frame)
     if called is UNKNOWN:
-        return _of_method(node.func, frame)
+        return _hint_for_method(node.func, frame)
     name, owner = getattr(called, "__name__", ""), getattr(called, "__self__", None)
-    sources = _sources()
+    sources = _random_generator_classes()
     if isinstance(owner, sources) or any(called is getattr(source, name, None) for source in sources):
-        return _of_random(name)
+        return _hint_for_random(name)
     if owner is math:
-        ours = of_math(name)
+        ours = math_counterpart(name)
         return ours and f" Use funcgrad.{ours} for math.{name}."
     if called is operator.setitem:
         return f" {_WRITING}"
     if called is getattr(np, name, None):
-        return _of_numpys(name, called)
+        return _hint_for_numpy_name(name, called)
     home = (getattr(called, "__module__", None) or "").partition("._")[0]
     return f" {_takes_plain_values(f'{home}.{name}')}" if home.startswith("scipy.") else ""
 
 
-def _of_numpys(name: str, called: Any) -> str:
+def _hint_for_numpy_name(name: str, called: Any) -> str:
     """Return what to call instead of a function or a class of NumPy."""
     ours = getattr(import_module("funcgrad.numpy"), name, None)
     if isinstance(called, type) and issubclass(called, np.generic):
@@ -384,44 +384,44 @@ def _of_numpys(name: str, called: Any) -> str:
     return f" {_takes_plain_values(f'numpy.{name}')}"
 
 
-def _of_method(function: ast.expr, frame: FrameType) -> str:
+def _hint_for_method(function: ast.expr, frame: FrameType) -> str:
     """Return what to call instead of a method of a NumPy array or of SciPy's factors."""
     if isinstance(function, ast.Attribute) and function.attr == "dot":
         return " Write a @ x (not a.dot(x)): NumPy's method accepts no traced values."
-    return _of_factors(function, frame)
+    return _hint_for_factors(function, frame)
 
 
-def _of_factors(function: ast.expr, frame: FrameType) -> str:
+def _hint_for_factors(function: ast.expr, frame: FrameType) -> str:
     """Return the hint for a method of SciPy's factors of a sparse matrix, which are written in C."""
     if not isinstance(function, ast.Attribute):
         return ""
-    owner = looked_up(function.value, frame)
+    owner = value_of_name(function.value, frame)
     kind = type(owner).__name__
     if isinstance(function.value, ast.Call):
-        made_by = looked_up(function.value.func, frame)
+        made_by = value_of_name(function.value.func, frame)
         kind = "SuperLU" if getattr(made_by, "__name__", "") in ("splu", "spilu") else kind
     return " Use funcgrad.scipy.sparse.linalg.splu for the factors of scipy.sparse.linalg." if kind == "SuperLU" else ""
 
 
-def _of_random(name: str) -> str:
-    if name in _OF_STANDARD:
-        return f" Write the random number as a function of one that does not depend on x: {_OF_STANDARD[name]}."
+def _hint_for_random(name: str) -> str:
+    if name in _FORMULAS:
+        return f" Write the random number as a function of one that does not depend on x: {_FORMULAS[name]}."
     return (
         " Write the random number as a function of one that does not depend on x: "
         f"funcgrad.scipy.stats' ppf of rng.uniform(size=...), if the distribution of {name} has a ppf there."
     )
 
 
-def of_math(name: str) -> str:
+def math_counterpart(name: str) -> str:
     """Return the name, after ``funcgrad.``, of the counterpart of a function of ``math``, or ""."""
-    return _OF_MATH.get(name) or (f"numpy.{name}" if name in import_module("funcgrad.numpy").__all__ else "")
+    return _MATH_COUNTERPARTS.get(name) or (f"numpy.{name}" if name in import_module("funcgrad.numpy").__all__ else "")
 
 
 #: Packages whose frames may lie between the user's line and this module.
-_BETWEEN = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "optree"))
+_LIBRARIES = frozenset(("funcgrad", "numpy", "scipy", "jax", "toolz", "cytoolz", "optree"))
 #: Paths of Python's standard library; then names of folders that hold installed packages.
-_STANDARD = (sysconfig.get_path("stdlib"), "<frozen ")
-_INSTALLED = ("site-packages", "dist-packages")
+_STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), "<frozen ")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 #: Value of an expression that cannot be known without running the user's code.
 UNKNOWN: Any = object()
 
@@ -429,20 +429,24 @@ UNKNOWN: Any = object()
 def user_frame() -> FrameType | None:
     """Return the innermost frame of the stack that is the user's, or None."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users(frame):
+    while frame is not None and not is_user_frame(frame):
         frame = frame.f_back
     return frame
 
 
-def is_users(frame: FrameType) -> bool:
-    """Whether the code of ``frame`` belongs to none of the packages in ``_BETWEEN``."""
-    return frame.f_globals.get("__name__", "").partition(".")[0] not in _BETWEEN
+def is_user_frame(frame: FrameType) -> bool:
+    """Whether the code of ``frame`` belongs to none of the packages in ``_LIBRARIES``."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] not in _LIBRARIES
 
 
-def is_installed(frame: FrameType) -> bool:
+def is_installed_frame(frame: FrameType) -> bool:
     """Whether the code of ``frame`` belongs to Python or to an installed package, such as pandas."""
     path = frame.f_code.co_filename
-    return path.startswith(_STANDARD) or path.endswith(".pyx") or any(folder in path for folder in _INSTALLED)
+    return (
+        path.startswith(_STANDARD_LIBRARY)
+        or path.endswith(".pyx")
+        or any(folder in path for folder in _PACKAGE_FOLDERS)
+    )
 
 
 def user_line(error: BaseException | None = None) -> str:
@@ -453,19 +457,19 @@ def user_line(error: BaseException | None = None) -> str:
     Args:
         error: an error that was caught; its traceback then has precedence over the stack.
     """
-    frame, number = _innermost(error, own=True)
+    frame, number = _innermost_user_frame(error, own=True)
     if frame is None:
-        frame, number = _innermost(error, own=False)
-    return "" if frame is None else f", at {_written(frame, number)}"
+        frame, number = _innermost_user_frame(error, own=False)
+    return "" if frame is None else f", at {_formatted_line(frame, number)}"
 
 
 def library_line() -> str:
     """Return the line of an installed package, such as pandas, between the user's line and here, or ""."""
-    inner, number = _innermost(None, own=False)
-    return _written(inner, number) if inner is not None and is_installed(inner) else ""
+    inner, number = _innermost_user_frame(None, own=False)
+    return _formatted_line(inner, number) if inner is not None and is_installed_frame(inner) else ""
 
 
-def _innermost(error: BaseException | None, *, own: bool) -> tuple[FrameType | None, int]:
+def _innermost_user_frame(error: BaseException | None, *, own: bool) -> tuple[FrameType | None, int]:
     """Return the user's innermost frame and its line number, from the traceback of ``error`` or from the stack.
 
     Args:
@@ -473,16 +477,16 @@ def _innermost(error: BaseException | None, *, own: bool) -> tuple[FrameType | N
         own: whether to skip installed packages.
     """
     frame = user_frame()
-    while own and frame is not None and (is_installed(frame) or not is_users(frame)):
+    while own and frame is not None and (is_installed_frame(frame) or not is_user_frame(frame)):
         frame = frame.f_back
     number = 0 if frame is None else frame.f_lineno
     for step, line in walk_tb(error.__traceback__ if error is not None else None):
-        if is_users(step) and not (own and is_installed(step)):
+        if is_user_frame(step) and not (own and is_installed_frame(step)):
             frame, number = step, line
     return frame, number
 
 
-def _written(frame: FrameType, number: int) -> str:
+def _formatted_line(frame: FrameType, number: int) -> str:
     """Return a line of code in the form used in messages."""
     path = frame.f_code.co_filename
     source = linecache.getline(path, number, frame.f_globals).strip()
@@ -511,7 +515,7 @@ def expression(frame: FrameType, instruction: int | None = None) -> ast.expr | N
         return None
 
 
-def looked_up(node: ast.expr, frame: FrameType) -> Any:
+def value_of_name(node: ast.expr, frame: FrameType) -> Any:
     """Return the value of a name or module attribute in ``frame``, or ``UNKNOWN``; run no code of the user."""
     if isinstance(node, ast.Constant):
         return node.value
@@ -520,14 +524,18 @@ def looked_up(node: ast.expr, frame: FrameType) -> Any:
             if node.id in names:
                 return names[node.id]
     elif isinstance(node, ast.Attribute):
-        owner, sources = looked_up(node.value, frame), _sources()
+        owner, sources = value_of_name(node.value, frame), _random_generator_classes()
         if isinstance(owner, (ModuleType, *sources)) or any(owner is source for source in sources):
             return getattr(owner, node.attr, UNKNOWN)
-    elif isinstance(node, ast.Call) and _sources() and looked_up(node.func, frame) is np.random.default_rng:
+    elif (
+        isinstance(node, ast.Call)
+        and _random_generator_classes()
+        and value_of_name(node.func, frame) is np.random.default_rng
+    ):
         return np.random.Generator
     return UNKNOWN
 
 
-def _sources() -> tuple[type, ...]:
+def _random_generator_classes() -> tuple[type, ...]:
     """Return NumPy's classes of random generators; none unless ``numpy.random``, slow to load, is loaded."""
     return (np.random.Generator, np.random.RandomState) if "numpy.random" in sys.modules else ()

@@ -13,12 +13,12 @@ from funcgrad.backend import namespace
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import permute
-from funcgrad.numpy.axes import as_shape, one_axis, takes_all
+from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axis
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_value, astype, copy
-from funcgrad.numpy.layout import in_order
-from funcgrad.numpy.output import into
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.layout import in_memory_order
+from funcgrad.numpy.output import compute_into
+from funcgrad.numpy.peeking import any_true, concrete_or_none
 from funcgrad.numpy.shaping import atleast_1d, broadcast_arrays, ravel, reshape, result_type
 from funcgrad.primitives import indexing as prim
 from funcgrad.primitives.arithmetic import clip, remainder
@@ -44,7 +44,7 @@ def _is_numpy(*values: Any) -> bool:
 
 def _is_outside(x: Any, n: int) -> bool:
     """Whether any of the integers ``x`` is not a position along an axis of length ``n``."""
-    return anywhere(lambda i: (i < 0) | (i >= n), x)
+    return any_true(lambda i: (i < 0) | (i >= n), x)
 
 
 def _as_indices(indices: ArrayLike) -> Array:
@@ -100,13 +100,13 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
         np.float64(20.0)
     """
     if out is not None:
-        return into(take, out, a, indices, axis, mode=mode)
+        return compute_into(take, out, a, indices, axis, mode=mode)
     a, indices = as_value(a), _as_indices(indices)
     if _is_numpy(a, indices):
         return np.take(a, indices, axis, mode=mode)
-    if takes_all(axis, len(a.shape)):
+    if means_all_axes(axis, len(a.shape)):
         a, axis = ravel(a), 0
-    axis = one_axis(axis, len(a.shape))
+    axis = normalize_axis(axis, len(a.shape))
     indices = _bounded("take", _as_positions("take", indices), max(a.shape[axis], 1), mode)
     if 0 in a.shape[:axis]:  # nothing is read, so NumPy does not check the indices
         return copy(reshape(a, (*a.shape[:axis], *backend.shape_of(indices), *a.shape[axis + 1 :])))
@@ -114,7 +114,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: Axis = None, out: Any = None, m
     if not isinstance(found, Tracer):
         return found
     if backend.shape_of(indices):
-        return in_order(found, "C")  # indexing alone would leave the axes in another order in memory
+        return in_memory_order(found, "C")  # indexing alone would leave the axes in another order in memory
     return copy(found) if backend.shape_of(found) else as_number(found)
 
 
@@ -149,7 +149,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: Axis = -1) -> Arra
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     if type(indices) is np.ndarray:
         indices = indices.copy()  # the tape keeps the indices, and the program may change them before the pullback
-    return prim.take_along_axis(arr, indices, axis=one_axis(axis, len(shape)))
+    return prim.take_along_axis(arr, indices, axis=normalize_axis(axis, len(shape)))
 
 
 def nonzero(a: ArrayLike) -> tuple[Array, ...]:
@@ -215,8 +215,8 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: Axis = None, out: Any = N
         array([1., 3.])
     """
     if out is not None:
-        return into(compress, out, condition, a, axis)
-    chosen = _plain("compress", condition)
+        return compute_into(compress, out, condition, a, axis)
+    chosen = _concrete_condition("compress", condition)
     if chosen.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     return take(a, np.flatnonzero(chosen), axis)
@@ -233,10 +233,10 @@ def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
         >>> fnp.extract([[True, False], [False, True]], [[1.0, 2.0], [3.0, 4.0]])
         array([1., 4.])
     """
-    return take(ravel(arr), np.flatnonzero(_plain("extract", condition)))
+    return take(ravel(arr), np.flatnonzero(_concrete_condition("extract", condition)))
 
 
-def _plain(name: str, condition: ArrayLike) -> np.ndarray:
+def _concrete_condition(name: str, condition: ArrayLike) -> np.ndarray:
     """Return ``condition`` as an ndarray, because the shape of the result depends on it."""
     condition = as_value(condition)
     return np.asarray(concrete(condition, f"{name}: condition") if isinstance(condition, Tracer) else condition)
@@ -260,7 +260,7 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array, out: Any = None, 
         array([ 1., 20.,  3.])
     """
     if out is not None:
-        return into(choose, out, a, choices, mode=mode)
+        return compute_into(choose, out, a, choices, mode=mode)
     if not isinstance(choices, (list, tuple)):
         choices = [getitem(choices, i) for i in range(backend.shape_of(choices)[0])]
     a, choices = as_value(a), [as_value(c) for c in choices]
@@ -295,18 +295,18 @@ def unravel_index(indices: ArrayLike, shape: Any, order: Order = "C") -> tuple[A
     if _is_numpy(indices):
         return np.unravel_index(indices, shape, order)
     if _is_outside(indices, prod(shape)):
-        values: Any = known(indices)
+        values: Any = concrete_or_none(indices)
         worst = values.min() if values.min() < 0 else values.max()
         raise ValueError(f"index {worst} is out of bounds for array with size {prod(shape)}")
     rest = _as_positions("unravel_index", indices)
     found: list[Array] = []
-    for n in _by_speed(shape, order):
+    for n in _fastest_axis_first(shape, order):
         found.append(remainder(rest, n))
         rest = floor_divide(rest, n)
     return tuple(found if order == "F" else reversed(found))
 
 
-def _by_speed(shape: Shape, order: Order) -> Sequence[int]:
+def _fastest_axis_first(shape: Shape, order: Order) -> Sequence[int]:
     """Return the lengths of the axes, the fastest varying axis first."""
     if order not in ("C", "F"):
         raise ValueError(f"only 'C' or 'F' order is permitted, got {order!r}")
@@ -343,7 +343,7 @@ def ravel_multi_index(
             raise ValueError("invalid entry in coordinates array")
         bounded.append(_bounded("ravel_multi_index", _as_positions("ravel_multi_index", part), n, how))
     step, total = 1, 0
-    for part, n in zip(bounded if order == "F" else reversed(bounded), _by_speed(dims, order), strict=True):
+    for part, n in zip(bounded if order == "F" else reversed(bounded), _fastest_axis_first(dims, order), strict=True):
         total = total + part * step
         step *= n
     return total

@@ -34,11 +34,20 @@ from numpy import (
 from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import real
-from funcgrad.numpy.axes import all_axes, one_axis
+from funcgrad.numpy.axes import all_axes, normalize_axis
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import array, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy, new
+from funcgrad.numpy.creation import (
+    array,
+    as_buffer,
+    as_value,
+    asanyarray,
+    asarray,
+    ascontiguousarray,
+    asfortranarray,
+    copy,
+)
 from funcgrad.numpy.elementwise import array_equal, imag
-from funcgrad.numpy.peeking import agreed, anywhere, is_plain, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, shared_truth
 from funcgrad.numpy.shaping import broadcast_arrays, ravel
 from funcgrad.primitives import counting as prim
 from funcgrad.primitives.arithmetic import absolute
@@ -60,7 +69,7 @@ numpy: Any = np  # NumPy's annotations do not allow traced values
 # ---- dtypes ------------------------------------------------------------------------------------------------
 
 
-def _kind(x: Any) -> Any:
+def _dtype_sample(x: Any) -> Any:
     """Return ``x``, or for a traced value an empty array of its dtype."""
     return np.empty(0, x.dtype) if isinstance(x, Tracer) else x
 
@@ -72,7 +81,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
         >>> fnp.can_cast(np.float32, np.float64), fnp.can_cast(np.ones(2), np.float32)
         (True, False)
     """
-    return numpy.can_cast(_kind(from_), to, casting)  # type: ignore[no-any-return]
+    return numpy.can_cast(_dtype_sample(from_), to, casting)  # type: ignore[no-any-return]
 
 
 def common_type(*arrays: Array) -> Any:
@@ -82,7 +91,7 @@ def common_type(*arrays: Array) -> Any:
         >>> fnp.common_type(np.ones(2, np.float32), np.ones(2, int))
         <class 'numpy.float64'>
     """
-    return numpy.common_type(*[_kind(a) for a in arrays])
+    return numpy.common_type(*[_dtype_sample(a) for a in arrays])
 
 
 def min_scalar_type(a: ArrayLike, /) -> np.dtype[Any]:
@@ -96,7 +105,7 @@ def min_scalar_type(a: ArrayLike, /) -> np.dtype[Any]:
         dtype('uint16')
     """
     if isinstance(a, Tracer):
-        a = _kind(a) if shape_of(a) else concrete(a, "min_scalar_type")
+        a = _dtype_sample(a) if shape_of(a) else concrete(a, "min_scalar_type")
     return numpy.min_scalar_type(a)  # type: ignore[no-any-return]
 
 
@@ -110,7 +119,7 @@ def isnat(x: ArrayLike, /, *args: Any, **kwargs: Any) -> Any:
         >>> fnp.isnat(np.datetime64("NaT", "D"))
         np.True_
     """
-    return np.isnat(_kind(x), *args, **kwargs)
+    return np.isnat(_dtype_sample(x), *args, **kwargs)
 
 
 # ---- memory ------------------------------------------------------------------------------------------------
@@ -134,7 +143,7 @@ def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
         >>> fnp.shares_memory(x[::2], x[1::2])
         False
     """
-    first, second = known(as_value(a), steers=False), known(as_value(b), steers=False)
+    first, second = concrete_or_none(as_value(a), steers=False), concrete_or_none(as_value(b), steers=False)
     return first is not None and second is not None and numpy.shares_memory(first, second, max_work)
 
 
@@ -146,7 +155,7 @@ def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
         >>> fnp.may_share_memory(x[::2], x[1::2])
         True
     """
-    first, second = known(as_value(a), steers=False), known(as_value(b), steers=False)
+    first, second = concrete_or_none(as_value(a), steers=False), concrete_or_none(as_value(b), steers=False)
     return first is not None and second is not None and numpy.may_share_memory(first, second, max_work)
 
 
@@ -252,7 +261,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
         return asarray(a)
     limit = float(np.finfo(dtype).eps) * tol if tol > 1 else tol
     close = less(absolute(imag(a)), limit)
-    return real(a) if agreed(reduce_all(close, axis=all_axes(len(shape_of(a))))) else a
+    return real(a) if shared_truth(reduce_all(close, axis=all_axes(len(shape_of(a))))) else a
 
 
 def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Array:
@@ -268,7 +277,7 @@ def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Arr
     if is_plain(a):
         return np.asarray_chkfinite(a, dtype, order)
     x = asarray(a, dtype, order)
-    if anywhere(lambda finite: ~finite, isfinite(x)):
+    if any_true(lambda finite: ~finite, isfinite(x)):
         raise ValueError("array must not contain infs or NaNs")
     return x
 
@@ -341,7 +350,7 @@ def unpackbits(a: ArrayLike, /, axis: int | None = None, count: int | None = Non
 
 def _along(a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     a = as_value(a)
-    return (ravel(a), 0) if axis is None else (a, one_axis(axis, len(shape_of(a))))
+    return (ravel(a), 0) if axis is None else (a, normalize_axis(axis, len(shape_of(a))))
 
 
 # ---- arrays from elsewhere ---------------------------------------------------------------------------------
@@ -356,7 +365,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if isinstance(x, Tracer):
         return array(x) if copy else x
-    return new(np.from_dlpack(x, device=device, copy=copy))
+    return as_buffer(np.from_dlpack(x, device=device, copy=copy))
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:

@@ -15,9 +15,9 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.linear import reshape
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value, astype, copy
-from funcgrad.numpy.output import into
+from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, result_type, transpose
 from funcgrad.primitives import shaping as prim
@@ -71,10 +71,10 @@ def _in_dtype(arrays: Sequence[Array], dtype: Any, casting: Any) -> Sequence[Arr
     return [astype(a, dtype) for a in arrays]
 
 
-def _into(join: Callable[..., Array], out: Any, arrays: Any, axis: Any, dtype: Any, casting: Any) -> Array:
+def _join_into(join: Callable[..., Array], out: Any, arrays: Any, axis: Any, dtype: Any, casting: Any) -> Array:
     if dtype is not None:
         raise TypeError(f"{join.__name__}() only takes `out` or `dtype` as an argument, but both were provided.")
-    return into(join, out, arrays, axis, casting=casting)
+    return compute_into(join, out, arrays, axis, casting=casting)
 
 
 def concatenate(
@@ -104,7 +104,7 @@ def concatenate(
         array([1., 2., 3.])
     """
     if out is not None:
-        return _into(concatenate, out, arrays, axis, dtype, casting)
+        return _join_into(concatenate, out, arrays, axis, dtype, casting)
     arrays, plain = _joinable(arrays)
     if plain:
         return np.concatenate(arrays, axis, dtype=dtype, casting=casting)
@@ -113,7 +113,9 @@ def concatenate(
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
     rank = len(backend.shape_of(arrays[0]))
-    return prim.concatenate(*arrays, axis=axis if type(axis) is int and 0 <= axis < rank else one_axis(axis, rank))
+    return prim.concatenate(
+        *arrays, axis=axis if type(axis) is int and 0 <= axis < rank else normalize_axis(axis, rank)
+    )
 
 
 concat = concatenate
@@ -146,13 +148,13 @@ def stack(
                [2, 4]])
     """
     if out is not None:
-        return _into(stack, out, arrays, axis, dtype, casting)
+        return _join_into(stack, out, arrays, axis, dtype, casting)
     arrays, plain = _joinable(arrays)
     if plain:
         return np.stack(arrays, axis, dtype=dtype, casting=casting)
     if dtype is not None:
         arrays = _in_dtype(arrays, dtype, casting)
-    return prim.stack(*arrays, axis=one_axis(axis, len(backend.shape_of(arrays[0])) + 1))
+    return prim.stack(*arrays, axis=normalize_axis(axis, len(backend.shape_of(arrays[0])) + 1))
 
 
 def vstack(tup: Sequence[ArrayLike] | Array, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
@@ -233,7 +235,7 @@ def block(arrays: Any) -> Array:
         array([[1., 0., 0.]])
     """
     leaves: list[tuple[int, Any]] = []
-    _gather_leaves(arrays, 0, leaves)
+    _collect_leaves(arrays, 0, leaves)
     if all(namespace_of(a) is np for _, a in leaves):
         return np.block(arrays)
     depths = {depth for depth, _ in leaves}
@@ -241,10 +243,10 @@ def block(arrays: Any) -> Array:
         raise ValueError(f"List depths are mismatched: blocks at depths {sorted(depths)}")
     (depth,) = depths
     rank = max([depth, *[len(backend.shape_of(a)) for _, a in leaves]])
-    return _blocked(arrays, depth, rank) if depth else copy(_blocked(arrays, depth, rank))
+    return _join_blocks(arrays, depth, rank) if depth else copy(_join_blocks(arrays, depth, rank))
 
 
-def _gather_leaves(arrays: Any, depth: int, found: list[tuple[int, Any]]) -> None:
+def _collect_leaves(arrays: Any, depth: int, found: list[tuple[int, Any]]) -> None:
     if type(arrays) is tuple:
         raise TypeError(f"a tuple at depth {depth}: only lists can be used to arrange blocks")
     if type(arrays) is not list:
@@ -253,13 +255,13 @@ def _gather_leaves(arrays: Any, depth: int, found: list[tuple[int, Any]]) -> Non
     if not arrays:
         raise ValueError(f"List at depth {depth} cannot be empty")
     for item in arrays:
-        _gather_leaves(item, depth + 1, found)
+        _collect_leaves(item, depth + 1, found)
 
 
-def _blocked(arrays: Any, depth: int, rank: int) -> Array:
+def _join_blocks(arrays: Any, depth: int, rank: int) -> Array:
     """Join blocks nested ``depth`` lists deep along the last ``depth`` of ``rank`` axes."""
     if depth:
-        return concatenate([_blocked(a, depth - 1, rank) for a in arrays], rank - depth)
+        return concatenate([_join_blocks(a, depth - 1, rank) for a in arrays], rank - depth)
     a = as_value(arrays)
     have = backend.shape_of(a)
     return reshape(a, to=(*(1,) * (rank - len(have)), *have))
@@ -297,16 +299,16 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     if namespace_of(x) is np and is_plain(indices_or_sections):
         return np.array_split(x, indices_or_sections, axis)
     have = backend.shape_of(x)
-    axis = one_axis(axis, len(have))
+    axis = normalize_axis(axis, len(have))
     spans = _bounds(indices_or_sections, have[axis])
     starts, stops = zip(*spans, strict=True)
     places = [slice(start, stop) for start, stop in spans]
-    if (*starts, have[axis]) != (0, *stops) or _reads_sooner(x):  # cuts out of order: pieces may overlap
+    if (*starts, have[axis]) != (0, *stops) or _reads_are_faster(x):  # cuts out of order: pieces may overlap
         return _read(x, axis, places)
     return list(_as_views(x, prim.split(x, at=starts, axis=axis), axis, places))
 
 
-def _reads_sooner(x: Array) -> bool:
+def _reads_are_faster(x: Array) -> bool:
     """Whether reading the parts one by one is faster than one operation with as many results."""
     return type(x) is Tracer and x._trace.counter is not None and stands_for_array(x._val)
 
@@ -344,7 +346,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     x = as_value(ary)
     if not hasattr(indices_or_sections, "__len__"):
         have = backend.shape_of(x)
-        if have[one_axis(axis, len(have))] % operator.index(indices_or_sections):
+        if have[normalize_axis(axis, len(have))] % operator.index(indices_or_sections):
             raise ValueError("array split does not result in an equal division")
     return array_split(x, indices_or_sections, axis)
 
@@ -410,7 +412,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     rank = len(backend.shape_of(x))
     if not rank:
         raise ValueError("Input array must be at least 1-d.")
-    axis = one_axis(axis, rank)
-    if _reads_sooner(x):
+    axis = normalize_axis(axis, rank)
+    if _reads_are_faster(x):
         return tuple(_read(x, axis, range(backend.shape_of(x)[axis])))
     return _as_views(x, prim.unstack(x, axis=axis), axis, range(backend.shape_of(x)[axis]))

@@ -16,7 +16,7 @@ from funcgrad.backend import shape_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.rules import TABLE_OPERATIONS
 from funcgrad.numpy.shaping import broadcast_to
-from funcgrad.numpy.tables import Held, join_loaded
+from funcgrad.numpy.tables import TableArray, register_loaded
 from funcgrad.numpy.ufuncs import UFUNCS
 from funcgrad.primitives.products import matmul
 
@@ -33,25 +33,25 @@ def install() -> None:
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
     def computed(*args: Any) -> Any:
         table = next((x for x in args if _is_table(x)), None)
-        return NotImplemented if table is None else _beside(table, ufunc, args)
+        return NotImplemented if table is None else _apply_with_table(table, ufunc, args)
 
     return computed
 
 
-def _beside(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
+def _apply_with_table(table: Any, ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
     """Apply a ufunc to a table and arrays; NotImplemented if the shape of a traced array does not fit the table."""
-    join_loaded()
+    register_loaded()
     given = []
     for x in args:
         if isinstance(x, Tracer):
             if not _fits(shape_of(x), table):
                 return NotImplemented
-            x = _labelled(x, table)
+            x = _with_labels(x, table)
         given.append(x)
-    return ufunc(*given) if len(given) == 1 or not hasattr(table, "columns") else _by_columns(table, ufunc, given)
+    return ufunc(*given) if len(given) == 1 or not hasattr(table, "columns") else _apply_by_column(table, ufunc, given)
 
 
-def _by_columns(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
+def _apply_by_column(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
     """Apply a ufunc column by column to frames with the same labels and numbers, where pandas would make an array."""
     if not all(x is table or not hasattr(x, "shape") or hasattr(x, "columns") for x in given):
         return ufunc(*given)
@@ -59,8 +59,8 @@ def _by_columns(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
     if not same:
         return ufunc(*given)
     columns = [ufunc(*[x.iloc[:, i] if hasattr(x, "iloc") else x for x in given]) for i in range(len(table.columns))]
-    made = _frames().pd.concat(columns, axis=1)
-    return _frames().open_to_traced(made.set_axis(table.columns, axis=1))
+    made = _pandas_frames().pd.concat(columns, axis=1)
+    return _pandas_frames().accept_traced(made.set_axis(table.columns, axis=1))
 
 
 def _is_table(x: Any) -> bool:
@@ -74,22 +74,22 @@ def _fits(shape: tuple[int, ...], table: Any) -> bool:
         return False
 
 
-def _labelled(x: Tracer, table: Any) -> Any:
+def _with_labels(x: Tracer, table: Any) -> Any:
     """Give a traced array the labels of a table."""
     if hasattr(table, "dims"):
-        return Held(x)
-    made = _frames().labelled(broadcast_to(x, table.shape), *table.axes)
+        return TableArray(x)
+    made = _pandas_frames().with_labels(broadcast_to(x, table.shape), *table.axes)
     return made.rename(table.name) if table.ndim == 1 else made
 
 
 def _product(a: Any, b: Any) -> Any:
     """Compute ``a @ b`` if pandas gives the product labels, else return NotImplemented."""
-    if not any(isinstance(x, _frames().pd.DataFrame) for x in (a, b) if hasattr(x, "iloc")):
+    if not any(isinstance(x, _pandas_frames().pd.DataFrame) for x in (a, b) if hasattr(x, "iloc")):
         return NotImplemented
     if isinstance(a, Tracer):
-        return _frames().open_to_traced(b).__rmatmul__(a)
-    return _frames().open_to_traced(a) @ b if hasattr(a, "iloc") else NotImplemented
+        return _pandas_frames().accept_traced(b).__rmatmul__(a)
+    return _pandas_frames().accept_traced(a) @ b if hasattr(a, "iloc") else NotImplemented
 
 
-def _frames() -> Any:
+def _pandas_frames() -> Any:
     return import_module("funcgrad.numpy.frames")

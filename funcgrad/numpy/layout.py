@@ -13,7 +13,7 @@ from funcgrad.primitives.shaping import arranged
 from funcgrad.views import array_with_layout_of, axes_in_memory
 
 
-def in_order(x: Tracer, order: str) -> Any:
+def in_memory_order(x: Tracer, order: str) -> Any:
     """Return ``x`` with its axes in memory in "C", "F", "A" or "K" order: ``x`` itself if in order, else a copy.
 
     "K" keeps the order of the axes, but copies an ``x`` that is neither C- nor F-contiguous.
@@ -31,7 +31,7 @@ def in_order(x: Tracer, order: str) -> Any:
     return arranged(x, axes=axes)
 
 
-def as_before(x: Tracer, new: Any) -> Any:
+def with_layout_of(x: Tracer, new: Any) -> Any:
     """Return ``new``, which replaces ``x``, with the memory order of the axes of ``x``."""
     if len(x.shape) < 2 or not isinstance(new, Tracer):
         return new

@@ -37,12 +37,12 @@ from funcgrad.numpy import (
     viewing,
     writing,
 )
-from funcgrad.numpy.assignment import in_place, set_item, set_whole
-from funcgrad.numpy.axes import completed
+from funcgrad.numpy.assignment import in_place_operator, set_all_items, set_item
+from funcgrad.numpy.axes import resolve_shape
 from funcgrad.numpy.concretization import CONCRETIZATION, user_line
 from funcgrad.numpy.flat import Flat, write_flat
 from funcgrad.numpy.protocols import PROTOCOLS
-from funcgrad.numpy.searches import compared
+from funcgrad.numpy.searches import guarded_comparison
 from funcgrad.numpy.updating import At
 from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
@@ -69,7 +69,7 @@ def install(cls: type[Tracer]) -> None:
     setattr(cls, "dtype", cls.__dict__["dtype"].setter(viewing.refuse_dtype))  # noqa: B010
 
 
-def _swapped(operation: Method) -> Method:
+def _reflected_operator(operation: Method) -> Method:
     """Return the reflected operator, which Python calls on the right operand."""
 
     def reflected(x: Array, y: Array) -> Array:
@@ -96,7 +96,7 @@ def _as_operator(operation: Method, *, reflected: bool = False, in_place: bool =
     return made
 
 
-def _power_of(x: Tracer, y: Any) -> Any:
+def _reflected_power(x: Tracer, y: Any) -> Any:
     """Compute ``y ** x``."""
     return x._trace.compute_operator(arithmetic.power, y, x) if x._trace.is_bit_exact else arithmetic.power(y, x)
 
@@ -131,25 +131,25 @@ def _abs(x: Tracer) -> Any:
     return x._trace.compute_operator(arithmetic.absolute, x) if x._trace.is_bit_exact else arithmetic.absolute(x)
 
 
-def _pairs(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
+def _operator_pair(name: str, operation: Method, *, commutes: bool = False) -> dict[str, Method]:
     """Return an operator and its reflection, which is the same function if the operation commutes."""
-    return {f"__{name}__": operation, f"__r{name}__": operation if commutes else _swapped(operation)}
+    return {f"__{name}__": operation, f"__r{name}__": operation if commutes else _reflected_operator(operation)}
 
 
 _OPERATORS: dict[str, Any] = {
-    **_pairs("add", arithmetic.add, commutes=True),
+    **_operator_pair("add", arithmetic.add, commutes=True),
     "__mul__": _as_operator(arithmetic.multiply),
     "__rmul__": _as_operator(arithmetic.multiply, reflected=True),
-    **_pairs("sub", arithmetic.subtract),
-    **_pairs("truediv", arithmetic.divide),
+    **_operator_pair("sub", arithmetic.subtract),
+    **_operator_pair("truediv", arithmetic.divide),
     "__pow__": _as_operator(arithmetic.power),
-    "__rpow__": _power_of,
-    **_pairs("floordiv", comparison.floor_divide),
-    **_pairs("mod", arithmetic.remainder),
-    **_pairs("divmod", _divmod),
-    **_pairs("matmul", matmul),
+    "__rpow__": _reflected_power,
+    **_operator_pair("floordiv", comparison.floor_divide),
+    **_operator_pair("mod", arithmetic.remainder),
+    **_operator_pair("divmod", _divmod),
+    **_operator_pair("matmul", matmul),
     **{
-        f"__i{name}__": in_place(operation, symbol)
+        f"__i{name}__": in_place_operator(operation, symbol)
         for name, symbol, operation in (
             ("add", "+=", arithmetic.add),
             ("sub", "-=", arithmetic.subtract),
@@ -166,21 +166,21 @@ _OPERATORS: dict[str, Any] = {
             ("rshift", ">>=", comparison.right_shift),
         )
     },
-    **_pairs("and", comparison.bitwise_and, commutes=True),
-    **_pairs("or", comparison.bitwise_or, commutes=True),
-    **_pairs("xor", comparison.bitwise_xor, commutes=True),
-    **_pairs("lshift", comparison.left_shift),
-    **_pairs("rshift", comparison.right_shift),
+    **_operator_pair("and", comparison.bitwise_and, commutes=True),
+    **_operator_pair("or", comparison.bitwise_or, commutes=True),
+    **_operator_pair("xor", comparison.bitwise_xor, commutes=True),
+    **_operator_pair("lshift", comparison.left_shift),
+    **_operator_pair("rshift", comparison.right_shift),
     "__neg__": arithmetic.negative,
     "__pos__": arithmetic.positive,
     "__abs__": _abs,
     "__invert__": comparison.invert,
-    "__lt__": compared(comparison.less),
-    "__le__": compared(comparison.less_equal),
-    "__gt__": compared(comparison.greater),
-    "__ge__": compared(comparison.greater_equal),
-    "__eq__": compared(_eq),
-    "__ne__": compared(_ne),
+    "__lt__": guarded_comparison(comparison.less),
+    "__le__": guarded_comparison(comparison.less_equal),
+    "__gt__": guarded_comparison(comparison.greater),
+    "__ge__": guarded_comparison(comparison.greater_equal),
+    "__eq__": guarded_comparison(_eq),
+    "__ne__": guarded_comparison(_ne),
 }
 
 
@@ -272,7 +272,7 @@ def _set_imag(x: Tracer, y: Any) -> None:
 
 
 #: Replacements for attributes of PyTorch's tensors.
-OF_TORCH = {
+TORCH_HINTS = {
     "backward": "grad(f)(x), where f returns the value computed here",
     "detach": "stop_gradient(x)",
     "numpy": "x as it is: NumPy's functions take it",
@@ -283,7 +283,7 @@ OF_TORCH = {
 }
 
 
-def _of_torch(name: str, instead: str) -> property:
+def _torch_attribute(name: str, instead: str) -> property:
     """Return a property that raises ``AttributeError`` with a hint, so that ``hasattr`` is False."""
 
     def get(x: Tracer) -> Any:
@@ -309,14 +309,14 @@ _ATTRIBUTES: dict[str, Any] = {
     "at": property(At, doc="Changed copies of the array, as in ``x.at[i].set(y)``."),
     "device": property(_device, doc="Device of the value."),
     **viewing.ATTRIBUTES,
-    **{name: _of_torch(name, instead) for name, instead in OF_TORCH.items()},
+    **{name: _torch_attribute(name, instead) for name, instead in TORCH_HINTS.items()},
 }
 
 
 def _reshape(x: Array, /, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
     to = shape[0] if len(shape) == 1 else shape
     if order == "C" and copy is None:  # fast path to the primitive
-        return refill(x, to=completed(to, x.shape))
+        return refill(x, to=resolve_shape(to, x.shape))
     return shaping.reshape(x, to, order, copy=copy)
 
 
@@ -375,12 +375,12 @@ def _sort(
     descending: bool | None = None,
 ) -> None:
     """Sort in place, as an ndarray's method does."""
-    set_whole(x, sorting.sort(x, axis, kind, order, stable=stable, descending=bool(descending)))
+    set_all_items(x, sorting.sort(x, axis, kind, order, stable=stable, descending=bool(descending)))
 
 
 def _partition(x: Tracer, kth: Any, axis: int = -1, kind: Any = "introselect", order: None = None) -> None:
     """Partition in place, as an ndarray's method does."""
-    set_whole(x, sorting.partition(x, kth, axis, kind, order))
+    set_all_items(x, sorting.partition(x, kth, axis, kind, order))
 
 
 _METHODS: dict[str, Any] = {
@@ -428,7 +428,7 @@ _METHODS: dict[str, Any] = {
 }
 
 
-def _refusing(name: str, instead: str) -> Method:
+def _refusing_method(name: str, instead: str) -> Method:
     def method(x: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
         raise InputError(
             f"x.{name}(): it needs or changes the memory of an array, which a traced value does not have, got "
@@ -441,15 +441,15 @@ def _refusing(name: str, instead: str) -> Method:
 def _setflags(x: Tracer, write: Any = None, align: Any = None, uic: Any = None) -> None:
     """Make an array read-only, as constructors do with arrays that they keep; a view stays as it is."""
     if write is None or write or align is not None or uic is not None:
-        _refusing("setflags", "x.copy() to have an array that can be written to")(x)
+        _refusing_method("setflags", "x.copy() to have an array that can be written to")(x)
     if getattr(x, "alias", None) is None:
         x.alias = READ_ONLY
 
 
 _IN_PLACE: dict[str, Method] = {
-    "byteswap": _refusing("byteswap", "stop_gradient(x)"),
-    "getfield": _refusing("getfield", "x.astype(dtype)"),
+    "byteswap": _refusing_method("byteswap", "stop_gradient(x)"),
+    "getfield": _refusing_method("getfield", "x.astype(dtype)"),
     "resize": viewing.resize,
-    "setfield": _refusing("setfield", "x[...] = y"),
+    "setfield": _refusing_method("setfield", "x[...] = y"),
     "setflags": _setflags,
 }

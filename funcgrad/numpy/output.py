@@ -14,8 +14,8 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError, InputError
-from funcgrad.numpy.assignment import refuse_writing, set_whole
-from funcgrad.numpy.concretization import other_thread, user_line
+from funcgrad.numpy.assignment import raise_read_only, set_all_items
+from funcgrad.numpy.concretization import other_thread_remark, user_line
 from funcgrad.numpy.creation import astype
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.running import write_lock
@@ -23,7 +23,7 @@ from funcgrad.typing import Array, Shape
 from funcgrad.writable import Views, is_buffer, make_buffer, root_of, unshare
 
 
-def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
+def compute_into(operation: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
     """Write ``own(*args, **kwargs)`` into ``out`` and return ``out``.
 
     If nothing is traced, NumPy's function of the same name is called, without keywords that are None. As with NumPy,
@@ -42,19 +42,21 @@ def into(own: Callable[..., Any], out: Any, *args: Any, **kwargs: Any) -> Any:
     """
     if type(out) is tuple and len(out) == 1:  # NumPy accepts an array or a tuple of one array
         (out,) = out
-    theirs = getattr(_home(own), own.__name__, None)
+    theirs = getattr(_numpy_namespace(operation), operation.__name__, None)
     if theirs is not None and is_plain(out, *args, *kwargs.values()):
-        check_arrays(own.__name__, [a for a in args if backend.is_masked(type(a))])
+        check_arrays(operation.__name__, [a for a in args if backend.is_masked(type(a))])
         ans = theirs(*args, out=out, **{name: value for name, value in kwargs.items() if value is not None})
-        return out if ans is out else write_out(own.__name__, out, ans)  # some functions of numpy.fft do not write it
+        return (
+            out if ans is out else write_out(operation.__name__, out, ans)
+        )  # some functions of numpy.fft do not write it
     if "dtype" in kwargs and kwargs["dtype"] is None:
-        kwargs["dtype"] = accumulating(args[0], out)
-    return write_out(own.__name__, out, own(*args, **kwargs), kwargs.get("casting", "same_kind"))
+        kwargs["dtype"] = accumulation_dtype(args[0], out)
+    return write_out(operation.__name__, out, operation(*args, **kwargs), kwargs.get("casting", "same_kind"))
 
 
-def _home(own: Callable[..., Any]) -> Any:
-    """Return the namespace of NumPy that corresponds to the module of ``own``, a function of ``funcgrad.numpy``."""
-    room = own.__module__.removeprefix("funcgrad.numpy.").partition(".")[0]
+def _numpy_namespace(operation: Callable[..., Any]) -> Any:
+    """Return NumPy's namespace for the module of ``operation``, a function of ``funcgrad.numpy``."""
+    room = operation.__module__.removeprefix("funcgrad.numpy.").partition(".")[0]
     return getattr(np, room) if room in ("linalg", "fft") else np
 
 
@@ -70,7 +72,7 @@ def check_arrays(name: str, values: Iterable[Any]) -> None:
             raise InputError(f"{name}: an argument {problem}. {remedy}")
 
 
-def accumulating(a: Any, out: Any) -> Any:
+def accumulation_dtype(a: Any, out: Any) -> Any:
     """Return the dtype to add the elements of ``a`` in if the result goes to ``out``; None for their own dtype."""
     if not hasattr(out, "dtype") or not hasattr(a, "dtype") or "V" in (a.dtype.kind, out.dtype.kind):
         return None
@@ -108,7 +110,7 @@ def write_out(name: str, out: Any, result: Array, casting: Any = "same_kind", *,
         return out
     if new != out.dtype:
         result = astype(result, out.dtype)
-    set_whole(out, result)
+    set_all_items(out, result)
     return out
 
 
@@ -117,7 +119,7 @@ def _written_shape(name: str, out: Any) -> Shape:
     if isinstance(out, Tracer):
         alias = getattr(out, "alias", None)
         if alias is READ_ONLY or (alias is None and not is_buffer(out) and not out.shape):
-            refuse_writing(out)
+            raise_read_only(out)
         if alias is None and not out.shape:
             out.alias = Views()  # keeps an array without axes an array, not a number
     elif not isinstance(out, np.ndarray):
@@ -138,7 +140,7 @@ def refuse_array(name: str, out: Any) -> NoReturn:
     remedy = (
         "Make the array with funcgrad.numpy.zeros, empty or copy (not numpy's), inside the transformed function; or"
     )
-    elsewhere = other_thread()
+    elsewhere = other_thread_remark()
     if elsewhere:
         remedy = "Or"
     if not out.shape:
@@ -171,7 +173,7 @@ def are_constant(*values: Any) -> bool:
     return True
 
 
-def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_on_buffers(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call ``function`` on the arrays of buffers; arrays that ``function`` makes are returned as buffers.
 
     Example:
@@ -181,14 +183,16 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     held: dict[int, tuple[Tracer, np.ndarray]] = {}
     copies: dict[int, tuple[Any, np.ndarray]] = {}
     with write_lock:  # the function may write; meanwhile no other thread may replace the memory of a buffer
-        ans = _closed(function(*_opened(args, held, copies), **_opened(kwargs, held, copies)), held)
+        ans = _wrap_buffers(
+            function(*_unwrap_buffers(args, held, copies), **_unwrap_buffers(kwargs, held, copies)), held
+        )
         for values, array in copies.values():
             if array.tobytes() != values._val.tobytes():  # comparing bytes tells NaN and -0 apart
                 values[...] = array
     return ans
 
 
-def _opened(values: Any, held: dict[int, Any], copies: dict[int, Any]) -> Any:
+def _unwrap_buffers(values: Any, held: dict[int, Any], copies: dict[int, Any]) -> Any:
     """Replace buffers in ``values`` by their arrays and note each pair in ``held``.
 
     Views of tracers that are not buffers are copied, because a tape may hold the memory; ``copies`` keeps these copies.
@@ -204,11 +208,11 @@ def _opened(values: Any, held: dict[int, Any], copies: dict[int, Any]) -> Any:
         held[id(array)] = values, array
         return array
     if type(values) is dict:
-        return {name: _opened(value, held, copies) for name, value in values.items()}
-    return type(values)([_opened(v, held, copies) for v in values]) if type(values) in (tuple, list) else values
+        return {name: _unwrap_buffers(value, held, copies) for name, value in values.items()}
+    return type(values)([_unwrap_buffers(v, held, copies) for v in values]) if type(values) in (tuple, list) else values
 
 
-def _closed(values: Any, held: dict[int, tuple[Tracer, np.ndarray]]) -> Any:
+def _wrap_buffers(values: Any, held: dict[int, tuple[Tracer, np.ndarray]]) -> Any:
     """Replace arrays in ``values`` by buffers; an array that came from a buffer becomes that buffer again."""
     if type(values) is np.ndarray:
         if id(values) in held:
@@ -219,5 +223,5 @@ def _closed(values: Any, held: dict[int, tuple[Tracer, np.ndarray]]) -> Any:
         return made
     if not isinstance(values, (tuple, list)):
         return values
-    parts = [_closed(v, held) for v in values]
+    parts = [_wrap_buffers(v, held) for v in values]
     return type(values)(*parts) if hasattr(values, "_fields") else type(values)(parts)

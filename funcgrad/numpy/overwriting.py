@@ -29,7 +29,7 @@ from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, imag, real, reshape, to_batch
 from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.numpy.concretization import user_line
-from funcgrad.numpy.layout import as_before
+from funcgrad.numpy.layout import with_layout_of
 from funcgrad.ownership import has_unshared, is_unshared_argument
 from funcgrad.primitives.accumulating import copy_with_own_memory
 from funcgrad.primitives.comparison import where
@@ -47,94 +47,100 @@ _NUMPY = frozenset((ndarray, int, float, complex, np.float64, np.float32, np.int
 _ARRAY = frozenset((ndarray,))
 
 
-def can_overwrite(x: Any, index: Any, y: Any, looked_at: bool = False) -> bool:
-    """Whether ``overwritten`` can write ``y`` to ``x[index]``; the primitive ``write`` does the other cases.
+def can_overwrite(x: Any, index: Any, y: Any, ignore_observers: bool = False) -> bool:
+    """Whether ``overwrite`` can write ``y`` to ``x[index]``; the primitive ``write`` does the other cases.
 
-    ``looked_at`` ignores open blocks that observe operations.
+    ``ignore_observers`` ignores open blocks that observe operations.
     """
-    batched = (0 if type(x) is ndarray else _of_numpy(x, _ARRAY, looked_at)) | _of_numpy(y, _NUMPY, looked_at)
+    batched = (0 if type(x) is ndarray else _fast_path_flags(x, _ARRAY, ignore_observers)) | _fast_path_flags(
+        y, _NUMPY, ignore_observers
+    )
     if batched & _UNKNOWN:
         return False
     return not batched or is_static(index) or (type(index) is ndarray and index.dtype.kind in "iu")
 
 
-#: Flags in the result of ``_of_numpy``: a batch, and a value without a fast path.
+#: Flags in the result of ``_fast_path_flags``: a batch, and a value without a fast path.
 _BATCH, _UNKNOWN = 1, 2
 
 
-def _of_numpy(x: Any, kinds: frozenset[type], looked_at: bool) -> int:
+def _fast_path_flags(x: Any, kinds: frozenset[type], ignore_observers: bool) -> int:
     """Return flags: whether ``x`` is a batch, and whether its plain value is not of ``kinds`` or has no fast path."""
     found = 0
     while type(x) is Tracer:
         trace = x._trace
-        if type(trace) not in _WAYS or not (trace.live or looked_at or trace.may_use_fast_path()):
+        if type(trace) not in _OVERWRITERS or not (trace.live or ignore_observers or trace.may_use_fast_path()):
             return _UNKNOWN
         if trace.hidden_axes:
             found |= _BATCH
         elif type(trace) is ForwardTrace:
-            found |= _of_numpy(x.link, kinds, looked_at)
+            found |= _fast_path_flags(x.link, kinds, ignore_observers)
         x = x._val
     return found if type(x) in kinds else _UNKNOWN
 
 
-def overwritten(x: Any, index: Any, y: Any, alone: bool) -> Any:
+def overwrite(x: Any, index: Any, y: Any, alone: bool) -> Any:
     """Return ``x`` with ``y`` at ``index``, written in place if ``alone``: nothing else refers to ``x``."""
     if type(x) is ndarray and type(y) in _NUMPY:
         if not alone:
             x = x.copy("K")
         x[index] = y
         return x
-    mine, given = isinstance(x, Tracer), isinstance(y, Tracer)
-    if mine and given and y._trace is not x._trace:
-        mine, given = x._trace.level > y._trace.level, y._trace.level > x._trace.level
-    way = _WAYS[type((x if mine else y)._trace)]
-    if way is _pushed:
-        return _pushed(x, index, y, mine, given, alone)
-    if mine:
+    x_is_here, y_is_here = isinstance(x, Tracer), isinstance(y, Tracer)
+    if x_is_here and y_is_here and y._trace is not x._trace:
+        x_is_here, y_is_here = x._trace.level > y._trace.level, y._trace.level > x._trace.level
+    overwriter = _OVERWRITERS[type((x if x_is_here else y)._trace)]
+    if overwriter is _overwrite_forward:
+        return _overwrite_forward(x, index, y, x_is_here, y_is_here, alone)
+    if x_is_here:
         alone = alone and has_unshared(x, "_val")
-    return way(x, index, y, mine, given, x._val if mine else x, alone)
+    return overwriter(x, index, y, x_is_here, y_is_here, x._val if x_is_here else x, alone)
 
 
-def _recorded(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
+def _overwrite_reverse(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:
     """Overwrite in reverse mode."""
-    trace, w = (x if mine else y)._trace, y._val if given else y
+    trace, w = (x if x_is_here else y)._trace, y._val if y_is_here else y
     shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.shape_and_dtype_of(w)
-    first, second = y.node if given else None, x.node if mine else None
-    ans = overwritten(old, index, w, alone)
-    if mine and given:
+    first, second = y.node if y_is_here else None, x.node if x_is_here else None
+    ans = overwrite(old, index, w, alone)
+    if x_is_here and y_is_here:
         return _record_both(trace, ans, first, second, index, shape, dtype)
-    return _record_array(trace, ans, second, index) if mine else _record_written(trace, ans, first, index, shape, dtype)
+    return (
+        _record_array(trace, ans, second, index)
+        if x_is_here
+        else _record_written(trace, ans, first, index, shape, dtype)
+    )
 
 
-def _pushed(x: Any, index: Any, y: Any, mine: bool, given: bool, alone: bool) -> Tracer:
+def _overwrite_forward(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, alone: bool) -> Tracer:
     """Overwrite in forward mode; value and tangent in place if ``alone`` and only ``x`` refers to them."""
-    if mine:
+    if x_is_here:
         own_tangent, own_value = alone and has_unshared(x, "link"), alone and has_unshared(x, "_val")
-        tangent = overwritten(x.link, index, y.link if given else 0.0, own_tangent)
-        value = overwritten(x._val, index, y._val if given else y, own_value)
+        tangent = overwrite(x.link, index, y.link if y_is_here else 0.0, own_tangent)
+        value = overwrite(x._val, index, y._val if y_is_here else y, own_value)
     else:
         zeros = np.zeros(backend.shape_of(x), backend.dtype_of(x))
-        tangent, value = overwritten(zeros, index, y.link, True), overwritten(x, index, y._val, alone)
-    return dual(value, tangent, (x if mine else y)._trace)
+        tangent, value = overwrite(zeros, index, y.link, True), overwrite(x, index, y._val, alone)
+    return dual(value, tangent, (x if x_is_here else y)._trace)
 
 
-def _batched(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
+def _overwrite_batch(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:
     """Overwrite in a batch, whose axis comes first."""
-    trace = (x if mine else y)._trace
-    w = y._val if given else y
-    if given:
+    trace = (x if x_is_here else y)._trace
+    w = y._val if y_is_here else y
+    if y_is_here:
         have = w.shape[1:] if type(w) is ndarray else backend.shape_of(w)[1:]
-        rank = old.ndim - mine if type(old) is ndarray else len(x.shape)
-        missing = rank_left(index, rank) - len(have)
+        rank = old.ndim - x_is_here if type(old) is ndarray else len(x.shape)
+        missing = rank_of_item(index, rank) - len(have)
         w = reshape(w, to=(trace.size, *(1,) * missing, *have)) if missing > 0 else w
         w = reshape(w, to=(trace.size, *have[-missing:])) if missing < 0 else w
-    if not mine:
+    if not x_is_here:
         old, alone = to_batch(old, trace.size), False
     whole = (slice(None), *index) if type(index) is tuple else (slice(None), index)
-    return tracer_of(overwritten(old, whole, w, alone), trace)
+    return tracer_of(overwrite(old, whole, w, alone), trace)
 
 
-def rank_left(index: Any, rank: int) -> int:
+def rank_of_item(index: Any, rank: int) -> int:
     """Return the number of axes of ``x[index]`` for a concrete ``index`` and an array ``x`` with ``rank`` axes.
 
     Example:
@@ -156,33 +162,33 @@ def rank_left(index: Any, rank: int) -> int:
     return rank + made
 
 
-def _noted(x: Any, index: Any, y: Any, mine: bool, given: bool, old: Any, alone: bool) -> Tracer:
+def _overwrite_graph(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:
     """Overwrite in a graph, recorded as the primitive ``write``."""
-    trace = (x if mine else y)._trace
+    trace = (x if x_is_here else y)._trace
     spec, arrays, _ = parse_index(index, backend.shape_of(x))
-    operands = [x if mine else _kept(old), y if given else _kept(y), *arrays]
+    operands = [x if x_is_here else _copy_for_graph(old), y if y_is_here else _copy_for_graph(y), *arrays]
     slots = tuple([trace.slot_of(a) for a in operands])
-    ans = overwritten(old, index, y._val if given else y, alone)
+    ans = overwrite(old, index, y._val if y_is_here else y, alone)
     made: Tracer = trace.record_result(write.primitive, slots, {"spec": spec}, ans)  # type: ignore[attr-defined]
     return made
 
 
-def _kept(x: Any) -> Any:
+def _copy_for_graph(x: Any) -> Any:
     """Return a copy of ``x`` (shallow for a tracer) for a graph to keep, because the program may write to ``x``."""
     if isinstance(x, Tracer):
         return shallow_copy(x)
     return x.copy("K") if type(x) is ndarray else x
 
 
-_WAYS: dict[type, Callable[..., Any]] = {
-    ReverseTrace: _recorded,
-    ForwardTrace: _pushed,
-    BatchTrace: _batched,
-    GraphTrace: _noted,
+_OVERWRITERS: dict[type, Callable[..., Any]] = {
+    ReverseTrace: _overwrite_reverse,
+    ForwardTrace: _overwrite_forward,
+    BatchTrace: _overwrite_batch,
+    GraphTrace: _overwrite_graph,
 }
 
 
-def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
+def _written_cotangent(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     """Return the cotangent of the value that was written."""
     if type(ct) is ndarray and dtype is DOUBLE and type(one := ct[index]) is float64 and not shape:  # frequent case
         return one
@@ -197,13 +203,13 @@ def _of_written(ct: Any, index: Any, shape: Shape, dtype: Any) -> Any:
     return conform(part, shape, dtype)
 
 
-def _of_array(ct: Any, index: Any) -> Any:
+def _array_cotangent(ct: Any, index: Any) -> Any:
     """Return the cotangent of the array that was written to; change it in place if only the backward pass holds it."""
     alone = is_unshared_argument(ct)  # before the next call adds a reference
-    return _cleared(ct, index, alone)
+    return _with_zeros_at(ct, index, alone)
 
 
-def _cleared(ct: Any, index: Any, alone: bool) -> Any:
+def _with_zeros_at(ct: Any, index: Any, alone: bool) -> Any:
     """Return a cotangent with zeros at the elements that were overwritten."""
     if type(ct) is ndarray:
         if not alone:
@@ -211,14 +217,14 @@ def _cleared(ct: Any, index: Any, alone: bool) -> Any:
         ct[index] = 0
         return ct
     if can_overwrite(ct, index, 0.0):
-        return overwritten(ct, index, 0.0, alone)
+        return overwrite(ct, index, 0.0, alone)
     spec, arrays, to = parse_index(index, backend.shape_of(ct))
     ans = write(ct if to is None else reshape(ct, to=to), 0.0, *arrays, spec=spec)
     return ans if to is None else reshape(ans, to=backend.shape_of(ct))
 
 
-_SHARED = {"__name__": __name__, "cleared": _of_array, "written": _of_written}
-_TO_ARRAY, _TO_WRITTEN = "cleared(ct, index)", "written(ct, index, shape, dtype)"
+_SHARED = {"__name__": __name__, "cleared": _array_cotangent, "written": _written_cotangent}
+_ARRAY_RULE, _WRITTEN_RULE = "cleared(ct, index)", "written(ct, index, shape, dtype)"
 
 
 def _recorder(answers: list[str], saved: list[str]) -> Callable[..., Tracer]:
@@ -226,12 +232,12 @@ def _recorder(answers: list[str], saved: list[str]) -> Callable[..., Tracer]:
     return make_recorder(vjp_of_each("write", answers, saved, _SHARED), ["first", "second"][: len(answers)], saved)
 
 
-_record_array = _recorder([_TO_ARRAY], ["index"])
-_record_written = _recorder([_TO_WRITTEN], ["index", "shape", "dtype"])
-_record_both = _recorder([_TO_WRITTEN, _TO_ARRAY], ["index", "shape", "dtype"])
+_record_array = _recorder([_ARRAY_RULE], ["index"])
+_record_written = _recorder([_WRITTEN_RULE], ["index", "shape", "dtype"])
+_record_both = _recorder([_WRITTEN_RULE, _ARRAY_RULE], ["index", "shape", "dtype"])
 
 
-def composed(shape: Shape, steps: list[Any]) -> Any:
+def compose_indices(shape: Shape, steps: list[Any]) -> Any:
     """Return one index equal to ``steps`` applied in turn; None for new axes, permuted results and bad indices.
 
     Args:
@@ -282,8 +288,8 @@ def _as_slice(part: range, length: int) -> slice:
     return slice(part.start, part.stop if part.stop >= 0 else None, part.step)  # a stop of -1 would count from the end
 
 
-def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
-    """Call ``written_in_order`` for ``x[index] = y``; return False if ``index`` is not a boolean mask of all axes."""
+def write_by_mask(x: Tracer, index: Any, y: Any) -> bool:
+    """Call ``write_in_order`` for ``x[index] = y``; return False if ``index`` is not a boolean mask of all axes."""
     mask = index[0] if type(index) is tuple and len(index) == 1 else index
     if type(mask) is list:
         mask = ARRAY_MAKER[0](mask)
@@ -295,10 +301,10 @@ def written_by_mask(x: Tracer, index: Any, y: Any) -> bool:
     def write(target: ndarray, source: ndarray) -> None:
         target[mask] = source
 
-    return written_in_order(x, y, write)
+    return write_in_order(x, y, write)
 
 
-def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None]) -> bool:
+def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None]) -> bool:
     """Write ``y`` to ``x`` as NumPy does if both are views of one traced array; the caller holds ``changing``.
 
     Args:
@@ -327,7 +333,7 @@ def written_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None
     if not np.may_share_memory(target, source):
         return False
     write(target, source)
-    rebind(root, as_before(root, getitem(reshape(shallow_copy(root), to=(places.size,)), places)))
+    rebind(root, with_layout_of(root, getitem(reshape(shallow_copy(root), to=(places.size,)), places)))
     views_of(root).written = True
     refresh_views(root)
     return True

@@ -20,7 +20,7 @@ _NUMBERS = frozenset((bool, int, float, complex))
 def is_plain(*values: Any) -> bool:
     """Whether NumPy can use ``values`` directly: they contain no tracer and no array of another library.
 
-    Lists, tuples and slices are searched. Objects that are not arrays are plain. ``is_numpys`` tells about graphs.
+    Lists, tuples and slices are searched. Objects that are not arrays are plain. ``is_numpy_only`` tells about graphs.
 
     Example:
         >>> is_plain(np.ones(2), [1, (2.0, None)], "auto", slice(0, 5))
@@ -35,22 +35,22 @@ def is_plain(*values: Any) -> bool:
             if not is_plain(value.start, value.stop, value.step):
                 return False
         elif isinstance(value, (Tracer, Proxy)) or namespace_of(value) not in (None, np):
-            return _not_here(values)
+            return _notify_graph(values)
     return True
 
 
-def is_numpys(*values: Any) -> bool:
+def is_numpy_only(*values: Any) -> bool:
     """Whether all ``values`` are arrays and numbers of NumPy, so that NumPy's function can compute with them.
 
     If only a graph prevents that, the graph is notified: without the graph NumPy computes, and may round differently.
     """
     for value in values:
         if namespace_of(value) is not np:
-            return _not_here(values)
+            return _notify_graph(values)
     return True
 
 
-def _not_here(values: tuple[Any, ...]) -> bool:
+def _notify_graph(values: tuple[Any, ...]) -> bool:
     """Return False, after notifying the graph if ``values`` are NumPy's apart from that graph."""
     graph: Any = None
     for value in values:
@@ -64,11 +64,11 @@ def _not_here(values: tuple[Any, ...]) -> bool:
     return False
 
 
-def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
+def concrete_or_none(x: Any, *, steers: bool = True) -> np.ndarray | None:
     """Return the numbers behind ``x``, with all examples of a ``vmap``; None if they are not NumPy's.
 
     A run that is recorded for replay checks all these numbers again in the replay, unless ``steers`` is False because
-    no decision depends on them. If a test of the numbers is enough, ``anywhere`` is much better.
+    no decision depends on them. If a test of the numbers is enough, ``any_true`` is much better.
     """
     while isinstance(x, Tracer):
         if steers and x._trace.is_bit_exact and namespace_of(x._val) is np:
@@ -77,17 +77,17 @@ def known(x: Any, *, steers: bool = True) -> np.ndarray | None:
     return np.asarray(x) if namespace_of(x) is np else None
 
 
-def single(x: Any) -> Any:
+def shared_numbers(x: Any) -> Any:
     """Return the numbers behind ``x``, on which the run may depend; all examples of a batch must share them.
 
     Raises:
         ConversionError: ``x`` has other numbers in each example of a ``vmap``, or JAX has not computed them yet.
     """
-    values = known(x)
+    values = concrete_or_none(x)
     return values if values is not None and values.shape == np.shape(x) else np.asarray(x)
 
 
-def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
+def any_true(test: Callable[[Any], Any], x: Any) -> bool:
     """Whether ``test`` is true for any number behind ``x`` in any example of a ``vmap``; for errors and warnings.
 
     A graph that is replayed tests again. The result is False if the numbers are not NumPy's.
@@ -96,7 +96,7 @@ def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
         >>> anywhere(lambda x: x < 0, np.array([1.0, -2.0]))
         True
     """
-    values = known(x, steers=False)
+    values = concrete_or_none(x, steers=False)
     if values is None:
         return False
     found = bool(np.any(test(values)))
@@ -105,7 +105,7 @@ def anywhere(test: Callable[[Any], Any], x: Any) -> bool:
         below = below._val
     if isinstance(below, Tracer):
         asked = test(x)
-        answer = np.asarray(known(asked, steers=False))
+        answer = np.asarray(concrete_or_none(asked, steers=False))
         report_answer(asked, answer if answer.ndim else found)
     return found
 
@@ -118,13 +118,13 @@ def warn(text: str, category: type[Warning], stacklevel: int) -> None:
         warnings.warn(text, category, stacklevel + 1)
 
 
-def agreed(x: Any) -> bool:
+def shared_truth(x: Any) -> bool:
     """Return the truth value of ``x``, which all examples of a ``vmap`` must share.
 
     Raises:
         ConcretizationError: the examples have different truth values.
     """
-    values = known(x)
+    values = concrete_or_none(x)
     if isinstance(x, Tracer) and values is not None and values.size > 1 and (values.all() or not values.any()):
         return bool(report_answer(x, values).flat[0])
     return bool(x)

@@ -18,16 +18,16 @@ from funcgrad import backend
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, imag, permute, real, reshape
 from funcgrad.numpy import signals
-from funcgrad.numpy.concretization import forgive
-from funcgrad.numpy.creation import as_value, asarray, copy, new, zeros_like
+from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy.creation import as_buffer, as_value, asarray, copy, zeros_like
 from funcgrad.numpy.diagonals import vander
 from funcgrad.numpy.elementwise import array_equal, negative
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import agreed, is_plain, warn
+from funcgrad.numpy.peeking import is_plain, shared_truth, warn
 from funcgrad.numpy.products import matmul, outer
 from funcgrad.numpy.rearranging import flip
-from funcgrad.numpy.reducing import as_floating, converted
+from funcgrad.numpy.reducing import as_dtype, as_floating
 from funcgrad.numpy.reductions import all as everywhere
 from funcgrad.numpy.reductions import sum as total
 from funcgrad.numpy.shaping import atleast_1d, result_type
@@ -51,18 +51,18 @@ numpy: Any = np  # its annotations do not accept traced values
 # ---- helpers shared with the families of numpy.polynomial ----------------------------------------------------
 
 
-def truth(condition: Any) -> bool | None:
+def known_truth(condition: Any) -> bool | None:
     """Return a truth value; None if the examples of a ``vmap`` disagree, or if JAX traces ``condition``."""
     try:
-        return agreed(condition)
+        return shared_truth(condition)
     except TypeError:
-        forgive()
+        forget_refusal()
         return None
 
 
-def holds(condition: Any) -> bool:
+def is_known_true(condition: Any) -> bool:
     """Whether ``condition``, one truth value, is known and true."""
-    return truth(condition) is True
+    return known_truth(condition) is True
 
 
 def coefficients(a: ArrayLike) -> Array:
@@ -77,7 +77,7 @@ def design_norms(lhs: Array) -> Array:
     return sqrt(where(equal(squares, 0), 1.0, squares))
 
 
-def solved(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any, Any, Any, Any]:
+def solve_scaled(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any, Any, Any, Any]:
     """Call ``lstsq`` with the columns of ``lhs`` divided by ``scale``, which improves the condition."""
     from funcgrad.numpy import linalg  # imported here because few programs need it
 
@@ -90,7 +90,7 @@ def solved(lhs: Array, rhs: Array, scale: Array, rcond: Any) -> tuple[Any, Any, 
     )
 
 
-def samples(x: ArrayLike, y: ArrayLike, w: ArrayLike | None) -> tuple[Array, Array, Any]:
+def checked_samples(x: ArrayLike, y: ArrayLike, w: ArrayLike | None) -> tuple[Array, Array, Any]:
     """Check the arguments of a fit and return them as floating arrays.
 
     Raises:
@@ -116,21 +116,21 @@ def samples(x: ArrayLike, y: ArrayLike, w: ArrayLike | None) -> tuple[Array, Arr
     return x, y, w
 
 
-def weighted(a: Array, w: Any) -> Array:
+def weight_rows(a: Array, w: Any) -> Array:
     """Return the rows of ``a`` times ``w``."""
     if w is None:
         return a
     return a * (w if len(backend.shape_of(a)) == 1 else getitem(w, (slice(None), None)))
 
 
-def resolution(x: Array) -> Any:
+def default_rcond(x: Array) -> Any:
     """Return the default ``rcond`` of a fit: the number of points times the machine epsilon of ``x``."""
     return backend.shape_of(x)[0] * backend.library_of(x).finfo(backend.dtype_of(x)).eps
 
 
 def warn_of_rank(rank: Any, order: int, text: str) -> None:
     """Give NumPy's warning ``text`` if the fit is known to be underdetermined."""
-    if holds(not_equal(rank, order)):
+    if is_known_true(not_equal(rank, order)):
         warn(text, np.exceptions.RankWarning, 3)
 
 
@@ -159,13 +159,13 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if not shape[0]:
         return 1.0
-    zeros = converted(zeros, np.dtype(np.mintypecode(backend.dtype_of(zeros).char)))
+    zeros = as_dtype(zeros, np.dtype(np.mintypecode(backend.dtype_of(zeros).char)))
     dtype = backend.dtype_of(zeros)
     made: Array = np.ones(1, dtype)
     for i in range(shape[0]):
         longer, shifted = concatenate([made, np.zeros(1, dtype)]), concatenate([np.zeros(1, dtype), made])
         made = longer - getitem(zeros, i) * shifted
-    if dtype.kind == "c" and holds(everywhere(equal(sort(zeros), sort(conj(zeros))))):
+    if dtype.kind == "c" and is_known_true(everywhere(equal(sort(zeros), sort(conj(zeros))))):
         return real(made)
     return made
 
@@ -216,7 +216,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     if is_plain(p, x):
         return np.polyval(p, x)
     if isinstance(x, np.poly1d):
-        return _Traced(p)(x)
+        return _TracedPoly1d(p)(x)
     p, x = as_value(_inside(p)), as_value(x)
     if not backend.shape_of(x):
         x = reshape(x, to=())  # a Python number would take the dtype of p
@@ -253,7 +253,7 @@ def _inside(x: Any) -> Any:
 # ---- arithmetic ------------------------------------------------------------------------------------------------
 
 
-def _aligned(a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
+def _with_equal_lengths(a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
     """Return two polynomials as arrays of one length."""
     arrays = [coefficients(a1), coefficients(a2)]
     lengths = [backend.shape_of(a)[0] for a in arrays]
@@ -265,10 +265,10 @@ def _aligned(a1: ArrayLike, a2: ArrayLike) -> tuple[Array, Array]:
     return first, second
 
 
-def _leading(a: Array, small: float = 0.0) -> int:
+def _count_leading_zeros(a: Array, small: float = 0.0) -> int:
     """Return how many leading coefficients are known to be at most ``small``; all but one at most."""
     n = 0
-    while n < backend.shape_of(a)[0] - 1 and holds(less_equal(absolute(getitem(a, n)), small)):
+    while n < backend.shape_of(a)[0] - 1 and is_known_true(less_equal(absolute(getitem(a, n)), small)):
         n += 1
     return n
 
@@ -283,7 +283,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     if is_plain(a1, a2):
         return np.polyadd(a1, a2)
-    first, second = _aligned(a1, a2)
+    first, second = _with_equal_lengths(a1, a2)
     return first + second
 
 
@@ -297,7 +297,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     if is_plain(a1, a2):
         return np.polysub(a1, a2)
-    first, second = _aligned(a1, a2)
+    first, second = _with_equal_lengths(a1, a2)
     return first - second
 
 
@@ -314,7 +314,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     given = (coefficients(a1), coefficients(a2))  # an empty array means the zero polynomial
     a1, a2 = [a if backend.shape_of(a)[0] else np.zeros(1, backend.dtype_of(a)) for a in given]
     product = signals.convolve(a1, a2)
-    leading = _leading(a1) + _leading(a2)
+    leading = _count_leading_zeros(a1) + _count_leading_zeros(a2)
     return getitem(product, slice(leading, None)) if leading else product
 
 
@@ -332,11 +332,11 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         return np.polydiv(u, v)
     u, v = as_floating(coefficients(u)), as_floating(coefficients(v))
     dtype = result_type(u, v)
-    rest = converted(u, dtype)
+    rest = as_dtype(u, dtype)
     m, n = backend.shape_of(u)[0] - 1, backend.shape_of(v)[0] - 1
     if m < n:
-        leading = _leading(rest, _NEGLIGIBLE)
-        return new(np.zeros(1, dtype)), copy(getitem(rest, slice(leading, None)) if leading else rest)
+        leading = _count_leading_zeros(rest, _NEGLIGIBLE)
+        return as_buffer(np.zeros(1, dtype)), copy(getitem(rest, slice(leading, None)) if leading else rest)
     scale, found, heads = 1.0 / getitem(v, 0), [], []
     for _ in range(m - n + 1):
         found.append(scale * getitem(rest, slice(0, 1)))
@@ -344,8 +344,8 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         heads.append(getitem(left, slice(0, 1)))  # zero up to rounding
         rest = concatenate([getitem(left, slice(1, None)), getitem(rest, slice(n + 1, None))])
     remainder = concatenate([*heads, rest])
-    leading = _leading(remainder, _NEGLIGIBLE)
-    if truth(less_equal(absolute(getitem(remainder, 0)), _NEGLIGIBLE)) is None:
+    leading = _count_leading_zeros(remainder, _NEGLIGIBLE)
+    if known_truth(less_equal(absolute(getitem(remainder, 0)), _NEGLIGIBLE)) is None:
         leading = min(m - n + 1, m)
     return concatenate(found), getitem(remainder, slice(leading, None)) if leading else remainder
 
@@ -449,11 +449,11 @@ def polyfit(
     order = int(deg) + 1
     if deg < 0:
         raise ValueError("expected deg >= 0")
-    x, y, w = samples(x, y, w)
-    rcond = resolution(x) if rcond is None else rcond
-    lhs, rhs = weighted(vander(x, order), w), weighted(y, w)
+    x, y, w = checked_samples(x, y, w)
+    rcond = default_rcond(x) if rcond is None else rcond
+    lhs, rhs = weight_rows(vander(x, order), w), weight_rows(y, w)
     scale = design_norms(lhs)
-    c, residuals, rank, singular = solved(lhs, rhs, scale, rcond)
+    c, residuals, rank, singular = solve_scaled(lhs, rhs, scale, rcond)
     if full:
         return c, residuals, rank, singular, rcond
     warn_of_rank(rank, order, "Polyfit may be poorly conditioned")
@@ -493,11 +493,11 @@ def poly1d(c_or_r: ArrayLike, r: bool = False, variable: str | None = None) -> n
         >>> grad(lambda c: (fnp.poly1d(c) ** 2).deriv()(1.0))(np.array([1.0, 2.0]))
         array([8., 2.])
     """
-    plain = is_plain(c_or_r) and not isinstance(c_or_r, _Traced)
-    return np.poly1d(c_or_r, r, variable) if plain else _Traced(c_or_r, r, variable)
+    plain = is_plain(c_or_r) and not isinstance(c_or_r, _TracedPoly1d)
+    return np.poly1d(c_or_r, r, variable) if plain else _TracedPoly1d(c_or_r, r, variable)
 
 
-class _Traced(np.poly1d, Proxy):
+class _TracedPoly1d(np.poly1d, Proxy):
     """Polynomial with traced coefficients; NumPy's class would cut off leading coefficients that are 0."""
 
     coeffs: Any
@@ -516,8 +516,8 @@ class _Traced(np.poly1d, Proxy):
         """Return the coefficients, the array that NumPy's functions take instead of the polynomial."""
         return self.coeffs
 
-    def _with(self, coefficients: Any) -> _Traced:
-        return _Traced(coefficients, False, self._variable)
+    def _with(self, coefficients: Any) -> _TracedPoly1d:
+        return _TracedPoly1d(coefficients, False, self._variable)
 
     @property
     def roots(self) -> Array:
@@ -540,21 +540,21 @@ class _Traced(np.poly1d, Proxy):
 
     __str__ = __repr__
 
-    def __neg__(self) -> _Traced:
+    def __neg__(self) -> _TracedPoly1d:
         return self._with(negative(self.coeffs))
 
-    def __add__(self, other: Any) -> _Traced:
+    def __add__(self, other: Any) -> _TracedPoly1d:
         return self._with(polyadd(self.coeffs, _coefficients(other)))
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> _Traced:
+    def __sub__(self, other: Any) -> _TracedPoly1d:
         return self._with(polysub(self.coeffs, _coefficients(other)))
 
-    def __rsub__(self, other: Any) -> _Traced:
+    def __rsub__(self, other: Any) -> _TracedPoly1d:
         return self._with(polysub(_coefficients(other), self.coeffs))
 
-    def __mul__(self, other: Any) -> _Traced:
+    def __mul__(self, other: Any) -> _TracedPoly1d:
         return self._with(polymul(self.coeffs, _coefficients(other)))
 
     __rmul__ = __mul__
@@ -567,11 +567,11 @@ class _Traced(np.poly1d, Proxy):
     def __rtruediv__(self, other: Any) -> Any:
         return self._divided(_coefficients(other), self.coeffs)
 
-    def _divided(self, u: Any, v: Any) -> tuple[_Traced, _Traced]:
+    def _divided(self, u: Any, v: Any) -> tuple[_TracedPoly1d, _TracedPoly1d]:
         quotient, remainder = polydiv(atleast_1d(u), atleast_1d(v))
         return self._with(quotient), self._with(remainder)
 
-    def __pow__(self, val: Any) -> _Traced:
+    def __pow__(self, val: Any) -> _TracedPoly1d:
         n = operator.index(val)
         if n < 0:
             raise ValueError("Power to non-negative integers only.")
@@ -608,11 +608,11 @@ class _Traced(np.poly1d, Proxy):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.coeffs)
 
-    def deriv(self, m: Any = 1) -> _Traced:
+    def deriv(self, m: Any = 1) -> _TracedPoly1d:
         """Return the derivative of order ``m`` with respect to the variable."""
         return self._with(polyder(self.coeffs, m))
 
-    def integ(self, m: Any = 1, k: Any = 0) -> _Traced:
+    def integ(self, m: Any = 1, k: Any = 0) -> _TracedPoly1d:
         """Return the integral of order ``m``, with the constants ``k``."""
         return self._with(polyint(self.coeffs, m, k))
 

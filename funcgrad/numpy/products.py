@@ -22,13 +22,13 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import conj, permute, reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
-from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.creation import as_value, astype, new
+from funcgrad.numpy.axes import normalize_axis
+from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.diagonals import diagonal
-from funcgrad.numpy.layout import in_order
-from funcgrad.numpy.output import into
+from funcgrad.numpy.layout import in_memory_order
+from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import is_plain, warn
-from funcgrad.numpy.reducing import converted
+from funcgrad.numpy.reducing import as_dtype
 from funcgrad.numpy.shaping import moveaxis, ravel
 from funcgrad.numpy.ufunc import gufunc
 from funcgrad.primitives import products as prim
@@ -73,19 +73,19 @@ def dot(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
         np.float64(11.0)
     """
     if out is not None:
-        return into(dot, out, a, b)
+        return compute_into(dot, out, a, b)
     a, b = as_value(a), as_value(b)
     if is_plain(a, b):
         return np.dot(a, b)
     ranks = len(shape_of(a)), len(shape_of(b))
     if 0 in ranks:
-        return _times(a, b)
+        return _times_number(a, b)
     if ranks[1] <= 2:
-        return _narrow(prim.matmul(a, b), a, b)
-    return _contracted("dot", a, b, (ranks[0] - 1,), (ranks[1] - 2,))
+        return _in_common_dtype(prim.matmul(a, b), a, b)
+    return _contract_axes("dot", a, b, (ranks[0] - 1,), (ranks[1] - 2,))
 
 
-def _times(a: Array, b: Array) -> Array:
+def _times_number(a: Array, b: Array) -> Array:
     """Return the product with a number; a Python number keeps its full precision here, unlike in arithmetic."""
     numbers = all(isinstance(x, Tracer) or backend.is_value(x) for x in (a, b))  # multiply refuses the rest
     if numbers and backend.library_of(a) is np and backend.library_of(b) is np:
@@ -97,7 +97,7 @@ def _times(a: Array, b: Array) -> Array:
     return multiply(as_numpy_number(a, b), as_numpy_number(b, a))
 
 
-def _narrow(ans: Array, a: Array, b: Array) -> Array:
+def _in_common_dtype(ans: Array, a: Array, b: Array) -> Array:
     """Convert ``ans`` to the dtype of ``a`` and ``b``: only ``numpy.matmul`` gives float32 for bfloat16."""
     dtypes = backend.dtype_of(a), backend.dtype_of(b)
     if "V" not in (dtypes[0].kind, dtypes[1].kind):
@@ -122,7 +122,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
     a, b = as_value(a), as_value(b)
     if is_plain(a, b):
         return np.vdot(a, b)
-    return _narrow(prim.matmul(_conjugated(ravel(a)), ravel(b)), a, b)
+    return _in_common_dtype(prim.matmul(_conjugated(ravel(a)), ravel(b)), a, b)
 
 
 @gufunc("(n),(n)->()")
@@ -149,7 +149,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return prim.matmul(x1, x2)
     dots, vector = LETTERS[: max(ranks) - 1], LETTERS[max(ranks)]
     terms = [dots[len(dots) + 1 - rank :] + vector for rank in ranks]
-    return contracted((terms[0], terms[1]), dots, [x1, x2])
+    return contract((terms[0], terms[1]), dots, [x1, x2])
 
 
 @gufunc("(m,n),(n)->(m)")
@@ -218,8 +218,8 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
         return np.inner(a, b)
     ranks = len(shape_of(a)), len(shape_of(b))
     if 0 in ranks:
-        return _times(a, b)
-    return _contracted("inner", a, b, (ranks[0] - 1,), (ranks[1] - 1,))
+        return _times_number(a, b)
+    return _contract_axes("inner", a, b, (ranks[0] - 1,), (ranks[1] - 1,))
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
@@ -231,11 +231,11 @@ def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
                [6., 8.]])
     """
     if out is not None:
-        return into(outer, out, a, b)
+        return compute_into(outer, out, a, b)
     a, b = as_value(a), as_value(b)
     if is_plain(a, b):
         return np.outer(a, b)
-    return _narrow(prim.einsum(ravel(a), ravel(b), subscripts="a,b->ab"), a, b)
+    return _in_common_dtype(prim.einsum(ravel(a), ravel(b), subscripts="a,b->ab"), a, b)
 
 
 def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
@@ -256,12 +256,12 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Array:
     a, b = as_value(a), as_value(b)
     if is_plain(a, b):
         return np.tensordot(a, b, axes)
-    left, right = _paired(axes, len(shape_of(a)), len(shape_of(b)))
-    made = as_array(_contracted("tensordot", a, b, left, right))
-    return new(np.asarray(made)) if issubclass(type(made), np.generic) else made  # NumPy returns an array here
+    left, right = _contraction_axes(axes, len(shape_of(a)), len(shape_of(b)))
+    made = as_array(_contract_axes("tensordot", a, b, left, right))
+    return as_buffer(np.asarray(made)) if issubclass(type(made), np.generic) else made  # NumPy returns an array here
 
 
-def _paired(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _contraction_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes of each array that ``tensordot`` sums over, as non-negative numbers."""
     if not isinstance(axes, Sequence):
         try:
@@ -277,10 +277,10 @@ def _paired(axes: Any, rank_a: int, rank_b: int) -> tuple[tuple[int, ...], tuple
     left, right = ([side] if isinstance(side, (int, np.integer)) else list(side) for side in (left, right))
     if len(left) != len(right):
         raise ShapeError(f"tensordot: axes come in pairs, got {len(left)} and {len(right)}. Name as many for both.")
-    return tuple([one_axis(i, rank_a) for i in left]), tuple([one_axis(i, rank_b) for i in right])
+    return tuple([normalize_axis(i, rank_a) for i in left]), tuple([normalize_axis(i, rank_b) for i in right])
 
 
-def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
+def _contract_axes(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple[int, ...]) -> Array:
     """Return the sum of products over axes ``left`` of ``a`` and ``right`` of ``b``; other axes keep their order."""
     shape_a, shape_b = shape_of(a), shape_of(b)
     if [shape_a[i] for i in left] != [shape_b[i] for i in right]:
@@ -292,8 +292,8 @@ def _contracted(name: str, a: Array, b: Array, left: tuple[int, ...], right: tup
     rest = iter(LETTERS[len(shape_a) :])
     tb = "".join([ta[left[right.index(i)]] if i in right else next(rest) for i in range(len(shape_b))])
     out = "".join([i for i in ta if i not in tb]) + "".join([i for i in tb if i not in ta])
-    made = _narrow(prim.einsum(a, b, subscripts=f"{ta},{tb}->{out}"), a, b)
-    return in_order(made, "C") if isinstance(made, Tracer) and len(out) > 1 else made
+    made = _in_common_dtype(prim.einsum(a, b, subscripts=f"{ta},{tb}->{out}"), a, b)
+    return in_memory_order(made, "C") if isinstance(made, Tracer) and len(out) > 1 else made
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
@@ -309,12 +309,12 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     shapes = shape_of(a), shape_of(b)
     rank = max(map(len, shapes))
     if not rank:
-        return _times(a, b)
+        return _times_number(a, b)
     ones: list[Shape] = [(1,) * (rank - len(s)) + s for s in shapes]
     ta, tb = LETTERS[:rank], LETTERS[rank : 2 * rank]
     out = "".join([i + j for i, j in zip(ta, tb, strict=True)])
     pairs = prim.einsum(reshape(a, to=ones[0]), reshape(b, to=ones[1]), subscripts=f"{ta},{tb}->{out}")
-    return reshape(_narrow(pairs, a, b), to=tuple([n * m for n, m in zip(*ones, strict=True)]))
+    return reshape(_in_common_dtype(pairs, a, b), to=tuple([n * m for n, m in zip(*ones, strict=True)]))
 
 
 def cross(
@@ -354,7 +354,7 @@ def cross(
         )
     if 2 in lengths:
         warn("cross: 2-dimensional vectors are deprecated, append a zero", DeprecationWarning, 2)
-        a, b = (_in_space(x) for x in (a, b))
+        a, b = (_as_space_vectors(x) for x in (a, b))
     (a1, a2), (b1, b2) = ([roll(x, shift=(-k,), axis=(len(shape_of(x)) - 1,)) for k in (1, 2)] for x in (a, b))
     ans = subtract(multiply(a1, b2), multiply(a2, b1))
     return getitem(ans, (..., 2)) if lengths == (2, 2) else moveaxis(ans, -1, axisc)
@@ -372,7 +372,7 @@ def _takes_plane_vectors() -> bool:
     return True
 
 
-def _in_space(x: Array) -> Array:
+def _as_space_vectors(x: Array) -> Array:
     """Append a zero to vectors whose third component is missing."""
     shape = shape_of(x)
     return x if shape[-1] == 3 else pad_zeros(x, widths=(*[(0, 0)] * (len(shape) - 1), (0, 1)))
@@ -394,11 +394,11 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
         np.float64(3.0)
     """
     if out is not None:
-        return into(trace, out, a, offset, axis1, axis2, dtype)
+        return compute_into(trace, out, a, offset, axis1, axis2, dtype)
     a = as_value(a)
     if is_plain(a):
         return np.trace(a, offset, axis1, axis2, dtype)
-    on_it = converted(diagonal(a, offset, axis1, axis2), dtype)
+    on_it = as_dtype(diagonal(a, offset, axis1, axis2), dtype)
     return reduce_sum(on_it, axis=(len(shape_of(on_it)) - 1,))
 
 
@@ -443,7 +443,9 @@ def einsum(
         np.float64(3.0)
     """
     if out is not None:
-        return into(einsum, out, subscripts, *operands, dtype=dtype, order=order, casting=casting, optimize=optimize)
+        return compute_into(
+            einsum, out, subscripts, *operands, dtype=dtype, order=order, casting=casting, optimize=optimize
+        )
     text, arrays = _formula(subscripts, operands)
     values = [as_value(a) for a in arrays]
     if is_plain(*values):
@@ -451,14 +453,14 @@ def einsum(
         return np.einsum(text, *values, **keywords)
     values = [as_numpy_number(v) for v in values]
     if dtype is not None:
-        values = [converted(v, dtype) for v in values]
+        values = [as_dtype(v, dtype) for v in values]
     formula = _parsed(text, tuple([len(backend.shape_of(v)) for v in values]))
-    made = contracted(formula.terms, formula.out, values, optimize)
+    made = contract(formula.terms, formula.out, values, optimize)
     if isinstance(made, Tracer):
-        made = in_order(made, "C") if len(values) > 1 and made.shape else as_number(made)
+        made = in_memory_order(made, "C") if len(values) > 1 and made.shape else as_number(made)
     if backend.is_inexact(made) or backend.namespace_of(made) is not None:
         return made
-    return converted(made, np.result_type(*map(backend.dtype_of, values)))  # NumPy adds in the dtype of the elements
+    return as_dtype(made, np.result_type(*map(backend.dtype_of, values)))  # NumPy adds in the dtype of the elements
 
 
 def einsum_path(subscripts: str | ArrayLike, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
@@ -535,10 +537,10 @@ def _refuse(text: str, problem: str) -> NoReturn:
     raise ValueError(f"einsum: {problem}, got {text!r}. Write it as in 'ij,jk->ik'.")
 
 
-def contracted(terms: tuple[str, ...], out: str, operands: list[Array], optimize: Any = False) -> Array:
+def contract(terms: tuple[str, ...], out: str, operands: list[Array], optimize: Any = False) -> Array:
     """Return the sum of products; ``terms`` and ``out`` give the letters of all axes."""
     shapes = tuple([backend.shape_of(x) for x in operands])
-    return _followed(_recipe(terms, out, shapes, _hashable(optimize)), operands)
+    return _follow_recipe(_recipe(terms, out, shapes, _hashable(optimize)), operands)
 
 
 #: Operation on one array, with its parameters.
@@ -560,7 +562,7 @@ class Recipe(NamedTuple):
     last: tuple[int, ...] | None
 
 
-def _followed(recipe: Recipe, operands: list[Array]) -> Array:
+def _follow_recipe(recipe: Recipe, operands: list[Array]) -> Array:
     pool = list(operands)
     for position, actions in enumerate(recipe.first):
         for operation, params in actions:
@@ -576,7 +578,7 @@ def _recipe(terms: tuple[str, ...], out: str, shapes: tuple[Shape, ...], optimiz
     lengths = _lengths(terms, shapes)
     pool, first = [], []
     for term, shape in zip(terms, shapes, strict=True):
-        term, shape, actions = _own_diagonal(term, shape)
+        term, shape, actions = _take_repeated_diagonals(term, shape)
         keep = [a for a, i in enumerate(term) if shape[a] == lengths[i]]
         if len(keep) < len(term):
             term, shape = "".join([term[a] for a in keep]), tuple([shape[a] for a in keep])
@@ -609,7 +611,7 @@ def _lengths(terms: tuple[str, ...], shapes: tuple[Shape, ...]) -> dict[str, int
     return lengths
 
 
-def _own_diagonal(term: str, shape: Shape) -> tuple[str, Shape, list[Action]]:
+def _take_repeated_diagonals(term: str, shape: Shape) -> tuple[str, Shape, list[Action]]:
     """Return the term, the shape and the operations that take the diagonal for each letter that occurs twice."""
     actions: list[Action] = []
     for i in dict.fromkeys(term):

@@ -17,8 +17,8 @@ import numpy as np
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import NoRuleError, NotDifferentiableError
 from funcgrad.numpy import choice, sets
-from funcgrad.numpy.concretization import concrete, constant_array, refuse, user_line
-from funcgrad.numpy.output import are_constant, computed
+from funcgrad.numpy.concretization import concrete, constant_array, refuse_conversion, user_line
+from funcgrad.numpy.output import are_constant, call_on_buffers
 from funcgrad.numpy.ufunc import is_operator
 from funcgrad.numpy.ufuncs import UFUNCS
 
@@ -35,42 +35,44 @@ def array_ufunc(x: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         if x._trace.is_bit_exact:
             return x._trace.compute_function(compute, *inputs)
         other = inputs[-1] if inputs[0] is x else inputs[0]
-        return compute(*inputs) if type(other) is np.ndarray else _CALLED[ufunc](*inputs)
+        return compute(*inputs) if type(other) is np.ndarray else _PROMOTING_COMPUTE[ufunc](*inputs)
     own = UFUNCS.get(ufunc)
     if own is None:
-        return _other_ufunc(ufunc, method, inputs, kwargs)
+        return _ufunc_without_rule(ufunc, method, inputs, kwargs)
     return (own if method == "__call__" else getattr(own, method))(*inputs, **kwargs)
 
 
 #: Functions that compute NumPy's ufuncs without options.
 _COMPUTE: dict[np.ufunc, Any] = {ufunc: vars(own)["compute"] for ufunc, own in UFUNCS.items()}
 #: Functions for calls with numbers, possibly Python's, which an operator computes differently.
-_CALLED = {ufunc: UFUNCS[ufunc] if is_operator(compute) else compute for ufunc, compute in _COMPUTE.items()}
+_PROMOTING_COMPUTE = {ufunc: UFUNCS[ufunc] if is_operator(compute) else compute for ufunc, compute in _COMPUTE.items()}
 
 
-def _other_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _ufunc_without_rule(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if method == "__call__" and ufunc.__name__ == "clip":  # the ufunc behind ndarray.clip, which NumPy does not export
         return choice.clip(*inputs, **kwargs)
     call = ufunc if method == "__call__" else getattr(ufunc, method)
     if are_constant(inputs, kwargs):
-        return computed(call, inputs, kwargs)
-    own = _of_scipy(ufunc) if method == "__call__" else None
+        return call_on_buffers(call, inputs, kwargs)
+    own = _scipy_counterpart(ufunc) if method == "__call__" else None
     if own is not None:
         return own(*inputs, **kwargs)
     _refuse_unknown(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}", inputs)
 
 
 #: Names of the functions that call ufuncs which SciPy does not export, with the same arguments.
-_BEHIND = {"_riemann_zeta": "zeta", "_zeta": "zeta", "_lambertw": "lambertw"}
+_SCIPY_CALLERS = {"_riemann_zeta": "zeta", "_zeta": "zeta", "_lambertw": "lambertw"}
 
 
-def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
+def _scipy_counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """Return the counterpart of a ufunc of ``scipy.special``, or None; import the counterpart's module only now."""
     name = ufunc.__name__
-    shown = sys.modules.get("scipy.special._ufuncs" if name in _BEHIND else "scipy.special")
+    shown = sys.modules.get("scipy.special._ufuncs" if name in _SCIPY_CALLERS else "scipy.special")
     if shown is None or getattr(shown, name, None) is not ufunc:
         return None
-    own: Callable[..., Any] | None = getattr(import_module("funcgrad.scipy.special"), _BEHIND.get(name, name), None)
+    own: Callable[..., Any] | None = getattr(
+        import_module("funcgrad.scipy.special"), _SCIPY_CALLERS.get(name, name), None
+    )
     return own
 
 
@@ -115,24 +117,24 @@ def _counterpart(fun: Callable[..., Any]) -> Callable[..., Any]:
             own: Callable[..., Any] = getattr(namespace, name)
             return own
     if fun in _ABOUT_SHAPE_AND_DTYPE:
-        return lambda *args, **kwargs: fun(*_stand_in(args), **_stand_in(kwargs))
+        return lambda *args, **kwargs: fun(*_shape_dtype_proxies(args), **_shape_dtype_proxies(kwargs))
     if fun in _WRITING:
-        return lambda *args, **kwargs: refuse(_tracers((args, kwargs))[0], full)
-    return lambda *args, **kwargs: _unknown(fun, full, args, kwargs)
+        return lambda *args, **kwargs: refuse_conversion(_tracers((args, kwargs))[0], full)
+    return lambda *args, **kwargs: _call_without_rule(fun, full, args, kwargs)
 
 
-def _unknown(fun: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_without_rule(fun: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compute a function that funcgrad has no rule for with constants; raise an error for traced values."""
-    return computed(fun, args, kwargs) if are_constant(args, kwargs) else _refuse_unknown(name, (args, kwargs))
+    return call_on_buffers(fun, args, kwargs) if are_constant(args, kwargs) else _refuse_unknown(name, (args, kwargs))
 
 
-def _stand_in(args: Any) -> Any:
+def _shape_dtype_proxies(args: Any) -> Any:
     """Replace tracers in nested arguments by zeros of the same shape and dtype that take no memory."""
     if isinstance(args, Tracer):
         return np.broadcast_to(np.zeros((), args.dtype), args.shape)
     if isinstance(args, dict):
-        return {key: _stand_in(a) for key, a in args.items()}
-    return type(args)([_stand_in(a) for a in args]) if type(args) in (tuple, list) else args
+        return {key: _shape_dtype_proxies(a) for key, a in args.items()}
+    return type(args)([_shape_dtype_proxies(a) for a in args]) if type(args) in (tuple, list) else args
 
 
 def _array2string(a: Tracer, *args: Any, **kwargs: Any) -> str:

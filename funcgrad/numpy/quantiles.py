@@ -16,13 +16,21 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
-from funcgrad.numpy.axes import kept
+from funcgrad.numpy.axes import keepdims_shape
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import documented, named
-from funcgrad.numpy.layout import in_order
-from funcgrad.numpy.output import into
-from funcgrad.numpy.peeking import anywhere
-from funcgrad.numpy.reducing import aligned_weights, as_scalar, can_be_nan, converted, merged, split_axes, weak
+from funcgrad.numpy.faces import docstring, set_identity
+from funcgrad.numpy.layout import in_memory_order
+from funcgrad.numpy.output import compute_into
+from funcgrad.numpy.peeking import any_true
+from funcgrad.numpy.reducing import (
+    aligned_weights,
+    as_dtype,
+    as_scalar,
+    can_be_nan,
+    keeping_dtype,
+    merge_axes,
+    split_axes,
+)
 from funcgrad.numpy.reductions import mean, nanmean
 from funcgrad.primitives.arithmetic import add, divide, multiply, subtract
 from funcgrad.primitives.comparison import equal, greater_equal, isnan, logical_not
@@ -35,8 +43,8 @@ from funcgrad.typing import Array, ArrayLike, Axes, Shape
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
-_READ = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
-_FIXED = ("midpoint", "averaged_inverted_cdf")
+_NO_INTERPOLATION = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+_FIXED_WEIGHT = ("midpoint", "averaged_inverted_cdf")
 _METHODS = (
     "linear",
     "interpolated_inverted_cdf",
@@ -44,12 +52,12 @@ _METHODS = (
     "weibull",
     "median_unbiased",
     "normal_unbiased",
-    *_FIXED,
-    *_READ,
+    *_FIXED_WEIGHT,
+    *_NO_INTERPOLATION,
 )
 
 
-def _finished(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = ()) -> Array:
+def _in_numpy_shape(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = ()) -> Array:
     """Return ``ans``, one number for each lane of ``a`` and each quantile, in NumPy's shape.
 
     ``ans`` has the remaining axes and one trailing axis for all quantiles, whose axes ``before`` come first in the end.
@@ -59,14 +67,14 @@ def _finished(ans: Array, a: Array, axis: Axes, keepdims: bool, before: Shape = 
     rank = len(stay)
     if before:
         ans = permute(ans, axes=(rank, *range(rank)))
-    rest = kept(shape, axes) if keepdims else tuple([shape[i] for i in stay])
+    rest = keepdims_shape(shape, axes) if keepdims else tuple([shape[i] for i in stay])
     ans = reshape(ans, to=(*before, *rest))
     if isinstance(ans, Tracer):
-        ans = in_order(ans, "C")
+        ans = in_memory_order(ans, "C")
     return ans if keepdims else as_scalar(ans)
 
 
-def _read(lanes: Array, order: Array, places: Any) -> Array:
+def _sorted_elements(lanes: Array, order: Array, places: Any) -> Array:
     """Return the elements at the positions ``places`` of the sorted lanes."""
     last = len(backend.shape_of(lanes)) - 1
     return take_along_axis(lanes, take_along_axis(order, places, axis=last), axis=last)
@@ -74,22 +82,22 @@ def _read(lanes: Array, order: Array, places: Any) -> Array:
 
 def _lanes(name: str, a: Array, axis: Axes) -> tuple[Array, Array]:
     """Return the elements with reduced axes merged into the last axis, and the positions that sort this axis."""
-    lanes = merged(a, axis)
+    lanes = merge_axes(a, axis)
     if backend.dtype_of(a).kind == "c" and name != "median":
         raise InputError(f"{name}: complex numbers do not interpolate, got {describe(a)}. Pass real numbers.")
     return lanes, argsort(lanes, axis=len(backend.shape_of(lanes)) - 1)
 
 
-def _spoilt(ans: Array, lanes: Array) -> Array:
+def _propagate_nan(ans: Array, lanes: Array) -> Array:
     """Return ``ans`` with NaN for lanes that contain NaN."""
     if not can_be_nan(lanes):
         return ans
     shape = backend.shape_of(lanes)
     bad = reduce_any(isnan(lanes), axis=(len(shape) - 1,))
-    return choose(reshape(bad, to=(*shape[:-1], 1)), weak(math.nan, ans), ans)
+    return choose(reshape(bad, to=(*shape[:-1], 1)), keeping_dtype(math.nan, ans), ans)
 
 
-def _numbers(lanes: Array) -> Array:
+def _count_non_nan(lanes: Array) -> Array:
     """Return how many elements of each lane are not NaN; keep the axis of the lane."""
     shape = backend.shape_of(lanes)
     n = count_nonzero(logical_not(isnan(lanes)), axis=(len(shape) - 1,))
@@ -116,13 +124,13 @@ def median(
         np.float64(3.0)
     """
     if out is not None:
-        return into(median, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
+        return compute_into(median, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
     a = as_value(a)
     lanes, order = _lanes("median", a, axis)
     *outer, n = backend.shape_of(lanes)
     middle = np.arange((n - 1) // 2, n // 2 + 1) if n else np.arange(0)
-    ans = mean(_read(lanes, order, middle.reshape(*[1] * len(outer), -1)), -1, keepdims=True)
-    return _finished(_spoilt(ans, lanes), a, axis, keepdims)
+    ans = mean(_sorted_elements(lanes, order, middle.reshape(*[1] * len(outer), -1)), -1, keepdims=True)
+    return _in_numpy_shape(_propagate_nan(ans, lanes), a, axis, keepdims)
 
 
 def nanmedian(
@@ -140,13 +148,13 @@ def nanmedian(
     if 0 in backend.shape_of(a):
         return nanmean(a, axis, None, out, keepdims)
     if out is not None:
-        return into(nanmedian, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
+        return compute_into(nanmedian, out, a, axis, overwrite_input=overwrite_input, keepdims=keepdims)
     lanes, order = _lanes("median", a, axis)
-    n = _numbers(lanes)
+    n = _count_non_nan(lanes)
     low, high, _ = quantile_positions(0.5, n, method="midpoint")
-    lower, upper = _read(lanes, order, low), _read(lanes, order, high)
+    lower, upper = _sorted_elements(lanes, order, low), _sorted_elements(lanes, order, high)
     middle = choose(equal(low, high), lower, divide(add(lower, upper), 2))
-    return _finished(choose(equal(n, 0), weak(math.nan, middle), middle), a, axis, keepdims)
+    return _in_numpy_shape(choose(equal(n, 0), keeping_dtype(math.nan, middle), middle), a, axis, keepdims)
 
 
 class Quantile(Protocol):
@@ -169,7 +177,7 @@ class Quantile(Protocol):
         """Return the quantiles."""
 
 
-def _of_whole(name: str, whole: int, text: str, example: str, shows: str) -> Quantile:
+def _make_quantile(name: str, scale: int, text: str, example: str, shows: str) -> Quantile:
     def call(
         a: ArrayLike,
         q: ArrayLike,
@@ -182,14 +190,14 @@ def _of_whole(name: str, whole: int, text: str, example: str, shows: str) -> Qua
         weights: ArrayLike | None = None,
     ) -> Array:
         if out is not None:
-            return into(call, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
-        return _quantile(name, a, q, whole, axis, method, keepdims, weights)
+            return compute_into(call, out, a, q, axis, method=method, keepdims=keepdims, weights=weights)
+        return _quantile(name, a, q, scale, axis, method, keepdims, weights)
 
-    return named(call, __name__, name, documented(text, example, shows))
+    return set_identity(call, __name__, name, docstring(text, example, shows))
 
 
 # fmt: off
-quantile = _of_whole("quantile", 1, """The quantiles ``q`` of the elements along ``axis``, by default of all.
+quantile = _make_quantile("quantile", 1, """The quantiles ``q`` of the elements along ``axis``, by default of all.
 
     If ``method`` interpolates, ``q`` has a derivative too; at a sorted position that derivative is 0.
 
@@ -207,12 +215,12 @@ quantile = _of_whole("quantile", 1, """The quantiles ``q`` of the elements along
     Raises:
         ValueError: ``q`` is out of range, ``method`` is unknown or does not support weights.
         TypeError: ``a`` is complex.""", "fnp.quantile([1.0, 2.0, 4.0], 0.75)", "np.float64(3.0)")
-percentile = _of_whole("percentile", 100, "The percentiles ``q``, from 0 to 100; otherwise as ``quantile``.",
+percentile = _make_quantile("percentile", 100, "The percentiles ``q``, from 0 to 100; otherwise as ``quantile``.",
     "fnp.percentile([1.0, 2.0, 4.0], 75)", "np.float64(3.0)")
-nanquantile = _of_whole("nanquantile", 1,
+nanquantile = _make_quantile("nanquantile", 1,
     "The quantiles of the elements that are not NaN, or NaN if all are NaN; arguments as for ``quantile``.",
     'fnp.nanquantile([1.0, float("nan"), 2.0, 4.0], 0.75)', "np.float64(3.0)")
-nanpercentile = _of_whole("nanpercentile", 100,
+nanpercentile = _make_quantile("nanpercentile", 100,
     "The percentiles, from 0 to 100, of the elements that are not NaN; otherwise as ``nanquantile``.",
     'fnp.nanpercentile([1.0, float("nan"), 2.0, 4.0], 75)', "np.float64(3.0)")
 # fmt: on
@@ -222,7 +230,7 @@ def _quantile(
     name: str,
     a: ArrayLike,
     q: ArrayLike,
-    whole: int,
+    scale: int,
     axis: Axes,
     method: str,
     keepdims: bool,
@@ -235,19 +243,19 @@ def _quantile(
         return nanmean(a, axis, keepdims=keepdims)  # like NumPy, without checking q
     python = _is_python_number(q)
     q = as_value(q)
-    q = q if whole == 1 else divide(q, whole)
-    if anywhere(lambda q: ~((q >= 0) & (q <= 1)), q):
-        raise ValueError(f"{name}: q must be in the range [0, {whole}]")
+    q = q if scale == 1 else divide(q, scale)
+    if any_true(lambda q: ~((q >= 0) & (q <= 1)), q):
+        raise ValueError(f"{name}: q must be in the range [0, {scale}]")
     before = backend.shape_of(q)
     q = reshape(q, to=(math.prod(before),))
     lanes, order = _lanes(name, a, axis)
     skip = name.startswith("nan") and can_be_nan(a)
     if weights is not None:
         spread = broadcast_to(aligned_weights(as_value(weights), a, axis), to=backend.shape_of(a))
-        ans = _weighted(name, lanes, order, q, method, merged(spread, axis), skip)
+        ans = _weighted(name, lanes, order, q, method, merge_axes(spread, axis), skip)
     else:
-        ans = _interpolated(lanes, order, q, method, python, skip)
-    return _finished(ans if skip else _spoilt(ans, lanes), a, axis, keepdims, before)
+        ans = _interpolate(lanes, order, q, method, python, skip)
+    return _in_numpy_shape(ans if skip else _propagate_nan(ans, lanes), a, axis, keepdims, before)
 
 
 def _is_python_number(q: Any) -> bool:
@@ -257,45 +265,45 @@ def _is_python_number(q: Any) -> bool:
     return type(q) in (int, float)
 
 
-def _interpolated(lanes: Array, order: Array, q: Array, method: str, python: bool, skip: bool) -> Array:
+def _interpolate(lanes: Array, order: Array, q: Array, method: str, python: bool, skip: bool) -> Array:
     """Return the quantiles of each lane along the last axis; ``skip`` leaves NaN out."""
     rank = len(backend.shape_of(lanes))
-    n = _numbers(lanes) if skip else backend.shape_of(lanes)[-1]
+    n = _count_non_nan(lanes) if skip else backend.shape_of(lanes)[-1]
     q = reshape(q, to=(*(1,) * (rank - 1), *backend.shape_of(q)))
     dtype = backend.dtype_of(q)
-    n = converted(n, dtype) if skip and dtype.kind == "f" else n
+    n = as_dtype(n, dtype) if skip and dtype.kind == "f" else n
     low, high, weight = quantile_positions(q, n, method=method)
-    ans = lower = _read(lanes, order, low)
-    if method not in _READ and (method != "linear" or dtype.kind == "f"):
-        upper = _read(lanes, order, high)
-        if method not in _FIXED:
+    ans = lower = _sorted_elements(lanes, order, low)
+    if method not in _NO_INTERPOLATION and (method != "linear" or dtype.kind == "f"):
+        upper = _sorted_elements(lanes, order, high)
+        if method not in _FIXED_WEIGHT:
             weight = subtract(virtual_position(q, n, method), low)
         if dtype.kind in "biu":
             dtype = np.result_type(dtype, np.float16)
-        weight = converted(weight, backend.dtype_of(lanes) if python and can_be_nan(lanes) else dtype)
+        weight = as_dtype(weight, backend.dtype_of(lanes) if python and can_be_nan(lanes) else dtype)
         distance = subtract(upper, lower)
         # from the nearer side, so that rounding cannot leave the interval
         from_above = subtract(upper, multiply(distance, subtract(1, weight)))
         ans = choose(greater_equal(weight, 0.5), from_above, add(lower, multiply(distance, weight)))
-    return choose(equal(n, 0), weak(math.nan, ans), ans) if skip else ans
+    return choose(equal(n, 0), keeping_dtype(math.nan, ans), ans) if skip else ans
 
 
 def _weighted(name: str, lanes: Array, order: Array, q: Array, method: str, weights: Array, skip: bool) -> Array:
     """Return the first element at which the running sum of the weights reaches the share ``q`` of all weights."""
     if method != "inverted_cdf":
         raise ValueError(f"{name}: only method 'inverted_cdf' supports weights, got {method!r}.")
-    if anywhere(lambda w: w < 0, weights):
+    if any_true(lambda w: w < 0, weights):
         raise ValueError(f"{name}: weights must be non-negative.")
     if skip:
         weights = choose(isnan(lanes), 0, weights)
     *outer, n = backend.shape_of(lanes)
     last = len(outer)
-    running = cumsum(take_along_axis(converted(weights, np.float64), order, axis=last), axis=last)
+    running = cumsum(take_along_axis(as_dtype(weights, np.float64), order, axis=last), axis=last)
     share = divide(running, take_along_axis(running, np.full((*[1] * last, 1), n - 1), axis=last))
-    share = converted(choose(equal(share, 0), -1, share), backend.dtype_of(q))  # leading weights of 0 never match
+    share = as_dtype(choose(equal(share, 0), -1, share), backend.dtype_of(q))  # leading weights of 0 never match
     wanted = broadcast_to(q, to=(*outer, *backend.shape_of(q)))
-    if anywhere(lambda share: share != share, share):
+    if any_true(lambda share: share != share, share):
         raise ValueError(f"{name}: weights included NaN, inf or were all zero.")
     places = searchsorted(share, wanted, side="left")
-    ans = _read(lanes, order, choose(greater_equal(places, n), n - 1, places))
-    return choose(equal(_numbers(lanes), 0), weak(math.nan, ans), ans) if skip else ans
+    ans = _sorted_elements(lanes, order, choose(greater_equal(places, n), n - 1, places))
+    return choose(equal(_count_non_nan(lanes), 0), keeping_dtype(math.nan, ans), ans) if skip else ans

@@ -15,11 +15,11 @@ from funcgrad.backend import namespace_of
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import as_value, astype, new
+from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.creation import copy as copied
 from funcgrad.numpy.functional import nditer
 from funcgrad.numpy.joining import concatenate, stack
-from funcgrad.numpy.peeking import is_numpys, is_plain
+from funcgrad.numpy.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.numpy.shaping import broadcast_arrays, moveaxis, result_type
 from funcgrad.primitives.arithmetic import power
@@ -61,11 +61,11 @@ def arange(
     """
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     bounds = [start, end, step]
-    if is_numpys(*bounds) or any(isinstance(b, str) for b in bounds):  # strings are dates
-        return new(numpy.arange(start, end, step, dtype, device=device))
+    if is_numpy_only(*bounds) or any(isinstance(b, str) for b in bounds):  # strings are dates
+        return as_buffer(numpy.arange(start, end, step, dtype, device=device))
     plain = numpy.arange(*[_number(b) for b in bounds], dtype)
-    if plain.dtype.kind not in "fc" or is_numpys(start, step):
-        return new(plain)
+    if plain.dtype.kind not in "fc" or is_numpy_only(start, step):
+        return as_buffer(plain)
     counts = np.arange(plain.size, dtype=plain.dtype)
     if dtype is None and backend.library_of(start + step) is not np:  # NumPy converts all floats to float64
         counts = counts.astype(result_type(*bounds))
@@ -112,16 +112,16 @@ def linspace(
     """
     num = operator.index(num)
     start, stop = as_value(start), as_value(stop)
-    if is_numpys(start, stop):
+    if is_numpy_only(start, stop):
         found = numpy.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
-        return (new(found[0]), found[1]) if retstep else new(found)
+        return (as_buffer(found[0]), found[1]) if retstep else as_buffer(found)
     inexact, intervals = _ends_dtype(num, start, stop), num - endpoint
     start, stop = as_floating(start), as_floating(stop)
     difference = stop - start
     step = difference / intervals if intervals > 0 else difference
-    made = _counted(num, inexact, start, stop) * step + start  # in NumPy's order, to agree bit for bit
-    made = _with_ends(made, None, stop if endpoint and num > 1 else None)
-    made = _finished(made, inexact if dtype is None else np.dtype(dtype), axis)
+    made = _index_column(num, inexact, start, stop) * step + start  # in NumPy's order, to agree bit for bit
+    made = _with_exact_ends(made, None, stop if endpoint and num > 1 else None)
+    made = _cast_and_move_axis(made, inexact if dtype is None else np.dtype(dtype), axis)
     if not retstep:
         return made
     return made, astype(step, inexact) if intervals > 0 else np.float64("nan")
@@ -134,13 +134,13 @@ def _ends_dtype(num: int, *bounds: Array) -> Any:
     return np.dtype(result_type(*bounds, float(num)))
 
 
-def _counted(num: int, inexact: Any, *bounds: Array) -> np.ndarray:
+def _index_column(num: int, inexact: Any, *bounds: Array) -> np.ndarray:
     """Return the numbers from 0 to ``num - 1`` along a new first axis that broadcasts with the bounds."""
     rank = max([len(backend.shape_of(b)) for b in bounds])
     return np.arange(num).astype(np.zeros(0, inexact).real.dtype).reshape(-1, *(1,) * rank)
 
 
-def _with_ends(made: Array, first: Array | None, last: Array | None) -> Array:
+def _with_exact_ends(made: Array, first: Array | None, last: Array | None) -> Array:
     """Replace the first and last numbers of ``made`` by the exact bounds."""
     shape = (1, *backend.shape_of(made)[1:])
     parts = [getitem(made, slice(0 if first is None else 1, None if last is None else -1))]
@@ -151,7 +151,7 @@ def _with_ends(made: Array, first: Array | None, last: Array | None) -> Array:
     return concatenate(parts) if len(parts) > 1 else made
 
 
-def _finished(made: Array, dtype: Any, axis: int) -> Array:
+def _cast_and_move_axis(made: Array, dtype: Any, axis: int) -> Array:
     if dtype.kind in "iu":
         made = floor(made)
     made = astype(made, dtype)
@@ -183,12 +183,12 @@ def logspace(
         array([  1.,  10., 100.])
     """
     start, stop, base = as_value(start), as_value(stop), as_value(base)
-    if is_numpys(start, stop, base):
-        return new(numpy.logspace(start, stop, num, endpoint, base, dtype, axis))
+    if is_numpy_only(start, stop, base):
+        return as_buffer(numpy.logspace(start, stop, num, endpoint, base, dtype, axis))
     if backend.shape_of(base):
         start, stop, base = broadcast_arrays(start, stop, base)
     made = power(base, linspace(start, stop, num, endpoint))
-    return _finished(made, backend.dtype_of(made) if dtype is None else np.dtype(dtype), axis)
+    return _cast_and_move_axis(made, backend.dtype_of(made) if dtype is None else np.dtype(dtype), axis)
 
 
 def geomspace(
@@ -214,21 +214,21 @@ def geomspace(
         array([1., 2., 4., 8.])
     """
     start, stop = as_value(start), as_value(stop)
-    if is_numpys(start, stop):
-        return new(numpy.geomspace(start, stop, num, endpoint, dtype, axis))
+    if is_numpy_only(start, stop):
+        return as_buffer(numpy.geomspace(start, stop, num, endpoint, dtype, axis))
     inexact = np.dtype(result_type(start, stop, 1.0))
     if dtype is not None or backend.library_of(start) is backend.library_of(stop) is np:
         inexact = np.result_type(inexact, np.dtype(dtype))  # NumPy computes in float64 or more
     start, stop = astype(start, inexact), astype(stop, inexact)
     num = operator.index(num)
     if inexact.kind == "c":
-        weights = _counted(num, _ends_dtype(num, start, stop), start, stop) / max(num - endpoint, 1)
+        weights = _index_column(num, _ends_dtype(num, start, stop), start, stop) / max(num - endpoint, 1)
         made = start * exp(log(stop / start) * weights)
     else:
         side = sign(start)
         made = power(10.0, linspace(log10(start / side), log10(stop / side), num, endpoint)) * side
-    made = _with_ends(made, start if num else None, stop if endpoint and num > 1 else None)
-    return _finished(made, inexact if dtype is None else np.dtype(dtype), axis)
+    made = _with_exact_ends(made, start if num else None, stop if endpoint and num > 1 else None)
+    return _cast_and_move_axis(made, inexact if dtype is None else np.dtype(dtype), axis)
 
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
@@ -250,7 +250,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
                [3, 4]]))
     """
     values = [as_value(x) for x in xi]
-    if is_numpys(*values):
+    if is_numpy_only(*values):
         return tuple(numpy.meshgrid(*values, copy=copy, sparse=sparse, indexing=indexing))
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
@@ -274,10 +274,10 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
                [0, 1]])
     """
     made = numpy.indices(dimensions, dtype, sparse)
-    return tuple(map(new, made)) if sparse else new(made)
+    return tuple(map(as_buffer, made)) if sparse else as_buffer(made)
 
 
-def _count(step: Any) -> int | None:
+def _imaginary_count(step: Any) -> int | None:
     """Return how many numbers a step such as ``5j`` requests; None for another step."""
     return int(np.abs(step)) if issubclass(type(step), (complex, np.complexfloating)) else None
 
@@ -312,8 +312,8 @@ class _Grid:
     def __getitem__(self, key: Any) -> Any:
         if is_plain(key):
             made = self._numpys[key]
-            return tuple(map(new, made)) if isinstance(made, tuple) else new(made)
-        if isinstance(key, slice) and _count(key.step) is None:
+            return tuple(map(as_buffer, made)) if isinstance(made, tuple) else as_buffer(made)
+        if isinstance(key, slice) and _imaginary_count(key.step) is None:
             return arange(*_ends(key))
         parts = key if isinstance(key, tuple) else (key,)
         dtype = _grid_dtype(parts)
@@ -329,13 +329,13 @@ def _grid_dtype(parts: tuple[slice, ...]) -> Any:
     bounds: list[Any] = [0]
     for part in parts:
         start, stop, step = _ends(part)
-        bounds += [start, stop, step if _count(step) is None else abs(step)]
+        bounds += [start, stop, step if _imaginary_count(step) is None else abs(step)]
     return result_type(*bounds)
 
 
 def _coordinates(part: slice) -> Array:
     start, stop, step = _ends(part)
-    number = _count(step)
+    number = _imaginary_count(step)
     if number is None:
         return arange(start, stop, step)
     width = (stop - start) / (number - 1) if number != 1 else 1
@@ -370,7 +370,7 @@ class _Joiner:
         if isinstance(key, str):
             raise InputError(f"{self._name}: matrices are not supported, got {key!r}. Use block for blocks of arrays.")
         if is_plain(key):
-            return new(self._numpys[key])
+            return as_buffer(self._numpys[key])
         items = key if isinstance(key, tuple) else (key,)
         axis, ndmin, own_axes = self._layout
         if isinstance(items[0], str):
@@ -405,7 +405,7 @@ class _Joiner:
 
 def _row(part: slice) -> Array:
     start, stop, step = _ends(part)
-    number = _count(step)
+    number = _imaginary_count(step)
     return arange(start, stop, step) if number is None else linspace(start, stop, number)
 
 

@@ -13,12 +13,12 @@ from funcgrad import backend
 from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import broadcast_to, reshape
-from funcgrad.numpy.axes import as_shape, one_axis, some_axes, takes_all
+from funcgrad.numpy.axes import as_shape, means_all_axes, normalize_axes, normalize_axis
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import as_value, astype, copy, new
+from funcgrad.numpy.creation import as_buffer, as_value, astype, copy
 from funcgrad.numpy.elementwise import rint
-from funcgrad.numpy.layout import in_order
-from funcgrad.numpy.peeking import is_numpys, is_plain
+from funcgrad.numpy.layout import in_memory_order
+from funcgrad.numpy.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.reductions import max as largest
@@ -33,7 +33,7 @@ from funcgrad.writable import is_buffer
 __all__ = ["delete", "flip", "fliplr", "flipud", "insert", "pad", "repeat", "resize", "roll", "rot90", "tile"]
 
 
-def _static(name: str, what: str, value: Any) -> Any:
+def _concrete_count(name: str, what: str, value: Any) -> Any:
     """Return a plain count or position, which determines shapes: all examples of a vmap must share it."""
     return concrete(value, f"{name}: {what}") if isinstance(value, Tracer) else value
 
@@ -41,7 +41,7 @@ def _static(name: str, what: str, value: Any) -> Any:
 def _gather(x: Array, places: np.ndarray, axis: int) -> Array:
     found = getitem(x, (*(slice(None),) * axis, places))
     # indexing leaves the axes in another memory order
-    return in_order(found, "C") if isinstance(found, Tracer) else found
+    return in_memory_order(found, "C") if isinstance(found, Tracer) else found
 
 
 def flip(m: ArrayLike, axis: Any = None) -> Array:
@@ -55,7 +55,7 @@ def flip(m: ArrayLike, axis: Any = None) -> Array:
     m = as_value(m)
     if namespace_of(m) is np:
         return np.flip(m, axis)
-    axes = some_axes(axis, len(m.shape))
+    axes = normalize_axes(axis, len(m.shape))
     if axes:
         return prim.flip(m, axis=axes)
     return m if m.shape else getitem(m, ())  # a number, as in NumPy
@@ -109,7 +109,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         return np.rot90(m, k, axes)
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
-    first, second = some_axes(axes, len(m.shape))
+    first, second = normalize_axes(axes, len(m.shape))
     turns = k % 4
     if turns == 0:
         return m
@@ -135,7 +135,7 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
         >>> fnp.roll([1, 2, 3, 4], 1)
         array([4, 1, 2, 3])
     """
-    shift = _static("roll", "shift", shift)
+    shift = _concrete_count("roll", "shift", shift)
     a = as_value(a)
     if namespace_of(a) is np:
         return np.roll(a, shift, axis)
@@ -145,13 +145,13 @@ def roll(a: ArrayLike, shift: int | tuple[int, ...], axis: Axes = None) -> Array
             return reshape(roll(ravel(a), shift, 0), to=a.shape)
         axis = 0
     if type(shift) is int and type(axis) is int:
-        return prim.roll(a, shift=(shift,), axis=(one_axis(axis, rank),))
+        return prim.roll(a, shift=(shift,), axis=(normalize_axis(axis, rank),))
     pairs = np.broadcast(np.asarray(shift), np.asarray(axis))
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     shifts, axes = zip(*pairs, strict=True) if pairs.size else ((), ())
     whole = tuple([operator.index(s) for s in shifts])
-    return prim.roll(a, shift=whole, axis=tuple([one_axis(i, rank) for i in axes]))
+    return prim.roll(a, shift=whole, axis=tuple([normalize_axis(i, rank) for i in axes]))
 
 
 def tile(A: ArrayLike, reps: Any) -> Array:
@@ -165,7 +165,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     x = as_value(A)
     if namespace_of(x) is np and is_plain(reps):
         return np.tile(x, reps)
-    times = as_shape(_static("tile", "reps", reps))
+    times = as_shape(_concrete_count("tile", "reps", reps))
     have = backend.shape_of(x)
     rank = max(len(have), len(times))
     lengths = (*(1,) * (rank - len(have)), *have)
@@ -196,14 +196,14 @@ def repeat(a: ArrayLike, repeats: Any, axis: Axis = None) -> Array:
         >>> fnp.repeat([1, 2], [2, 1])
         array([1, 1, 2])
     """
-    repeats = _static("repeat", "repeats", repeats)
+    repeats = _concrete_count("repeat", "repeats", repeats)
     a = as_value(a)
     if namespace_of(a) is np:
         return np.repeat(a, repeats, axis)
-    if takes_all(axis, len(backend.shape_of(a))):
+    if means_all_axes(axis, len(backend.shape_of(a))):
         a, axis = ravel(a), 0
     have = backend.shape_of(a)
-    axis = one_axis(axis, len(have))
+    axis = normalize_axis(axis, len(have))
     places = np.repeat(np.arange(have[axis]), repeats)  # NumPy checks the counts
     if np.ndim(repeats):
         return _gather(a, places, axis)
@@ -232,7 +232,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
         raise ValueError("all elements of `new_shape` must be non-negative")
     have, need = prod(backend.shape_of(a)), prod(to)
     if not have or not need:
-        return new(backend.library_of(a).zeros(to, a.dtype))
+        return as_buffer(backend.library_of(a).zeros(to, a.dtype))
     long = tile(ravel(a), -(-need // have))
     return reshape(getitem(long, slice(0, need)), to=to)
 
@@ -263,11 +263,11 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
         array([-1.,  2.])
     """
     x = as_value(array)
-    if is_numpys(x) and all(map(_is_plain, kwargs.values())):
+    if is_numpy_only(x) and all(map(_is_plain, kwargs.values())):
         return np.pad(x, pad_width, mode, **kwargs)
     widths = _widths(pad_width, len(backend.shape_of(x)))
     if callable(mode):
-        return by_function(x, widths, mode, kwargs)
+        return pad_by_function(x, widths, mode, kwargs)
     if mode not in OPTIONS:
         raise ValueError(f"mode {mode!r} is not supported")
     unknown = kwargs.keys() - {OPTIONS[mode]}
@@ -278,8 +278,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any)
         given = None
     if not widths:
         return copy(x)
-    made = bordered(x, widths, mode, given)
-    return in_order(made, "C") if isinstance(made, Tracer) else made
+    made = pad_by_mode(x, widths, mode, given)
+    return in_memory_order(made, "C") if isinstance(made, Tracer) else made
 
 
 def _is_plain(values: Any) -> bool:
@@ -289,13 +289,17 @@ def _is_plain(values: Any) -> bool:
 
 
 def _fixed_widths(widths: Any) -> Any:
-    return [_fixed_widths(w) for w in widths] if type(widths) in (list, tuple) else _static("pad", "pad_width", widths)
+    return (
+        [_fixed_widths(w) for w in widths]
+        if type(widths) in (list, tuple)
+        else _concrete_count("pad", "pad_width", widths)
+    )
 
 
 def _widths(pad_width: Any, rank: int) -> tuple[tuple[int, int], ...]:
     """Return ``pad_width`` as (before, after) for each axis."""
     if isinstance(pad_width, dict):
-        given = {one_axis(axis, rank): width for axis, width in pad_width.items()}
+        given = {normalize_axis(axis, rank): width for axis, width in pad_width.items()}
         pad_width = [np.broadcast_to(given.get(i, 0), (2,)).tolist() for i in range(rank)] or 0
     whole = np.asarray(_fixed_widths(pad_width))
     if whole.dtype.kind not in "iu":
@@ -322,13 +326,13 @@ def delete(arr: ArrayLike, obj: Any, axis: Axis = None) -> Array:
         >>> fnp.delete([1, 2, 3], 1)
         array([1, 3])
     """
-    obj = _static("delete", "obj", obj)
+    obj = _concrete_count("delete", "obj", obj)
     arr = as_value(arr)
     if namespace_of(arr) is np:
         return np.delete(arr, obj, axis)
     if axis is None:
         arr, axis = ravel(arr), 0
-    axis = one_axis(axis, len(arr.shape))
+    axis = normalize_axis(axis, len(arr.shape))
     places = np.delete(np.arange(arr.shape[axis]), obj)
     if np.ndim(obj) and np.size(obj) != 1:  # NumPy uses an index here
         return getitem(arr, (*(slice(None),) * axis, places))
@@ -355,7 +359,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis = None) -> Ar
         >>> fnp.insert([1, 2, 3], 1, 9)
         array([1, 9, 2, 3])
     """
-    obj = _static("insert", "obj", obj)
+    obj = _concrete_count("insert", "obj", obj)
     arr, values = as_value(arr), as_value(values)
     if namespace_of(arr) is np and namespace_of(values) is np:
         return np.insert(arr, obj, values, axis)
@@ -389,7 +393,7 @@ OPTIONS = {
 _STATISTICS: dict[str, Callable[..., Array]] = {"maximum": largest, "mean": mean, "median": median, "minimum": smallest}
 
 
-def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
+def pad_by_mode(x: Array, widths: Widths, mode: str, given: Any) -> Array:
     """Return ``x`` with a border of ``widths``; ``given`` is the option of ``mode``, None for its default.
 
     Raises:
@@ -412,18 +416,18 @@ def bordered(x: Array, widths: Widths, mode: str, given: Any) -> Array:
         if 0 in shape:
             x = pad_zeros(x, widths=tuple([width if i == axis else (0, 0) for i in range(len(shape))]))
         elif mode == "linear_ramp":
-            x = _ramp(x, axis, width, _pair(given, 0, axis, len(shape)))
+            x = _ramp(x, axis, width, _option_pair(given, 0, axis, len(shape)))
         elif mode in _STATISTICS:
-            lengths = [None if n is None else int(n) for n in _pair(given, None, axis, len(shape))]
+            lengths = [None if n is None else int(n) for n in _option_pair(given, None, axis, len(shape))]
             x = _statistic(x, axis, width, lengths, _STATISTICS[mode])
         elif given == "odd" and shape[axis] > 1:
-            x = _odd(x, axis, width, int(mode == "reflect"))
+            x = _pad_odd(x, axis, width, int(mode == "reflect"))
         else:
             x = _take(x, axis, np.pad(np.arange(shape[axis]), width, mode))  # type: ignore[call-overload]
     return x
 
 
-def by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
+def pad_by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
     """Pad ``x`` with zeros and let ``function(vector, width, axis, options)`` overwrite them, axis by axis."""
     padded = pad_zeros(x, widths=widths)
     for axis in range(len(widths)):
@@ -437,7 +441,7 @@ def _take(x: Array, axis: int, places: Any) -> Array:
     return getitem(x, (*(slice(None),) * axis, places))
 
 
-def _pair(given: Any, default: Any, axis: int, rank: int) -> Any:
+def _option_pair(given: Any, default: Any, axis: int, rank: int) -> Any:
     """Return the option for both sides of ``axis``, given as one value, one pair, or a pair for each axis."""
     if given is None:
         return default, default
@@ -445,7 +449,7 @@ def _pair(given: Any, default: Any, axis: int, rank: int) -> Any:
     return getitem(pairs, (axis, 0)), getitem(pairs, (axis, 1))
 
 
-def _around(x: Array, axis: int, before: Array, after: Array) -> Array:
+def _concatenate_around(x: Array, axis: int, before: Array, after: Array) -> Array:
     return prim.concatenate(before, x, after, axis=axis)
 
 
@@ -458,8 +462,8 @@ def _filled(x: Array, axis: int, n: int, block: Array) -> Array:
 def _constant(x: Array, widths: Widths, values: Any) -> Array:
     values = astype(as_value(values), backend.dtype_of(x))
     for axis, (before, after) in enumerate(widths):
-        first, last = _pair(values, 0, axis, len(widths))
-        x = _around(x, axis, _filled(x, axis, before, first), _filled(x, axis, after, last))
+        first, last = _option_pair(values, 0, axis, len(widths))
+        x = _concatenate_around(x, axis, _filled(x, axis, before, first), _filled(x, axis, after, last))
     return x
 
 
@@ -469,7 +473,7 @@ def _ramp(x: Array, axis: int, width: tuple[int, int], ends: Any) -> Array:
     for n, end, edge in zip(width, ends, (0, -1), strict=True):
         steps = linspace(end, _take(x, axis, edge), n, endpoint=False, dtype=backend.dtype_of(x), axis=axis)
         sides.append(_take(steps, axis, slice(None, None, -1)) if edge else steps)
-    return _around(x, axis, *sides)
+    return _concatenate_around(x, axis, *sides)
 
 
 def _statistic(x: Array, axis: int, width: tuple[int, int], lengths: Any, function: Callable[..., Array]) -> Array:
@@ -484,10 +488,10 @@ def _statistic(x: Array, axis: int, width: tuple[int, int], lengths: Any, functi
         if dtype.kind in "iu":
             block = rint(block)
         sides.append(_filled(x, axis, count, astype(block, dtype)))
-    return _around(x, axis, *sides)
+    return _concatenate_around(x, axis, *sides)
 
 
-def _odd(x: Array, axis: int, width: tuple[int, int], skipped: int) -> Array:
+def _pad_odd(x: Array, axis: int, width: tuple[int, int], skipped: int) -> Array:
     """Pad repeatedly with twice the edge minus the mirrored elements; ``skipped`` is 1 to leave out the edge."""
     before, after = width
     most = backend.shape_of(x)[axis] - skipped
@@ -496,6 +500,6 @@ def _odd(x: Array, axis: int, width: tuple[int, int], skipped: int) -> Array:
         left = 2 * _take(x, axis, slice(0, 1)) - _take(x, axis, slice(skipped, skipped + n))
         right = 2 * _take(x, axis, slice(have - 1, have)) - _take(x, axis, slice(have - skipped - m, have - skipped))
         turned = slice(None, None, -1)
-        x = _around(x, axis, _take(left, axis, turned), _take(right, axis, turned))
+        x = _concatenate_around(x, axis, _take(left, axis, turned), _take(right, axis, turned))
         before, after = before - n, after - m
     return x

@@ -11,7 +11,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
-from funcgrad.numpy.axes import kept, some_axes
+from funcgrad.numpy.axes import keepdims_shape, normalize_axes
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.comparison import where as choose
@@ -21,7 +21,7 @@ from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.writable import as_number, is_buffer, make_buffer
 
 
-def converted(a: Array, dtype: Any) -> Array:
+def as_dtype(a: Array, dtype: Any) -> Array:
     """Convert ``a`` to ``dtype``; return ``a`` itself if ``dtype`` is None or the dtype of ``a``."""
     if dtype is None or backend.dtype_of(a) == dtype:
         return a
@@ -49,26 +49,26 @@ def can_be_nan(a: Array) -> bool:
 
 
 #: Operations that accept ``keepdims``.
-_KEEPING = frozenset((reduce_sum, reduce_max, reduce_min))
+_WITH_KEEPDIMS = frozenset((reduce_sum, reduce_max, reduce_min))
 
 
-def reduced(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool, **params: Any) -> Array:
+def reduce_axes(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: bool, **params: Any) -> Array:
     """Apply ``operation`` over NumPy's ``axis``; if ``keepdims``, keep the reduced axes with length 1."""
     shape = backend.shape_of(a)
-    axes = some_axes(axis, len(shape), of_numbers=True)
+    axes = normalize_axes(axis, len(shape), of_numbers=True)
     if not keepdims:
         return operation(a, axis=axes, **params)
-    kept_already = shape and operation in _KEEPING
+    kept_already = shape and operation in _WITH_KEEPDIMS
     ans = operation(a, axis=axes, **params, keepdims=True) if kept_already else operation(a, axis=axes, **params)
     if kept_already:
         return ans
     if is_buffer(a) and not backend.shape_of(ans):  # not a number: an array that the program can write to
         value = ans._val if is_buffer(ans) else ans
         ans = make_buffer(np.asarray(value) if isinstance(value, np.generic) else value)
-    return reshape(ans, to=kept(shape, axes))
+    return reshape(ans, to=keepdims_shape(shape, axes))
 
 
-def masked(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
+def fill_where_false(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
     """Return ``a`` with ``fill`` where the mask ``where`` is False.
 
     Raises:
@@ -80,30 +80,30 @@ def masked(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
     shape = backend.shape_of(a)
     if np.broadcast_shapes(backend.shape_of(where), shape) != shape:
         raise ValueError(f"where of shape {backend.shape_of(where)} does not broadcast to the shape {shape}")
-    return choose(where, a, weak(fill, a))
+    return choose(where, a, keeping_dtype(fill, a))
 
 
-def weak(number: Any, a: Array) -> Any:
+def keeping_dtype(number: Any, a: Array) -> Any:
     """Return ``number`` in a form that keeps the dtype of ``a``; NumPy promotes bfloat16 with Python numbers."""
     dtype = backend.dtype_of(a)
     return dtype.type(number) if dtype.kind == "V" and isinstance(number, (int, float)) else number
 
 
-def counted(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: bool = False) -> Any:
+def count_of_elements(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: bool = False) -> Any:
     """Return how many elements a reduction of ``a`` uses: a number, or an array of numbers if a mask is given."""
     shape = backend.shape_of(a)
     if where is True:
-        return math.prod([shape[i] for i in some_axes(axis, len(shape))])
-    return reduced(count_nonzero, broadcast_to(as_value(where), to=shape), axis, keepdims)
+        return math.prod([shape[i] for i in normalize_axes(axis, len(shape))])
+    return reduce_axes(count_nonzero, broadcast_to(as_value(where), to=shape), axis, keepdims)
 
 
 def split_axes(shape: Shape, axis: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes that remain and the axes that are reduced."""
-    axes = some_axes(axis, len(shape))
+    axes = normalize_axes(axis, len(shape))
     return tuple([i for i in range(len(shape)) if i not in axes]), axes
 
 
-def merged(a: Array, axis: Axes) -> Array:
+def merge_axes(a: Array, axis: Axes) -> Array:
     """Return ``a`` with the reduced axes merged into one trailing axis."""
     shape = backend.shape_of(a)
     stay, axes = split_axes(shape, axis)
@@ -127,7 +127,7 @@ def aligned_weights(weights: Array, a: Array, axis: Axes) -> Array:
         return weights
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    axes = some_axes(axis, len(shape))
+    axes = normalize_axes(axis, len(shape))
     if have != tuple([shape[i] for i in axes]):
         raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
     order = tuple(sorted(range(len(axes)), key=axes.__getitem__))

@@ -15,21 +15,21 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum, reshape
-from funcgrad.numpy.axes import one_axis, some_axes, takes_all
+from funcgrad.numpy.axes import means_all_axes, normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, copy
-from funcgrad.numpy.faces import like
-from funcgrad.numpy.output import into
-from funcgrad.numpy.peeking import anywhere
+from funcgrad.numpy.faces import with_signature_of
+from funcgrad.numpy.output import compute_into
+from funcgrad.numpy.peeking import any_true
 from funcgrad.numpy.reducing import (
     aligned_weights,
+    as_dtype,
     as_floating,
     as_scalar,
     can_be_nan,
-    converted,
-    counted,
-    masked,
-    reduced,
-    weak,
+    count_of_elements,
+    fill_where_false,
+    keeping_dtype,
+    reduce_axes,
 )
 from funcgrad.primitives import reductions, scans
 from funcgrad.primitives.arithmetic import add, divide, maximum, minimum, multiply, subtract
@@ -49,11 +49,11 @@ __all__ = [
 _HALF = np.dtype(np.float16)
 
 
-def _starting_from(initial: ArrayLike, ans: Array, join: Callable[..., Any]) -> Array:
-    return join(ans, _first(initial, backend.dtype_of(ans)))
+def _combine_initial(initial: ArrayLike, ans: Array, join: Callable[..., Any]) -> Array:
+    return join(ans, _checked_initial(initial, backend.dtype_of(ans)))
 
 
-def _first(initial: ArrayLike, dtype: Any) -> Array:
+def _checked_initial(initial: ArrayLike, dtype: Any) -> Array:
     """Convert ``initial`` to ``dtype``; raise an error if NumPy would not accept it."""
     value = as_value(initial)
     if backend.shape_of(value):
@@ -64,7 +64,7 @@ def _first(initial: ArrayLike, dtype: Any) -> Array:
         info, whole = np.iinfo(dtype), int(value)
         if not info.min <= whole <= info.max:
             raise OverflowError(f"Python integer {whole} out of bounds for {dtype}")
-    return converted(value, dtype)
+    return as_dtype(value, dtype)
 
 
 def sum(
@@ -96,17 +96,17 @@ def sum(
         array([4., 6.])
     """
     if out is not None:
-        return into(sum, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+        return compute_into(sum, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
     traced = isinstance(a, Tracer)
     a = a if traced else as_value(a)
     if where is True and dtype is None:
         if not keepdims and initial is None:
             rank = len(a.shape if traced else backend.shape_of(a))
-            return reduce_sum(a, axis=some_axes(axis, rank, of_numbers=True))
-        ans = reduced(reduce_sum, a, axis, keepdims)
+            return reduce_sum(a, axis=normalize_axes(axis, rank, of_numbers=True))
+        ans = reduce_axes(reduce_sum, a, axis, keepdims)
     else:
-        ans = converted(reduced(reduce_sum, masked(converted(a, dtype), where, 0), axis, keepdims), dtype)
-    return ans if initial is None else _starting_from(initial, ans, add)
+        ans = as_dtype(reduce_axes(reduce_sum, fill_where_false(as_dtype(a, dtype), where, 0), axis, keepdims), dtype)
+    return ans if initial is None else _combine_initial(initial, ans, add)
 
 
 def prod(
@@ -127,10 +127,10 @@ def prod(
         np.float64(8.0)
     """
     if out is not None:
-        return into(prod, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
-    a = masked(converted(as_value(a), dtype), where, 1)
-    ans = converted(reduced(reductions.reduce_prod, a, axis, keepdims), dtype)
-    return ans if initial is None else _starting_from(initial, ans, multiply)
+        return compute_into(prod, out, a, axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+    a = fill_where_false(as_dtype(as_value(a), dtype), where, 1)
+    ans = as_dtype(reduce_axes(reductions.reduce_prod, a, axis, keepdims), dtype)
+    return ans if initial is None else _combine_initial(initial, ans, multiply)
 
 
 def mean(
@@ -151,27 +151,27 @@ def mean(
         np.float64(3.0)
     """
     if out is not None:
-        return into(mean, out, a, axis, dtype=dtype, keepdims=keepdims, where=where)
+        return compute_into(mean, out, a, axis, dtype=dtype, keepdims=keepdims, where=where)
     a = as_value(a)
     have = backend.dtype_of(a)
     if dtype is not None:
-        a = converted(a, dtype)
+        a = as_dtype(a, dtype)
     elif have.kind in "iub":
         a = as_floating(a)
     elif have == _HALF:
-        return converted(mean(a, axis, np.float32, None, keepdims, where=where), np.float16)
+        return as_dtype(mean(a, axis, np.float32, None, keepdims, where=where), np.float16)
     if where is True and not keepdims:
         shape = backend.shape_of(a)
-        axes = some_axes(axis, len(shape))
+        axes = normalize_axes(axis, len(shape))
         ans = reduce_sum(a, axis=axes) / math.prod([shape[i] for i in axes] if axis is not None else shape)
-        return ans if dtype is None else converted(ans, dtype)
-    total = reduced(reduce_sum, masked(a, where, 0), axis, keepdims)
-    return converted(total / _divisor(counted(a, axis, where, keepdims), total), dtype)
+        return ans if dtype is None else as_dtype(ans, dtype)
+    total = reduce_axes(reduce_sum, fill_where_false(a, where, 0), axis, keepdims)
+    return as_dtype(total / _divisor(count_of_elements(a, axis, where, keepdims), total), dtype)
 
 
 def _divisor(n: Any, total: Array) -> Any:
     """Return the count ``n`` in a form that leaves the dtype of ``total`` unchanged when dividing."""
-    return n if type(n) is int else converted(n, real(total).dtype)
+    return n if type(n) is int else as_dtype(n, real(total).dtype)
 
 
 def var(
@@ -210,7 +210,7 @@ def var(
     """
     if out is not None:
         options = {"where": where, "mean": mean, "correction": correction}
-        return into(var, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
+        return compute_into(var, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
     if correction is None:
         correction = ddof
     elif ddof != 0:
@@ -218,21 +218,21 @@ def var(
     a = as_value(a)
     if dtype is not None and "c" in (backend.dtype_of(a).kind, np.dtype(dtype).kind):
         a, mean = _in_complex(a, axis, dtype, where, mean)
-        return converted(var(a, axis, None, None, 0, keepdims, where=where, mean=mean, correction=correction), dtype)
-    a = converted(a, dtype)
+        return as_dtype(var(a, axis, None, None, 0, keepdims, where=where, mean=mean, correction=correction), dtype)
+    a = as_dtype(a, dtype)
     if where is True and mean is None:
-        return reduced(reductions.reduce_var, a, axis, keepdims, correction=correction)
+        return reduce_axes(reductions.reduce_var, a, axis, keepdims, correction=correction)
     a = as_floating(a)
     if mean is None:
-        total = reduced(reduce_sum, masked(a, where, 0), axis, True)
-        mean = divide(total, _divisor(counted(a, axis, where, True), total))
-    distance = masked(subtract(a, as_value(mean)), where, 0)
+        total = reduce_axes(reduce_sum, fill_where_false(a, where, 0), axis, True)
+        mean = divide(total, _divisor(count_of_elements(a, axis, where, True), total))
+    distance = fill_where_false(subtract(a, as_value(mean)), where, 0)
     if backend.dtype_of(distance).kind == "c":
         squares = real(multiply(distance, conj(distance)))
     else:
         squares = multiply(distance, distance)
-    total = reduced(reduce_sum, squares, axis, keepdims)
-    n = counted(a, axis, where, keepdims)
+    total = reduce_axes(reduce_sum, squares, axis, keepdims)
+    n = count_of_elements(a, axis, where, keepdims)
     if where is True:
         return total / (n - correction if n > correction else 0)
     return divide(total, maximum(subtract(_divisor(n, total), correction), 0))
@@ -242,9 +242,9 @@ def _in_complex(a: Array, axis: Axes, dtype: Any, where: Any, mean: Any) -> tupl
     """Convert ``a`` and its mean as NumPy does for a variance in ``dtype`` if ``a`` or ``dtype`` is complex."""
     if np.dtype(dtype).kind == "c":
         same = backend.dtype_of(a).kind == "c"
-        return converted(a, dtype if same else np.dtype(dtype).type().real.dtype), mean
+        return as_dtype(a, dtype if same else np.dtype(dtype).type().real.dtype), mean
     if mean is None:  # only the mean is real; the distances from the mean stay complex
-        mean = divide(sum(a, axis, dtype, keepdims=True, where=where), counted(a, axis, where, True))
+        mean = divide(sum(a, axis, dtype, keepdims=True, where=where), count_of_elements(a, axis, where, True))
     return a, mean
 
 
@@ -270,7 +270,7 @@ def std(
     """
     if out is not None:
         options = {"where": where, "mean": mean, "correction": correction}
-        return into(std, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
+        return compute_into(std, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
@@ -280,20 +280,22 @@ def _extremum(
     operation, join = (reductions.reduce_max, maximum) if name == "max" else (reductions.reduce_min, minimum)
     if out is not None:
         own = max if name == "max" else min
-        return into(own, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+        return compute_into(own, out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
     if initial is None:
         if where is not True:
             raise ValueError(f"{name}: with a mask nothing may remain, so where=... needs initial=... as well.")
-        return reduced(operation, a, axis, keepdims)
+        return reduce_axes(operation, a, axis, keepdims)
     dtype = backend.dtype_of(a)
-    initial = _first(initial, dtype)
-    if counted(a, axis, True) == 0:  # the empty sums are zeros of the shape of the result
-        return converted(add(reduced(reduce_sum, a, axis, keepdims), initial), dtype)
-    return join(reduced(operation, masked(a, where, _weakest(name, dtype)), axis, keepdims), initial)
+    initial = _checked_initial(initial, dtype)
+    if count_of_elements(a, axis, True) == 0:  # the empty sums are zeros of the shape of the result
+        return as_dtype(add(reduce_axes(reduce_sum, a, axis, keepdims), initial), dtype)
+    return join(
+        reduce_axes(operation, fill_where_false(a, where, _identity_of_extremum(name, dtype)), axis, keepdims), initial
+    )
 
 
-def _weakest(name: str, dtype: Any) -> Any:
+def _identity_of_extremum(name: str, dtype: Any) -> Any:
     """Return the value of ``dtype`` that is never chosen over another element."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
@@ -362,7 +364,7 @@ def ptp(a: ArrayLike, axis: Axes = None, out: Any = None, keepdims: bool = False
         np.int64(8)
     """
     if out is not None:
-        return into(ptp, out, a, axis, keepdims=keepdims)
+        return compute_into(ptp, out, a, axis, keepdims=keepdims)
     a = as_value(a)
     return subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
 
@@ -377,11 +379,11 @@ def all(
         array([False,  True])
     """
     if out is not None:
-        return into(all, out, a, axis, keepdims=keepdims, where=where)
+        return compute_into(all, out, a, axis, keepdims=keepdims, where=where)
     a = as_value(a)
     if where is not True:
         a = logical_or(a, logical_not(as_value(where)))
-    return reduced(reductions.reduce_all, a, axis, keepdims)
+    return reduce_axes(reductions.reduce_all, a, axis, keepdims)
 
 
 def any(
@@ -394,8 +396,8 @@ def any(
         array([ True, False])
     """
     if out is not None:
-        return into(any, out, a, axis, keepdims=keepdims, where=where)
-    return reduced(reductions.reduce_any, masked(as_value(a), where, False), axis, keepdims)
+        return compute_into(any, out, a, axis, keepdims=keepdims, where=where)
+    return reduce_axes(reductions.reduce_any, fill_where_false(as_value(a), where, False), axis, keepdims)
 
 
 def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> Array:
@@ -405,7 +407,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) ->
         >>> fnp.count_nonzero([[0, 1], [2, 3]], axis=0)
         array([1, 2])
     """
-    return reduced(reductions.count_nonzero, as_value(a), axis, keepdims)
+    return reduce_axes(reductions.count_nonzero, as_value(a), axis, keepdims)
 
 
 def average(
@@ -435,32 +437,32 @@ def average(
         ans = mean(a, axis, keepdims=keepdims)
         if not returned:
             return ans
-        total = as_scalar(np.full((), counted(a, axis, True), backend.dtype_of(ans)))
+        total = as_scalar(np.full((), count_of_elements(a, axis, True), backend.dtype_of(ans)))
     else:
         weights = aligned_weights(as_value(weights), a, axis)
         a = as_floating(a)
         dtype = np.result_type(backend.dtype_of(a), backend.dtype_of(weights))
-        total = reduced(reduce_sum, converted(weights, dtype), axis, keepdims)
-        if anywhere(lambda total: total == 0, total):
+        total = reduce_axes(reduce_sum, as_dtype(weights, dtype), axis, keepdims)
+        if any_true(lambda total: total == 0, total):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        ans = divide(reduced(reduce_sum, multiply(a, weights), axis, keepdims), total)
+        ans = divide(reduce_axes(reduce_sum, multiply(a, weights), axis, keepdims), total)
     if not returned:
         return ans
     shape = backend.shape_of(ans)
     return ans, total if backend.shape_of(total) == shape else copy(broadcast_to(total, to=shape))
 
 
-def _run(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: Any) -> Array:
+def _running(name: str, a: ArrayLike, axis: Axis, dtype: Any, out: Any) -> Array:
     operation = scans.cumsum if name == "cumsum" else scans.cumprod
     if out is not None:
-        return into(cumsum if name == "cumsum" else cumprod, out, a, axis, dtype=dtype)
-    a = converted(as_value(a), dtype)
+        return compute_into(cumsum if name == "cumsum" else cumprod, out, a, axis, dtype=dtype)
+    a = as_dtype(as_value(a), dtype)
     shape = backend.shape_of(a)
-    if takes_all(axis, len(shape)):
+    if means_all_axes(axis, len(shape)):
         a, along = reshape(a, to=(math.prod(shape),)), 0
     else:
-        along = one_axis(axis, len(shape))
-    return converted(operation(a, axis=along), dtype)
+        along = normalize_axis(axis, len(shape))
+    return as_dtype(operation(a, axis=along), dtype)
 
 
 def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
@@ -479,7 +481,7 @@ def cumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) 
         >>> fnp.cumsum([1, 2, 3])
         array([1, 3, 6])
     """
-    return _run("cumsum", a, axis, dtype, out)
+    return _running("cumsum", a, axis, dtype, out)
 
 
 def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
@@ -491,13 +493,13 @@ def cumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None)
         >>> fnp.cumprod([1, 2, 3, 4])
         array([ 1,  2,  6, 24])
     """
-    return _run("cumprod", a, axis, dtype, out)
+    return _running("cumprod", a, axis, dtype, out)
 
 
 def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any, before: int | None) -> Array:
     x = as_value(x)
     shape = backend.shape_of(x)
-    if takes_all(axis, len(shape)):
+    if means_all_axes(axis, len(shape)):
         if len(shape) > 1:
             raise ValueError(
                 f"cumulative_{run.__name__[3:]}: an array of {len(shape)} axes needs the one to run along, "
@@ -508,7 +510,7 @@ def _cumulative(run: Callable[..., Array], x: ArrayLike, axis: Axis, dtype: Any,
     ans = run(x, axis, dtype)
     if before is None:
         return ans
-    shape, along = backend.shape_of(ans), one_axis(axis, len(backend.shape_of(ans)))
+    shape, along = backend.shape_of(ans), normalize_axis(axis, len(backend.shape_of(ans)))
     edge = np.full((*shape[:along], 1, *shape[along + 1 :]), before, backend.dtype_of(ans))
     return concatenate(edge, ans, axis=along)
 
@@ -533,7 +535,7 @@ def cumulative_sum(
         array([0, 1, 3, 6])
     """
     if out is not None:
-        return into(cumulative_sum, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
+        return compute_into(cumulative_sum, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
     return _cumulative(cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
@@ -547,17 +549,17 @@ def cumulative_prod(
         array([1, 2, 6])
     """
     if out is not None:
-        return into(cumulative_prod, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
+        return compute_into(cumulative_prod, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
     return _cumulative(cumprod, x, axis, dtype, 1 if include_initial else None)
 
 
-def _filled(a: ArrayLike, fill: float) -> Array:
+def _fill_nan(a: ArrayLike, fill: float) -> Array:
     """Return ``a`` with ``fill`` in place of NaN."""
     a = as_value(a)
-    return choose(isnan(a), weak(fill, a), a) if can_be_nan(a) else a
+    return choose(isnan(a), keeping_dtype(fill, a), a) if can_be_nan(a) else a
 
 
-def _selected(a: Array, where: ArrayLike | bool) -> Array | bool:
+def _where_not_nan(a: Array, where: ArrayLike | bool) -> Array | bool:
     """Return ``where`` restricted to the elements that are not NaN."""
     if not can_be_nan(a):
         return where
@@ -565,7 +567,7 @@ def _selected(a: Array, where: ArrayLike | bool) -> Array | bool:
     return number if where is True else logical_and(number, as_value(where))
 
 
-@like(sum)
+@with_signature_of(sum)
 def nansum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Return the sum of the elements that are not NaN, 0 if all are NaN; arguments as for ``sum``.
 
@@ -573,10 +575,10 @@ def nansum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
         >>> fnp.nansum([1.0, float("nan"), 2.0])
         np.float64(3.0)
     """
-    return sum(_filled(a, 0), *args, **kwargs)
+    return sum(_fill_nan(a, 0), *args, **kwargs)
 
 
-@like(prod)
+@with_signature_of(prod)
 def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Return the product of the elements that are not NaN, 1 if all are NaN; arguments as for ``prod``.
 
@@ -584,10 +586,10 @@ def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
         >>> fnp.nanprod([2.0, float("nan"), 3.0])
         np.float64(6.0)
     """
-    return prod(_filled(a, 1), *args, **kwargs)
+    return prod(_fill_nan(a, 1), *args, **kwargs)
 
 
-@like(mean)
+@with_signature_of(mean)
 def nanmean(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
     """Return the mean of the elements that are not NaN, NaN if all are NaN; arguments as for ``mean``.
 
@@ -596,10 +598,10 @@ def nanmean(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: 
         np.float64(1.5)
     """
     a = as_value(a)
-    return mean(a, *args, where=_selected(a, where), **kwargs)
+    return mean(a, *args, where=_where_not_nan(a, where), **kwargs)
 
 
-@like(var)
+@with_signature_of(var)
 def nanvar(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: Any) -> Array:
     """Return the variance of the elements that are not NaN, NaN if all are NaN; arguments as for ``var``.
 
@@ -608,7 +610,7 @@ def nanvar(a: ArrayLike, *args: Any, where: ArrayLike | bool = True, **kwargs: A
         np.float64(4.0)
     """
     a = as_value(a)
-    return var(a, *args, where=_selected(a, where), **kwargs)
+    return var(a, *args, where=_where_not_nan(a, where), **kwargs)
 
 
 def nanstd(
@@ -631,7 +633,7 @@ def nanstd(
     """
     if out is not None:
         options = {"where": where, "mean": mean, "correction": correction}
-        return into(nanstd, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
+        return compute_into(nanstd, out, a, axis, dtype, ddof=ddof, keepdims=keepdims, **options)
     return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
@@ -650,9 +652,9 @@ def nanmax(
         np.float64(2.0)
     """
     if out is not None:
-        return into(nanmax, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+        return compute_into(nanmax, out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
-    ans = max(_filled(a, -math.inf), axis, None, keepdims, initial, where)
+    ans = max(_fill_nan(a, -math.inf), axis, None, keepdims, initial, where)
     return _or_nan(ans, a, axis, keepdims, initial)
 
 
@@ -671,9 +673,9 @@ def nanmin(
         np.float64(1.0)
     """
     if out is not None:
-        return into(nanmin, out, a, axis, keepdims=keepdims, initial=initial, where=where)
+        return compute_into(nanmin, out, a, axis, keepdims=keepdims, initial=initial, where=where)
     a = as_value(a)
-    ans = min(_filled(a, math.inf), axis, None, keepdims, initial, where)
+    ans = min(_fill_nan(a, math.inf), axis, None, keepdims, initial, where)
     return _or_nan(ans, a, axis, keepdims, initial)
 
 
@@ -681,7 +683,7 @@ def _or_nan(ans: Array, a: Array, axis: Axes, keepdims: bool, initial: Any) -> A
     """Return ``ans`` with NaN where all compared elements of ``a`` were NaN."""
     if initial is not None or not can_be_nan(a):
         return ans
-    return as_scalar(choose(all(isnan(a), axis, None, keepdims), weak(math.nan, ans), ans))
+    return as_scalar(choose(all(isnan(a), axis, None, keepdims), keeping_dtype(math.nan, ans), ans))
 
 
 def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
@@ -691,7 +693,7 @@ def nancumsum(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = Non
         >>> fnp.nancumsum([1.0, float("nan"), 2.0])
         array([1., 1., 3.])
     """
-    return cumsum(_filled(a, 0), axis, dtype, out)
+    return cumsum(_fill_nan(a, 0), axis, dtype, out)
 
 
 def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = None) -> Array:
@@ -701,4 +703,4 @@ def nancumprod(a: ArrayLike, axis: Axis = None, dtype: Any = None, out: Any = No
         >>> fnp.nancumprod([2.0, float("nan"), 3.0])
         array([2., 2., 6.])
     """
-    return cumprod(_filled(a, 1), axis, dtype, out)
+    return cumprod(_fill_nan(a, 1), axis, dtype, out)

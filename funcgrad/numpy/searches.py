@@ -15,21 +15,21 @@ from collections.abc import Callable
 from typing import Any
 
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import refuse
+from funcgrad.numpy.concretization import refuse_conversion
 
-__all__ = ["compared"]
+__all__ = ["guarded_comparison"]
 
-_HOMES = frozenset([f"scipy.optimize.{name}" for name in ("_chandrupatla", "_optimize", "_zeros_py")])
+_SEARCH_MODULES = frozenset([f"scipy.optimize.{name}" for name in ("_chandrupatla", "_optimize", "_zeros_py")])
 
 
-def compared(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def guarded_comparison(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Return a comparison operator that raises an error if called by the original code of such a search."""
 
     def compare(x: Tracer, y: Any) -> Any:
         names = sys._getframe(1).f_globals
         home = names.get("__name__")
-        if home in _HOMES and vars(sys.modules[home]) is names:
-            refuse(x, "a comparison in a search of scipy.optimize")
+        if home in _SEARCH_MODULES and vars(sys.modules[home]) is names:
+            refuse_conversion(x, "a comparison in a search of scipy.optimize")
         return operation(x, y)
 
     return compare

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.kinds.linear import reshape
-from funcgrad.numpy.axes import one_axis, some_axes
+from funcgrad.numpy.axes import normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.indexing import nonzero
 from funcgrad.numpy.joining import concatenate
@@ -79,7 +79,7 @@ def unique(
     ar = as_value(ar)
     shape = backend.shape_of(ar)
     ordered = sorted or axis is not None or return_index or return_inverse or return_counts
-    along = None if axis is None else one_axis(axis, len(shape))
+    along = None if axis is None else normalize_axis(axis, len(shape))
     if along is None or len(shape) == 1:
         along, to = None, shape
         ar = ravel(ar)
@@ -172,7 +172,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     return (values, first, second) if return_indices else values
 
 
-def _chosen(x: Array, mask: Array) -> Array:
+def _select(x: Array, mask: Array) -> Array:
     return getitem(x, nonzero(mask)[0])
 
 
@@ -191,7 +191,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ar
     if is_plain(ar1, ar2):
         return np.setdiff1d(ar1, ar2, assume_unique)
     ar1 = ravel(ar1) if assume_unique else unique(ar1)
-    return _chosen(ar1, isin(ar1, ar2, invert=True))
+    return _select(ar1, isin(ar1, ar2, invert=True))
 
 
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
@@ -209,7 +209,7 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Arr
         return whole
     changes = not_equal(getitem(whole, slice(1, None)), getitem(whole, slice(None, -1)))
     changes = concatenate([[True], changes, [True]])
-    return _chosen(whole, logical_and(getitem(changes, slice(1, None)), getitem(changes, slice(None, -1))))
+    return _select(whole, logical_and(getitem(changes, slice(1, None)), getitem(changes, slice(None, -1))))
 
 
 def isin(
@@ -258,7 +258,7 @@ def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
     parts = keys if isinstance(keys, (list, tuple)) else [getitem(keys, i) for i in range(backend.shape_of(keys)[0])]
     parts = [as_value(part) for part in parts]
     rank = len(backend.shape_of(parts[0]))
-    return prim.lexsort(*parts, axis=one_axis(axis, rank))
+    return prim.lexsort(*parts, axis=normalize_axis(axis, rank))
 
 
 def sort_complex(a: ArrayLike) -> Array:
@@ -272,7 +272,7 @@ def sort_complex(a: ArrayLike) -> Array:
         return np.sort_complex(a)
     a = as_value(a)
     dtype = backend.dtype_of(a)
-    a = sort(a, axis=one_axis(-1, len(backend.shape_of(a))))
+    a = sort(a, axis=normalize_axis(-1, len(backend.shape_of(a))))
     return a if dtype.kind == "c" else astype(a, {"g": "G"}.get(dtype.char, "F" if dtype.char in "bhBH" else "D"))
 
 
@@ -301,7 +301,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Any:
     rank = len(backend.shape_of(filt))
     cut = [slice(None)] * rank
     places = nonzero(filt) if rank else ()
-    for i in some_axes(axis, rank):
+    for i in normalize_axes(axis, rank):
         if not backend.shape_of(places[i])[0]:
             cut[i] = slice(0, 0)
         else:

@@ -13,8 +13,8 @@ from funcgrad.core import Tracer
 from funcgrad.kinds.linear import broadcast_to as stretch
 from funcgrad.kinds.linear import broadcast_view, permute
 from funcgrad.kinds.linear import reshape as refill
-from funcgrad.numpy.axes import as_shape, completed, one_axis, some_axes
-from funcgrad.numpy.creation import as_value, asarray, new
+from funcgrad.numpy.axes import as_shape, normalize_axes, normalize_axis, resolve_shape
+from funcgrad.numpy.creation import as_buffer, as_value, asarray
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import array_with_layout_of, axes_in_memory, make_read_only, note_view, shares_memory
@@ -67,7 +67,7 @@ def reshape(a: ArrayLike, /, shape: Any, order: Any = "C", *, copy: bool | None 
         if copy is None:
             return np.reshape(a, shape, order)
         return np.reshape(a, shape, order, copy=copy)
-    to = completed(shape, backend.shape_of(a))
+    to = resolve_shape(shape, backend.shape_of(a))
     if order == "C" or _order(a, order) == "C":
         made = refill(a, to=to)
     else:
@@ -120,7 +120,7 @@ def transpose(a: ArrayLike, axes: Axes = None) -> Array:
         return np.transpose(a, axes)
     if axes is None:
         return _reversed(a)
-    order = some_axes(axes, _rank(a))
+    order = normalize_axes(axes, _rank(a))
     if len(order) != _rank(a):
         raise ValueError("axes don't match array")
     return permute(a, axes=order)
@@ -157,7 +157,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     if namespace_of(a) is np:
         return np.swapaxes(a, axis1, axis2)
     axes = list(range(_rank(a)))
-    first, second = one_axis(axis1, _rank(a)), one_axis(axis2, _rank(a))
+    first, second = normalize_axis(axis1, _rank(a)), normalize_axis(axis2, _rank(a))
     axes[first], axes[second] = second, first
     return permute(a, axes=tuple(axes))
 
@@ -176,7 +176,7 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     if namespace_of(a) is np:
         return np.moveaxis(a, source, destination)  # type: ignore[arg-type]
     rank = _rank(a)
-    moved = some_axes(source, rank), some_axes(destination, rank)
+    moved = normalize_axes(source, rank), normalize_axes(destination, rank)
     if len(moved[0]) != len(moved[1]):
         raise ValueError("`source` and `destination` arguments must have the same number of elements")
     axes = [i for i in range(rank) if i not in moved[0]]
@@ -196,7 +196,10 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     if namespace_of(a) is np:
         return np.rollaxis(a, axis, start)
     rank = _rank(a)
-    moved, before = one_axis(axis, rank), one_axis(start, rank + 1) if start >= 0 else one_axis(start, rank)
+    moved, before = (
+        normalize_axis(axis, rank),
+        normalize_axis(start, rank + 1) if start >= 0 else normalize_axis(start, rank),
+    )
     return moveaxis(a, moved, before - 1 if moved < before else before)
 
 
@@ -213,10 +216,10 @@ def expand_dims(a: ArrayLike, axis: int | tuple[int, ...]) -> Array:
         return np.expand_dims(a, axis)
     have = backend.shape_of(a)
     if type(axis) is int:
-        at = one_axis(axis, len(have) + 1)
+        at = normalize_axis(axis, len(have) + 1)
         return refill(a, to=(*have[:at], 1, *have[at:]))
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
-    new, rest = some_axes(axis, len(have) + count), iter(have)
+    new, rest = normalize_axes(axis, len(have) + count), iter(have)
     return refill(a, to=tuple([1 if i in new else next(rest) for i in range(len(have) + count)]))
 
 
@@ -236,7 +239,7 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     have = backend.shape_of(a)
     if axis is None:
         return refill(a, to=tuple([n for n in have if n != 1]))
-    dropped = some_axes(axis, len(have))
+    dropped = normalize_axes(axis, len(have))
     if any(have[i] != 1 for i in dropped):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return refill(a, to=tuple([n for i, n in enumerate(have) if i not in dropped]))
@@ -256,10 +259,10 @@ def broadcast_to(array: ArrayLike, shape: Any, subok: bool = False) -> Array:
     array = as_value(array)
     if namespace_of(array) is np:
         return np.broadcast_to(array, shape, subok)
-    return _repeated(array, as_shape(shape))
+    return _broadcast_view(array, as_shape(shape))
 
 
-def _spread(x: Array, *, to: Shape) -> Array:
+def _broadcast(x: Array, *, to: Shape) -> Array:
     """Broadcast ``x``; the result for a buffer, or for its value, is a view that shows later writes to the buffer."""
     if type(x) is np.ndarray:
         return np.broadcast_to(x, to)
@@ -269,13 +272,13 @@ def _spread(x: Array, *, to: Shape) -> Array:
     return (broadcast_view if as_numpy else stretch)(x, to=to)
 
 
-def _repeated(x: Array, to: Shape) -> Array:
+def _broadcast_view(x: Array, to: Shape) -> Array:
     """Return ``x`` broadcast to the shape ``to`` as a read-only view."""
     if namespace_of(x) is np:
         return np.broadcast_to(x, to)
-    made = _spread(x, to=to)
+    made = _broadcast(x, to=to)
     if isinstance(x, Tracer) and not is_number(x):
-        note_view(x, made, _spread, {"to": to})
+        note_view(x, made, _broadcast, {"to": to})
     return make_read_only(made)
 
 
@@ -295,7 +298,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Array, ...]
     if all(namespace_of(a) is np for a in values):
         return np.broadcast_arrays(*values, subok=subok)
     to = broadcast_shapes(*[backend.shape_of(a) for a in values])
-    return tuple([asarray(a) if backend.shape_of(a) == to else _repeated(a, to) for a in values])
+    return tuple([asarray(a) if backend.shape_of(a) == to else _broadcast_view(a, to) for a in values])
 
 
 def broadcast_shapes(*args: Shape | int) -> Shape:
@@ -316,7 +319,7 @@ def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
     for a in values:
         if namespace_of(a) is np:
             plain = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](a)
-            made.append(plain if issubclass(type(a), np.ndarray) else new(plain))
+            made.append(plain if issubclass(type(a), np.ndarray) else as_buffer(plain))
             continue
         have = backend.shape_of(a)
         if len(have) >= rank:
@@ -386,7 +389,7 @@ def size(a: ArrayLike, axis: Axes = None) -> int:
         (3, 1)
     """
     have = shape(a)
-    return prod([have[i] for i in some_axes(axis, len(have))])
+    return prod([have[i] for i in normalize_axes(axis, len(have))])
 
 
 def iscomplexobj(x: Any) -> bool:
@@ -426,11 +429,11 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
         >>> fnp.result_type(np.float32(1), 2.0)
         dtype('float32')
     """
-    found = [_lowest(a) if isinstance(a, Tracer) else a for a in arrays_and_dtypes]
+    found = [_bottom(a) if isinstance(a, Tracer) else a for a in arrays_and_dtypes]
     return backend.namespace(found).result_type(*found)
 
 
-def _lowest(x: Any) -> Any:
+def _bottom(x: Any) -> Any:
     while isinstance(x, Tracer):
         x = x._val
     return x

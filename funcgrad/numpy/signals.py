@@ -13,9 +13,9 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import conj, reshape
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import as_value, new
-from funcgrad.numpy.peeking import anywhere, is_numpys, is_plain
-from funcgrad.numpy.reducing import as_floating, as_scalar, converted
+from funcgrad.numpy.creation import as_buffer, as_value
+from funcgrad.numpy.peeking import any_true, is_numpy_only, is_plain
+from funcgrad.numpy.reducing import as_dtype, as_floating, as_scalar
 from funcgrad.primitives import signals as prim
 from funcgrad.primitives.arithmetic import absolute, remainder, subtract
 from funcgrad.primitives.comparison import greater, less, where
@@ -167,12 +167,12 @@ def _doubles(x: Array, xp: Array, fp: Array) -> tuple[Array, Array, Array]:
     if any(library_of(v) is not np for v in (x, xp, fp)):
         return x, as_floating(xp), as_floating(fp)
     values = np.complex128 if backend.dtype_of(fp).kind == "c" else np.float64
-    return converted(x, np.float64), converted(xp, np.float64), converted(fp, values)
+    return as_dtype(x, np.float64), as_dtype(xp, np.float64), as_dtype(fp, values)
 
 
 def _periodic(x: Array, xp: Array, fp: Array, period: Array) -> tuple[Array, Array, Array]:
     """Return ``x`` and the knots within one period, the knots in ascending order with one more on each side."""
-    if anywhere(lambda period: period == 0, period):
+    if any_true(lambda period: period == 0, period):
         raise ValueError("period must be a non-zero value")
     period = absolute(period)
     x, xp = remainder(x, period), remainder(xp, period)
@@ -196,7 +196,7 @@ def i0(x: ArrayLike) -> Array:
         np.float64(0.0)
     """
     x = as_value(x)
-    if is_numpys(x):
+    if is_numpy_only(x):
         return np.i0(x)
     if backend.dtype_of(x).kind == "c":
         raise InputError(f"i0: complex numbers are not supported, got {describe(x)}. Take the real part.")
@@ -217,7 +217,7 @@ def bartlett(M: int) -> Array:
         >>> fnp.bartlett(5)
         array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    return new(np.bartlett(_length("bartlett", M)))
+    return as_buffer(np.bartlett(_length("bartlett", M)))
 
 
 def blackman(M: int) -> Array:
@@ -227,7 +227,7 @@ def blackman(M: int) -> Array:
         >>> fnp.blackman(3).round(12) + 0.0
         array([0., 1., 0.])
     """
-    return new(np.blackman(_length("blackman", M)))
+    return as_buffer(np.blackman(_length("blackman", M)))
 
 
 def hamming(M: int) -> Array:
@@ -237,7 +237,7 @@ def hamming(M: int) -> Array:
         >>> fnp.hamming(3)
         array([0.08, 1.  , 0.08])
     """
-    return new(np.hamming(_length("hamming", M)))
+    return as_buffer(np.hamming(_length("hamming", M)))
 
 
 def hanning(M: int) -> Array:
@@ -247,7 +247,7 @@ def hanning(M: int) -> Array:
         >>> fnp.hanning(3)
         array([0., 1., 0.])
     """
-    return new(np.hanning(_length("hanning", M)))
+    return as_buffer(np.hanning(_length("hanning", M)))
 
 
 def kaiser(M: int, beta: Scalar) -> Array:
@@ -262,14 +262,14 @@ def kaiser(M: int, beta: Scalar) -> Array:
         array([0., 0., 0.])
     """
     M, beta = _length("kaiser", M), as_value(beta)
-    if is_numpys(beta):
-        return new(np.kaiser(M, beta))
+    if is_numpy_only(beta):
+        return as_buffer(np.kaiser(M, beta))
     if backend.shape_of(beta):
         raise ValueError(f"kaiser: beta must be a number, got {describe(beta)}. Use vmap for several windows.")
     if M == 1:
-        return new(np.ones(1))
+        return as_buffer(np.ones(1))
     if library_of(beta) is np:
-        beta = converted(beta, np.float64)
+        beta = as_dtype(beta, np.float64)
     middle = (M - 1) / 2.0
     profile = np.sqrt(1 - ((np.arange(0, M) - middle) / middle) ** 2.0)
     return i0(beta * profile) / i0(beta)

@@ -13,9 +13,9 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import imag, real, reshape
-from funcgrad.numpy.axes import kept, one_axis, takes_all
+from funcgrad.numpy.axes import keepdims_shape, means_all_axes, normalize_axis
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.output import into
+from funcgrad.numpy.output import compute_into
 from funcgrad.primitives import sorting as prim
 from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.indexing import take_along_axis
@@ -29,12 +29,12 @@ def _along(a: ArrayLike, axis: Axis, of_numbers: bool = False) -> tuple[Array, i
     """Return ``a`` and a non-negative axis; flatten if ``axis`` is None, or for a number if ``of_numbers``."""
     a = as_value(a)
     shape = backend.shape_of(a)
-    if axis is None or (of_numbers and takes_all(axis, len(shape))):
+    if axis is None or (of_numbers and means_all_axes(axis, len(shape))):
         return reshape(a, to=(math.prod(shape),)), 0
-    return a, one_axis(axis, len(shape))
+    return a, normalize_axis(axis, len(shape))
 
 
-def _unordered(name: str, order: Any) -> None:
+def _refuse_order(name: str, order: Any) -> None:
     if order is not None:
         raise InputError(
             f"{name}: fields are ordered in structured arrays only, got order={order!r}. Leave order=None."
@@ -70,10 +70,10 @@ def sort(
         >>> fnp.sort([3.0, 1.0, 2.0])
         array([1., 2., 3.])
     """
-    _unordered("sort", order)
+    _refuse_order("sort", order)
     a, along = _along(a, axis)
     if descending:
-        return take_along_axis(a, _falling(a, along), axis=along, unique=True)
+        return take_along_axis(a, _descending_order(a, along), axis=along, unique=True)
     return prim.sort(a, axis=along)
 
 
@@ -94,12 +94,12 @@ def argsort(
         >>> fnp.argsort([3.0, 1.0, 2.0])
         array([1, 2, 0])
     """
-    _unordered("argsort", order)
+    _refuse_order("argsort", order)
     a, along = _along(a, axis, of_numbers=True)
-    return _falling(a, along) if descending else prim.argsort(a, axis=along)
+    return _descending_order(a, along) if descending else prim.argsort(a, axis=along)
 
 
-def _falling(a: Array, axis: int) -> Array:
+def _descending_order(a: Array, axis: int) -> Array:
     """Return the positions that sort ``a`` in descending order, equal elements in their order and NaN last."""
     last = backend.shape_of(a)[axis] - 1
     order = last - flip(prim.argsort(flip(a, axis=(axis,)), axis=axis), axis=(axis,))
@@ -129,7 +129,7 @@ def partition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introselect"
         >>> fnp.partition([3.0, 1.0, 2.0], 0)[0]
         np.float64(1.0)
     """
-    _unordered("partition", order)
+    _refuse_order("partition", order)
     a, along = _along(a, axis)
     return prim.partition(a, kth=_positions("partition", kth, a, along), axis=along)
 
@@ -141,7 +141,7 @@ def argpartition(a: ArrayLike, kth: Any, axis: Axis = -1, kind: str = "introsele
         >>> fnp.argpartition([3.0, 1.0, 2.0], 0)[0]
         np.int64(1)
     """
-    _unordered("argpartition", order)
+    _refuse_order("argpartition", order)
     a, along = _along(a, axis, of_numbers=True)
     return prim.argpartition(a, kth=_positions("argpartition", kth, a, along), axis=along)
 
@@ -164,7 +164,9 @@ def _position(operation: Callable[..., Any], a: ArrayLike, axis: Axis, keepdims:
     ans = operation(flat, axis=along)
     if not keepdims:
         return ans
-    return reshape(ans, to=kept(shape, tuple(range(len(shape))) if takes_all(axis, len(shape)) else (along,)))
+    return reshape(
+        ans, to=keepdims_shape(shape, tuple(range(len(shape))) if means_all_axes(axis, len(shape)) else (along,))
+    )
 
 
 def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool = False) -> Array:
@@ -186,7 +188,7 @@ def argmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
         np.int64(1)
     """
     if out is not None:
-        return into(argmax, out, a, axis, keepdims=keepdims)
+        return compute_into(argmax, out, a, axis, keepdims=keepdims)
     return _position(prim.argmax, a, axis, keepdims)
 
 
@@ -198,7 +200,7 @@ def argmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: bool =
         np.int64(1)
     """
     if out is not None:
-        return into(argmin, out, a, axis, keepdims=keepdims)
+        return compute_into(argmin, out, a, axis, keepdims=keepdims)
     return _position(prim.argmin, a, axis, keepdims)
 
 
@@ -213,7 +215,7 @@ def nanargmax(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: boo
         np.int64(2)
     """
     if out is not None:
-        return into(nanargmax, out, a, axis, keepdims=keepdims)
+        return compute_into(nanargmax, out, a, axis, keepdims=keepdims)
     return _position(prim.nanargmax, a, axis, keepdims)
 
 
@@ -225,7 +227,7 @@ def nanargmin(a: ArrayLike, axis: Axis = None, out: Any = None, *, keepdims: boo
         np.int64(2)
     """
     if out is not None:
-        return into(nanargmin, out, a, axis, keepdims=keepdims)
+        return compute_into(nanargmin, out, a, axis, keepdims=keepdims)
     return _position(prim.nanargmin, a, axis, keepdims)
 
 

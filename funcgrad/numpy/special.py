@@ -11,9 +11,9 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
-from funcgrad.numpy.axes import some_axes
+from funcgrad.numpy.axes import normalize_axes
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.reducing import as_floating, masked, reduced
+from funcgrad.numpy.reducing import as_floating, fill_where_false, reduce_axes
 from funcgrad.numpy.shaping import result_type
 from funcgrad.primitives import reductions as prim
 from funcgrad.primitives.arithmetic import absolute, add, multiply, subtract
@@ -57,18 +57,18 @@ def logsumexp(
     """
     a = as_floating(as_value(a))
     if where is not None:
-        a = masked(a, where, -math.inf)
+        a = fill_where_false(a, where, -math.inf)
     if b is None and not return_sign:
-        return reduced(prim.logsumexp, a, axis, keepdims)
+        return reduce_axes(prim.logsumexp, a, axis, keepdims)
     b = as_value(1.0 if b is None else b)
     shape = np.broadcast_shapes(backend.shape_of(a), backend.shape_of(b))
     dtype = result_type(a, b)
     a, b = broadcast_to(astype(a, dtype), to=shape), broadcast_to(astype(b, dtype), to=shape)
-    axes = some_axes(axis, len(shape), of_numbers=True)
+    axes = normalize_axes(axis, len(shape), of_numbers=True)
     peak = prim.weighted_peak(a, b, axis=axes)
     shifted = subtract(a, peak)
     shifted = choose(prim.vanishing_overflow(shifted, b), -math.inf, shifted)
-    total = reduced(reduce_sum, multiply(b, exp(shifted)), axes, keepdims)
+    total = reduce_axes(reduce_sum, multiply(b, exp(shifted)), axes, keepdims)
     peak = reshape(peak, to=backend.shape_of(total))
     if backend.dtype_of(total).kind == "c":
         if return_sign:
@@ -113,7 +113,7 @@ def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | bool | None = 
 
 def _normalised(operation: Any, x: ArrayLike, axis: Axes, where: ArrayLike | bool | None, fill: float) -> Array:
     x = as_floating(as_value(x))
-    axes = some_axes(axis, len(backend.shape_of(x)))
+    axes = normalize_axes(axis, len(backend.shape_of(x)))
     if where is None or where is True:
         return operation(x, axis=axes)
-    return masked(operation(masked(x, where, -math.inf), axis=axes), where, fill)
+    return fill_where_false(operation(fill_where_false(x, where, -math.inf), axis=axes), where, fill)

@@ -13,9 +13,9 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import conj, permute, real, reduce_sum, reshape
 from funcgrad.numpy.axes import all_axes
-from funcgrad.numpy.creation import as_value, astype, new
+from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.joining import concatenate
-from funcgrad.numpy.peeking import anywhere, is_plain, known, warn
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, warn
 from funcgrad.numpy.reductions import max as largest
 from funcgrad.numpy.reductions import mean
 from funcgrad.numpy.reductions import min as smallest
@@ -86,15 +86,15 @@ def cov(
     if a is not None and fweights is not None:
         w = multiply(w, a)
     if w is None:
-        return squeeze(_products(subtract(x, mean(x, 1, keepdims=True)), None, _checked(count - ddof)))
+        return squeeze(_products(subtract(x, mean(x, 1, keepdims=True)), None, _inverse_of_freedom(count - ddof)))
     total = reduce_sum(w, axis=(0,))
-    if anywhere(lambda total: total == 0, total):
+    if any_true(lambda total: total == 0, total):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     middle = divide(matmul(x, w), total)
     free = subtract(total, ddof)
     if ddof and a is not None:
         free = subtract(total, divide(multiply(reduce_sum(multiply(w, a), axis=(0,)), ddof), total))
-    return squeeze(_products(subtract(x, reshape(middle, to=(*middle.shape, 1))), w, _checked(free)))
+    return squeeze(_products(subtract(x, reshape(middle, to=(*middle.shape, 1))), w, _inverse_of_freedom(free)))
 
 
 def _products(x: Array, w: Array | None, free: Any) -> Array:
@@ -103,9 +103,9 @@ def _products(x: Array, w: Array | None, free: Any) -> Array:
     return multiply(matmul(x, conj(permute(weighted, axes=(1, 0)))), free)
 
 
-def _checked(free: Any) -> Any:
+def _inverse_of_freedom(free: Any) -> Any:
     """Return one divided by the degrees of freedom; warn and return infinity if there are none."""
-    if anywhere(lambda free: less_equal(free, 0), free):
+    if any_true(lambda free: less_equal(free, 0), free):
         warn("Degrees of freedom <= 0 for slice", RuntimeWarning, 3)
     if type(free) is int:
         return 1 / free if free > 0 else float("inf")
@@ -138,7 +138,7 @@ def _weights(name: str, weights: ArrayLike, count: int) -> Array:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if shape != (count,):
         raise RuntimeError(f"incompatible numbers of samples and {name}")
-    if anywhere(lambda w: w < 0, weights):
+    if any_true(lambda w: w < 0, weights):
         raise ValueError(f"{name} cannot be negative")
     return astype(weights, np.float64)
 
@@ -150,7 +150,7 @@ def _repeats(fweights: ArrayLike, count: int) -> Array:
             f"cov: fweights say how often an observation is repeated and have no derivative, got "
             f"{describe(fweights)}. Pass fweights.astype(int), or weights that have one as aweights."
         )
-    if anywhere(lambda w: w != np.around(w), fweights):
+    if any_true(lambda w: w != np.around(w), fweights):
         raise TypeError("fweights must be integer")
     return _weights("fweights", fweights, count)
 
@@ -208,21 +208,21 @@ def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int =
         raise ValueError(f"object of too small or large depth for bincount: {len(shape)} axes, not 1")
     if backend.dtype_of(x).kind not in "iub":
         raise InputError(f"bincount: what is counted are integers, got {describe(x)}. Convert it with astype(int).")
-    numbers = known(x, steers=False)
-    if anywhere(lambda x: x < 0, x):
+    numbers = concrete_or_none(x, steers=False)
+    if any_true(lambda x: x < 0, x):
         raise ValueError("'list' argument must have no negative elements")
     if weights is not None and backend.shape_of(weights := as_value(weights)) != shape:
         raise ValueError("The weights and list don't have the same length.")
     if not shape[0]:
         weights = None  # NumPy returns counts for an empty array
     places = astype(numbers if issubclass(type(x), np.ndarray) else x, int)  # a copy, because the tape keeps it
-    return _summed(places, _as_double(weights), _length(x, numbers, operator.index(minlength)))
+    return _sum_by_index(places, _as_double(weights), _length(x, numbers, operator.index(minlength)))
 
 
 def _length(x: Array, numbers: np.ndarray | None, least: int) -> int:
     if least < 0:
         raise ValueError("'minlength' must not be negative")
-    if not prod(backend.shape_of(x)) or (numbers is not None and not anywhere(lambda x: x >= least, x)):
+    if not prod(backend.shape_of(x)) or (numbers is not None and not any_true(lambda x: x >= least, x)):
         return least
     try:
         return max(operator.index(largest(x)) + 1, least)
@@ -241,7 +241,7 @@ def _as_double(weights: Array | None) -> Array | None:
     return astype(weights, np.float64)
 
 
-def _summed(places: Array, weights: Array | None, length: int) -> Array:
+def _sum_by_index(places: Array, weights: Array | None, length: int) -> Array:
     """Return the sums of the weights for each index in ``places``; without weights the counts."""
     if weights is None:
         weights = np.ones(backend.shape_of(places), np.intp)
@@ -272,7 +272,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     n = prod(backend.shape_of(bins))
     if backend.shape_of(bins) != (n,):
         raise ValueError("object of too small or large depth for bins")
-    if anywhere(lambda x: (x[..., :-1] > x[..., 1:]).any(-1) & (x[..., :-1] < x[..., 1:]).any(-1), bins):
+    if any_true(lambda x: (x[..., :-1] > x[..., 1:]).any(-1) & (x[..., :-1] < x[..., 1:]).any(-1), bins):
         raise ValueError("bins must be monotonically increasing or decreasing")
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side=side)
@@ -317,10 +317,10 @@ def histogram(
     places = _slots(astype(a, backend.dtype_of(edges)) if uniform else a, edges)
     slots = backend.shape_of(edges)[0] + 1
     if weights is None:
-        sums = _summed(places, None, slots)
+        sums = _sum_by_index(places, None, slots)
     else:
         own = backend.dtype_of(weights)
-        sums = astype(_summed(places, astype(weights, result_type(own, np.float64)), slots), own)
+        sums = astype(_sum_by_index(places, astype(weights, result_type(own, np.float64)), slots), own)
     sums = getitem(sums, slice(1, -1))
     if density:
         sums = divide(divide(sums, astype(_widths(edges), np.float64)), reduce_sum(sums, axis=(0,)))
@@ -365,18 +365,18 @@ def _edges(a: Array, bins: Any, range: Any, weights: Any) -> tuple[Array, bool]:
     dtype = result_type(first, last, a)
     if dtype.kind in "iu":
         dtype = result_type(dtype, float)
-    return _evenly(first, last, number, dtype), True
+    return _even_edges(first, last, number, dtype), True
 
 
 def _is_array(bins: Any) -> bool:
     return isinstance(bins, (list, tuple)) or len(getattr(bins, "shape", ())) > 0
 
 
-def _evenly(first: Any, last: Any, number: int, dtype: Any) -> Array:
+def _even_edges(first: Any, last: Any, number: int, dtype: Any) -> Array:
     edges = prim.uniform_edges(first, last, bins=number, dtype=np.dtype(dtype))
-    if anywhere(lambda x: x[..., :-1] >= x[..., 1:], edges):
+    if any_true(lambda x: x[..., :-1] >= x[..., 1:], edges):
         raise ValueError(f"Too many bins for data range. Cannot create {number} finite-sized bins.")
-    return new(edges)
+    return as_buffer(edges)
 
 
 def _number_of_bins(name: str, bins: Any) -> int:
@@ -395,7 +395,7 @@ def _given_edges(name: str, bins: Any) -> Array:
     edges = as_value(bins)
     if len(backend.shape_of(edges)) != 1:
         raise ValueError(f"{name} must be 1d, when an array")
-    if anywhere(lambda x: x[..., :-1] > x[..., 1:], edges):
+    if any_true(lambda x: x[..., :-1] > x[..., 1:], edges):
         raise ValueError(f"{name} must increase monotonically, when an array")
     return edges
 
@@ -404,13 +404,13 @@ def _bounds(a: Array, range: Any) -> tuple[Any, Any]:
     """Return the first and the last edge; their distance is 1 if ``a`` is empty or the two would be equal."""
     if range is not None:
         first, last = range
-        if anywhere(lambda falling: falling, greater(first, last)):
+        if any_true(lambda falling: falling, greater(first, last)):
             raise ValueError("max must be larger than min in range parameter.")
     elif not prod(backend.shape_of(a)):
         first, last = 0, 1
     else:
         first, last = smallest(a), largest(a)
-    if anywhere(lambda finite: ~finite, logical_and(isfinite(first), isfinite(last))):
+    if any_true(lambda finite: ~finite, logical_and(isfinite(first), isfinite(last))):
         raise ValueError(f"{'autodetected' if range is None else 'supplied'} range of the bins is not finite")
     same = equal(first, last)
     if is_plain(same):
@@ -499,7 +499,7 @@ def histogramdd(
     for x, e, n in zip(columns, edges, slots, strict=True):
         places = add(multiply(places, n), _slots(x, e))
     weights = None if weights is None else _as_double(as_value(weights))
-    hist = astype(reshape(_summed(places, weights, prod(slots)), to=tuple(slots)), np.float64)
+    hist = astype(reshape(_sum_by_index(places, weights, prod(slots)), to=tuple(slots)), np.float64)
     hist = getitem(hist, (slice(1, -1),) * rank)
     if density:
         total = reduce_sum(hist, axis=all_axes(rank))

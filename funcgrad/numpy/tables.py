@@ -19,7 +19,7 @@ from funcgrad.core import Tracer
 from funcgrad.writable import Proxy, is_buffer
 
 
-class Held(Proxy):
+class TableArray(Proxy):
     """Traced array inside a table; results computed with it are of this class too.
 
     Args:
@@ -38,8 +38,8 @@ class Held(Proxy):
     # Attributes of xarray's protocol are defined here: since Python 3.12 ``isinstance`` does not call ``__getattr__``.
     shape = property(lambda self: self._val.shape)
     dtype = property(lambda self: self._val.dtype)
-    real = property(lambda self: held(self._val.real))
-    imag = property(lambda self: held(self._val.imag))
+    real = property(lambda self: wrap_for_table(self._val.real))
+    imag = property(lambda self: wrap_for_table(self._val.imag))
     ndim = property(lambda self: self._val.ndim)
     size = property(lambda self: self._val.size)
     nbytes = property(lambda self: self._val.size * self._val.dtype.itemsize)
@@ -54,23 +54,23 @@ class Held(Proxy):
         outs = kwargs.get("out")
         if outs is not None or any(_is_table(x) for x in inputs):
             return NotImplemented
-        return _held_as(self, getattr(ufunc, method)(*map(taken_out, inputs), **kwargs))
+        return _wrap_like(self, getattr(ufunc, method)(*map(unwrap_from_table, inputs), **kwargs))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        found = func(*taken_out(args), **taken_out(kwargs))
-        return _held_as(self, found)
+        found = func(*unwrap_from_table(args), **unwrap_from_table(kwargs))
+        return _wrap_like(self, found)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self._val, dtype)
 
     def __getitem__(self, key: Any) -> Any:
-        return _held_as(self, self._val[taken_out(key)])
+        return _wrap_like(self, self._val[unwrap_from_table(key)])
 
-    def __copy__(self) -> Held:
-        return Held(self._val)
+    def __copy__(self) -> TableArray:
+        return TableArray(self._val)
 
-    def __deepcopy__(self, memo: Any) -> Held:
-        return Held(self._val)
+    def __deepcopy__(self, memo: Any) -> TableArray:
+        return TableArray(self._val)
 
     def __len__(self) -> int:
         return len(self._val)
@@ -85,34 +85,34 @@ class Held(Proxy):
         return repr(self._val)
 
 
-def _calling(table: Held, method: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: _held_as(table, method(*map(taken_out, args), **kwargs))
+def _calling(table: TableArray, method: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: _wrap_like(table, method(*map(unwrap_from_table, args), **kwargs))
 
 
-def taken_out(x: Any) -> Any:
-    """Replace each ``Held`` in ``x`` by its traced array, also in lists, tuples and dictionaries."""
+def unwrap_from_table(x: Any) -> Any:
+    """Replace each ``TableArray`` in ``x`` by its traced array, also in lists, tuples and dictionaries."""
     if type(x) in (list, tuple):
-        return type(x)(map(taken_out, x))
+        return type(x)(map(unwrap_from_table, x))
     if type(x) is dict:
-        return {name: taken_out(part) for name, part in x.items()}
-    return x._val if isinstance(x, Held) else x
+        return {name: unwrap_from_table(part) for name, part in x.items()}
+    return x._val if isinstance(x, TableArray) else x
 
 
 def _is_table(x: Any) -> bool:
     return backend.is_table_class(type(x))
 
 
-def held(x: Any) -> Any:
-    """Wrap ``x`` for a table: a traced array or number becomes ``Held``."""
-    return Held(x) if isinstance(x, Tracer) else x
+def wrap_for_table(x: Any) -> Any:
+    """Wrap ``x`` for a table: a traced array or number becomes ``TableArray``."""
+    return TableArray(x) if isinstance(x, Tracer) else x
 
 
-def _held_as(given: Any, x: Any) -> Any:
-    """Wrap ``x``, computed from ``given``, for a table; floating results of ``Held`` constants stay ``Held``."""
+def _wrap_like(given: Any, x: Any) -> Any:
+    """Wrap ``x``, computed from ``given``, for a table; floating results of a constant ``TableArray`` stay one."""
     if type(x) in (list, tuple):
-        return type(x)([_held_as(given, part) for part in x])
+        return type(x)([_wrap_like(given, part) for part in x])
     is_number = isinstance(x, np.ndarray) and x.dtype.kind in "fc"
-    return Held(x) if is_number and not isinstance(taken_out(given), Tracer) else held(x)
+    return TableArray(x) if is_number and not isinstance(unwrap_from_table(given), Tracer) else wrap_for_table(x)
 
 
 BINARY = "add sub mul truediv floordiv mod pow matmul lt le gt ge eq ne and or xor"
@@ -121,12 +121,14 @@ UNARY = "neg pos abs invert"
 
 def _binary(name: str) -> Callable[..., Any]:
     apply = getattr(operator, name + "_" if name in ("and", "or") else name)
-    return lambda a, b: NotImplemented if _is_table(b) else _held_as(a, apply(taken_out(a), taken_out(b)))
+    return lambda a, b: (
+        NotImplemented if _is_table(b) else _wrap_like(a, apply(unwrap_from_table(a), unwrap_from_table(b)))
+    )
 
 
 def _unary(name: str) -> Callable[..., Any]:
     apply = getattr(operator, name)
-    return lambda a: _held_as(a, apply(taken_out(a)))
+    return lambda a: _wrap_like(a, apply(unwrap_from_table(a)))
 
 
 def _reflected(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,10 +136,10 @@ def _reflected(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _name in BINARY.split():
-    setattr(Held, f"__{_name}__", _binary(_name))
-    setattr(Held, f"__r{_name}__", _reflected(_binary(_name)))
+    setattr(TableArray, f"__{_name}__", _binary(_name))
+    setattr(TableArray, f"__r{_name}__", _reflected(_binary(_name)))
 for _name in UNARY.split():
-    setattr(Held, f"__{_name}__", _unary(_name))
+    setattr(TableArray, f"__{_name}__", _unary(_name))
 
 
 class Labels:
@@ -162,30 +164,34 @@ class Labels:
         return hash(type(self.template))
 
 
-def fits(leaf: Any, shape: tuple[int, ...]) -> bool:
+def fits_shape(leaf: Any, shape: tuple[int, ...]) -> bool:
     """Whether a leaf can replace an array of this shape; objects without ``ndim``, from pytree code, always can."""
     return not hasattr(leaf, "ndim") or tuple(leaf.shape) == shape
 
 
-def join_loaded() -> bool:
+def register_loaded() -> bool:
     """Register the tables of imported libraries as containers; return whether any were registered now."""
     found = False
     for name, join in LIBRARIES.items():
         library = sys.modules.get(name)
-        if name not in JOINED and hasattr(library, "Series" if name == "pandas" else "Dataset"):  # completely imported
-            JOINED.add(name)
+        if name not in REGISTERED and hasattr(
+            library, "Series" if name == "pandas" else "Dataset"
+        ):  # completely imported
+            REGISTERED.add(name)
             join(library)
             found = True
     return found
 
 
-def number_of(out: Any) -> Any:
+def unlabel_number(out: Any) -> Any:
     """Return the number in a result with labels but without axes; return any other result as it is."""
-    is_labelled = isinstance(out, Held) or (type(out).__module__.startswith("xarray.") and not getattr(out, "ndim", 1))
+    is_labelled = isinstance(out, TableArray) or (
+        type(out).__module__.startswith("xarray.") and not getattr(out, "ndim", 1)
+    )
     return tree.leaves(out)[0] if is_labelled and tree.is_container(type(out)) else out
 
 
-def table_of(cls: Any) -> Callable[..., Any]:
+def table_constructor(cls: Any) -> Callable[..., Any]:
     """Return a function that constructs tables of ``cls`` and also accepts traced arrays.
 
     Args:
@@ -204,69 +210,72 @@ def table_of(cls: Any) -> Callable[..., Any]:
         if not issubclass(type(x), Tracer) or is_buffer(x) or (of_pandas and not x.ndim):
             return x
         if not of_pandas:
-            return Held(x)
-        return import_module("funcgrad.numpy.frames").of_traced(x)
+            return TableArray(x)
+        return import_module("funcgrad.numpy.frames").as_table(x)
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        join_loaded()
+        register_loaded()
         if not of_pandas:
-            return opened(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
+            return accept_traced(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
         frames = import_module("funcgrad.numpy.frames")
         data: Any = args[0] if args else kwargs.get("data")
         if issubclass(type(data), Tracer) and not is_buffer(data) and data.ndim != 1:
             return frames.of_array(cls, *args, **kwargs)
         kind = frames.TracedSeries if cls.__name__ == "Series" else cls
         found = kind(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
-        return frames.open_to_traced(frames.with_columns(found))
+        return frames.accept_traced(frames.with_columns(found))
 
     return made
 
 
 #: Names of libraries whose tables are registered as containers.
-JOINED: set[str] = set()
-tree.register_pytree_node(Held, lambda x: ((x._val,), None), lambda _, leaves: held(*leaves))
+REGISTERED: set[str] = set()
+tree.register_pytree_node(TableArray, lambda x: ((x._val,), None), lambda _, leaves: wrap_for_table(*leaves))
 
 
 # ---- xarray ---------------------------------------------------------------------------------------------------------
 
 
-def _join_xarray(xr: Any) -> None:
+def _register_xarray(xr: Any) -> None:
     def parts(array: Any) -> tuple[Any, Any]:
         shell = array.copy(deep=False, data=np.broadcast_to(0.0, _shape(array.variable)))
-        return (taken_out(array.variable._data),), Labels(shell)
+        return (unwrap_from_table(array.variable._data),), Labels(shell)
 
     def whole(labels: Labels, leaves: Any) -> Any:
         (leaf,) = leaves
         shell = labels.template
-        return _filled(shell, leaf) if fits(leaf, shell.shape) else leaf
+        return _filled(shell, leaf) if fits_shape(leaf, shell.shape) else leaf
 
     def variables(table: Any) -> tuple[Any, Any]:
         names = [name for name, array in table.data_vars.items() if _is_numeric(array.variable._data)]
         zeros = {name: table[name].copy(data=np.broadcast_to(0.0, table[name].shape)) for name in names}
-        return [taken_out(table[name].variable._data) for name in names], (tuple(names), Labels(table.assign(zeros)))
+        return [unwrap_from_table(table[name].variable._data) for name in names], (
+            tuple(names),
+            Labels(table.assign(zeros)),
+        )
 
     def dataset(static: Any, leaves: Any) -> Any:
         names, labels = static
         pairs = list(zip(names, leaves, strict=True))
-        if not all(fits(leaf, labels.template[name].shape) for name, leaf in pairs):
+        if not all(fits_shape(leaf, labels.template[name].shape) for name, leaf in pairs):
             return dict(pairs)
         made = labels.template.copy()
         for name, leaf in pairs:
-            made._variables[name]._data = held(leaf)
+            made._variables[name]._data = wrap_for_table(leaf)
         return made
 
     tree.register_pytree_node(xr.DataArray, parts, whole)
     tree.register_pytree_node(xr.Dataset, variables, dataset)
 
 
-def opened(table: Any) -> Any:
-    """Return a table of xarray whose operators accept traced values: its numeric arrays become ``Held``."""
+def accept_traced(table: Any) -> Any:
+    """Return a table of xarray whose operators accept traced values: its numeric arrays become ``TableArray``."""
     if type(table).__name__ == "Dataset":
-        return table.assign({name: opened(array) for name, array in table.data_vars.items()})
+        return table.assign({name: accept_traced(array) for name, array in table.data_vars.items()})
     if not _is_numeric(data := table.variable._data) or not isinstance(data, np.ndarray):
         return table
     made = table.copy(deep=False)
-    made.variable._data = Held(data)
+    made.variable._data = TableArray(data)
     return made
 
 
@@ -276,7 +285,7 @@ def _shape(variable: Any) -> tuple[int, ...]:
 
 def _filled(shell: Any, leaf: Any) -> Any:
     made = shell.copy(deep=False)
-    made.variable._data = held(leaf)
+    made.variable._data = wrap_for_table(leaf)
     return made
 
 
@@ -284,9 +293,9 @@ def _is_numeric(x: Any) -> bool:
     return not hasattr(x, "dtype") or getattr(x.dtype, "kind", "O") in "fc"
 
 
-def _join_pandas(pd: Any) -> None:
-    import_module("funcgrad.numpy.frames").join()
+def _register_pandas(pd: Any) -> None:
+    import_module("funcgrad.numpy.frames").register_pytrees()
 
 
 #: Functions that register the tables of a library as containers.
-LIBRARIES: dict[str, Callable[[Any], None]] = {"pandas": _join_pandas, "xarray": _join_xarray}
+LIBRARIES: dict[str, Callable[[Any], None]] = {"pandas": _register_pandas, "xarray": _register_xarray}

@@ -13,7 +13,7 @@ from funcgrad.numpy.hints import user_line
 from funcgrad.running import note_refusal
 
 
-class Shown(str):
+class TracedText(str):
     """String made from a traced number, or a part of such a string; keeps neither the number nor its record alive.
 
     During the run, conversions to numbers and comparisons within a batch differ from ``str``.
@@ -22,24 +22,24 @@ class Shown(str):
         source: a weak reference to the traced number.
         trace: a weak reference to its trace.
         first: the original string, before parts were taken.
-        whole: whether the string has all digits of the number.
-        many: whether the string shows the numbers of all examples of a ``vmap``.
+        is_complete: whether the string has all digits of the number.
+        is_batched: whether the string shows the numbers of all examples of a ``vmap``.
     """
 
-    __slots__ = ("first", "many", "source", "trace", "whole")
+    __slots__ = ("first", "is_batched", "is_complete", "source", "trace")
 
     source: Any
     trace: Any
     first: str
-    whole: bool
-    many: bool
+    is_complete: bool
+    is_batched: bool
 
     @classmethod
-    def of(cls, text: str, x: Tracer, whole: bool) -> Shown:
+    def of(cls, text: str, x: Tracer, is_complete: bool) -> TracedText:
         """Return ``text`` as the string of ``x``."""
         made = cls(text)
-        made.source, made.trace, made.first, made.whole = ref(x), ref(x._trace), str.__str__(made), whole
-        made.many = any(trace.hidden_axes for trace in traces_of([x]))
+        made.source, made.trace, made.first, made.is_complete = ref(x), ref(x._trace), str.__str__(made), is_complete
+        made.is_batched = any(trace.hidden_axes for trace in traces_of([x]))
         return made
 
     def number(self) -> Any:
@@ -51,7 +51,7 @@ class Shown(str):
         trace, x = self.trace(), self.source()
         if trace is None or not (trace.open or is_being_repeated(trace.level)):
             return float(str.__str__(self))
-        if x is None or not self.whole or not _is_same(self, self.first):
+        if x is None or not self.is_complete or not _is_same(self, self.first):
             refuse_text(self)
         return x
 
@@ -62,7 +62,7 @@ class Shown(str):
         return float(found)
 
     def __int__(self) -> int:
-        if self.many:
+        if self.is_batched:
             refuse_text(self)
         return int(str.__str__(self))
 
@@ -78,7 +78,9 @@ class Shown(str):
     __hash__ = str.__hash__
 
     def _check_alone(self, other: object) -> None:
-        trace = self.trace() if self.many and type(other) is str else None  # two strings of a batch may be compared
+        trace = (
+            self.trace() if self.is_batched and type(other) is str else None
+        )  # two strings of a batch may be compared
         if trace is not None and (trace.open or is_being_repeated(trace.level)):
             raise note_refusal(
                 ConcretizationError(
@@ -118,28 +120,28 @@ def _is_same(text: str, first: str) -> bool:
         return False
 
 
-def _part(whole: Shown, found: Any) -> Any:
-    """Return ``found``, made from the string ``whole`` of a traced number, with all strings in it as ``Shown``."""
+def _part(whole: TracedText, found: Any) -> Any:
+    """Return ``found``, made from the string ``whole`` of a traced number, with all strings in it as ``TracedText``."""
     if isinstance(found, (list, tuple)):
         return type(found)([_part(whole, part) for part in found])
     if not isinstance(found, str):
         return found
-    made = Shown(found)
+    made = TracedText(found)
     made.source, made.trace, made.first = whole.source, whole.trace, whole.first
-    made.whole, made.many = whole.whole, whole.many
+    made.is_complete, made.is_batched = whole.is_complete, whole.is_batched
     return made
 
 
-def _kept(name: str) -> Callable[..., Any]:
+def _traced_text_method(name: str) -> Callable[..., Any]:
     plain = getattr(str, name)
     return lambda self, *args, **kwargs: _part(self, plain(self, *args, **kwargs))
 
 
-_PARTS = "strip lstrip rstrip split rsplit splitlines partition rpartition replace removeprefix removesuffix"
-_OTHERS = "zfill ljust rjust center lower upper __getitem__ __add__ __mul__ __rmul__"
-for _name in f"{_PARTS} {_OTHERS}".split():
-    setattr(Shown, _name, _kept(_name))
-setattr(Shown, "__radd__", lambda self, other: _part(self, str.__add__(other, self)))  # noqa: B010  (as above)
+_PART_METHODS = "strip lstrip rstrip split rsplit splitlines partition rpartition replace removeprefix removesuffix"
+_OTHER_METHODS = "zfill ljust rjust center lower upper __getitem__ __add__ __mul__ __rmul__"
+for _name in f"{_PART_METHODS} {_OTHER_METHODS}".split():
+    setattr(TracedText, _name, _traced_text_method(_name))
+setattr(TracedText, "__radd__", lambda self, other: _part(self, str.__add__(other, self)))  # noqa: B010  (as above)
 
 
 def has_all_digits(spec: str) -> bool:

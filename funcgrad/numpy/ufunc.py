@@ -22,8 +22,8 @@ import numpy as np
 from funcgrad.core import Tracer
 from funcgrad.generated import make_function
 from funcgrad.numpy import ufunc_methods
-from funcgrad.numpy.faces import documented, stub
-from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, applied, applied_to_axes, check_options
+from funcgrad.numpy.faces import docstring, stub
+from funcgrad.numpy.ufunc_methods import DEFAULTS, Ufunc, apply_gufunc, apply_ufunc, check_options
 from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.typing import Array, ArrayLike
 
@@ -87,29 +87,33 @@ class Table:
         self._module = module
 
     def unary(
-        self, theirs: np.ufunc, own: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
+        self, numpy_ufunc: np.ufunc, operation: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
     ) -> Unary[Array]:
         """Return a ufunc of one argument, by default with the name of NumPy's."""
-        made: Unary[Array] = self._made(f"{name or theirs.__name__}(x)", theirs, own, text, example, shows)
+        made: Unary[Array] = self._made(
+            f"{name or numpy_ufunc.__name__}(x)", numpy_ufunc, operation, text, example, shows
+        )
         return made
 
     def binary(
-        self, theirs: np.ufunc, own: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
+        self, numpy_ufunc: np.ufunc, operation: Callable[..., Any], text: str, example: str, shows: str, name: str = ""
     ) -> Binary[Array]:
         """Return a ufunc of two arguments, by default with the name of NumPy's."""
-        made: Binary[Array] = self._made(f"{name or theirs.__name__}(x1, x2)", theirs, own, text, example, shows)
+        made: Binary[Array] = self._made(
+            f"{name or numpy_ufunc.__name__}(x1, x2)", numpy_ufunc, operation, text, example, shows
+        )
         return made
 
-    def _made(self, call: str, theirs: np.ufunc, own: Callable[..., Any], *said: str) -> Any:
-        return ufunc(theirs, own)(stub(self._module, call, documented(*said)))
+    def _made(self, call: str, numpy_ufunc: np.ufunc, operation: Callable[..., Any], *row: str) -> Any:
+        return ufunc(numpy_ufunc, operation)(stub(self._module, call, docstring(*row)))
 
 
-def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator:
+def ufunc(numpy_ufunc: np.ufunc, operation: Callable[..., Any] | None = None) -> _Decorator:
     """Return a decorator that turns a documented function of one or two arrays into a ufunc.
 
     Args:
-        theirs: NumPy's ufunc.
-        own: the function that computes; by default the decorated function.
+        numpy_ufunc: NumPy's ufunc.
+        operation: the function that computes; by default the decorated function.
 
     Example:
         >>> @ufunc(np.hypot)
@@ -120,9 +124,13 @@ def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator
     """
 
     def decorate(stub: Callable[..., Any]) -> Any:
-        compute = own or stub
-        call = _with_options(theirs, compute) if theirs.nout == 1 else _with_several(theirs, compute)
-        return _dressed(call, stub, theirs, compute)
+        compute = operation or stub
+        call = (
+            _with_options(numpy_ufunc, compute)
+            if numpy_ufunc.nout == 1
+            else _with_several_results(numpy_ufunc, compute)
+        )
+        return _with_ufunc_attributes(call, stub, numpy_ufunc, compute)
 
     return decorate
 
@@ -131,12 +139,12 @@ def ufunc(theirs: np.ufunc, own: Callable[..., Any] | None = None) -> _Decorator
 _OPTIONS = """
 def operation({args}, /, out=None, **options):
     if out is not None or options:
-        return applied(theirs, operation, ({args},), out, options)
+        return apply_ufunc(numpy_ufunc, operation, ({args},), out, options)
 """
 
 
 #: Code before the body of an operator: converts Python numbers to NumPy's, which may be divided by zero.
-_OF_PYTHON = {
+_CONVERT_PYTHON_NUMBERS = {
     1: "    if type(x) is Tracer and type(x.aval) is not tuple:\n        x = as_numpy(x)\n",
     2: "    if type(x) in PYTHON or (type(x) is Tracer and type(x.aval) is not tuple):\n"
     "        x, y = as_numpy(x, y), as_numpy(y, x)\n",
@@ -149,28 +157,36 @@ def is_operator(compute: Any) -> bool:
     return bool(getattr(getattr(compute, "primitive", None), "arithmetic", False))
 
 
-def _with_options(theirs: np.ufunc, compute: Any) -> Callable[..., Any]:
-    args = "x" if theirs.nin == 1 else "x, y"
+def _with_options(numpy_ufunc: np.ufunc, compute: Any) -> Callable[..., Any]:
+    args = "x" if numpy_ufunc.nin == 1 else "x, y"
     bare, body = f"def operation({args}, /):\n", f"    return operation({args})"
     shared = {"__name__": __name__, "operation": compute}
     if (text := getattr(compute, "text", "")).startswith(bare):
         body, shared = text.removeprefix(bare), compute.__globals__
-    first = _OF_PYTHON[theirs.nin] if is_operator(compute) else ""
+    first = _CONVERT_PYTHON_NUMBERS[numpy_ufunc.nin] if is_operator(compute) else ""
     text = _OPTIONS.format(args=args) + first + body
-    known = {"theirs": theirs, "applied": applied, "as_numpy": as_numpy_number, "PYTHON": _PYTHON, "Tracer": Tracer}
-    call: Callable[..., Any] = make_function(theirs.__name__, text, shared, **known)
+    known = {
+        "numpy_ufunc": numpy_ufunc,
+        "apply_ufunc": apply_ufunc,
+        "as_numpy": as_numpy_number,
+        "PYTHON": _PYTHON,
+        "Tracer": Tracer,
+    }
+    call: Callable[..., Any] = make_function(numpy_ufunc.__name__, text, shared, **known)
     return call
 
 
-def _with_several(theirs: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
-    n = theirs.nin
+def _with_several_results(numpy_ufunc: np.ufunc, compute: Callable[..., Any]) -> Callable[..., Any]:
+    n = numpy_ufunc.nin
 
     def call(*args: Any, out: Any = None, **options: Any) -> Any:
         if len(args) == n and out is None and not options:
             return compute(*args)
         if len(args) < n:
-            raise TypeError(f"{theirs.__name__}() takes {n} arguments, got {len(args)}")
-        return applied(theirs, compute, args[:n], (*args[n:], None)[: theirs.nout] if out is None else out, options)
+            raise TypeError(f"{numpy_ufunc.__name__}() takes {n} arguments, got {len(args)}")
+        return apply_ufunc(
+            numpy_ufunc, compute, args[:n], (*args[n:], None)[: numpy_ufunc.nout] if out is None else out, options
+        )
 
     return call
 
@@ -179,19 +195,21 @@ _ATTRIBUTES = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
 
-def _dressed(call: Any, stub: Callable[..., Any], theirs: np.ufunc, compute: Callable[..., Any]) -> Any:
+def _with_ufunc_attributes(
+    call: Any, stub: Callable[..., Any], numpy_ufunc: np.ufunc, compute: Callable[..., Any]
+) -> Any:
     """Set the public attributes and methods of a ufunc on ``call``."""
-    _named(call, stub)
-    call.__signature__ = _signature(stub, theirs.nout, DEFAULTS)
-    call.ufunc, call.compute = theirs, compute
+    _copy_metadata(call, stub)
+    call.__signature__ = _signature(stub, numpy_ufunc.nout, DEFAULTS)
+    call.ufunc, call.compute = numpy_ufunc, compute
     for name in _ATTRIBUTES:
-        setattr(call, name, getattr(theirs, name))
+        setattr(call, name, getattr(numpy_ufunc, name))
     for name in _METHODS:
         setattr(call, name, MethodType(getattr(ufunc_methods, name), call))
     return call
 
 
-def _named(call: Any, stub: Callable[..., Any]) -> None:
+def _copy_metadata(call: Any, stub: Callable[..., Any]) -> None:
     """Give ``call`` the name and documentation of ``stub``, without a reference to ``stub``."""
     wraps(stub)(call)
     del call.__wrapped__
@@ -201,11 +219,11 @@ def _signature(stub: Callable[..., Any], results: int, options: dict[str, Any]) 
     """Return the signature of ``stub`` with ``out`` and the options after its arguments."""
     plain = inspect.signature(stub)
     given = [p for p in plain.parameters.values() if p.kind is Parameter.POSITIONAL_ONLY]
-    return plain.replace(parameters=[*given, *_behind(results, tuple(options.items()))])
+    return plain.replace(parameters=[*given, *_option_parameters(results, tuple(options.items()))])
 
 
 @cache
-def _behind(results: int, options: tuple[tuple[str, Any], ...]) -> tuple[Parameter, ...]:
+def _option_parameters(results: int, options: tuple[tuple[str, Any], ...]) -> tuple[Parameter, ...]:
     """Return the parameters ``out`` and options, cached because a hundred signatures share them."""
     out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None if results == 1 else (None,) * results)
     return (out, *[Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in options])
@@ -249,7 +267,7 @@ class GeneralizedUfunc(Protocol):
         """Apply the ufunc."""
 
 
-_GENERAL: dict[str, Any] = {
+_GUFUNC_DEFAULTS: dict[str, Any] = {
     **{name: value for name, value in DEFAULTS.items() if name != "where"},
     "axes": None,
     "axis": None,
@@ -257,12 +275,14 @@ _GENERAL: dict[str, Any] = {
 }
 
 
-def gufunc(signature: str, own: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], GeneralizedUfunc]:
+def gufunc(
+    signature: str, operation: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], GeneralizedUfunc]:
     """Return a decorator like ``ufunc`` for a function of vectors or matrices, the trailing axes of two arguments.
 
     Args:
         signature: the core axes of arguments and result, in NumPy's notation.
-        own: the function that computes; by default the decorated function.
+        operation: the function that computes; by default the decorated function.
 
     Example:
         >>> @gufunc("(n),(n)->()")
@@ -273,20 +293,26 @@ def gufunc(signature: str, own: Callable[..., Any] | None = None) -> Callable[[C
     """
 
     def decorate(stub: Callable[..., Any]) -> Any:
-        theirs = getattr(np, stub.__name__, None)
-        compute = own or stub
-        known = frozenset((*_GENERAL, "sig"))
+        numpy_ufunc = getattr(np, stub.__name__, None)
+        compute = operation or stub
+        known = frozenset((*_GUFUNC_DEFAULTS, "sig"))
 
         def call(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
             if out is None and not options:
                 return compute(x1, x2)
             check_options(stub.__name__, options, known)
-            return applied_to_axes(stub.__name__, theirs, compute, signature, (x1, x2), out, options)
+            return apply_gufunc(stub.__name__, numpy_ufunc, compute, signature, (x1, x2), out, options)
 
-        _named(call, stub)
+        _copy_metadata(call, stub)
         general: Any = call
-        general.__signature__ = _signature(stub, 1, _GENERAL)
-        general.ufunc, general.compute, general.nin, general.nout, general.signature = theirs, compute, 2, 1, signature
+        general.__signature__ = _signature(stub, 1, _GUFUNC_DEFAULTS)
+        general.ufunc, general.compute, general.nin, general.nout, general.signature = (
+            numpy_ufunc,
+            compute,
+            2,
+            1,
+            signature,
+        )
         return general
 
     return decorate

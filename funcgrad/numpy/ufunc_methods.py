@@ -20,13 +20,20 @@ from funcgrad.core import READ_ONLY, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, reshape
 from funcgrad.numpy import reductions
-from funcgrad.numpy.assignment import refuse_writing, set_whole, updated
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.assignment import raise_read_only, set_all_items, with_items_set
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.output import accumulating, are_constant, check_arrays, computed, refuse_array, write_out
+from funcgrad.numpy.output import (
+    accumulation_dtype,
+    are_constant,
+    call_on_buffers,
+    check_arrays,
+    refuse_array,
+    write_out,
+)
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.reducing import as_scalar, converted, merged
+from funcgrad.numpy.reducing import as_dtype, as_scalar, merge_axes
 from funcgrad.numpy.shaping import expand_dims, moveaxis
 from funcgrad.primitives.arithmetic import fabs
 from funcgrad.primitives.comparison import where as choose
@@ -130,36 +137,36 @@ def reduce(
         (out,) = out
     options = {"keepdims": keepdims, "where": where, **({} if initial is ... else {"initial": initial})}
     if are_constant(array, out, options):
-        return _constant(self.ufunc.reduce, array, axis, dtype, out, **options)
+        return _call_numpy_method(self.ufunc.reduce, array, axis, dtype, out, **options)
     if out is not None:
         dtype = _dtype_for(self, array, dtype, out)
         return write_out(f"{self.__name__}.reduce", out, reduce(self, array, axis, dtype, None, **options))
-    a, theirs = as_value(array), self.ufunc
+    a, numpy_ufunc = as_value(array), self.ufunc
     start = None if initial is ... else initial
     if axis in (0, -1) and not backend.shape_of(a):  # NumPy accepts these axes for a number
         axis = ()
-    if theirs in _REDUCTIONS and initial is not None:
-        return _REDUCTIONS[theirs](a, axis, dtype, None, keepdims, start, where)
-    if theirs in _EXTREMA:
-        return _EXTREMA[theirs](converted(a, dtype), axis, None, keepdims, start, where)
-    if theirs in _LOGIC and initial is ... and dtype is None:
-        return _LOGIC[theirs](a, axis, None, keepdims, where=where)
-    shown = {**options, "where": _stand_in(where, True)}
+    if numpy_ufunc in _REDUCTIONS and initial is not None:
+        return _REDUCTIONS[numpy_ufunc](a, axis, dtype, None, keepdims, start, where)
+    if numpy_ufunc in _EXTREMA:
+        return _EXTREMA[numpy_ufunc](as_dtype(a, dtype), axis, None, keepdims, start, where)
+    if numpy_ufunc in _LOGIC and initial is ... and dtype is None:
+        return _LOGIC[numpy_ufunc](a, axis, None, keepdims, where=where)
+    shown = {**options, "where": _shape_dtype_proxy(where, True)}
     if start is not None:
         shown["initial"] = 1
-    like = theirs.reduce(_stand_in(a), axis, dtype, None, **shown)
-    if theirs is np.hypot and initial is ... and where is True and like.size == product(backend.shape_of(a)):
-        return fabs(reshape(converted(a, like.dtype), to=like.shape))  # NumPy starts from 0
-    return _folded(self, a, axis, like, start, where)
+    like = numpy_ufunc.reduce(_shape_dtype_proxy(a), axis, dtype, None, **shown)
+    if numpy_ufunc is np.hypot and initial is ... and where is True and like.size == product(backend.shape_of(a)):
+        return fabs(reshape(as_dtype(a, like.dtype), to=like.shape))  # NumPy starts from 0
+    return _fold(self, a, axis, like, start, where)
 
 
-def _constant(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def _call_numpy_method(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call NumPy's method on constant arguments."""
     check_arrays(method.__name__, args[:1])
-    return method(*args, **options) if is_plain(*args, *options.values()) else computed(method, args, options)
+    return method(*args, **options) if is_plain(*args, *options.values()) else call_on_buffers(method, args, options)
 
 
-def _stand_in(a: Any, value: Any = 1) -> Any:
+def _shape_dtype_proxy(a: Any, value: Any = 1) -> Any:
     """Return an array of the shape and dtype of ``a`` for NumPy's checks; the array takes no memory."""
     if is_plain(a) and not hasattr(a, "dtype"):
         return a if value is True else np.broadcast_to(np.asarray(a).dtype.type(value), np.shape(a))
@@ -168,18 +175,18 @@ def _stand_in(a: Any, value: Any = 1) -> Any:
 
 def _dtype_for(self: Ufunc, array: Any, dtype: Any, out: Any) -> Any:
     """Return the dtype to compute in if the result goes to ``out``."""
-    return accumulating(as_value(array), out) if dtype is None and self.ufunc not in _TRUTHS else dtype
+    return accumulation_dtype(as_value(array), out) if dtype is None and self.ufunc not in _TRUTHS else dtype
 
 
-def _folded(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any) -> Array:
+def _fold(self: Ufunc, a: Array, axis: Any, like: Any, start: Any, where: Any) -> Array:
     """Reduce ``a`` along ``axis`` by applying the ufunc to one element after the other."""
     shape, dtype = backend.shape_of(a), backend.dtype_of(like)
-    rows = merged(converted(a, dtype), axis)
-    mask = None if where is True else merged(broadcast_to(as_value(where), to=shape), axis)
+    rows = merge_axes(as_dtype(a, dtype), axis)
+    mask = None if where is True else merge_axes(broadcast_to(as_value(where), to=shape), axis)
     *rest, n = backend.shape_of(rows)
     first, before = 0, (slice(None),) * len(rest)
     if start is not None:
-        ans = converted(as_value(start), dtype)
+        ans = as_dtype(as_value(start), dtype)
     elif mask is not None or not n:
         ans = dtype.type(self.ufunc.identity)
     else:
@@ -216,15 +223,15 @@ def accumulate(self: Ufunc, array: ArrayLike, axis: Any = 0, dtype: Any = None, 
     if type(out) is tuple:
         (out,) = out
     if are_constant(array, out):
-        return _constant(self.ufunc.accumulate, array, axis, dtype, out)
+        return _call_numpy_method(self.ufunc.accumulate, array, axis, dtype, out)
     if out is not None:
         dtype = _dtype_for(self, array, dtype, out)
         return write_out(f"{self.__name__}.accumulate", out, accumulate(self, array, axis, dtype))
     a = as_value(array)
-    like = self.ufunc.accumulate(_stand_in(a), axis, dtype)
+    like = self.ufunc.accumulate(_shape_dtype_proxy(a), axis, dtype)
     (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
-    along = one_axis(along, like.ndim)
-    a = converted(a, like.dtype)
+    along = normalize_axis(along, like.ndim)
+    a = as_dtype(a, like.dtype)
     if self.ufunc in _SCANS:
         return _SCANS[self.ufunc](a, along)
     if not like.size:
@@ -261,24 +268,24 @@ def reduceat(
     if type(out) is tuple:
         (out,) = out
     if are_constant(array, indices, out):
-        return _constant(self.ufunc.reduceat, array, indices, axis, dtype, out)
+        return _call_numpy_method(self.ufunc.reduceat, array, indices, axis, dtype, out)
     if out is not None:
         dtype = _dtype_for(self, array, dtype, out)
         return write_out(f"{self.__name__}.reduceat", out, reduceat(self, array, indices, axis, dtype))
     a = as_value(array)
     starts = np.asarray(shallow_copy(indices))
-    like = self.ufunc.reduceat(_stand_in(a), starts, axis, dtype)
+    like = self.ufunc.reduceat(_shape_dtype_proxy(a), starts, axis, dtype)
     if not like.size:
         return like
     (along,) = axis if isinstance(axis, tuple) else (0 if axis is None else axis,)
-    along = one_axis(along, like.ndim)
-    a = converted(a, like.dtype)
+    along = normalize_axis(along, like.ndim)
+    a = as_dtype(a, like.dtype)
     before, parts = (slice(None),) * along, []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), backend.shape_of(a)[along]], strict=True):
         one = stop <= start + 1
         piece = getitem(a, (*before, start if one else slice(start, stop)))
         parts.append(piece if one else reduce(self, piece, along))
-    return converted(stack(*parts, axis=along), like.dtype)
+    return as_dtype(stack(*parts, axis=along), like.dtype)
 
 
 def outer(self: Ufunc, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
@@ -301,7 +308,7 @@ def outer(self: Ufunc, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
     if ones:
         a = reshape(a, to=(*backend.shape_of(a), *ones))
     out = options.pop("out", None)
-    return applied(self.ufunc, self.compute, (a, b), out, options, f"{self.__name__}.outer")
+    return apply_ufunc(self.ufunc, self.compute, (a, b), out, options, f"{self.__name__}.outer")
 
 
 def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
@@ -338,17 +345,17 @@ def at(self: Ufunc, a: Array, indices: Any, b: Any = ..., /) -> None:
             "it with funcgrad.numpy.zeros, empty or copy."
         )
     if getattr(a, "alias", None) is READ_ONLY:
-        refuse_writing(a)
+        raise_read_only(a)
     with write_lock:  # other threads may write to other elements
         if are_constant(a, indices, *others):
-            computed(self.ufunc.at, (a, indices, *others), {})
+            call_on_buffers(self.ufunc.at, (a, indices, *others), {})
             return
         if len(others) != self.ufunc.nin - 1 or self.ufunc.nout > 1:
             raise ValueError(f"{name}: the ufunc takes {self.ufunc.nin} arguments and is of one result. Pass as many.")
-        set_whole(a, _changed(self, name, shallow_copy(a), indices, *[as_value(o) for o in others]))
+        set_all_items(a, _updated_at(self, name, shallow_copy(a), indices, *[as_value(o) for o in others]))
 
 
-def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
+def _updated_at(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> Array:
     """Return ``a`` as it is after ``at``."""
     shape, dtype = backend.shape_of(a), backend.dtype_of(a)
     size = product(shape)
@@ -356,22 +363,22 @@ def _changed(self: Ufunc, name: str, a: Array, indices: Any, *others: Array) -> 
     room = backend.shape_of(places)
     others = tuple([reshape(broadcast_to(b, to=room), to=(product(room),)) for b in others])
     flat, places = reshape(a, to=(size,)), reshape(places, to=(product(room),))
-    if self.ufunc in (np.add, np.subtract) and dtype.kind != "b" and not _is_repeated(flat, *others):
+    if self.ufunc in (np.add, np.subtract) and dtype.kind != "b" and not _is_sequential(flat, *others):
         (b,) = others
         _check(name, np.result_type(dtype, backend.dtype_of(b)), dtype)
         if backend.dtype_of(b) != dtype:
             b = astype(b, dtype)
         spread = scatter_sum(b, places, specs=((ARRAY,),), shape=(size,), dtype=dtype)
         return reshape(self.compute(flat, spread), to=shape)
-    for part in _rounds(places, product(room)):
+    for part in _unique_rounds(places, product(room)):
         here = getitem(places, part)
         result = self.compute(getitem(flat, here), *[getitem(b, part) for b in others])
         _check(name, backend.dtype_of(result), dtype)
-        flat = updated(flat, here, result if backend.dtype_of(result) == dtype else astype(result, dtype))
+        flat = with_items_set(flat, here, result if backend.dtype_of(result) == dtype else astype(result, dtype))
     return reshape(flat, to=shape)
 
 
-def _is_repeated(*values: Any) -> bool:
+def _is_sequential(*values: Any) -> bool:
     """Whether to update one element after the other, bit for bit as NumPy: all tracers are on replayed graphs."""
     tracers = [x for x in values if isinstance(x, Tracer)]
     return all(x._trace.is_bit_exact for x in tracers)
@@ -385,7 +392,7 @@ def _check(name: str, have: Any, to: Any) -> None:
         )
 
 
-def _rounds(places: Array, n: int) -> list[Any]:
+def _unique_rounds(places: Array, n: int) -> list[Any]:
     """Split positions in ``places`` into rounds: no round has a place twice, and repeated places keep their order.
 
     If the places are traced or differ between the examples of a batch, each round has one position.
@@ -414,9 +421,9 @@ DEFAULTS: dict[str, Any] = {
 OPTIONS = frozenset((*DEFAULTS, "sig"))
 
 
-def applied(
-    theirs: np.ufunc,
-    own: Callable[..., Any],
+def apply_ufunc(
+    numpy_ufunc: np.ufunc,
+    operation: Callable[..., Any],
     inputs: tuple[Any, ...],
     out: Any,
     options: dict[str, Any],
@@ -425,45 +432,45 @@ def applied(
     """Apply a ufunc with options; ``funcgrad.numpy``'s and NumPy's ufuncs both come here.
 
     Args:
-        theirs: NumPy's ufunc, which computes if nothing is traced.
-        own: funcgrad's function, without options.
+        numpy_ufunc: NumPy's ufunc, which computes if nothing is traced.
+        operation: funcgrad's function, without options.
         inputs: the arguments.
         out: an array, or a tuple of one array for each result, or None.
         options: the other options by name.
-        name: the name of the called function, for messages; by default the name of ``theirs``.
+        name: the name of the called function, for messages; by default the name of ``numpy_ufunc``.
 
     Raises:
         TypeError: the ufunc has no loop for the dtypes, or ``casting`` does not allow it; an unknown option.
         InputError: ``where`` without ``out``; see also ``write_out``.
     """
-    name = name or theirs.__name__
+    name = name or numpy_ufunc.__name__
     if type(out) is tuple and len(out) == 1:
         (out,) = out
-    if not options and isinstance(out, Tracer) and theirs.nout == 1:  # fast path of the most frequent case
-        return write_out(name, out, own(*inputs), stretch=True)
-    outs = outputs(name, theirs.nout, out)
+    if not options and isinstance(out, Tracer) and numpy_ufunc.nout == 1:  # fast path of the most frequent case
+        return write_out(name, out, operation(*inputs), stretch=True)
+    outs = outputs(name, numpy_ufunc.nout, out)
     check_options(name, options, OPTIONS)
     where = options.get("where", True)
     if are_constant(*inputs, outs, where):
         keywords = {**options, "out": outs} if outs else options
         if is_plain(*inputs, outs, where):
             check_arrays(name, inputs)
-            return theirs(*inputs, **keywords)
-        return computed(theirs, inputs, keywords)
+            return numpy_ufunc(*inputs, **keywords)
+        return call_on_buffers(numpy_ufunc, inputs, keywords)
     casting = options.get("casting", "same_kind")
     signature = options.get("signature", options.get("sig"))
     dtype = options.get("dtype")
     if dtype is not None or signature is not None or where is not True or "casting" in options:
-        inputs = cast(theirs, inputs, dtype=dtype, signature=signature, casting=casting)
+        inputs = cast_arguments(numpy_ufunc, inputs, dtype=dtype, signature=signature, casting=casting)
     if where is not True:
         where = _mask(name, where, outs)
-        inputs = tuple([_harmless(theirs, where, x) for x in inputs])
-    results = own(*inputs)
+        inputs = tuple([_with_safe_inputs(numpy_ufunc, where, x) for x in inputs])
+    results = operation(*inputs)
     if not outs:
         return results
-    several = theirs.nout > 1
+    several = numpy_ufunc.nout > 1
     written = [
-        result if place is None else _written(name, place, result, where, casting)
+        result if place is None else _write_where(name, place, result, where, casting)
         for place, result in zip(outs, results if several else (results,), strict=True)
     ]
     return tuple(written) if several else written[0]
@@ -491,7 +498,7 @@ def check_options(name: str, options: dict[str, Any], known: frozenset[str]) -> 
             raise TypeError(f"{name}() got an unexpected keyword argument {option!r}")
 
 
-def cast(
+def cast_arguments(
     ufunc: np.ufunc,
     args: tuple[ArrayLike, ...],
     *,
@@ -518,12 +525,12 @@ def cast(
     values = [as_value(a) for a in args]
     given = [type(v) if type(v) in _WEAK else dtype_of(v) for v in values]
     loop = ufunc.resolve_dtypes(
-        (*given, *[None] * ufunc.nout), signature=_wanted(ufunc, dtype, signature), casting=casting
+        (*given, *[None] * ufunc.nout), signature=_requested_dtypes(ufunc, dtype, signature), casting=casting
     )
     return tuple([astype(v, to) for v, to in zip(values, loop, strict=False)])
 
 
-def _wanted(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
+def _requested_dtypes(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
     """Return the requested dtypes, one for each argument and result, None for any."""
     if signature is None:
         return (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
@@ -553,7 +560,7 @@ def _mask(name: str, where: Any, outs: tuple[Any, ...]) -> Array:
     return where
 
 
-def _harmless(ufunc: np.ufunc, where: Array, x: Array) -> Array:
+def _with_safe_inputs(ufunc: np.ufunc, where: Array, x: Array) -> Array:
     """Return ``x`` with numbers at which ``ufunc`` is smooth where the mask ``where`` is False.
 
     Masked elements may have an infinite derivative, and a cotangent of zero times infinity is NaN.
@@ -563,7 +570,7 @@ def _harmless(ufunc: np.ufunc, where: Array, x: Array) -> Array:
     return choose(where, x, dtype.type(smooth if is_inexact(x) else 1))
 
 
-def _written(name: str, place: Any, result: Any, where: Any, casting: Any) -> Any:
+def _write_where(name: str, place: Any, result: Any, where: Any, casting: Any) -> Any:
     if where is not True:
         have = dtype_of(result)
         to = place.dtype if hasattr(place, "dtype") and np.can_cast(have, place.dtype, casting) else have
@@ -571,47 +578,51 @@ def _written(name: str, place: Any, result: Any, where: Any, casting: Any) -> An
     return write_out(name, place, result, casting, stretch=True)
 
 
-def applied_to_axes(
+def apply_gufunc(
     name: str,
-    theirs: np.ufunc | None,
-    own: Callable[..., Any],
+    numpy_ufunc: np.ufunc | None,
+    operation: Callable[..., Any],
     core_axes: str,
     inputs: tuple[Any, ...],
     out: Any,
     options: dict[str, Any],
 ) -> Any:
-    """Apply a function of vectors and matrices (trailing axes) with options, as ``applied`` does for a ufunc.
+    """Apply a function of vectors and matrices (trailing axes) with options, as ``apply_ufunc`` does for a ufunc.
 
     Args:
         name: the name of the function.
-        theirs: NumPy's gufunc; None if this version of NumPy has none.
-        own: funcgrad's function, without options.
+        numpy_ufunc: NumPy's gufunc; None if this version of NumPy has none.
+        operation: funcgrad's function, without options.
         core_axes: the core axes of arguments and result, as in a signature of NumPy's gufuncs.
         inputs: the arguments.
         out: an array, a tuple of one array, or None.
-        options: the options of ``applied`` except ``where``, and ``axes``, ``axis`` and ``keepdims``.
+        options: the options of ``apply_ufunc`` except ``where``, and ``axes``, ``axis`` and ``keepdims``.
     """
     outs = outputs(name, 1, out)
-    if theirs is not None and are_constant(*inputs, outs):
+    if numpy_ufunc is not None and are_constant(*inputs, outs):
         keywords = {**options, "out": outs} if outs else options
-        return theirs(*inputs, **keywords) if is_plain(*inputs, outs) else computed(theirs, inputs, keywords)
+        return (
+            numpy_ufunc(*inputs, **keywords)
+            if is_plain(*inputs, outs)
+            else call_on_buffers(numpy_ufunc, inputs, keywords)
+        )
     casting, signature = options.get("casting", "same_kind"), options.get("signature", options.get("sig"))
     dtype = options.get("dtype")
     if dtype is not None or signature is not None or "casting" in options:
-        inputs = cast(theirs or np.matmul, inputs, dtype=dtype, signature=signature, casting=casting)
-    axes = _places(name, core_axes, options)
+        inputs = cast_arguments(numpy_ufunc or np.matmul, inputs, dtype=dtype, signature=signature, casting=casting)
+    axes = _core_axes(name, core_axes, options)
     if axes is None:
-        result = own(*inputs)
+        result = operation(*inputs)
     else:
         moved = [moveaxis(as_value(x), at, tuple(range(-len(at), 0))) for x, at in zip(inputs, axes, strict=False)]
-        result = own(*moved)
+        result = operation(*moved)
         if options.get("keepdims"):
             result = expand_dims(result, -1)
         result = moveaxis(result, tuple(range(-len(axes[-1]), 0)), axes[-1])
     return write_out(name, outs[0], result, casting, stretch=True) if outs else result
 
 
-def _places(name: str, core_axes: str, options: dict[str, Any]) -> list[tuple[int, ...]] | None:
+def _core_axes(name: str, core_axes: str, options: dict[str, Any]) -> list[tuple[int, ...]] | None:
     """Return the axes of the vectors and matrices of arguments and result; None if all are trailing axes."""
     axes, axis, keepdims = options.get("axes"), options.get("axis"), bool(options.get("keepdims"))
     if axes is None and axis is None and not keepdims:

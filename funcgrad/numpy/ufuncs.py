@@ -9,8 +9,8 @@ import numpy as np
 
 from funcgrad.numpy import choice, elementwise, products
 
-_OURS = [getattr(module, name) for module in (choice, elementwise, products) for name in module.__all__]
+_FUNCTIONS = [getattr(module, name) for module in (choice, elementwise, products) for name in module.__all__]
 #: Function of the same name for each NumPy ufunc; ufuncs for dates and strings have none.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
-    fun.ufunc: fun for fun in _OURS if getattr(fun, "ufunc", None) is not None
+    fun.ufunc: fun for fun in _FUNCTIONS if getattr(fun, "ufunc", None) is not None
 }

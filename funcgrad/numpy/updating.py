@@ -14,10 +14,10 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.numpy.assignment import as_condition, as_entries, fitted, names_twice, updated
+from funcgrad.numpy.assignment import as_where_mask, cast_for_write, may_repeat, with_items_set, without_excess_axes
 from funcgrad.numpy.choice import maximum, minimum
-from funcgrad.numpy.creation import as_value, asarray, astype, copy, new
-from funcgrad.numpy.faces import named
+from funcgrad.numpy.creation import as_buffer, as_value, asarray, astype, copy
+from funcgrad.numpy.faces import set_identity
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.reductions import max as greatest
@@ -121,7 +121,7 @@ def _method(name: str, does: str, change: Change, negative: bool = False) -> Any
     """Return the method ``name``, which makes ``change`` with the values, or with the negated values."""
 
     def method(
-        self: Place,
+        self: IndexUpdate,
         values: ArrayLike,
         *,
         indices_are_sorted: bool = False,
@@ -129,10 +129,10 @@ def _method(name: str, does: str, change: Change, negative: bool = False) -> Any
         mode: str | None = None,
     ) -> Any:
         if change is _DIVIDE and self._x.dtype.kind in "iub":
-            self = Place(self._x * 1.0, self._index)
-        return _changed(self, -as_value(values) if negative else values, mode, unique_indices, change)
+            self = IndexUpdate(self._x * 1.0, self._index)
+        return _changed_copy(self, -as_value(values) if negative else values, mode, unique_indices, change)
 
-    named(method, __name__, name, f"Return a copy of ``x`` {does}").__qualname__ = f"Place.{name}"
+    set_identity(method, __name__, name, f"Return a copy of ``x`` {does}").__qualname__ = f"Place.{name}"
     return method
 
 
@@ -144,8 +144,8 @@ class At:
     def __init__(self, x: Any) -> None:
         self._x = x
 
-    def __getitem__(self, index: Any) -> Place:
-        return Place(self._x, index)
+    def __getitem__(self, index: Any) -> IndexUpdate:
+        return IndexUpdate(self._x, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise InputError(
@@ -189,7 +189,7 @@ def at(x: ArrayLike) -> At:
     return At(asarray(x))
 
 
-class Place:
+class IndexUpdate:
     """Object ``x.at[index]``, whose methods return copies of ``x`` changed at the index."""
 
     __slots__ = ("_index", "_x")
@@ -210,17 +210,17 @@ class Place:
     ) -> Any:
         """Return ``x[index]`` as a copy."""
         x = self._x
-        index = _bounded(self._index, x.shape, mode if mode or fill_value is None else "fill")
-        if not isinstance(index, _Partial):
+        index = _bring_into_range(self._index, x.shape, mode if mode or fill_value is None else "fill")
+        if not isinstance(index, _InRangePart):
             return copy(found) if backend.shape_of(found := getitem(x, index)) else found
         if fill_value is None:
             kind = x.dtype.kind
             fill_value = np.nan if kind not in "iub" else np.iinfo(x.dtype).min if kind == "i" else not 0
             fill_value = np.iinfo(x.dtype).max if kind == "u" else fill_value
         if not prod(x.shape):
-            return copy(broadcast_to(as_entries(fill_value, x), to=backend.shape_of(index.places)))
+            return copy(broadcast_to(cast_for_write(fill_value, x), to=backend.shape_of(index.places)))
         found = getitem(ravel(x), where(index.valid, index.places, 0))
-        return where(index.valid, found, as_entries(fill_value, x))
+        return where(index.valid, found, cast_for_write(fill_value, x))
 
     set: Update = _method("set", "with ``values`` at the index.", _SET)
     add: Update = _method("add", "with ``values`` added at the index.", _ADD)
@@ -242,10 +242,10 @@ class Place:
     ) -> Any:
         """Return a copy of ``x`` with the elementwise function ``func`` applied at the index."""
         change = Change(lambda x, y: func(x), _as_often(func), lambda dtype: 0)
-        return _changed(self, 1, mode, unique_indices, change)
+        return _changed_copy(self, 1, mode, unique_indices, change)
 
 
-class _Partial:
+class _InRangePart:
     """Index with entries that are left out because they are out of range.
 
     Attributes:
@@ -258,8 +258,8 @@ class _Partial:
         self.places = places
 
 
-def _bounded(index: Any, shape: Shape, mode: str | None) -> Any:
-    """Return ``index`` of an array of ``shape`` brought into range by ``mode``, or a ``_Partial``."""
+def _bring_into_range(index: Any, shape: Shape, mode: str | None) -> Any:
+    """Return ``index`` of an array of ``shape`` brought into range by ``mode``, or a ``_InRangePart``."""
     if mode not in _MODES:
         raise ValueError(f"x.at[i]: the mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}.")
     if mode is None or mode == "promise_in_bounds":
@@ -282,7 +282,7 @@ def _bounded(index: Any, shape: Shape, mode: str | None) -> Any:
     # one more position along each axis represents indices out of range
     places = np.full([n + 1 for n in shape], -1)
     places[tuple([slice(n) for n in shape])] = np.arange(prod(shape)).reshape(shape)
-    return _Partial(getitem(places, tuple(entries)))
+    return _InRangePart(getitem(places, tuple(entries)))
 
 
 def _with_lengths(index: Any, shape: Shape) -> list[tuple[Any, Any]]:
@@ -312,26 +312,26 @@ def _with_lengths(index: Any, shape: Shape) -> list[tuple[Any, Any]]:
     return found
 
 
-def _changed(place: Place, values: ArrayLike, mode: str | None, unique: bool, change: Change) -> Any:
+def _changed_copy(place: IndexUpdate, values: ArrayLike, mode: str | None, unique: bool, change: Change) -> Any:
     """Return a copy of ``x`` with ``change`` made at an index."""
-    x, y = place._x, as_entries(as_value(values), place._x)
-    index = _bounded(place._index, x.shape, mode)
-    if isinstance(index, _Partial):
-        return new(_scattered(x, index.places, y, change, partial=True))
-    chosen = as_condition(index, x.shape, backend.shape_of(y))
+    x, y = place._x, cast_for_write(as_value(values), place._x)
+    index = _bring_into_range(place._index, x.shape, mode)
+    if isinstance(index, _InRangePart):
+        return as_buffer(_scatter(x, index.places, y, change, partial=True))
+    chosen = as_where_mask(index, x.shape, backend.shape_of(y))
     if chosen is not None:
         inert = where(chosen, x, 1), where(chosen, y, 1)  # avoids infinite derivatives where nothing is selected
         return where(chosen, astype(change.once(*inert), x.dtype), x)
-    if change is _SET or unique or not names_twice(index, x.shape):
+    if change is _SET or unique or not may_repeat(index, x.shape):
         written = y if change is _SET else astype(change.once(getitem(x, index), y), x.dtype)
-        return new(updated(x, index, written, unique=unique or change is not _SET))
-    return new(_scattered(x, getitem(np.arange(prod(x.shape)).reshape(x.shape), index), y, change))
+        return as_buffer(with_items_set(x, index, written, unique=unique or change is not _SET))
+    return as_buffer(_scatter(x, getitem(np.arange(prod(x.shape)).reshape(x.shape), index), y, change))
 
 
-def _scattered(x: Any, places: Any, y: Any, change: Change, partial: bool = False) -> Any:
+def _scatter(x: Any, places: Any, y: Any, change: Change, partial: bool = False) -> Any:
     """Return a copy of ``x`` with ``change`` made at the positions ``places`` in C order, which may repeat."""
     room, n = backend.shape_of(places), prod(x.shape)
-    y = ravel(broadcast_to(fitted(y, room), to=room))
+    y = ravel(broadcast_to(without_excess_axes(y, room), to=room))
     row, places = ravel(x), ravel(places)
     if partial and type(places) is ndarray:
         kept = np.flatnonzero(places >= 0)
@@ -344,17 +344,17 @@ def _scattered(x: Any, places: Any, y: Any, change: Change, partial: bool = Fals
     if change is _ADD:
         row = row + scatter_sum(y, places, specs=((ARRAY,),), shape=row.shape, dtype=x.dtype)
     elif change.several is None:
-        row = updated(row, places, y)
+        row = with_items_set(row, places, y)
     elif type(places) is ndarray:
-        row = _grouped(row, places, y, change.several)
+        row = _apply_by_group(row, places, y, change.several)
     else:  # repeated positions are traced: each write is compared with all others
         same = getitem(places, (slice(None), None)) == places
-        everything = change.several(getitem(row, places), where(same, y, as_entries(change.neutral(x.dtype), x)))
-        row = updated(row, places, astype(everything, x.dtype))
+        everything = change.several(getitem(row, places), where(same, y, cast_for_write(change.neutral(x.dtype), x)))
+        row = with_items_set(row, places, astype(everything, x.dtype))
     return reshape(getitem(row, slice(0, n)) if row.shape[0] > n else row, x.shape)
 
 
-def _grouped(row: Any, places: ndarray, y: Any, several: Combine) -> Any:
+def _apply_by_group(row: Any, places: ndarray, y: Any, several: Combine) -> Any:
     """Apply ``several`` to groups of elements that are selected equally often, so that no padding is needed."""
     order = np.argsort(places, kind="stable")
     named, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
@@ -364,4 +364,4 @@ def _grouped(row: Any, places: ndarray, y: Any, several: Combine) -> Any:
         table = order[starts[these][:, None] + np.arange(count)]
         changed.append(astype(several(getitem(row, named[these]), getitem(y, table)), row.dtype))
         where_to.append(named[these])
-    return updated(row, np.concatenate(where_to), concatenate(changed), unique=True)
+    return with_items_set(row, np.concatenate(where_to), concatenate(changed), unique=True)

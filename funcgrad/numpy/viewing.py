@@ -13,10 +13,10 @@ from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import as_shape
-from funcgrad.numpy.concretization import run_here
+from funcgrad.numpy.concretization import open_rebuilt_run
 from funcgrad.numpy.creation import astype, copy
 from funcgrad.numpy.elementwise import imag, real
-from funcgrad.numpy.hints import counterpart, user_line
+from funcgrad.numpy.hints import counterpart_hint, user_line
 from funcgrad.numpy.joining import stack
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.running import write_lock
@@ -64,7 +64,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     if isinstance(type, builtins.type) and issubclass(type, np.ndarray) and type is not np.ndarray:
         _refuse_class(x, type)
     to = x.dtype if dtype is None else np.dtype(dtype)
-    if type not in (None, np.ndarray) or to not in _showing(x.dtype):
+    if type not in (None, np.ndarray) or to not in _viewable_dtypes(x.dtype):
         asked = getattr(type, "__name__", to)
         raise InputError(
             f"x.view(): it shows the bits of an array in another way, which has no derivative, got {describe(x)} and "
@@ -81,7 +81,7 @@ def view(x: Tracer, dtype: Any = None, type: Any = None) -> Array:
     return made
 
 
-def _showing(dtype: np.dtype[Any]) -> tuple[Any, ...]:
+def _viewable_dtypes(dtype: np.dtype[Any]) -> tuple[Any, ...]:
     """Return the dtypes under which the same numbers can be viewed."""
     if dtype.kind == "c":
         return dtype, np.empty(0, dtype).real.dtype
@@ -102,10 +102,10 @@ def set_shape(x: Tracer, shape: Any) -> None:
         AttributeError: the memory layout of ``x`` does not allow the shape.
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
-    _check_own(x, "x.shape = ...", "x = x.reshape(shape)")
+    _check_writable(x, "x.shape = ...", "x = x.reshape(shape)")
     step, params = reshape, {"to": _shape_in_place(array_with_layout_of(x), shape)}
     with write_lock:
-        made, link, alias = step(_now(x), **params), x.link, getattr(x, "alias", None)
+        made, link, alias = step(_present_value(x), **params), x.link, getattr(x, "alias", None)
         if type(alias) is Views:  # views show the memory in its old shape: a new root tracer represents it from now on
             root = Tracer()
             root._val, root._trace, root.link, root.aval, root.alias = x._val, x._trace, x.link, x.aval, alias
@@ -135,7 +135,7 @@ def _shape_in_place(like: Any, shape: Any) -> tuple[int, ...]:
     return found.shape
 
 
-def _now(x: Tracer) -> Any:
+def _present_value(x: Tracer) -> Any:
     """Return the present value of ``x``, which later changes of ``x`` leave alone."""
     return x._val if is_buffer(x) else shallow_copy(x)
 
@@ -147,7 +147,7 @@ def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
         ValueError: ``x`` is a view, is not contiguous, or has views.
         ReadOnlyError: ``x`` is an argument of a transformed function.
     """
-    _check_own(x, "x.resize()", "x = numpy.pad(x, ...) or x = x[:n]")
+    _check_writable(x, "x.resize()", "x = numpy.pad(x, ...) or x = x[:n]")
     alias = getattr(x, "alias", None)
     if type(alias) is View or not array_with_layout_of(x).flags.c_contiguous:
         raise ValueError("cannot resize this array: it does not own its data")
@@ -156,12 +156,12 @@ def resize(x: Tracer, *shape: Any, refcheck: bool = True) -> None:
     to = as_shape(shape[0] if len(shape) == 1 else shape)
     with write_lock:
         size = prod(x.shape)
-        flat, missing = reshape(_now(x), to=(size,)), prod(to) - size
+        flat, missing = reshape(_present_value(x), to=(size,)), prod(to) - size
         flat = flat[: prod(to)] if missing < 0 else concatenate(flat, np.zeros(missing, x.dtype), axis=0)
         rebind(x, copy(reshape(flat, to=to)))
 
 
-def _check_own(x: Tracer, call: str, remedy: str) -> None:
+def _check_writable(x: Tracer, call: str, remedy: str) -> None:
     """Check that ``x`` is not an argument of a transformed function, which cannot be changed in place."""
     if getattr(x, "alias", None) is READ_ONLY:
         raise ReadOnlyError(
@@ -178,13 +178,14 @@ def refuse_dtype(x: Tracer, dtype: Any) -> NoReturn:
     )
 
 
-def _of_memory(name: str, doc: str) -> property:
+def _memory_attribute(name: str, doc: str) -> property:
     def get(x: Tracer) -> Any:
-        if run_here() is not None and name in ("flags", "strides"):  # rebuilt code may use them
+        if open_rebuilt_run() is not None and name in ("flags", "strides"):  # rebuilt code may use them
             return getattr(array_with_layout_of(x), name)
         raise AttributeError(
-            f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart()} Use "
-            "its shape, dtype, size, itemsize and nbytes, and funcgrad.numpy.lib.stride_tricks for windows that slide.",
+            f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart_hint()} "
+            "Use its shape, dtype, size, itemsize and nbytes, and funcgrad.numpy.lib.stride_tricks for "
+            "windows that slide.",
             name=name,
             obj=x,
         )
@@ -194,7 +195,7 @@ def _of_memory(name: str, doc: str) -> property:
 
 #: Attributes of memory; each access raises ``AttributeError``, so that ``hasattr`` is False.
 ATTRIBUTES = {
-    name: _of_memory(name, f"Not available: {what} of an ndarray.")
+    name: _memory_attribute(name, f"Not available: {what} of an ndarray.")
     for name, what in {
         "base": "the owner of the memory",
         "ctypes": "the address",

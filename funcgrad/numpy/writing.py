@@ -15,11 +15,11 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import broadcast_to
-from funcgrad.numpy.assignment import fitted, set_item, set_whole
-from funcgrad.numpy.axes import one_axis
-from funcgrad.numpy.concretization import refuse, user_line
+from funcgrad.numpy.assignment import set_all_items, set_item, without_excess_axes
+from funcgrad.numpy.axes import normalize_axis
+from funcgrad.numpy.concretization import refuse_conversion, user_line
 from funcgrad.numpy.creation import as_value, astype
-from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.numpy.reductions import cumsum
 from funcgrad.numpy.shaping import ravel, reshape
 from funcgrad.numpy.updating import at
@@ -36,7 +36,7 @@ Mode: TypeAlias = Literal["raise", "wrap", "clip"]
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
-def as_plain(name: str, target: Any, *values: Any) -> tuple[Any, ...] | None:
+def values_for_numpy(name: str, target: Any, *values: Any) -> tuple[Any, ...] | None:
     """Return ``values`` for NumPy to write to ``target``; None if ``target`` is a tracer, which NumPy cannot write.
 
     Raises:
@@ -58,7 +58,7 @@ def _constant(name: str, value: Any) -> Any:
     try:
         return np.asarray(value)
     except ConcretizationError:
-        refuse(value, f"numpy.{name}")
+        refuse_conversion(value, f"numpy.{name}")
 
 
 def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLike | bool = True) -> None:
@@ -82,7 +82,7 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
         >>> grad(f)(np.array([3.0, 4.0, 5.0]))
         array([ 6.,  0., 10.])
     """
-    plain = as_plain("copyto", dst, src, where)
+    plain = values_for_numpy("copyto", dst, src, where)
     if plain is not None:
         np.copyto(dst, plain[0], casting, plain[1])
         return
@@ -98,7 +98,7 @@ def copyto(dst: Any, src: ArrayLike, casting: Any = "same_kind", where: ArrayLik
     shape = backend.shape_of(mask)
     if np.broadcast_shapes(shape, dst.shape) != dst.shape:
         raise ValueError(f"could not broadcast where mask from shape {shape} into shape {dst.shape}")
-    write_where(dst, mask, fitted(src, dst.shape))
+    write_where(dst, mask, without_excess_axes(src, dst.shape))
 
 
 def write_where(x: Tracer, mask: Array, y: Any) -> None:
@@ -108,10 +108,10 @@ def write_where(x: Tracer, mask: Array, y: Any) -> None:
     y = x.dtype.type(y) if type(y) in _NUMBERS else astype(y, x.dtype, copy=False)
     with write_lock:  # other threads may write to elements where the mask is false
         chosen = choose(mask, y, x)
-        set_whole(x, chosen if backend.shape_of(chosen) == x.shape else broadcast_to(chosen, to=x.shape))
+        set_all_items(x, chosen if backend.shape_of(chosen) == x.shape else broadcast_to(chosen, to=x.shape))
 
 
-def repeated(values: Any, n: int) -> Any:
+def repeat_to_length(values: Any, n: int) -> Any:
     """Return a vector of ``n`` elements of ``values``, repeated from the start if there are fewer."""
     row = ravel(values)
     have = row.shape[0]
@@ -120,14 +120,14 @@ def repeated(values: Any, n: int) -> Any:
     return getitem(row, np.arange(n) % have)
 
 
-def write_places(x: Tracer, places: Any, values: Any) -> None:
+def write_positions(x: Tracer, places: Any, values: Any) -> None:
     """Write ``values``, repeated, to ``x`` at the positions ``places`` of its elements in C order, from 0."""
     places, values = ravel(places), as_value(values)
     n = places.shape[0]
     if not n or not prod(backend.shape_of(values)):
         return
     if backend.shape_of(values):
-        values = repeated(values, n)
+        values = repeat_to_length(values, n)
     if not x.shape:
         set_item(x, (), getitem(values, -1) if backend.shape_of(values) else values)
         return
@@ -159,7 +159,7 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
         >>> grad(f)(np.array([3.0, 4.0]))
         array([4., 3.])
     """
-    plain = as_plain("put", a, ind, v)
+    plain = values_for_numpy("put", a, ind, v)
     if plain is not None:
         indices, values = plain
         np.put(a, indices, values, mode)
@@ -174,7 +174,7 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
             f"put: positions must be integers, got {describe(ind)}{user_line()}. Convert them with astype(int), which "
             "is a constant for derivatives."
         )
-    write_places(a, positions(ind, prod(a.shape), mode), v)
+    write_positions(a, positions(ind, prod(a.shape), mode), v)
 
 
 def positions(ind: Array, n: int, mode: Mode = "raise") -> Array:
@@ -187,11 +187,11 @@ def positions(ind: Array, n: int, mode: Mode = "raise") -> Array:
         return remainder(ind, n)
     if mode == "clip":
         return clip(ind, 0, n - 1)
-    if anywhere(lambda ind: (ind < -n) | (ind >= n), ind):
-        values: Any = known(ind)
+    if any_true(lambda ind: (ind < -n) | (ind >= n), ind):
+        values: Any = concrete_or_none(ind)
         wrong = values[(values < -n) | (values >= n)]
         raise IndexError(f"index {wrong[0]} is out of bounds for axis 0 with size {n}")
-    if known(ind, steers=False) is not None and not anywhere(lambda ind: ind < 0, ind):
+    if concrete_or_none(ind, steers=False) is not None and not any_true(lambda ind: ind < 0, ind):
         return ind
     return choose(ind < 0, ind + n, ind)
 
@@ -218,13 +218,13 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
                [1., 0.],
                [0., 1.]])
     """
-    plain = as_plain("place", arr, mask, vals)
+    plain = values_for_numpy("place", arr, mask, vals)
     if plain is not None:
         np.place(arr, *plain)
         return
-    mask, row = _truths("place", mask, arr.shape), ravel(vals)
+    mask, row = _as_mask("place", mask, arr.shape), ravel(vals)
     if not row.shape[0]:
-        if known(mask, steers=False) is None or anywhere(lambda hit: hit, mask):
+        if concrete_or_none(mask, steers=False) is None or any_true(lambda hit: hit, mask):
             raise ValueError("Cannot insert from an empty array!")
         return
     order = cumsum(ravel(mask).astype(int)) - 1
@@ -232,7 +232,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike) -> None:
     write_where(arr, mask, reshape(chosen, arr.shape))
 
 
-def _truths(name: str, mask: ArrayLike, shape: Shape) -> Array:
+def _as_mask(name: str, mask: ArrayLike, shape: Shape) -> Array:
     """Return ``mask`` as booleans of ``shape``."""
     mask = as_value(mask)
     mask = mask if backend.dtype_of(mask).kind == "b" else not_equal(mask, 0)
@@ -261,16 +261,16 @@ def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike) -> None:
         >>> grad(f)(np.array([3.0, -4.0]))
         array([ 6., -1.])
     """
-    plain = as_plain("putmask", a, mask, values)
+    plain = values_for_numpy("putmask", a, mask, values)
     if plain is not None:
         np.putmask(a, *plain)
         return
-    mask, values = _truths("putmask", mask, a.shape), as_value(values)
+    mask, values = _as_mask("putmask", mask, a.shape), as_value(values)
     shape = backend.shape_of(values)
     if not prod(shape):
         return
     if shape and shape != a.shape:
-        values = reshape(repeated(values, prod(a.shape)), a.shape)
+        values = reshape(repeat_to_length(values, prod(a.shape)), a.shape)
     write_where(a, mask, values)
 
 
@@ -296,7 +296,7 @@ def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) 
         array([[ 6.,  0.],
                [ 0., 12.]])
     """
-    plain = as_plain("put_along_axis", arr, indices, values)
+    plain = values_for_numpy("put_along_axis", arr, indices, values)
     if plain is not None:
         np.put_along_axis(arr, np.asarray(plain[0]), plain[1], axis)
         return
@@ -307,11 +307,11 @@ def put_along_axis(arr: Any, indices: ArrayLike, values: ArrayLike, axis: Axis) 
     if axis is None:
         if len(shape) != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
-        values = fitted(as_value(values), shape)
-        write_places(arr, positions(indices, prod(arr.shape)), broadcast_to(values, to=shape))
+        values = without_excess_axes(as_value(values), shape)
+        write_positions(arr, positions(indices, prod(arr.shape)), broadcast_to(values, to=shape))
         return
     rank = len(arr.shape)
-    axis = one_axis(axis, rank)
+    axis = normalize_axis(axis, rank)
     if len(shape) != rank:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     index: list[Any] = [np.arange(n).reshape(*(1,) * i, n, *(1,) * (rank - 1 - i)) for i, n in enumerate(arr.shape)]
@@ -340,7 +340,7 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
         array([[ 0.,  8.],
                [10.,  0.]])
     """
-    plain = as_plain("fill_diagonal", a, val)
+    plain = values_for_numpy("fill_diagonal", a, val)
     if plain is not None:
         (value,) = plain
         np.fill_diagonal(a, value, wrap)
@@ -356,4 +356,4 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False) -> None:
         end = end if wrap else min(end, shape[1] * shape[1])
     else:
         step = 1 + sum([prod(shape[:i]) for i in range(1, len(shape))])
-    write_places(a, np.arange(0, end, step), val)
+    write_positions(a, np.arange(0, end, step), val)

@@ -17,9 +17,9 @@ from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.concretization import as_number, as_python, check_text, concrete
-from funcgrad.numpy.creation import new
-from funcgrad.numpy.tables import number_of
-from funcgrad.numpy.texts import Shown, has_all_digits
+from funcgrad.numpy.creation import as_buffer
+from funcgrad.numpy.tables import unlabel_number
+from funcgrad.numpy.texts import TracedText, has_all_digits
 from funcgrad.numpy_code.runs import current_run
 from funcgrad.writable import CONSTANTS, Proxy, plain_value
 
@@ -53,9 +53,9 @@ def as_float(*args: Any) -> Any:
     x: Any = args[0] if len(args) == 1 else None
     if issubclass(type(x), Tracer) and type(x._val) in _DOUBLES:
         return as_python(x)
-    if type(x) is Shown:
+    if type(x) is TracedText:
         x = x.number()
-    x = number_from_method(number_of(x), "__float__")
+    x = number_from_method(unlabel_number(x), "__float__")
     if not is_traced(x):
         if isinstance(x, (str, bytes)):
             check_text(x)
@@ -90,7 +90,7 @@ def as_complex(*args: Any) -> Any:
     """Return ``complex(x)`` or ``complex(re, im)``, with traced numbers too."""
     if len(args) == 1:
         args = (number_from_method(args[0], "__complex__"),)
-    if len(args) == 1 and type(args[0]) is Shown:
+    if len(args) == 1 and type(args[0]) is TracedText:
         args = (args[0].number(),)
     if not any(map(is_traced, args)):
         check_text(args)
@@ -151,7 +151,7 @@ class FormatString(str):
             current_run().note_text(x, text)
         alone = self.count("%") == 1 and self.strip()[:1] == "%" and self.strip()[-1:] in "eEgGs"
         whole = alone and (has_all_digits(self) or self.strip() == "%s")
-        return Shown.of(text, traced[0], whole)
+        return TracedText.of(text, traced[0], whole)
 
 
 def _text_of_examples(text: str, values: Any) -> str:
@@ -197,7 +197,7 @@ def scalar_conversion(kind: type) -> Any:
     """Return a function for a scalar class such as ``np.float64``."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and type(args[0]) is Shown and not kwargs:
+        if len(args) == 1 and type(args[0]) is TracedText and not kwargs:
             args = (args[0].number(),)
         check_text(args)
         if len(args) != 1 or kwargs or not (is_traced(args[0]) or holds_traced(args)):
@@ -220,7 +220,7 @@ def as_writable(made: Any, *given: Any) -> Any:
         shared = made.dtype.kind not in "fcbiu" or (
             made.base is not None and any(_shares_memory(made, x) for x in given)
         )
-        return made if shared else new(made)
+        return made if shared else as_buffer(made)
     return type(made)([as_writable(part, *given) for part in made]) if type(made) in (tuple, list) else made
 
 

@@ -15,7 +15,7 @@ from funcgrad.batching import BatchTrace, is_batched, is_in_batch
 from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import forgive
+from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.running import pending_refusals
 
 __all__ = ["with_example_loop", "is_public"]
@@ -49,7 +49,7 @@ def with_example_loop(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
             traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer)]
             if getattr(error, "compiled", False) or not any(map(is_in_batch, leaves)):
                 raise
-            forgive()
+            forget_refusal()
             results = _FlatCall(fun, leaves, spec, traced)
             try:
                 outs = _run_or_loop(name, results.flat, *[leaves[i] for i in traced])
@@ -111,7 +111,7 @@ def _run_or_loop(name: str, flat: _Flat, *leaves: Any) -> list[Any]:
     except (ConcretizationError, NotDifferentiableError):
         if not any(map(is_in_batch, leaves)):
             raise
-        forgive()
+        forget_refusal()
     moving = [i for i, leaf in enumerate(leaves) if backend.is_inexact(leaf)]
     rules = CustomRules(
         name,

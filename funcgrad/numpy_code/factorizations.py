@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy.peeking import anywhere, single
+from funcgrad.numpy.peeking import any_true, shared_numbers
 from funcgrad.optional import import_scipy
 
 
 def _call_scipy(name: str, *args: Any, **options: Any) -> Any:
     """Call SciPy's function with plain values: pivots and powers of two, which do not change with the values."""
-    return getattr(import_scipy(f"linalg.{name}", "scipy.linalg"), name)(*map(single, args), **options)
+    return getattr(import_scipy(f"linalg.{name}", "scipy.linalg"), name)(*map(shared_numbers, args), **options)
 
 
 def _from_funcgrad(name: str) -> Any:
@@ -74,7 +74,7 @@ def _funm(A: Any, func: Callable[..., Any], disp: bool = True) -> Any:
     """Compute ``scipy.linalg.funm`` by eigenvalues, which must be distinct."""
     values, vectors = fnp.linalg.eig(fnp.asarray(A) * 1.0)
     found = fnp.linalg.solve(vectors.T, (vectors * func(values * (1 + 0j))).T).T
-    if A.dtype.kind != "c" and not anywhere(_is_complex, found):
+    if A.dtype.kind != "c" and not any_true(_is_complex, found):
         found = fnp.real(found)
     return found if disp else (found, 0.0)
 

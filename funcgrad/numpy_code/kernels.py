@@ -20,7 +20,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete, user_line
-from funcgrad.numpy.peeking import single
+from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
 from funcgrad.numpy_code.distributions import DISTRIBUTIONS, entropy_of_density, integral_of_normals
@@ -219,7 +219,7 @@ def _sbevd(ab: Any, compute_v: int = 1, lower: int = 0, **options: Any) -> tuple
 def _hausdorff(u: Any, v: Any, *rest: Any) -> tuple[Any, int, int]:
     """Compute ``_hausdorff.directed_hausdorff``: the distance of two points, whose indices are constants."""
     find = import_scipy("spatial.distance.directed_hausdorff", "scipy.spatial._hausdorff").directed_hausdorff
-    _, i, j = find(*[np.ascontiguousarray(single(x)) for x in (u, v)], *rest)
+    _, i, j = find(*[np.ascontiguousarray(shared_numbers(x)) for x in (u, v)], *rest)
     apart = fnp.asarray(u)[i] - fnp.asarray(v)[j]
     return fnp.linalg.norm(apart), i, j
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy.tables import opened
+from funcgrad.numpy.tables import accept_traced
 from funcgrad.numpy_code.matrices import matrix
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse.objects import ConstantMatrix
@@ -146,11 +146,11 @@ MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
         "scipy.spatial.transform", "Rotation"
     ).from_quat(value.as_quat()),
     **{
-        name: lambda value, translate: _from_funcgrad("numpy.frames", "open_to_traced")(value)
+        name: lambda value, translate: _from_funcgrad("numpy.frames", "accept_traced")(value)
         for name in ("pandas.Series", "pandas.DataFrame", "pandas.core.series.Series", "pandas.core.frame.DataFrame")
     },
     **{
-        f"xarray.core.{home}": lambda value, translate: opened(value)
+        f"xarray.core.{home}": lambda value, translate: accept_traced(value)
         for home in ("dataarray.DataArray", "dataset.Dataset")
     },
     **{

@@ -13,8 +13,8 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import check_text, refuse
-from funcgrad.numpy.tables import table_of
+from funcgrad.numpy.concretization import check_text, refuse_conversion
+from funcgrad.numpy.tables import table_constructor
 from funcgrad.numpy_code.libraries import KEPT_PACKAGES
 
 #: Functions and classes that read numbers from texts, by module of Python.
@@ -51,7 +51,7 @@ def refusing_reader(value: Any) -> Any:
     home = getattr(value, "__module__", None)
     home = home.partition(".")[0].lstrip("_") if isinstance(home, str) else ""
     if home in TABLE_CLASSES and isinstance(value, type) and value.__name__ in TABLE_CLASSES[home]:
-        return table_of(value)
+        return table_constructor(value)
     if home not in READER_MODULES or getattr(value, "__name__", None) not in READER_MODULES[home]:
         return value
     return refusing_traced(value)
@@ -65,7 +65,7 @@ def refusing_traced(fun: Callable[..., Any]) -> Callable[..., Any]:
         check_text(args)
         for x in args:
             if isinstance(x, Tracer):
-                refuse(x, f"{fun.__name__}(x)")
+                refuse_conversion(x, f"{fun.__name__}(x)")
         return fun(*args, **kwargs)
 
     return read

@@ -16,7 +16,7 @@ from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
-from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy.concretization import latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
 from funcgrad.numpy_code.classes import has_rebuilt_class, original, with_original_namedtuples
 from funcgrad.numpy_code.functions import Built, has_same_values, rebuild_closure
@@ -54,7 +54,7 @@ class Rebuilt:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: C901, PLR0912 - helper calls would cost a tenth
         """Run the function."""
-        plan, run, around = self._plan, keeping.run or run_of_thread(), None
+        plan, run, around = self._plan, latest_rebuilt_run.run or run_of_thread(), None
         translate, built, begins = plan.translate, plan.built, not run.open
         try:
             if begins:
@@ -173,7 +173,7 @@ def _agrees_with_plain(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any
     given, found = [_plain(leaf) for leaf in leaves], [_plain(leaf) for leaf in tree.flatten(out)[0]]
     if any(isinstance(x, Tracer) or backend.is_jax_tracer(x) for x in (*given, *found)):
         return False
-    around, keeping.run = keeping.run, None
+    around, latest_rebuilt_run.run = latest_rebuilt_run.run, None
     message = pending_refusals.pop(get_ident())
     try:
         args, kwargs = tree.unflatten(spec, given)
@@ -182,7 +182,7 @@ def _agrees_with_plain(fun: Callable[..., Any], args: Any, kwargs: Any, out: Any
     except Exception:
         return False
     finally:
-        keeping.run = around
+        latest_rebuilt_run.run = around
         pending_refusals[get_ident()] = message
     return is_plain and len(expected) == len(found) and all(map(_is_near, found, expected))
 

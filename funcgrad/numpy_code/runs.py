@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from funcgrad.numpy.concretization import keeping
+from funcgrad.numpy.concretization import latest_rebuilt_run
 
 _PYTHONS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
 #: Types of values that never need a replacement.
@@ -92,7 +92,7 @@ _RUNS: list[ref[Run]] = []
 
 def current_run() -> Run:
     """Return the run of the caller; a new one if none is known, as in a generator that is used after its run."""
-    run: Run | None = keeping.run
+    run: Run | None = latest_rebuilt_run.run
     if run is not None and run.open:
         return run
     active = [found for known in list(_RUNS) if (found := known()) is not None and found.open]
@@ -101,9 +101,9 @@ def current_run() -> Run:
 
 def run_of_thread() -> Run:
     """Return the run of this thread, always the same object, whether ``open`` or not."""
-    run: Run | None = keeping.run
+    run: Run | None = latest_rebuilt_run.run
     if run is None:
-        run = keeping.run = Run()
+        run = latest_rebuilt_run.run = Run()
         _RUNS.append(ref(run, _RUNS.remove))
     return run
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
-from funcgrad.numpy.peeking import single
+from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.conversions import with_writable_results
 from funcgrad.optional import import_scipy
 
@@ -91,7 +91,7 @@ def _widens() -> bool:
 def _call_scipy(name: str, *args: Any) -> Any:
     """Call SciPy's function with plain values: the indices that it finds do not change with the values."""
     library = import_scipy("signal.find_peaks", "scipy.signal._peak_finding_utils")
-    return with_writable_results(getattr(library, name))(*[single(a) if fnp.ndim(a) else a for a in args])
+    return with_writable_results(getattr(library, name))(*[shared_numbers(a) if fnp.ndim(a) else a for a in args])
 
 
 def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> tuple[Any, Any, Any]:

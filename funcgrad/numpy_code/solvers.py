@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy.peeking import single
+from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.optional import import_scipy
 
 __all__ = ["SOLVERS"]
@@ -83,7 +83,7 @@ def _nonlinear(method: str) -> Callable[..., Any]:
 def _pava(x: Any, w: Any, blocks: Any) -> tuple[Any, Any, Any, int]:
     """Compute ``_pava_pybind.pava``: the means of blocks of neighbours; the blocks are constant."""
     pool = import_scipy("optimize.isotonic_regression", "scipy.optimize._pava_pybind").pava
-    _, _, blocks, count = pool(*[np.array(single(each), order="C") for each in (x, w, blocks)])
+    _, _, blocks, count = pool(*[np.array(shared_numbers(each), order="C") for each in (x, w, blocks)])
     block = np.repeat(np.arange(count), np.diff(blocks[: count + 1]))
     members = (np.arange(count)[:, None] == block).astype(float)
     weights = members @ fnp.asarray(w)
@@ -106,7 +106,7 @@ def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: A
         matrix, low, high = _limits(*((one.A, one.lb, one.ub) if hasattr(one, "A") else one))
         A = fnp.atleast_2d(fnp.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix) * 1.0)
         low, high = (fnp.broadcast_to(fnp.asarray(end) * 1.0, (A.shape[0],)) for end in (low, high))
-        floor, ceiling = single(low), single(high)
+        floor, ceiling = shared_numbers(low), shared_numbers(high)
         for i in range(A.shape[0]):
             if floor[i] == ceiling[i]:
                 equal.append((A[i], high[i]))

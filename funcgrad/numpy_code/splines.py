@@ -18,7 +18,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.peeking import known, single
+from funcgrad.numpy.peeking import concrete_or_none, shared_numbers
 from funcgrad.optional import import_scipy
 
 
@@ -234,7 +234,7 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
     columns = y if y.ndim == 2 else y[:, None]
     w = fnp.ones(len(x)) if w is None else fnp.asarray(w)
     fit = import_scipy("interpolate.splprep", "scipy.interpolate").splprep
-    given = [np.ascontiguousarray(single(each)) for each in (columns.T, w, x, fnp.stack([xb, xe]) * 1.0)]
+    given = [np.ascontiguousarray(shared_numbers(each)) for each in (columns.T, w, x, fnp.stack([xb, xe]) * 1.0)]
     found = fit(*given[:3], *given[3], k=k, s=s, full_output=True, quiet=1)
     knots, left = found[0][0][0], found[1]
     if len(knots) == len(x) + k + 1:  # no more knots are possible: an interpolating spline is still smoothed
@@ -252,11 +252,11 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
         return c, fnp.sum((right[: len(x)] - design @ c) ** 2)
 
     nearest, least = _nearest(x, columns, w, t, k)
-    if not len(jumps) or abs(left - single(least)) <= 1e-9 * left:
+    if not len(jumps) or abs(left - shared_numbers(least)) <= 1e-9 * left:
         c, total = nearest, least
     else:
         own = import_module("funcgrad.scipy.optimize")
-        size = float(np.linalg.norm(single(jumps)) / np.linalg.norm(single(design)))
+        size = float(np.linalg.norm(shared_numbers(jumps)) / np.linalg.norm(shared_numbers(design)))
         ratio = own.brentq(lambda q: fnp.log(at(size * fnp.exp(q))[1] / left), -25.0, 25.0, xtol=1e-14)
         c, total = at(size * fnp.exp(ratio))
     return t, (c if y.ndim == 2 else c[:, 0]), total
@@ -341,18 +341,18 @@ def _fpback(a: Any, nc: int, *given: Any) -> Any:
 
 def _common(places: Any) -> Any:
     """Return indices of pieces, which all examples of a ``vmap`` must share."""
-    values, shape = known(places), np.shape(places)
+    values, shape = concrete_or_none(places), np.shape(places)
     if values is not None and values.shape != shape:
         every = values.reshape(-1, *shape)
         if (every == every[:1]).all():
             return every[0]
-    return np.asarray(single(places))
+    return np.asarray(shared_numbers(places))
 
 
 def _find_interval(t: Any, k: int, x: Any, start: int, extrapolate: bool) -> int:
     """Compute ``_dierckx.find_interval``."""
     find = import_scipy("interpolate.make_interp_spline", "scipy.interpolate._dierckx").find_interval
-    place: int = find(np.ascontiguousarray(single(t)), k, float(single(x)), start, extrapolate)
+    place: int = find(np.ascontiguousarray(shared_numbers(t)), k, float(shared_numbers(x)), start, extrapolate)
     return place
 
 
@@ -364,7 +364,7 @@ def _all_splines(t: Any, k: int, x: Any, place: int, nu: int = 0) -> Any:
 def _next_knot(x: Any, t: Any, k: int, left: Any) -> Any:
     """Compute ``_dierckx.fpknot``: the point that becomes a knot, where the residuals are largest."""
     choose = import_scipy("interpolate.generate_knots", "scipy.interpolate._dierckx").fpknot
-    given = [np.ascontiguousarray(single(each)) for each in (x, t, left)]
+    given = [np.ascontiguousarray(shared_numbers(each)) for each in (x, t, left)]
     return fnp.asarray(x)[int(np.searchsorted(given[0], choose(given[0], given[1], k, given[2])))]
 
 
@@ -392,7 +392,9 @@ def _coloc(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
 def _sproot(t: Any, c: Any, mest: int = 0) -> tuple[Any, int, int]:
     """Compute ``dfitpack.sproot``: the zeros of a cubic spline. Two Newton steps give them derivatives."""
     t, c = fnp.asarray(t), fnp.asarray(c)
-    root = import_scipy("interpolate.sproot", "scipy.interpolate").sproot((single(t), single(c), 3), mest)
+    root = import_scipy("interpolate.sproot", "scipy.interpolate").sproot(
+        (shared_numbers(t), shared_numbers(c), 3), mest
+    )
     for _ in range(2):
         value, slope = (_spline(t, c[:, None], 3, root, nu, True)[:, 0] for nu in (0, 1))
         root = root - value / slope
@@ -405,7 +407,7 @@ def _fpchec(*given: Any) -> int:
     module = import_scipy("interpolate.LSQUnivariateSpline", name)
     if not hasattr(module, "fpchec"):
         module = import_scipy("interpolate.LSQUnivariateSpline", name.replace("_fitpack", "_dfitpack"))
-    told: int = module.fpchec(*[single(x) if fnp.ndim(x) else x for x in given])
+    told: int = module.fpchec(*[shared_numbers(x) if fnp.ndim(x) else x for x in given])
     return told
 
 

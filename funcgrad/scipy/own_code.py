@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad.errors import InputError
-from funcgrad.numpy.faces import rows
+from funcgrad.numpy.faces import function_table
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.optional import import_scipy
@@ -140,7 +140,7 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
 
 def mirror_rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Callable[P, R]]:
     """Return ``faces.rows`` of ``template``, with each function it makes wrapped in ``mirrors``."""
-    row = rows(template)
+    row = function_table(template)
     return lambda *said, **defaults: mirrors(row(*said, **defaults))
 
 

@@ -14,8 +14,8 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace, is_batched
 from funcgrad.core import Trace, Tracer, describe, tracer_of
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.numpy.concretization import constant
-from funcgrad.numpy.methods import OF_TORCH
+from funcgrad.numpy.concretization import strip_constant_tracers
+from funcgrad.numpy.methods import TORCH_HINTS
 
 __all__ = [
     "Box",
@@ -75,7 +75,7 @@ class _Makers(dict[type, Callable[..., Any]]):
         of_class.__array_ufunc__ = _leaving_traced(of_class.__array_ufunc__)
         code = getattr(kind.__array_finalize__, "__code__", None)
         for step in dis.get_instructions(code) if code else ():
-            if step.opname == "STORE_ATTR" and (step.argval in OF_TORCH or not hasattr(Tracer, step.argval)):
+            if step.opname == "STORE_ATTR" and (step.argval in TORCH_HINTS or not hasattr(Tracer, step.argval)):
                 setattr(Tracer, step.argval, _Ignored(step.argval))
 
 
@@ -91,7 +91,7 @@ class Box(metaclass=_BoxType):
 
     def __new__(cls, value: Any, trace: Any, node: Any) -> Any:
         """Return the traced value of ``node``; without a node, return a traced value that no operation accepts."""
-        value = constant(value) if isbox(value) else value
+        value = strip_constant_tracers(value) if isbox(value) else value
         if node is None:
             loose = Tracer()
             loose._val, loose._trace, loose.aval = np.asarray(value), Trace(), None

@@ -12,7 +12,7 @@ from funcgrad import checkpoint, custom_vjp, grad, jacfwd, jvp, linearize, owner
 from funcgrad.core import Tracer
 from funcgrad.extend import elementwise
 from funcgrad.forward import ForwardTrace
-from funcgrad.numpy.overwriting import composed
+from funcgrad.numpy.overwriting import compose_indices
 
 ROOT = Path(__file__).parents[2]
 SIZE = 20_000
@@ -377,7 +377,7 @@ def test_the_index_that_stands_for_two_names_the_same(n):
     for first in slices:
         part = whole[first]
         for second in [*slices[:: max(1, 2 * n - 3)], *range(-len(part), len(part))]:
-            index = composed((n,), [first, second])
+            index = compose_indices((n,), [first, second])
             assert whole[index].tolist() == part[second].tolist()
 
 
@@ -407,10 +407,10 @@ def test_the_index_that_stands_for_several_names_the_same(seed):
         try:
             part = part.transpose(step) if type(step) is list else part[step]
         except IndexError:
-            assert composed(shape, [*steps, step]) is None
+            assert compose_indices(shape, [*steps, step]) is None
             break
         steps.append(step)
-        index = composed(shape, steps)
+        index = compose_indices(shape, steps)
         if index is not None:
             np.testing.assert_array_equal(whole[index], part)
         else:

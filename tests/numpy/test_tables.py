@@ -11,7 +11,7 @@ from helpers import differences
 import funcgrad.numpy as fnp
 from funcgrad import grad, jacrev, jvp, tree, value_and_grad, vjp
 from funcgrad.errors import ConversionError, FuncgradError
-from funcgrad.numpy.tables import Held, number_of
+from funcgrad.numpy.tables import TableArray, unlabel_number
 
 SERIES = pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="rate")
 FRAME = pd.DataFrame({"u": [1.0, 2.0], "name": ["x", "y"], "v": [3.0, 4.0]}, index=[10, 20])
@@ -191,14 +191,14 @@ def test_what_would_lose_the_derivative_is_refused():
 
 def test_held_arrays_are_arrays_to_funcgrad():
     def f(x):
-        held = Held(x)
+        held = TableArray(x)
         assert (held.shape, held.ndim, held.size, len(held), held.nbytes) == ((3,), 1, 3, 3, 24)
         assert bool(held[0] < held[1])
-        assert type(copy.copy(held)) is type(copy.deepcopy(held)) is Held
+        assert type(copy.copy(held)) is type(copy.deepcopy(held)) is TableArray
         assert repr(held) == repr(x)
         assert not hasattr(held, "__missing__")
-        assert number_of(held[0]) is not held
-        return fnp.sum(held * held) + fnp.dot(held, np.ones(3)) + number_of(held.sum()) + 2.0 / held[0]
+        assert unlabel_number(held[0]) is not held
+        return fnp.sum(held * held) + fnp.dot(held, np.ones(3)) + unlabel_number(held.sum()) + 2.0 / held[0]
 
     np.testing.assert_allclose(grad(f)(np.array([1.0, 2.0, 3.0])), [2.0, 6.0, 8.0])
-    assert tree.leaves(Held(1.0)) == [1.0]
+    assert tree.leaves(TableArray(1.0)) == [1.0]

@@ -183,7 +183,7 @@ def _window_spread(xp: Any, ct: Any, *, window: Ints, strides: Ints, pads: Pads,
             view = (*before, slice(j, j + s * (count - 1) + 1, s))
             if xp is np:
                 total[view] += ct
-            else:  # no scatter for a view of the whole axis, see ``names_all``
+            else:  # no scatter for a view of the whole axis, see ``covers_all``
                 total = total + ct if count == span else total.at[view].add(ct)
         back: Any = ((0, 0),) * i + ((-low, -high),) + ((0, 0),) * (len(window) - i - 1)
         ct = _padded(xp, total, back, 0)

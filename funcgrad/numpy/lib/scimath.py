@@ -22,8 +22,8 @@ from funcgrad.numpy.choice import where
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.elementwise import power as real_power
 from funcgrad.numpy.elementwise import sqrt as real_sqrt
-from funcgrad.numpy.faces import documented, named
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.faces import docstring, set_identity
+from funcgrad.numpy.peeking import concrete_or_none, is_plain
 from funcgrad.numpy.reductions import any as some
 from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import greater, less
@@ -34,7 +34,7 @@ __all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
-def _mirrors(fun: Callable[..., Array]) -> Callable[..., Array]:
+def _plain_to_numpy(fun: Callable[..., Array]) -> Callable[..., Array]:
     """Wrap ``fun`` so that plain arguments go to NumPy's function of the same name."""
     theirs = getattr(np.emath, fun.__name__)
 
@@ -45,10 +45,10 @@ def _mirrors(fun: Callable[..., Array]) -> Callable[..., Array]:
     return call
 
 
-def _anywhere(name: str, outside: Array) -> bool:
+def _test_anywhere(name: str, outside: Array) -> bool:
     """Whether ``outside`` is true for any number in any example of a ``vmap``."""
     found = some(outside)
-    values = known(found, steers=False)
+    values = concrete_or_none(found, steers=False)
     if values is None and backend.is_jax_tracer(_bottom(found)):
         raise InputError(
             f"emath.{name}: whether its results are complex depends on values, got {describe(found)} of jax.jit. Use "
@@ -73,17 +73,17 @@ def _complex(x: Array) -> Array:
 
 def _negative_complex(name: str, x: ArrayLike) -> Array:
     x = as_value(x)
-    return _complex(x) if backend.dtype_of(x).kind != "c" and _anywhere(name, less(x, 0)) else x
+    return _complex(x) if backend.dtype_of(x).kind != "c" and _test_anywhere(name, less(x, 0)) else x
 
 
-def _beyond(x: ArrayLike, real: Callable[[Array], Array], right: float, left: float, sign: int) -> Array:
+def _inverse_beyond_one(x: ArrayLike, real: Callable[[Array], Array], right: float, left: float, sign: int) -> Array:
     """Return arccos or arcsin of ``x``: ``real(x)`` within [-1, 1], complex if any element lies outside.
 
     The real part is ``right`` above 1 and ``left`` below -1. These numbers lie on the branch cut of the complex
     function, where JAX's derivative has the wrong sign, because JAX's square root ignores the sign of zero.
     """
     name, x = real.__name__, as_value(x)
-    if backend.dtype_of(x).kind == "c" or not _anywhere(name, greater(absolute(x), 1)):
+    if backend.dtype_of(x).kind == "c" or not _test_anywhere(name, greater(absolute(x), 1)):
         return real(x)
     whole = _complex(x)
     size = absolute(x)
@@ -94,7 +94,7 @@ def _beyond(x: ArrayLike, real: Callable[[Array], Array], right: float, left: fl
 
 def _large_complex(x: ArrayLike) -> Array:
     x = as_value(x)
-    return _complex(x) if backend.dtype_of(x).kind != "c" and _anywhere("arctanh", greater(absolute(x), 1)) else x
+    return _complex(x) if backend.dtype_of(x).kind != "c" and _test_anywhere("arctanh", greater(absolute(x), 1)) else x
 
 
 def _row(
@@ -103,7 +103,7 @@ def _row(
     def call(x: ArrayLike) -> Array:
         return compute(x)
 
-    return _mirrors(named(call, __name__, name, documented(text, example, shows)))
+    return _plain_to_numpy(set_identity(call, __name__, name, docstring(text, example, shows)))
 
 
 # fmt: off
@@ -119,10 +119,10 @@ log2 = _row("log2", lambda x: elementwise.log2(_negative_complex("log2", x)),
 log10 = _row("log10", lambda x: elementwise.log10(_negative_complex("log10", x)),
     "The logarithm to base 10, ``log(x) / log(10)``, complex for negative numbers.",
     "fnp.emath.log10([-10.0, 10.0]).round(6)", "array([1.+1.364376j, 1.+0.j      ])")
-arccos = _row("arccos", lambda x: _beyond(x, elementwise.arccos, 0.0, math.pi, -1),
+arccos = _row("arccos", lambda x: _inverse_beyond_one(x, elementwise.arccos, 0.0, math.pi, -1),
     "The inverse cosine, which is complex outside of [-1, 1].", "fnp.emath.arccos([0.5, 2.0]).round(6)",
     "array([1.047198-0.j      , 0.      -1.316958j])")
-arcsin = _row("arcsin", lambda x: _beyond(x, elementwise.arcsin, math.pi / 2, -math.pi / 2, 1),
+arcsin = _row("arcsin", lambda x: _inverse_beyond_one(x, elementwise.arcsin, math.pi / 2, -math.pi / 2, 1),
     "The inverse sine, which is complex outside of [-1, 1].", "fnp.emath.arcsin([0.5, 2.0]).round(6)",
     "array([0.523599+0.j      , 1.570796+1.316958j])")
 arctanh = _row("arctanh", lambda x: elementwise.arctanh(_large_complex(x)),
@@ -131,7 +131,7 @@ arctanh = _row("arctanh", lambda x: elementwise.arctanh(_large_complex(x)),
 # fmt: on
 
 
-@_mirrors
+@_plain_to_numpy
 def logn(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the logarithm of ``x`` to base ``n``, as ``log``.
 
@@ -142,7 +142,7 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     return elementwise.log(_negative_complex("logn", x)) / elementwise.log(_negative_complex("logn", n))
 
 
-@_mirrors
+@_plain_to_numpy
 def power(x: ArrayLike, p: ArrayLike) -> Array:
     """Return ``x`` to the power of ``p``, complex for negative ``x``; negative integer ``p`` count as floats.
 
@@ -152,6 +152,6 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     """
     x, p = (np.asarray(v) if type(v) in _NUMBERS else v for v in (x, p))  # as NumPy does here: arrays, which promote
     p = as_value(p)
-    if backend.dtype_of(p).kind in "biu" and _anywhere("power", less(p, 0)):
+    if backend.dtype_of(p).kind in "biu" and _test_anywhere("power", less(p, 0)):
         p = astype(p, float)
     return real_power(_negative_complex("power", x), p)

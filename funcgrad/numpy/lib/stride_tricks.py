@@ -12,7 +12,7 @@ from funcgrad.backend import namespace_of
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import NotDifferentiableError, ShapeError
 from funcgrad.kinds.linear import reshape
-from funcgrad.numpy.axes import as_shape, one_axis
+from funcgrad.numpy.axes import as_shape, normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.windows import windows
@@ -128,7 +128,7 @@ def _lengths_and_axes(shape: Any, window: Any, axis: Any) -> tuple[tuple[int, ..
     if axis is None:
         axes = tuple(range(len(shape)))
     else:
-        axes = tuple([one_axis(a, len(shape)) for a in (axis if np.iterable(axis) else (axis,))])
+        axes = tuple([normalize_axis(a, len(shape)) for a in (axis if np.iterable(axis) else (axis,))])
     if len(lengths) != len(axes):
         raise ValueError(
             f"sliding_window_view: as many lengths are needed as there are axes to slide along, got window_shape="

@@ -18,11 +18,11 @@ from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.kinds.linear import broadcast_to
 from funcgrad.numpy import diagonals, products
-from funcgrad.numpy.creation import as_value, new
+from funcgrad.numpy.creation import as_buffer, as_value
 from funcgrad.numpy.linalg.solving import inv
-from funcgrad.numpy.output import into
-from funcgrad.numpy.peeking import is_numpys, is_plain
-from funcgrad.numpy.products import contracted, matmul, vecdot
+from funcgrad.numpy.output import compute_into
+from funcgrad.numpy.peeking import is_numpy_only, is_plain
+from funcgrad.numpy.products import contract, matmul, vecdot
 from funcgrad.numpy.shaping import matrix_transpose
 from funcgrad.primitives import matrix_functions as prim
 from funcgrad.primitives.products import LETTERS
@@ -52,7 +52,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
                [0., 1.]])
     """
     a = as_value(a)
-    if is_numpys(a):
+    if is_numpy_only(a):
         return np.linalg.matrix_power(a, n)
     shape = backend.shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -64,7 +64,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
             f"matrix_power: the exponent is an integer, got {n!r}. Take expm and logm for others."
         ) from error
     if n == 0:
-        return new(broadcast_to(np.eye(shape[-1], dtype=backend.dtype_of(a)), to=shape).copy())
+        return as_buffer(broadcast_to(np.eye(shape[-1], dtype=backend.dtype_of(a)), to=shape).copy())
     power, n = (a, n) if n > 0 else (inv(a), -n)
     ans = None
     while True:  # the bits of n from the lowest; power is squared for each bit
@@ -92,7 +92,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Any = None) -> Array:
         np.float64(12.0)
     """
     if out is not None:
-        return into(multi_dot, out, arrays)
+        return compute_into(multi_dot, out, arrays)
     factors = [as_value(a) for a in arrays]
     if is_plain(*factors):
         return np.linalg.multi_dot(factors)
@@ -114,7 +114,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Any = None) -> Array:
         if backend.shape_of(left)[-1] != backend.shape_of(right)[0]:
             raise ShapeError(f"multi_dot: columns meet rows, got {describe(left)} and {describe(right)}. Check them.")
     open_letters = terms[0][:-1] + terms[-1][1:]
-    return contracted(tuple(terms), open_letters, factors)
+    return contract(tuple(terms), open_letters, factors)
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:

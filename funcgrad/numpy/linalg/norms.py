@@ -13,12 +13,12 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy import reductions
-from funcgrad.numpy.axes import all_axes, kept, one_axis, some_axes
+from funcgrad.numpy.axes import all_axes, keepdims_shape, normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, asarray, astype
 from funcgrad.numpy.linalg.decompositions import eigvalsh, svdvals
 from funcgrad.numpy.linalg.solving import square
-from funcgrad.numpy.peeking import is_numpys, is_plain
-from funcgrad.numpy.reducing import as_floating, as_scalar, reduced
+from funcgrad.numpy.peeking import is_numpy_only, is_plain
+from funcgrad.numpy.reducing import as_floating, as_scalar, reduce_axes
 from funcgrad.numpy.shaping import moveaxis
 from funcgrad.primitives.arithmetic import absolute, divide, multiply, power
 from funcgrad.primitives.comparison import greater, isnan, logical_and, logical_not, not_equal, where
@@ -57,13 +57,13 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
         array([0.6, 0.8])
     """
     x = as_value(x)
-    if is_numpys(x):
+    if is_numpy_only(x):
         return np.linalg.norm(x, ord, axis, keepdims)
     x = as_floating(x)
     rank = len(backend.shape_of(x))
     if axis is None:
         if ord is None:
-            return reduced(euclidean, x, None, keepdims)
+            return reduce_axes(euclidean, x, None, keepdims)
         axis = all_axes(rank)
     elif not isinstance(axis, tuple):
         try:
@@ -73,20 +73,20 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
                 f"norm: axis is an integer, a pair of them or None, got {axis!r}. Pass axis=(-2, -1) for matrices."
             ) from error
     if len(axis) == 1:
-        return _of_vectors("norm", x, ord, axis, keepdims)
+        return _vector_norms("norm", x, ord, axis, keepdims)
     if len(axis) != 2:
         raise ValueError(f"norm: one axis for vectors, two for matrices, got {len(axis)} axes. Name them: axis=-1.")
-    row, column = one_axis(axis[0], rank), one_axis(axis[1], rank)
+    row, column = normalize_axis(axis[0], rank), normalize_axis(axis[1], rank)
     if row == column:
         raise ValueError(f"norm: a matrix has two different axes, got axis={axis}. Pass axis=(-2, -1).")
-    ans = _of_matrices(x, ord, row, column)
-    return reshape(ans, to=kept(backend.shape_of(x), (row, column))) if keepdims else ans
+    ans = _matrix_norms(x, ord, row, column)
+    return reshape(ans, to=keepdims_shape(backend.shape_of(x), (row, column))) if keepdims else ans
 
 
-def _of_vectors(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> Array:
+def _vector_norms(name: str, x: Array, ord: Any, axis: Axes, keepdims: bool) -> Array:
     """Return the vector norm along ``axis``; several axes together are one vector."""
     if ord is None or (not isinstance(ord, str) and ord == 2):
-        return reduced(euclidean, x, axis, keepdims)
+        return reduce_axes(euclidean, x, axis, keepdims)
     if isinstance(ord, str):
         raise ValueError(f"{name}: vectors have no norm of this name, got ord={ord!r}. Take a number.")
     if ord == 0:
@@ -106,7 +106,7 @@ def _real_dtype(x: Array) -> Any:
     return np.empty(0, backend.dtype_of(x)).real.dtype
 
 
-def _of_matrices(x: Array, ord: Any, row: int, column: int) -> Array:
+def _matrix_norms(x: Array, ord: Any, row: int, column: int) -> Array:
     """Return the norm of the matrices that two axes span, without these axes."""
     if ord is None or ord in ("fro", "f"):
         return euclidean(x, axis=(row, column))
@@ -144,10 +144,10 @@ def vector_norm(
         np.float64(6.0)
     """
     x = as_value(x)
-    if is_numpys(x):
+    if is_numpy_only(x):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)  # type: ignore[arg-type]  # stub lacks None
     x = as_floating(x)
-    return _of_vectors("vector_norm", x, ord, some_axes(axis, len(backend.shape_of(x))), keepdims)
+    return _vector_norms("vector_norm", x, ord, normalize_axes(axis, len(backend.shape_of(x))), keepdims)
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
@@ -185,7 +185,7 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
         np.float64(2.0)
     """
     x = as_value(x)
-    if is_numpys(x):
+    if is_numpy_only(x):
         return np.linalg.cond(x, p)
     shape = backend.shape_of(x)
     if 0 in shape[-2:]:

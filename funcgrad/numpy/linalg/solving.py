@@ -13,7 +13,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.kinds.linear import permute, reshape
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_numpys, is_plain
+from funcgrad.numpy.peeking import is_numpy_only, is_plain
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.primitives import determinants, solving
 from funcgrad.typing import Array, ArrayLike
@@ -59,7 +59,7 @@ def inv(a: ArrayLike) -> Array:
                [0.  , 0.25]])
     """
     a = as_value(a)
-    if is_numpys(a):
+    if is_numpy_only(a):
         return np.linalg.inv(a)
     return solving.inv(square("inv", a))
 
@@ -118,7 +118,7 @@ def det(a: ArrayLike) -> Array:
                [-2.,  1.]])
     """
     a = as_value(a)
-    if is_numpys(a):
+    if is_numpy_only(a):
         return np.linalg.det(a)
     return determinants.det(square("det", a))
 
@@ -144,7 +144,7 @@ def slogdet(a: ArrayLike) -> Any:
         SlogdetResult(sign=np.float64(-1.0), logabsdet=np.float64(0.0))
     """
     a = as_value(a)
-    if is_numpys(a):
+    if is_numpy_only(a):
         return np.linalg.slogdet(a)
     return SlogdetResult(*determinants.slogdet(square("slogdet", a)))
 
@@ -169,7 +169,7 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
                [1., 3.]])
     """
     a = as_value(a)
-    if is_numpys(a):
+    if is_numpy_only(a):
         return np.linalg.cholesky(a, upper=upper)
     return solving.cholesky(square("cholesky", a), upper=bool(upper))
 
@@ -193,7 +193,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         (6, 2, 3)
     """
     a = as_value(a)
-    if is_numpys(a):
+    if is_numpy_only(a):
         return np.linalg.tensorinv(a, ind)
     if ind <= 0:
         raise ValueError(f"tensorinv: ind counts the axes of the rows, got {ind}. It is at least 1.")
@@ -203,14 +203,14 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     return reshape(inverse, to=(*columns, *rows))
 
 
-class _Unfolded(NamedTuple):
+class _MatrixForm(NamedTuple):
     """Order of axes and shape of the solution with which ``tensorsolve`` reshapes an array to a matrix."""
 
     order: tuple[int, ...]
     unknowns: tuple[int, ...]  # the shape of the solution
 
 
-def _unfolded(a: Array, b: Array, axes: Sequence[int] | None) -> _Unfolded:
+def _matrix_form(a: Array, b: Array, axes: Sequence[int] | None) -> _MatrixForm:
     shape, rank = backend.shape_of(a), len(backend.shape_of(a))
     order = list(range(rank))
     for axis in axes or ():
@@ -222,7 +222,7 @@ def _unfolded(a: Array, b: Array, axes: Sequence[int] | None) -> _Unfolded:
             f"tensorsolve: as many equations as unknowns are needed, got {describe(a)} and {describe(b)}. The "
             "first axes of a, as many as b has, stand for the equations."
         )
-    return _Unfolded(tuple(order), unknowns)
+    return _MatrixForm(tuple(order), unknowns)
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
@@ -243,7 +243,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     a, b = as_value(a), as_value(b)
     if is_plain(a, b):
         return np.linalg.tensorsolve(a, b, axes)
-    order, unknowns = _unfolded(a, b, axes)
+    order, unknowns = _matrix_form(a, b, axes)
     n = prod(unknowns)
     matrix = reshape(permute(a, axes=order), to=(n, n))
     return reshape(solve(matrix, reshape(b, to=(prod(backend.shape_of(b)),))), to=unknowns)

@@ -12,7 +12,7 @@ import numpy as np
 
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.elementwise import sqrt
-from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import as_count, series
 from funcgrad.numpy.products import matmul
 from funcgrad.typing import Array, ArrayLike
@@ -100,7 +100,7 @@ def chebinterpolate(func: Callable[..., Any], deg: int, args: tuple[Any, ...] = 
     return matmul(_numpy.chebvander(points, order - 1).T * factors[:, None], func(points, *args))
 
 
-class Chebyshev(Traced, _numpy.Chebyshev, prefix="cheb"):
+class Chebyshev(TracedSeries, _numpy.Chebyshev, prefix="cheb"):
     """NumPy's ``Chebyshev`` with coefficients and points that may be traced.
 
     Example:

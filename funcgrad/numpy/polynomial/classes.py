@@ -15,7 +15,7 @@ from funcgrad.numpy.polynomial.series import as_series, series
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["Traced"]
+__all__ = ["TracedSeries"]
 
 #: Functions that NumPy's classes call, with their names in ``Series``.
 _PARTS = {
@@ -27,12 +27,12 @@ _PARTS = {
 _mapping: Any = np.polynomial.polyutils.mapparms
 
 
-def _numpys(cls: type) -> Any:
+def _numpy_class(cls: type) -> Any:
     """Return the NumPy class that a class of series derives from."""
     return next(base for base in cls.__mro__ if base.__module__.startswith("numpy."))
 
 
-class Traced:
+class TracedSeries:
     """Base class placed before one of NumPy's classes of series; ``prefix`` names the family.
 
     Arithmetic, values, derivatives, integrals and roots of traced series work as in NumPy's class. Methods that need
@@ -87,7 +87,7 @@ class Traced:
                 f"{type(self).__name__}: a series takes one of constant coefficients, got {describe(inner.coef)}. "
                 "Add up its powers: c[0] + c[1] * q + c[2] * q**2."
             )
-        outer, theirs = _numpys(type(self)), _numpys(type(inner))
+        outer, theirs = _numpy_class(type(self)), _numpy_class(type(inner))
         given = theirs(inner.coef, inner.domain, inner.window)
         count = len(self.coef)
         terms = [outer.basis(i, self.domain, self.window)(given).coef for i in range(count)]

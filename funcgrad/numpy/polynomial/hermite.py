@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.elementwise import exp
-from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import series
 from funcgrad.typing import Array, ArrayLike
 
@@ -68,7 +68,7 @@ def hermweight(x: ArrayLike) -> Array:
     return exp(-(x**2))
 
 
-class Hermite(Traced, _numpy.Hermite, prefix="herm"):
+class Hermite(TracedSeries, _numpy.Hermite, prefix="herm"):
     """NumPy's ``Hermite`` with coefficients and points that may be traced.
 
     Example:

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.elementwise import exp
-from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import series
 from funcgrad.typing import Array, ArrayLike
 
@@ -68,7 +68,7 @@ def hermeweight(x: ArrayLike) -> Array:
     return exp(-0.5 * x**2)
 
 
-class HermiteE(Traced, _numpy.HermiteE, prefix="herme"):
+class HermiteE(TracedSeries, _numpy.HermiteE, prefix="herme"):
     """NumPy's ``HermiteE`` with coefficients and points that may be traced.
 
     Example:

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.elementwise import exp
-from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import series
 from funcgrad.typing import Array, ArrayLike
 
@@ -68,7 +68,7 @@ def lagweight(x: ArrayLike) -> Array:
     return exp(-x)
 
 
-class Laguerre(Traced, _numpy.Laguerre, prefix="lag"):
+class Laguerre(TracedSeries, _numpy.Laguerre, prefix="lag"):
     """NumPy's ``Laguerre`` with coefficients and points that may be traced.
 
     Example:

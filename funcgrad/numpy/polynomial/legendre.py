@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import series
 from funcgrad.typing import Array, ArrayLike
 
@@ -67,7 +67,7 @@ def legweight(x: ArrayLike) -> Array:
     return x * 0.0 + 1.0
 
 
-class Legendre(Traced, _numpy.Legendre, prefix="leg"):
+class Legendre(TracedSeries, _numpy.Legendre, prefix="leg"):
     """NumPy's ``Legendre`` with coefficients and points that may be traced.
 
     Example:

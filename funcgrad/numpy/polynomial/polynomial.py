@@ -11,7 +11,7 @@ from funcgrad.backend import shape_of
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy.polynomial.classes import Traced
+from funcgrad.numpy.polynomial.classes import TracedSeries
 from funcgrad.numpy.polynomial.series import series
 from funcgrad.numpy.polynomials import coefficients
 from funcgrad.numpy.reducing import as_floating
@@ -99,7 +99,7 @@ def polyvalfromroots(x: ArrayLike, r: ArrayLike, tensor: bool = True) -> Array:
     return prod(x - r, 0)
 
 
-class Polynomial(Traced, _numpy.Polynomial, prefix="poly"):
+class Polynomial(TracedSeries, _numpy.Polynomial, prefix="poly"):
     """NumPy's ``Polynomial`` with coefficients and points that may be traced.
 
     Example:

@@ -17,23 +17,23 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.kinds.linear import permute, reshape
 from funcgrad.numpy import signals
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.indexing import flatnonzero, getitem
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy.polynomials import (
+    checked_samples,
     coefficients,
+    default_rcond,
     design_norms,
-    holds,
-    resolution,
-    samples,
-    solved,
+    is_known_true,
+    solve_scaled,
     warn_of_rank,
-    weighted,
+    weight_rows,
 )
 from funcgrad.numpy.products import matmul
-from funcgrad.numpy.reducing import as_floating, converted
+from funcgrad.numpy.reducing import as_dtype, as_floating
 from funcgrad.numpy.reductions import all as everywhere
 from funcgrad.numpy.shaping import moveaxis, result_type
 from funcgrad.primitives import polynomials as prim
@@ -42,7 +42,7 @@ from funcgrad.primitives.comparison import equal, greater, less_equal
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["Series", "series", "as_count", "as_series", "as_wide", "lengthened", "trimmed"]
+__all__ = ["Series", "series", "as_count", "as_series", "as_double_or_wider", "pad_series", "trim_series"]
 
 
 class Series:
@@ -224,7 +224,7 @@ class Series:
 
     def _opened(self, c: ArrayLike, m: Any, what: str, axis: Any) -> tuple[Array, int, int]:
         c = as_floating(coefficients(c))
-        return c, as_count(m, what), one_axis(axis, len(backend.shape_of(c)))
+        return c, as_count(m, what), normalize_axis(axis, len(backend.shape_of(c)))
 
     def der(self, c: ArrayLike, m: int = 1, scl: ArrayLike = 1, axis: int = 0) -> Array:
         """Return the derivative of order ``m`` of the series ``c``.
@@ -250,7 +250,7 @@ class Series:
         first = moveaxis(c, along, 0)
         made = prim.matmul_first_axis(prim.matrix_of(self._basis, "der", backend.shape_of(first)[0], count), first)
         if not is_plain(scl) or scl != 1:
-            made = converted(made * scl**count, backend.dtype_of(c))
+            made = as_dtype(made * scl**count, backend.dtype_of(c))
         return moveaxis(made, 0, along)
 
     def integral(
@@ -286,7 +286,7 @@ class Series:
         first = moveaxis(c, along, 0)
         for constant in constants + [0] * (count - len(constants)):
             scaled = first * scl if not is_plain(scl) or scl != 1 else first
-            first = converted(self._integral(scaled, constant, lbnd), backend.dtype_of(c))
+            first = as_dtype(self._integral(scaled, constant, lbnd), backend.dtype_of(c))
         return moveaxis(first, 0, along)
 
     def _integral(self, c: Array, constant: Any, bound: Any) -> Array:
@@ -296,7 +296,7 @@ class Series:
         if not is_plain(bound) or bound != 0:
             constant = constant - self.val(bound, made)
         constant_term = getitem(made, slice(0, 1)) + constant
-        if n == 1 and holds(everywhere(equal(c, 0))):  # the integral of the zero series has one term
+        if n == 1 and is_known_true(everywhere(equal(c, 0))):  # the integral of the zero series has one term
             return constant_term
         return concatenate([constant_term, getitem(made, slice(1, None))])
 
@@ -314,7 +314,7 @@ class Series:
         a, b, _ = self._basis.step(0)
         off, slope = as_value(off), as_value(scl) * (1 / a)
         made = as_value([off - slope * b if b else off, slope])
-        return getitem(made, slice(0, 1)) if holds(equal(scl, 0)) else made
+        return getitem(made, slice(0, 1)) if is_known_true(equal(scl, 0)) else made
 
     def add(self, c1: ArrayLike, c2: ArrayLike) -> Array:
         """Return the sum of two series.
@@ -327,7 +327,7 @@ class Series:
             return self._basis.numpy("add")(c1, c2)
         first, second = as_series(c1, c2)
         n = max(first.shape[0], second.shape[0])
-        return trimmed(lengthened(first, n) + lengthened(second, n))
+        return trim_series(pad_series(first, n) + pad_series(second, n))
 
     def sub(self, c1: ArrayLike, c2: ArrayLike) -> Array:
         """Return the difference of two series.
@@ -340,7 +340,7 @@ class Series:
             return self._basis.numpy("sub")(c1, c2)
         first, second = as_series(c1, c2)
         n = max(first.shape[0], second.shape[0])
-        return trimmed(lengthened(first, n) - lengthened(second, n))
+        return trim_series(pad_series(first, n) - pad_series(second, n))
 
     def mulx(self, c: ArrayLike) -> Array:
         """Return the series times ``x``.
@@ -352,7 +352,7 @@ class Series:
         if is_plain(c):
             return self._basis.numpy("mulx")(c)
         (terms,) = as_series(c)
-        return trimmed(prim.matmul_first_axis(prim.times_x(self._basis, terms.shape[0]), terms))
+        return trim_series(prim.matmul_first_axis(prim.times_x(self._basis, terms.shape[0]), terms))
 
     def _product(self, c1: Array, c2: Array) -> Array:
         if self._basis is prim.MONOMIALS:
@@ -372,7 +372,7 @@ class Series:
         """
         if is_plain(c1, c2):
             return self._basis.numpy("mul")(c1, c2)
-        return trimmed(self._product(*as_series(c1, c2)))
+        return trim_series(self._product(*as_series(c1, c2)))
 
     def div(self, c1: ArrayLike, c2: ArrayLike) -> tuple[Array, Array]:
         """Return the quotient and the remainder of two series.
@@ -391,14 +391,14 @@ class Series:
             quotient, remainder = self._basis.numpy("div")(c1, c2)
             return quotient, remainder
         rest, divisor = as_series(c1, c2)
-        divisor = trimmed(divisor)
+        divisor = trim_series(divisor)
         m, n = rest.shape[0], divisor.shape[0]
-        if n == 1 and holds(equal(getitem(divisor, 0), 0)):
+        if n == 1 and is_known_true(equal(getitem(divisor, 0), 0)):
             raise ZeroDivisionError(f"{self._basis.prefix}div: the divisor is zero")
         if m < n:
-            return getitem(rest, slice(0, 1)) * 0, copy(trimmed(rest))
+            return getitem(rest, slice(0, 1)) * 0, copy(trim_series(rest))
         if n == 1:
-            return trimmed(rest / getitem(divisor, 0)), getitem(rest, slice(0, 1)) * 0
+            return trim_series(rest / getitem(divisor, 0)), getitem(rest, slice(0, 1)) * 0
         table = prim.products_of(self._basis, m - n + 1, n).astype(np.zeros(0, rest.dtype).real.dtype)
         multiples, found = matmul(table, divisor), []
         for i in range(m - n, -1, -1):  # each step removes the highest term of the rest
@@ -406,7 +406,7 @@ class Series:
             found.append(getitem(rest, last) / getitem(multiples, (i, last)))
             rest = getitem(rest, slice(0, last)) - found[-1] * getitem(multiples, (i, slice(0, last)))
         own = self._basis.prefix in ("poly", "cheb")  # NumPy divides these two differently
-        return trimmed(stack(*found[::-1], axis=0)), trimmed(rest if own else as_wide(rest))
+        return trim_series(stack(*found[::-1], axis=0)), trim_series(rest if own else as_double_or_wider(rest))
 
     def _power(self, c: ArrayLike, pow: Any, maxpower: int | None) -> Array:
         if is_plain(c):
@@ -422,7 +422,7 @@ class Series:
         made = terms
         for _ in range(power - 1):
             made = self._product(made, terms)
-        return trimmed(made)
+        return trim_series(made)
 
     def pow(self, c: ArrayLike, pow: int, maxpower: int | None = 16) -> Array:
         """Return the series raised to an integer power from 0 to ``maxpower``.
@@ -468,7 +468,7 @@ class Series:
         if is_plain(c):
             return getattr(self._basis.library, name)(c)
         (terms,) = as_series(c)
-        return trimmed(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms))
+        return trim_series(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms))
 
     def from_powers(self, pol: ArrayLike) -> Array:
         """Return the series of the polynomial with the coefficients ``pol`` of the powers of ``x``.
@@ -481,7 +481,9 @@ class Series:
         if is_plain(pol):
             return getattr(self._basis.library, name)(pol)
         (terms,) = as_series(pol)
-        return as_wide(trimmed(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms)))
+        return as_double_or_wider(
+            trim_series(prim.matmul_first_axis(prim.conversion(self._basis, name, terms.shape[0]), terms))
+        )
 
     # ---- zeros and fits ------------------------------------------------------------------------------------
 
@@ -500,8 +502,8 @@ class Series:
         made: Array = np.ones(1, zeros.dtype)
         for i in range(zeros.shape[0]):
             by_x = prim.matmul_first_axis(prim.times_x(self._basis, i + 1), made)
-            made = by_x - getitem(zeros, i) * lengthened(made, i + 2)
-        return as_wide(made)
+            made = by_x - getitem(zeros, i) * pad_series(made, i + 2)
+        return as_double_or_wider(made)
 
     def companion(self, c: ArrayLike) -> Array:
         """Return the companion matrix of a series, scaled to be symmetric if the series is one basis polynomial.
@@ -516,7 +518,7 @@ class Series:
         if is_plain(c):
             return self._basis.numpy("companion")(c)
         (terms,) = as_series(c)
-        terms = trimmed(terms)
+        terms = trim_series(terms)
         n = terms.shape[0] - 1
         if n < 1:
             raise ValueError("Series must have maximum degree of at least 1.")
@@ -570,15 +572,15 @@ class Series:
             raise TypeError("deg must be an int or non-empty 1-D array of int")
         if degrees.min() < 0:
             raise ValueError("expected deg >= 0")
-        x, y, w = samples(x, y, w)
+        x, y, w = checked_samples(x, y, w)
         highest = int(degrees.max())
         lhs = self.vander(x, highest)
         if degrees.ndim:
             degrees = np.sort(degrees)
             lhs = getitem(lhs, (slice(None), degrees))
-        lhs, rhs = weighted(lhs, w), weighted(y, w)
-        rcond = resolution(x) if rcond is None else rcond
-        c, *details = solved(lhs, rhs, design_norms(lhs), rcond)
+        lhs, rhs = weight_rows(lhs, w), weight_rows(y, w)
+        rcond = default_rcond(x) if rcond is None else rcond
+        c, *details = solve_scaled(lhs, rhs, design_norms(lhs), rcond)
         if degrees.ndim:
             places = np.eye(highest + 1, dtype=np.zeros(0, c.dtype).real.dtype)[:, degrees]
             c = matmul(places, c)
@@ -594,10 +596,10 @@ def series(prefix: str) -> Series:
     return Series(prim.BASES[prefix])
 
 
-def trimmed(c: Array, tolerance: float = 0.0) -> Array:
+def trim_series(c: Array, tolerance: float = 0.0) -> Array:
     """Return ``c`` without trailing coefficients known to be at most ``tolerance``; one coefficient always remains."""
     n = kept = backend.shape_of(c)[0]
-    while kept > 1 and holds(less_equal(absolute(getitem(c, kept - 1)), tolerance)):
+    while kept > 1 and is_known_true(less_equal(absolute(getitem(c, kept - 1)), tolerance)):
         kept -= 1
     return c if kept == n else getitem(c, slice(0, kept))
 
@@ -615,10 +617,10 @@ def as_series(*arrays: ArrayLike) -> list[Array]:
         if len(backend.shape_of(a)) != 1:
             raise ValueError("Coefficient array is not 1-d")
     to = result_type(*found)
-    return [converted(a, to) for a in found]
+    return [as_dtype(a, to) for a in found]
 
 
-def lengthened(c: Array, n: int) -> Array:
+def pad_series(c: Array, n: int) -> Array:
     """Return ``c`` padded with trailing zeros to ``n`` terms."""
     missing = n - backend.shape_of(c)[0]
     return concatenate([c, np.zeros(missing, backend.dtype_of(c))]) if missing else c
@@ -640,6 +642,6 @@ def as_count(value: Any, what: str) -> int:
     return count
 
 
-def as_wide(c: Array) -> Array:
+def as_double_or_wider(c: Array) -> Array:
     """Return ``c`` in double precision or more if it is NumPy's, as NumPy's functions that start from 0 and 1 do."""
-    return converted(c, np.result_type(backend.dtype_of(c), np.float64)) if backend.library_of(c) is np else c
+    return as_dtype(c, np.result_type(backend.dtype_of(c), np.float64)) if backend.library_of(c) is np else c

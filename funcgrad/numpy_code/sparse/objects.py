@@ -18,7 +18,7 @@ from funcgrad import tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.concretization import concrete
-from funcgrad.numpy.creation import new
+from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
 from funcgrad.numpy_code.matrices import Matrix, arrays_of
@@ -259,7 +259,7 @@ def _as_traceable(x: Any, source: ConstantMatrix | None = None) -> Any:
         source: the matrix whose method it was; ``x`` may share memory with its values.
     """
     if type(x) is np.matrix:
-        return Matrix(new(np.asarray(x)))
+        return Matrix(as_buffer(np.asarray(x)))
     if not is_scipy_matrix(x):
         return x
     if type(x).__name__ in FILLABLE_CLASSES:

@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy import fft as numpy_fft
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.fft import Norm, fftshift, ifftshift
 from funcgrad.optional import import_scipy
@@ -230,7 +230,7 @@ def lengths_and_axes(name: str, x: Array, s: Any, axes: Any) -> tuple[list[int] 
             raise ValueError(f"scipy.fft.{name}: more lengths than axes, got s={s} for an array of {list(shape)}.")
         found = list(range(first, len(shape)))
     else:
-        found = [one_axis(axis, len(shape)) for axis in _numbers(axes)]
+        found = [normalize_axis(axis, len(shape)) for axis in _numbers(axes)]
     if len(set(found)) < len(found):
         raise ValueError(f"scipy.fft.{name}: all axes must be different, got axes={axes}. Name each once.")
     if lengths is not None:

@@ -20,7 +20,7 @@ from typing import Any
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.fft import Norm
 from funcgrad.primitives.fourier import NORMS
@@ -74,7 +74,7 @@ def _along_one(
 ) -> Array:
     x = as_value(x)
     shape = backend.shape_of(x)
-    along = one_axis(axis, len(shape))
+    along = normalize_axis(axis, len(shape))
     length = shape[along] if n is None else operator.index(n)
     return _transformed(name, x, type, [length], [along], norm, orthogonalize)
 

@@ -21,9 +21,9 @@ from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
-from funcgrad.numpy.concretization import forgive
+from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, single
+from funcgrad.numpy.peeking import is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.closures import BranchRecordings, example_by_example, solve_with_new_branches
 from funcgrad.transforms.products import jvp, vjp
@@ -182,7 +182,7 @@ def _weighted(
         return _algebraic(weight, given, func, ends, values, of), infos
     if is_plain(given):
         return of(func, weight, given, ends, *values), infos
-    fixed = np.asarray(single(stop_gradient(as_value(given))))[()]
+    fixed = np.asarray(shared_numbers(stop_gradient(as_value(given))))[()]
     moved = as_value(given) - fixed  # zero, but with a derivative
     if weight == "cauchy":
         shifted = lambda x, moved, *values: func(x + moved, *values)
@@ -330,7 +330,7 @@ def _plain_result(
     except ConversionError:  # a traced value occurs on another branch than that of the middle
         if not known:
             raise
-        forgive()
+        forget_refusal()
         return None, known
 
 

@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
-from funcgrad.numpy.concretization import forgive
+from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.products import Pattern
@@ -153,7 +153,7 @@ class _Search:
                 self.results.append(self.solve(bare, guesses))
                 return self._select_runs(np.int64(0))
             except (ConcretizationError, NotDifferentiableError):
-                forgive()
+                forget_refusal()
                 closure = self._hoist_functions(functions, guesses)
                 held = [value for part in closure if part is not None for value in part.captured]
                 given = stop_gradient([*held, *guesses])

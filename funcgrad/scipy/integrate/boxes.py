@@ -14,7 +14,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.adaptive import separate_leaves
 from funcgrad.scipy.integrate.ivp.flows import constant_array
@@ -95,8 +95,8 @@ def _on_a_fixed_box(
     f: Callable[..., Any], a: Any, b: Any, values: list[Any], points: Any
 ) -> tuple[Callable[..., Any], list[Any]]:
     """Return the integrand on the unit box, and its arguments with the corners put first."""
-    corners = [known(end, steers=False) for end in (a, b)]
-    infinite = any(anywhere(lambda end: ~fnp.isfinite(end), end) for end in (a, b))
+    corners = [concrete_or_none(end, steers=False) for end in (a, b)]
+    infinite = any(any_true(lambda end: ~fnp.isfinite(end), end) for end in (a, b))
     if points is not None or infinite or any(end is None for end in corners):
         raise InputError(f"{_CALL}: traced corners must be finite and go without points, got {corners}, {points}.")
 

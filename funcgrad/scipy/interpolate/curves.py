@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.numpy_code import run_anywhere
 from funcgrad.numpy_code.splines import real_roots
 from funcgrad.optional import import_scipy
@@ -31,7 +31,7 @@ def _knots(call: str, x: ArrayLike, y: ArrayLike, axis: int) -> tuple[Array, Arr
         )
     if backend.shape_of(x)[0] < 2:
         raise ShapeError(f"{call}: a curve needs at least two points, got {describe(x)}.")
-    if anywhere(lambda x: ~(x[..., 1:] > x[..., :-1]), x):
+    if any_true(lambda x: ~(x[..., 1:] > x[..., :-1]), x):
         raise ShapeError(f"{call}: x must rise, got {describe(x)} that does not. Sort the points.")
     return x, y
 
@@ -245,10 +245,10 @@ def _spline_slopes(x: Array, y: Array, ends: list[Any]) -> Array:
 def _periodic_slopes(x: Array, y: Array) -> Array:
     """Return the slopes at the knots of a closed curve, from a tridiagonal system with two corners."""
     gap = y[0] - y[-1]
-    if anywhere(lambda apart: apart, abs(gap) > 1e-15 * (1.0 + abs(y[0]))):
+    if any_true(lambda apart: apart, abs(gap) > 1e-15 * (1.0 + abs(y[0]))):
         raise ShapeError(
             "interpolate.CubicSpline: the first and the last y of a periodic curve must be equal, got "
-            f"{known(gap)} between."
+            f"{concrete_or_none(gap)} between."
         )
     h = fnp.diff(x)
     wide, n = _column(h, y), backend.shape_of(h)[0]
@@ -481,8 +481,8 @@ class interp1d:  # noqa: N801  (SciPy's name)
         return getitem(self.y, fnp.clip(fnp.searchsorted(self.x, q, side="right") - 1, 0, last))
 
     def _check(self, q: Array) -> None:
-        if self.bounds_error and anywhere(lambda outside: outside, (q < fnp.min(self.x)) | (q > fnp.max(self.x))):
-            values: Any = known(q)
+        if self.bounds_error and any_true(lambda outside: outside, (q < fnp.min(self.x)) | (q > fnp.max(self.x))):
+            values: Any = concrete_or_none(q)
             raise ValueError(
                 "A value in x_new is outside the interpolation range: interpolate.interp1d, got "
                 f"{values.min()} to {values.max()}. Pass fill_value or bounds_error=False."

@@ -13,7 +13,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none
 from funcgrad.primitives.indexing import getitem
 from funcgrad.scipy.interpolate.curves import cardinal_splines
 from funcgrad.typing import Array, ArrayLike
@@ -63,9 +63,9 @@ class RegularGridInterpolator:
             )
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
         for axis, p in enumerate(self.grid):
-            if anywhere(_falls, p):
+            if any_true(_falls, p):
                 self.grid[axis], self.values = p[::-1], fnp.flip(self.values, axis)
-            if anywhere(lambda p: ~(p[..., 1:] > p[..., :-1]), self.grid[axis]):
+            if any_true(lambda p: ~(p[..., 1:] > p[..., :-1]), self.grid[axis]):
                 raise ShapeError(
                     f"interpolate.RegularGridInterpolator: points must rise or fall along axis {axis}, got "
                     f"{describe(p)} that do neither. Sort them, and values with them."
@@ -109,8 +109,8 @@ class RegularGridInterpolator:
 
     def _cell(self, points: Array, q: Array) -> tuple[Array, Array]:
         """Return the interval that contains ``q``, and the fraction of the interval before ``q``."""
-        if self.bounds_error and anywhere(lambda outside: outside, (q < points[0]) | (q > points[-1])):
-            values: Any = known(q)
+        if self.bounds_error and any_true(lambda outside: outside, (q < points[0]) | (q > points[-1])):
+            values: Any = concrete_or_none(q)
             raise ValueError(
                 "One of the requested xi is out of bounds: interpolate.RegularGridInterpolator, got "
                 f"{values.min()} to {values.max()}. Pass bounds_error=False."

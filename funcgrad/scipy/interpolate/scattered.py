@@ -9,7 +9,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import single
+from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.interpolate.triangulated import Scattered, coordinates, is_single
 from funcgrad.typing import Array, ArrayLike
@@ -98,6 +98,6 @@ class NearestNDInterpolator:
         if options or all(is_single(x) for x in (self.points, queries)):
             if self.tree is None:
                 spatial = import_scipy("interpolate.NearestNDInterpolator", "scipy.spatial")
-                self.tree = spatial.cKDTree(single(self.points), **self.tree_options)
-            return self.tree.query(single(queries), **options)[1]
+                self.tree = spatial.cKDTree(shared_numbers(self.points), **self.tree_options)
+            return self.tree.query(shared_numbers(queries), **options)[1]
         return fnp.argmin(fnp.sum((queries[:, None] - self.points) ** 2, axis=-1), axis=1)

@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known, single
+from funcgrad.numpy.peeking import concrete_or_none, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
@@ -50,7 +50,7 @@ class Scattered:
             self.origin, wide = fnp.min(self.points, axis=0), fnp.ptp(self.points, axis=0)
             self.unit = fnp.where(wide > 0, wide, 1.0)
             self.points = (self.points - self.origin) / self.unit
-        self.tri = points if given else spatial.Delaunay(single(self.points))
+        self.tri = points if given else spatial.Delaunay(shared_numbers(self.points))
 
     def __call__(self, *args: Any, simplex_tolerance: float = 1.0) -> Array:
         """Return the values at points: an array of shape (..., d), or d arrays of coordinates.
@@ -86,8 +86,10 @@ class Scattered:
     def _containing_simplices(self, points: Array, tolerance: float) -> Any:
         """Return the index of the simplex that contains each point, -1 outside of all simplices."""
         if is_single(points):
-            return self.tri.find_simplex(known(points), tol=tolerance)
-        vertices = np.asarray(known(self.points))[self.tri.simplices]  # several examples: each simplex is tried
+            return self.tri.find_simplex(concrete_or_none(points), tol=tolerance)
+        vertices = np.asarray(concrete_or_none(self.points))[
+            self.tri.simplices
+        ]  # several examples: each simplex is tried
         inverses = np.linalg.inv(np.swapaxes(vertices[:, :-1] - vertices[:, -1:], 1, 2))
         shares = fnp.einsum("sij,psj->psi", inverses, points[:, None] - vertices[:, -1])
         least = fnp.minimum(fnp.min(shares, axis=2), 1 - fnp.sum(shares, axis=2))
@@ -96,7 +98,7 @@ class Scattered:
 
 def is_single(points: Any) -> bool:
     """Whether the numbers of points are known, and are not a batch of examples."""
-    plain = known(points)
+    plain = concrete_or_none(points)
     return plain is not None and plain.shape == backend.shape_of(points)
 
 

@@ -20,7 +20,7 @@ from funcgrad.core import Tracer
 from funcgrad.errors import InputError
 from funcgrad.extend import primitive
 from funcgrad.kinds.rules import Operation
-from funcgrad.numpy.faces import like
+from funcgrad.numpy.faces import with_signature_of
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.solving import adjoint
@@ -358,7 +358,7 @@ def solve_continuous_are(
     return _solved("solve_continuous_are", _CONTINUOUS, a, b, q, r, e, s, balanced)
 
 
-@like(solve_continuous_are)
+@with_signature_of(solve_continuous_are)
 def solve_discrete_are(*args: Any, **kwargs: Any) -> Array:
     """Return the stabilising X of ``a^H X a - e^H X e - (a^H X b + s) inv(r + b^H X b) (b^H X a + s^H) + q = 0``.
 

@@ -10,7 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere
+from funcgrad.numpy.peeking import any_true
 from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.factors import eigh, refuse
 from funcgrad.scipy.linalg.solving import as_columns, floating, hermitian_of, pinv, square
@@ -98,7 +98,7 @@ def solve_circulant(
         zero = zeros(values)
         quotient = fnp.where(zero, 0.0, fnp.fft.fft(right) / fnp.where(zero, 1.0, values))
     else:
-        if anywhere(zeros, values):
+        if any_true(zeros, values):
             raise np.linalg.LinAlgError("solve_circulant: the matrix is singular, got eigenvalues of 0. Take 'lstsq'.")
         quotient = fnp.fft.fft(right) / values
     x = fnp.fft.ifft(quotient)

@@ -18,7 +18,7 @@ from funcgrad import backend
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
-from funcgrad.numpy.peeking import anywhere
+from funcgrad.numpy.peeking import any_true
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.products import matmul
 from funcgrad.primitives.solving import adjoint, solve_triangular
@@ -262,7 +262,7 @@ def _qz_moved(s: Array, t: Array, m: Array, n: Array) -> list[Array]:
 def _qz_jvp(place: int) -> Callable[..., list[Array]]:
     def jvp(dx: Array, ans: Any, *, output: str, sort: Any) -> list[Array]:
         s, t, q, z = ans
-        if backend.dtype_of(s).kind == "f" and anywhere(lambda pair: pair != 0, pairs(s)):
+        if backend.dtype_of(s).kind == "f" and any_true(lambda pair: pair != 0, pairs(s)):
             raise NotDifferentiableError(
                 "linalg.qz: a real form with a pair of conjugate eigenvalues has no derivative rule, got "
                 "output='real'. Pass output='complex'."
@@ -375,7 +375,7 @@ def ordqz(
                [0., 1.]])
     """
     s, t, q, z = _pair_of("ordqz", A, B, output, sort)
-    if backend.dtype_of(s).kind == "f" and anywhere(lambda pair: pair != 0, pairs(s)):
+    if backend.dtype_of(s).kind == "f" and any_true(lambda pair: pair != 0, pairs(s)):
         raise NotDifferentiableError(
             "linalg.ordqz: alpha and beta of a real form with a pair of conjugate eigenvalues have no derivative rule, "
             "got output='real'. Pass output='complex'."

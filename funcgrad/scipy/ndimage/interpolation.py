@@ -17,7 +17,7 @@ from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import reshape
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.primitives.indexing import getitem
@@ -301,7 +301,7 @@ def rotate(
     settings = InterpolationSettings("rotate", order, mode, cval, prefilter)
     x, dtype = _image("rotate", input, output)
     rank = len(backend.shape_of(x))
-    plane = sorted([one_axis(axis, rank) for axis in axes])
+    plane = sorted([normalize_axis(axis, rank) for axis in axes])
     if len(set(plane)) != 2:
         raise ShapeError(f"ndimage.rotate: axes must be two different axes, got {axes}.")
     angle = _double(angle)
@@ -346,7 +346,7 @@ def spline_filter1d(
     settings = InterpolationSettings("spline_filter1d", order, mode, 0.0, True)
     x, dtype = _image("spline_filter1d", input, output)
     if order > 1:
-        along, mode = one_axis(axis, len(backend.shape_of(x))), spline_mode(settings.mode)
+        along, mode = normalize_axis(axis, len(backend.shape_of(x))), spline_mode(settings.mode)
         x = spline_axis(x, axis=along, order=settings.order, mode=mode, transposed=False)
     return fnp.astype(x, dtype)
 

@@ -15,7 +15,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import reshape
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.primitives.indexing import take_along_axis
 from funcgrad.scipy.ndimage.operations import extend, rank_indices
 from funcgrad.scipy.ndimage.sums import axes_of, mode_of, one_per_axis, prepared, shift_of
@@ -60,7 +60,7 @@ def _extreme(
     if size < 1:
         raise ShapeError(f"ndimage.{call}: size must be positive, got {size}.")
     rank = len(backend.shape_of(x))
-    axis = one_axis(axis, rank)
+    axis = normalize_axis(axis, rank)
     window = np.ones([int(size) if i == axis else 1 for i in range(rank)], bool)
     origins = [origin if i == axis else 0 for i in range(rank)]
     return fnp.astype(_take_ranked(call, x, window, int(size) - 1 if largest else 0, mode, cval, origins), dtype)

@@ -19,7 +19,7 @@ from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
-from funcgrad.numpy.axes import one_axis
+from funcgrad.numpy.axes import normalize_axis
 from funcgrad.numpy.creation import as_value
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import sqrt_flat_at_zero
@@ -63,7 +63,7 @@ def along(call: str, x: Array, weights: Array, axis: int, dtype: Any, mode: str,
     if len(shape) != 1 or not shape[0]:
         raise ShapeError(f"ndimage.{call}: weights must be a vector that is not empty, got {describe(weights)}.")
     rank = len(backend.shape_of(x))
-    axis, origin = one_axis(axis, rank), shift_of(call, origin, shape[0])
+    axis, origin = normalize_axis(axis, rank), shift_of(call, origin, shape[0])
     weights = fnp.reshape(weights, tuple([shape[0] if i == axis else 1 for i in range(rank)]))
     origins = tuple([origin if i == axis else 0 for i in range(rank)])
     found = _correlated(x, weights, mode_of(call, mode, x), cval, origins)
@@ -210,7 +210,7 @@ def uniform_filter1d(
     if size < 1:
         raise ShapeError(f"ndimage.uniform_filter1d: size must be positive, got {size}.")
     rank = len(backend.shape_of(x))
-    axis, mode, size = one_axis(axis, rank), mode_of("uniform_filter1d", mode, x), int(size)
+    axis, mode, size = normalize_axis(axis, rank), mode_of("uniform_filter1d", mode, x), int(size)
     origin = shift_of("uniform_filter1d", origin, size)
     if mode != "constant" or is_plain_zero(cval):
         return fnp.astype(uniform_axis(x, axis=axis, size=size, mode=mode, origin=origin), dtype)

@@ -19,9 +19,9 @@ from funcgrad.batching import is_batched
 from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
-from funcgrad.numpy.concretization import constant, forgive
+from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.implicit import custom_root, dense_solve
 from funcgrad.transforms.products import jvp
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
             try:
                 return plain(self.call, derivative(x, *more, *self.args))
             except ConcretizationError:
-                forgive()
+                forget_refusal()
                 return plain(self.call, own(x, *more))
 
         return call
@@ -62,7 +62,7 @@ class Problem(NamedTuple):
         try:
             plain(self.call, derivative(*points))
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
-            forgive()
+            forget_refusal()
             self(points[0])  # raises if ``fun`` closes over a batch
             return None
         return lambda *points: plain(self.call, derivative(*points))
@@ -100,7 +100,7 @@ def plain(call: str, y: Any) -> Any:
     if kind in (tuple, list):
         parts = [plain(call, part) for part in y]
         return tuple(parts) if kind is tuple else parts
-    bottom = y = constant(shallow_copy(y))
+    bottom = y = strip_constant_tracers(shallow_copy(y))
     while isinstance(bottom, Tracer):
         bottom = bottom._val
     if backend.is_jax_tracer(bottom):
@@ -160,7 +160,7 @@ def search(
         try:
             outs = as_one_operation(call, one, values)
         except (ConcretizationError, NotDifferentiableError):
-            forgive()
+            forget_refusal()
             closure = RecordedClosure(call, lambda x: fun(x, *args), guess, checks_branches=True)
             if not closure.captured:
                 raise
@@ -285,7 +285,7 @@ def one_by_one(matvec: Callable[[Any], Any], b: Any) -> Any:
 
 def _may_have_failed(solved: Any) -> bool:
     """Whether the search failed for any example, or its success is not known yet."""
-    return known(solved, steers=False) is None or anywhere(fnp.logical_not, solved)
+    return concrete_or_none(solved, steers=False) is None or any_true(fnp.logical_not, solved)
 
 
 @no_grad
@@ -296,7 +296,9 @@ def _has_converged(equation: Callable[[Any], Any], x: Any, linear: Callable[...,
     except np.linalg.LinAlgError:
         return False
     size = fnp.max(fnp.abs(step), initial=0.0) / (1 + fnp.max(fnp.abs(x), initial=0.0))
-    return known(size, steers=False) is not None and not anywhere(lambda size: ~(size <= _STEP_TOLERANCE), size)
+    return concrete_or_none(size, steers=False) is not None and not any_true(
+        lambda size: ~(size <= _STEP_TOLERANCE), size
+    )
 
 
 def differentiated(x: Any) -> bool:

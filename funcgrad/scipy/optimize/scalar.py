@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import rows
+from funcgrad.numpy.faces import function_table
 from funcgrad.numpy.shaping import size
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.optimize.implicit import (
@@ -35,7 +35,7 @@ __all__ = ["bisect", "brenth", "brentq", "newton", "ridder", "root_scalar", "tom
 _RTOL = 4 * np.finfo(float).eps
 
 
-@rows
+@function_table
 def _between(
     name: str,
     f: Callable[..., Any],

@@ -14,7 +14,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.signals import convolve as convolve_last
 from funcgrad.scipy.own_code import mirrors
@@ -108,7 +108,7 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     n = max(backend.shape_of(b)[0], backend.shape_of(a)[0])
     b, a = [fnp.pad(c, (0, n - backend.shape_of(c)[0])) for c in (b, a)]
     total = fnp.sum(a)
-    if anywhere(lambda total: total == 0, total):
+    if any_true(lambda total: total == 0, total):
         raise ZeroDivisionError(
             "signal.lfilter_zi: the coefficients of the denominator sum to 0, so that a constant signal grows without "
             f"end, got a={describe(a)}. Choose a stable filter."
@@ -218,7 +218,7 @@ def sosfiltfilt(
 
 def _taps(sos: Array) -> int:
     """Return the length of the whole filter; first-order sections are shorter."""
-    values = report_answer(sos, known(sos))
+    values = report_answer(sos, concrete_or_none(sos))
     if values is None:
         raise InputError("signal.sosfiltfilt: padlen is needed where sos is compiled by JAX, got None. Pass a number.")
     short = (values == 0).reshape(-1, *values.shape[-2:]).all(axis=0)

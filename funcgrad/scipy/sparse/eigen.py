@@ -8,7 +8,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.sparse.objects import plain_matrix
@@ -50,7 +50,7 @@ def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any
     A, M = _matrix(call, A), None if M is None else _matrix(call, M)
     given = {key: value for key, value in options.items() if value is not None}
     if "v0" in given:
-        v0 = constant(as_value(given["v0"]))
+        v0 = strip_constant_tracers(as_value(given["v0"]))
         given["v0"] = np.asarray(v0)
     if not _is_traced(A) and not _is_traced(M):
         routine = getattr(import_scipy(call, "scipy.sparse.linalg"), name)

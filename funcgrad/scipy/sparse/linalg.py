@@ -11,9 +11,9 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer, describe, shallow_copy
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
-from funcgrad.numpy.concretization import constant
+from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import like
+from funcgrad.numpy.faces import with_signature_of
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.sparse.objects import plain_matrix
 from funcgrad.optional import import_scipy
@@ -187,7 +187,7 @@ def cg(
     return iterated("cg", A, b, x0, rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback)
 
 
-@like(cg)
+@with_signature_of(cg)
 def bicgstab(*args: Any, **kwargs: Any) -> tuple[Array, Any]:
     """Solve ``A @ x = b`` by stabilised biconjugate gradients; see ``cg``.
 
@@ -311,7 +311,7 @@ def _transposed_preconditioner(M: Any, *, hermitian: bool) -> Any:
 
 
 def _plain(call: str, x: Any) -> Any:
-    x = constant(shallow_copy(x))
+    x = strip_constant_tracers(shallow_copy(x))
     if backend.namespace_of(x) is not np and not isinstance(x, Tracer):
         raise InputError(
             f"{call}: SciPy iterates on NumPy arrays, got JAX's {describe(x)}. Pass NumPy arrays, or use spsolve."

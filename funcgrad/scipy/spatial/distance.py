@@ -22,8 +22,8 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import rows
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.faces import function_table
+from funcgrad.numpy.peeking import concrete_or_none, is_plain
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
@@ -190,7 +190,7 @@ def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
             f"spatial.distance.squareform: X must be a vector or a matrix, as force says, got {describe(X)}."
         )
     if len(shape) == 2:
-        values = known(X)
+        values = concrete_or_none(X)
         if shape[0] != shape[1]:
             raise ShapeError(f"spatial.distance.squareform: the matrix must be square, got {describe(X)}.")
         if checks and values is not None:
@@ -237,7 +237,7 @@ def _widens() -> bool:
     return type(_scipy("euclidean")(vector, vector)) is not np.float32
 
 
-@rows
+@function_table
 def _metric(name: str, u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
     return _weighted(name, u, v, w)
 

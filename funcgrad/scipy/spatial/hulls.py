@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, single
+from funcgrad.numpy.peeking import is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, ArrayLike
 
@@ -53,7 +53,7 @@ class ConvexHull:
     def __init__(self, points: ArrayLike, incremental: bool = False, qhull_options: str | None = None) -> None:
         self.points = points = as_value(points)
         make = import_scipy("spatial.ConvexHull", "scipy.spatial").ConvexHull
-        self.plain = make(single(points), incremental, qhull_options)
+        self.plain = make(shared_numbers(points), incremental, qhull_options)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of SciPy's hull: any for plain points, ``_TRACED`` or ``_CONSTANT`` for traced ones."""
@@ -93,7 +93,7 @@ def _equations(hull: ConvexHull) -> Array:
     edges = corners[:, 1:] - corners[:, :1]
     minors = [(-1) ** i * fnp.linalg.det(edges[:, :, np.arange(d) != i]) for i in range(d)]
     normals = fnp.stack(minors, axis=1)
-    outward = np.sign(np.sum(single(normals) * hull.plain.equations[:, :-1], axis=1))[:, None]
+    outward = np.sign(np.sum(shared_numbers(normals) * hull.plain.equations[:, :-1], axis=1))[:, None]
     normals = normals * outward / fnp.linalg.norm(normals, axis=1, keepdims=True)
     return fnp.concatenate([normals, -fnp.sum(normals * corners[:, 0], axis=1)[:, None]], axis=1)
 

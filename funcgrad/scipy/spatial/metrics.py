@@ -15,7 +15,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.primitives.norms import abs_flat_at_zero, sqrt_flat_at_zero
 from funcgrad.scipy.special import rel_entr
 from funcgrad.typing import Array
@@ -153,7 +153,7 @@ def weights_of(call: str, w: Any) -> Array | None:
     w = as_value(w)
     if len(backend.shape_of(w)) != 1:
         raise ShapeError(f"spatial.distance.{call}: w must be a vector, got {describe(w)}.")
-    if anywhere(lambda w: w < 0, w):
-        values: Any = known(w)
+    if any_true(lambda w: w < 0, w):
+        values: Any = concrete_or_none(w)
         raise ShapeError(f"spatial.distance.{call}: w must not be negative, got {values.min()}.")
     return fnp.astype(w, float)

@@ -11,7 +11,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.spatial import metrics
 from funcgrad.typing import Array, ArrayLike
@@ -55,7 +55,7 @@ class KDTree:
     ) -> None:
         points = as_value(data)
         make = import_scipy("spatial.KDTree", "scipy.spatial").KDTree
-        plain = known(points)
+        plain = concrete_or_none(points)
         if plain is not None and plain.shape == backend.shape_of(points):
             self._hold(points, make(plain, leafsize, compact_nodes, copy_data, balanced_tree, boxsize))
         else:  # vmap or JAX: a model tree checks the points and has the sizes
@@ -113,7 +113,7 @@ class KDTree:
         return fnp.where(missing, np.inf, distances)[()], places
 
     def _places(self, x: Array, k: Any, eps: float, p: float, bound: float, workers: int) -> Any:
-        plain = known(x)
+        plain = concrete_or_none(x)
         if self.plain is not None and plain is not None and plain.shape == backend.shape_of(x):
             return self.plain.query(plain, k, eps, p, bound, workers)[1]
         # under vmap or JAX: compare all distances
@@ -141,7 +141,7 @@ class KDTree:
             ConversionError: points are traced in a ``vmap``.
         """
         x = as_value(x)
-        plain = known(x)
+        plain = concrete_or_none(x)
         if plain is None or plain.shape != backend.shape_of(x):
             plain = np.asarray(x)
         if self.plain is None:

@@ -16,7 +16,7 @@ from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none
 from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.transforms import stop_gradient
 from funcgrad.typing import Array, ArrayLike
@@ -57,7 +57,7 @@ def normalized(q: Array) -> Array:
         ValueError: a quaternion has length 0.
     """
     size = fnp.sqrt(_dot(q, q))
-    if anywhere(lambda size: size == 0, size):
+    if any_true(lambda size: size == 0, size):
         raise ValueError("Found zero norm quaternions in `quat`: spatial.transform.Rotation. Leave them out.")
     return q / size
 
@@ -177,13 +177,13 @@ def _orthogonal(m: Array) -> Array:
     they are for rotations.
     """
     steps = 12
-    if known(m, steers=False) is not None:
-        if backend.shape_of(m)[0] and anywhere(lambda m: fnp.linalg.det(m) <= 0, m):
+    if concrete_or_none(m, steers=False) is not None:
+        if backend.shape_of(m)[0] and any_true(lambda m: fnp.linalg.det(m) <= 0, m):
             raise ValueError(
                 "Non-positive determinant (left-handed or null coordinate frame) in rotation matrix: "
                 "spatial.transform.Rotation.from_matrix. Pass right-handed axes."
             )
-        if not anywhere(lambda m: ~(abs(m @ fnp.swapaxes(m, -1, -2) - np.eye(3)) <= 1e-12), m):
+        if not any_true(lambda m: ~(abs(m @ fnp.swapaxes(m, -1, -2) - np.eye(3)) <= 1e-12), m):
             if issubclass(type(m), np.ndarray):
                 return m
             steps = 3  # one step for each order of derivatives, and one more

@@ -21,7 +21,7 @@ from funcgrad import backend, tree
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import anywhere, is_plain, known, warn
+from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, warn
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import sqrt_flat_at_zero
@@ -252,7 +252,7 @@ class Rotation:
         """
         angles = quaternions.as_euler(self._quat, seq)
         middle = angles[..., 1] + (0.0 if seq[0] == seq[2] else math.pi / 2)
-        if not suppress_warnings and anywhere(lambda x: (abs(x) <= 1e-7) | (abs(abs(x) - math.pi) <= 1e-7), middle):
+        if not suppress_warnings and any_true(lambda x: (abs(x) <= 1e-7) | (abs(abs(x) - math.pi) <= 1e-7), middle):
             warn("Gimbal lock detected. Setting third angle to zero.", UserWarning, 2)
         return angles / _DEGREE if degrees else angles
 
@@ -318,8 +318,8 @@ class Rotation:
         k = q[..., :, None] * q[..., None, :]
         if weights is not None:
             w = fnp.astype(as_value(weights), float)
-            if anywhere(lambda w: w < 0, w):
-                values: Any = known(w)
+            if any_true(lambda w: w < 0, w):
+                values: Any = concrete_or_none(w)
                 raise ShapeError(f"spatial.transform.Rotation.mean: weights must not be negative, got {values.min()}.")
             k = w[..., None, None] * k
         given = range(len(outer)) if axis is None else (axis,) if isinstance(axis, int) else axis
@@ -394,7 +394,7 @@ class Rotation:
                 f"{describe(x)} and {describe(y)}."
             )
         w = np.ones(count) if weights is None else fnp.astype(as_value(weights), float)
-        if backend.shape_of(w) != (count,) or anywhere(lambda w: ~((w >= 0) & fnp.isfinite(w)), w):
+        if backend.shape_of(w) != (count,) or any_true(lambda w: ~((w >= 0) & fnp.isfinite(w)), w):
             raise ShapeError(
                 f"spatial.transform.Rotation.align_vectors: weights must be a vector of {count} finite numbers, none "
                 f"negative, got {describe(w)}."
@@ -496,8 +496,10 @@ class Slerp:
                 f"spatial.transform.Slerp: there must be a time for each of two or more rotations, got {describe(t)} "
                 f"for the shape {rotations.shape}."
             )
-        if anywhere(lambda t: fnp.diff(t, axis=-1) <= 0, t):
-            raise ShapeError(f"spatial.transform.Slerp: times must be in strictly increasing order, got {known(t)}.")
+        if any_true(lambda t: fnp.diff(t, axis=-1) <= 0, t):
+            raise ShapeError(
+                f"spatial.transform.Slerp: times must be in strictly increasing order, got {concrete_or_none(t)}."
+            )
         self.times, self.rotations = t, rotations[:-1]
         self.rotvecs = (self.rotations.inv() * rotations[1:]).as_rotvec()
 
@@ -506,7 +508,7 @@ class Slerp:
         t = fnp.astype(as_value(times), float)
         if len(backend.shape_of(t)) > 1:
             raise ShapeError(f"spatial.transform.Slerp: times must be a number or a vector, got {describe(t)}.")
-        values, ends = known(t), known(self.times)
+        values, ends = concrete_or_none(t), concrete_or_none(self.times)
         if values is None or ends is None or not values.size:
             pass
         elif values.min() < ends.min(axis=-1).max() or values.max() > ends.max(axis=-1).min():

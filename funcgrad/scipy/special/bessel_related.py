@@ -15,7 +15,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.faces import rows
+from funcgrad.numpy.faces import function_table
 from funcgrad.numpy.joining import stack
 from funcgrad.numpy.reducing import as_floating
 from funcgrad.scipy.special.operations import bessel_related as prim
@@ -150,7 +150,7 @@ _BESSEL = {
 }
 
 
-@rows
+@function_table
 def _derived(name: str, v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
     fun, phase = _BESSEL[name]
     total = _derivative(name, fun, v, z, n, phase)
@@ -212,7 +212,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 # ---- spherical Bessel functions ----------------------------------------------------------------------------
 
 
-@rows
+@function_table
 def _spherical(name: str, n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
     n = as_value(n)
     if backend.dtype_of(n).kind == "f":

@@ -14,7 +14,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.output import write_out
-from funcgrad.numpy.peeking import anywhere, known
+from funcgrad.numpy.peeking import any_true, concrete_or_none
 from funcgrad.numpy.reducing import as_scalar
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.own_code import mirrors
@@ -101,8 +101,10 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     if not np.isscalar(d) or np.floor(d) != d or d < 1:
         raise ValueError(f"multigammaln: d must be a positive whole number, got {d!r}. It is a dimension.")
     a, d = as_value(a), int(d)
-    if anywhere(lambda a: a <= 0.5 * (d - 1), a):
-        raise ValueError(f"multigammaln: a must be greater than (d - 1) / 2 = {0.5 * (d - 1)}, got {known(a)}.")
+    if any_true(lambda a: a <= 0.5 * (d - 1), a):
+        raise ValueError(
+            f"multigammaln: a must be greater than (d - 1) / 2 = {0.5 * (d - 1)}, got {concrete_or_none(a)}."
+        )
     total = prim.gammaln(a)
     for j in range(1, d):
         total = total + prim.gammaln(a - 0.5 * j)

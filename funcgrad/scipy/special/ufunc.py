@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.faces import documented, stub
-from funcgrad.numpy.ufunc_methods import DEFAULTS, applied
+from funcgrad.numpy.faces import docstring, stub
+from funcgrad.numpy.ufunc_methods import DEFAULTS, apply_ufunc
 from funcgrad.optional import special
 
 #: Type of a function of arrays that takes the options of ufuncs.
@@ -42,7 +42,7 @@ def table(module: str) -> Callable[[str, Callable[..., Any], str, str, str], Ufu
     """
 
     def row(call: str, operation: Callable[..., Any], text: str, example: str, shows: str) -> Ufunc:
-        return _ufunc(stub(module, call, documented(text, example, shows)), operation)
+        return _ufunc(stub(module, call, docstring(text, example, shows)), operation)
 
     return row
 
@@ -59,7 +59,7 @@ def _ufunc(documented_stub: Callable[..., Any], operation: Callable[..., Any]) -
             raise TypeError(f"{name}() takes {nin} arguments, got {len(args)}")
         scipy_ufunc: Any = special(np, name)
         out_arrays = out if len(args) == nin else args[nin] if scipy_ufunc.nout == 1 else args[nin:]
-        return applied(scipy_ufunc, operation, args[:nin], out_arrays, options, name)
+        return apply_ufunc(scipy_ufunc, operation, args[:nin], out_arrays, options, name)
 
     made: Any = call
     del made.__wrapped__

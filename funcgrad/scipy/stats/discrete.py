@@ -10,7 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.stats.distribution import Discrete
 
@@ -98,7 +98,7 @@ poisson = Discrete(
 
 def _betabinom_sum(call: str, chosen: Any, n: Any, a: Any, b: Any) -> Any:
     """Sum the probabilities of the values that ``chosen`` selects, as SciPy does."""
-    counts = report_answer(n, known(n))
+    counts = report_answer(n, concrete_or_none(n))
     if counts is None:
         raise InputError(f"stats.betabinom.{call}: n must be a number, got one that JAX hides while it compiles.")
     values = np.arange(float(counts.max(initial=0.0)) + 1)

@@ -24,7 +24,7 @@ from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.linear import astype
 from funcgrad.kinds.rules import Operation
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import is_plain, known
+from funcgrad.numpy.peeking import concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import Array
@@ -69,7 +69,8 @@ def _none_if_false(condition: Any) -> Any:
 
 def _known_values(condition: Any) -> Any:
     """Return the values of a condition; None if they are unknown, or may change because a graph is captured."""
-    return None if any(isinstance(trace, GraphTrace) for trace in traces_of([condition])) else known(condition)
+    captured = any(isinstance(trace, GraphTrace) for trace in traces_of([condition]))
+    return None if captured else concrete_or_none(condition)
 
 
 def nan_where_invalid(ans: Array, allowed: Any, *parameters: Any) -> Array:

@@ -11,7 +11,7 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import known
+from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.special.operations.convex import log1p_quotient
 from funcgrad.scipy.stats.continuous import EULER, LOG_2, LOG_PI, LOG_ROOT_2PI, log_normal
@@ -241,7 +241,7 @@ def _vonmises_cdf(x: Any, kappa: Any) -> Any:
 
     Errors are about 1e-16. SciPy's errors are about 1e-6, as it uses the normal distribution for a kappa above 50.
     """
-    values = report_answer(kappa, known(kappa))
+    values = report_answer(kappa, concrete_or_none(kappa))
     if values is None:
         raise InputError("stats.vonmises.cdf: kappa must be a number, got one that JAX hides while it compiles.")
     most = values.max(initial=0.0)

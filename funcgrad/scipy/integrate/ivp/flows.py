@@ -18,7 +18,7 @@ from funcgrad.errors import (
     ShapeError,
     StagingError,
 )
-from funcgrad.numpy.concretization import constant, forgive
+from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
 from funcgrad.numpy.creation import as_value
 from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
@@ -34,7 +34,7 @@ def constant_array(call: str, x: Any) -> np.ndarray:
     Raises:
         StagingError: the values are abstract inside a JAX transform (a ``TypeError``).
     """
-    y = constant(shallow_copy(x))
+    y = strip_constant_tracers(shallow_copy(x))
     bottom = y
     while isinstance(bottom, Tracer):
         bottom = bottom._val
@@ -177,7 +177,7 @@ class Parameters:
             fun = function.fun
             ways = BranchRecordings(self.call, lambda x: _arrays(fun(x[0], x[1], *self.with_values(x[2]))), (t, y, own))
         except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
-            forgive()
+            forget_refusal()
             return False  # SciPy's conversion to numbers raises if a derivative would be lost
         if not (always or ways.captured):
             return False
@@ -194,7 +194,7 @@ class Parameters:
             closure = [function for function in closed if self._hoist_closed_over(function, always=True)]
             if not closure:
                 raise
-            forgive()
+            forget_refusal()
         return self.solved(solve)
 
     def _collect_values(self) -> list[Any]:
@@ -296,7 +296,7 @@ class Flow:
                 found = vmap(self, in_axes=(0, 0, *[None] * len(values)))(times, states, *values)
                 return fnp.reshape(found, shape)
             except (ConcretizationError, NotDifferentiableError, TypeError, IndexError):
-                forgive()
+                forget_refusal()
                 self.one_by_one = True
         plain = not isinstance(times, Tracer)
         slopes = [self(float(times[i]) if plain else times[i], states[i], *values) for i in range(count)]

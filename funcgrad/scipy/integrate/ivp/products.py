@@ -26,7 +26,7 @@ from funcgrad.errors import (
     StagingError,
 )
 from funcgrad.graph import Recording
-from funcgrad.numpy.concretization import forgive
+from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy_code.running import run_or_rebuild
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.integrate.ivp.flows import Flow
@@ -49,7 +49,7 @@ def find_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
     try:
         moved = jvp(fun, (y,), (trace.leaf(tangent, 0),))[1]
     except (ConcretizationError, InputError, NotDifferentiableError, StagingError):
-        forgive()
+        forget_refusal()
         return None
     finally:
         trace.close()
@@ -225,7 +225,7 @@ class Products:
             try:
                 self._record_all()
             except (BranchError, ConcretizationError, NotDifferentiableError, InputError, TypeError, IndexError):
-                forgive()
+                forget_refusal()
                 self._run = self._pullback = None  # the function looks at values
 
     def _record_all(self) -> None:
