@@ -27,7 +27,7 @@ def means_all_axes(axis: Any, rank: int) -> bool:
     """Whether ``axis`` means all elements: None, or, for a number, 0 or -1, which many functions of NumPy take.
 
     Example:
-        >>> takes_all(-1, 0), takes_all(-1, 1)
+        >>> means_all_axes(-1, 0), means_all_axes(-1, 1)
         (True, False)
     """
     return axis is None or (not rank and isinstance(axis, int | np.integer) and axis in (0, -1))
@@ -87,7 +87,7 @@ def resolve_shape(shape: Any, have: Shape) -> Shape:
         ValueError: the elements do not fill ``shape``, or two lengths are negative.
 
     Example:
-        >>> completed((3, -1), (2, 6))
+        >>> resolve_shape((3, -1), (2, 6))
         (3, 4)
     """
     to = as_shape(shape)

@@ -24,7 +24,7 @@ def docstring(text: str, example: str, shows: str) -> str:
     r"""Return a docstring: ``text``, then a section with the expression ``example`` and its result ``shows``.
 
     Example:
-        >>> documented("The sum.", "np.add(1, 2)", "3").split("\n")[2:]
+        >>> docstring("The sum.", "np.add(1, 2)", "3").split("\n")[2:]
         ['Example:', '    >>> np.add(1, 2)', '    3']
     """
     needed = [line for name, line in IMPORTS.items() if re.search(rf"(?<![\w.]){name}\b", example)]
@@ -36,7 +36,7 @@ def set_identity(fun: F, module: str, name: str, doc: str) -> F:
     """Make ``fun`` the function ``name`` of ``module``, with ``doc`` as its docstring.
 
     Example:
-        >>> fun = named(lambda x: x, "here", "same", "What is given.")
+        >>> fun = set_identity(lambda x: x, "here", "same", "What is given.")
         >>> fun.__module__, fun.__name__, fun.__doc__
         ('here', 'same', 'What is given.')
     """
@@ -50,7 +50,7 @@ def with_signature_of(model: Callable[P, R]) -> Callable[[Callable[..., R]], Cal
     Example:
         >>> def scaled(x, factor=2.0):
         ...     return factor * x
-        >>> turned = like(scaled)(lambda *args, **kwargs: -scaled(*args, **kwargs))
+        >>> turned = with_signature_of(scaled)(lambda *args, **kwargs: -scaled(*args, **kwargs))
         >>> str(signature(turned)), turned(1.0, factor=3.0)
         ('(x, factor=2.0)', -3.0)
     """
@@ -69,7 +69,7 @@ def function_table(template: Callable[Concatenate[str, P], R]) -> Callable[..., 
     A row holds the name, the text, an example, the result of the example, and defaults that differ from the template.
 
     Example:
-        >>> @rows
+        >>> @function_table
         ... def times(name, x, n=1):
         ...     return name * n * x
         >>> ab = times("ab", "The letters.", "ab(2)", "'abab'")

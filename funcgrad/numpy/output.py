@@ -37,7 +37,7 @@ def compute_into(operation: Callable[..., Any], out: Any, *args: Any, **kwargs: 
     Example:
         >>> from funcgrad.numpy.reductions import sum
         >>> total = np.zeros(2)
-        >>> into(sum, total, [[1.0, 2.0], [3.0, 4.0]], 0) is total, total
+        >>> compute_into(sum, total, [[1.0, 2.0], [3.0, 4.0]], 0) is total, total
         (True, array([4., 6.]))
     """
     if type(out) is tuple and len(out) == 1:  # NumPy accepts an array or a tuple of one array
@@ -177,7 +177,7 @@ def call_on_buffers(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
     """Call ``function`` on the arrays of buffers; arrays that ``function`` makes are returned as buffers.
 
     Example:
-        >>> type(computed(np.sin, (make_buffer(np.ones(2)),), {})).__name__
+        >>> type(call_on_buffers(np.sin, (make_buffer(np.ones(2)),), {})).__name__
         'Tracer'
     """
     held: dict[int, tuple[Tracer, np.ndarray]] = {}

@@ -144,9 +144,9 @@ def rank_of_item(index: Any, rank: int) -> int:
     """Return the number of axes of ``x[index]`` for a concrete ``index`` and an array ``x`` with ``rank`` axes.
 
     Example:
-        >>> rank_left((slice(None), 2), 3), rank_left((np.array([[0, 1]]), np.array([1])), 2)
+        >>> rank_of_item((slice(None), 2), 3), rank_of_item((np.array([[0, 1]]), np.array([1])), 2)
         (2, 2)
-        >>> rank_left(np.array([[True, False]]), 3), rank_left((None, ..., 0), 1)
+        >>> rank_of_item(np.array([[True, False]]), 3), rank_of_item((None, ..., 0), 1)
         (2, 1)
     """
     made = 0  # axes that the arrays in the index make together
@@ -245,11 +245,11 @@ def compose_indices(shape: Shape, steps: list[Any]) -> Any:
         steps: indices of integers, slices and ellipses, and lists that permute the axes.
 
     Example:
-        >>> composed((9, 2), [slice(1, None), 3]), composed((9, 2), [(4,), 1])
+        >>> compose_indices((9, 2), [slice(1, None), 3]), compose_indices((9, 2), [(4,), 1])
         (4, (4, 1))
-        >>> composed((3,), [slice(None, None, -1), slice(3, None)])
+        >>> compose_indices((3,), [slice(None, None, -1), slice(3, None)])
         slice(0, 0, None)
-        >>> composed((3, 5), [(slice(None), 1), slice(1, None)]), composed((3, 5), [[1, 0], 2])
+        >>> compose_indices((3, 5), [(slice(None), 1), slice(1, None)]), compose_indices((3, 5), [[1, 0], 2])
         ((slice(1, 3, 1), 1), (slice(None, None, None), 2))
     """
     chosen: list[Any] = list(map(range, shape))  # remaining positions of each axis, or an integer where it is gone

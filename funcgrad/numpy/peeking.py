@@ -93,7 +93,7 @@ def any_true(test: Callable[[Any], Any], x: Any) -> bool:
     A graph that is replayed tests again. The result is False if the numbers are not NumPy's.
 
     Example:
-        >>> anywhere(lambda x: x < 0, np.array([1.0, -2.0]))
+        >>> any_true(lambda x: x < 0, np.array([1.0, -2.0]))
         True
     """
     values = concrete_or_none(x, steers=False)

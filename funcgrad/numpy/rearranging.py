@@ -400,7 +400,7 @@ def pad_by_mode(x: Array, widths: Widths, mode: str, given: Any) -> Array:
         ValueError: an empty axis that ``mode`` cannot extend, or a statistic of no elements.
 
     Example:
-        >>> bordered(np.array([1.0, 3.0]), ((2, 1),), "reflect", "odd")
+        >>> pad_by_mode(np.array([1.0, 3.0]), ((2, 1),), "reflect", "odd")
         array([-3., -1.,  1.,  3.,  5.])
     """
     if mode == "empty" or (mode == "constant" and given is None):

@@ -519,7 +519,7 @@ def cast_arguments(
         TypeError: the ufunc has no loop for the dtypes, or ``casting`` does not allow it.
 
     Example:
-        >>> cast(np.add, (np.ones(2), np.float32(2)), dtype="float32")
+        >>> cast_arguments(np.add, (np.ones(2), np.float32(2)), dtype="float32")
         (array([1., 1.], dtype=float32), np.float32(2.0))
     """
     values = [as_value(a) for a in args]

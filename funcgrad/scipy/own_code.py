@@ -49,7 +49,7 @@ def rebuilt(home: str, name: str) -> Callable[..., Any]:
         InputError: by the returned function, if ``output`` is an array and values are traced.
 
     Example:
-        >>> area = of_scipy("integrate", "trapezoid")
+        >>> area = rebuilt("integrate", "trapezoid")
         >>> grad(area)([0.0, 1.0, 4.0]), area([0.0, 1.0, 4.0])
         ([np.float64(0.5), np.float64(1.0), np.float64(0.5)], np.float64(3.0))
     """

@@ -250,9 +250,9 @@ def divergences_at(primitive: Primitive, args: Sequence[Any], params: dict[str, 
 
     Example:
         >>> from funcgrad.primitives.arithmetic import power
-        >>> [text[:20] for text in known(power.primitive, (np.zeros(2), 1.0), {})]
+        >>> [text[:20] for text in divergences_at(power.primitive, (np.zeros(2), 1.0), {})]
         ['x**0.0 at x = 0: JAX']
-        >>> known(power.primitive, (np.ones(2), 1.0), {})
+        >>> divergences_at(power.primitive, (np.ones(2), 1.0), {})
         []
     """
     entries = [entry for entry in KNOWN if entry.primitive == primitive.name]

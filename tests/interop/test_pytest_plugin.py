@@ -58,7 +58,7 @@ def test_fixtures_pass_and_fail(tmp_path):
 def test_fixtures_are_listed_with_what_they_do(tmp_path):
     done = run_tests(TESTS, tmp_path, "--fixtures")
     assert "fail unless funcgrad, JAX and numerical derivatives agree" in done.stdout
-    assert "fail unless the derivatives agree with numerical ones" in done.stdout
+    assert "fail unless the derivatives agree with numerical derivatives" in done.stdout
 
 
 def test_nothing_is_imported_before_a_test_asks(tmp_path):

@@ -378,7 +378,7 @@ def test_no_colours_without_rich(monkeypatch):
 
 
 def test_numbers_in_few_characters():
-    told = [printing.told(Cell(ulps, True, "")) for ulps in (0.0, 1.4, 9999.0, 1e12, np.inf, np.nan)]
+    told = [printing.ulps_text(Cell(ulps, True, "")) for ulps in (0.0, 1.4, 9999.0, 1e12, np.inf, np.nan)]
     assert told == ["0", "1", "9999", "1e+12", "inf", "–"]
 
 
