@@ -1,4 +1,4 @@
-"""Writes coverage.md: what funcgrad has of each public name of NumPy, from the table of operations that the tests run.
+"""Write coverage.md: what funcgrad offers for each public name of NumPy, from the tested table of operations.
 
 python docs/coverage.py
 """
@@ -30,7 +30,7 @@ PAGE = HERE / "coverage.md"
 
 CONSTANT = "stop_gradient(x), or NumPy's on the arrays outside of the function"
 FILES = "numpy's, outside of the differentiated function, or on stop_gradient(x)"
-#: Names of NumPy that funcgrad has not, by the reason and what to use instead.
+#: Names of NumPy that funcgrad lacks, by the reason and by what to use instead.
 NOT_COVERED: dict[tuple[str, str], str] = {
     (
         "reads or writes files",
@@ -57,7 +57,7 @@ NOT_COVERED: dict[tuple[str, str], str] = {
     ("iterates over NumPy's buffers", "loops over indices, or ndenumerate"): "flatiter nested_iters broadcast",
     ("NumPy's class of its elementwise functions", "numpy's"): "ufunc",
 }
-#: Methods and attributes of ndarray that a tracer has not, likewise.
+#: Methods and attributes of ndarray that a tracer lacks, by the reason and by what to use instead.
 NO_METHOD: dict[tuple[str, str], str] = {
     ("about the memory of an ndarray, which a traced value does not have", CONSTANT): (
         "base ctypes data flags strides byteswap getfield setfield setflags"
@@ -68,17 +68,17 @@ NO_METHOD: dict[tuple[str, str], str] = {
 
 
 def listed(table: dict[tuple[str, str], str]) -> dict[str, tuple[str, str]]:
-    """Reason and remedy by name."""
+    """Return a dictionary from each name to its reason and remedy."""
     return {name: entry for entry, names in table.items() for name in names.split()}
 
 
 def public(module: ModuleType) -> list[str]:
-    """The public names of a module of NumPy, but for the one that NumPy 2.5 dropped: with both the page is the same."""
+    """Return the public names of a module of NumPy, without the one that NumPy 2.5 dropped: the page stays the same."""
     return [name for name in dir(module) if not name.startswith("_") and name != "row_stack"]
 
 
 def rows() -> dict[str, list[Any]]:
-    """The rows of the table of operations, by the name of the function."""
+    """Return the rows of the table of operations, by the name of the function."""
     found: dict[str, list[Any]] = {}
     for row in cases.rows():
         function = row.op.fun or named(row.op.name, OURS)
@@ -88,13 +88,13 @@ def rows() -> dict[str, list[Any]]:
 
 
 def aliases(function: Any) -> list[str]:
-    """Other names of the same function."""
+    """Return all names of ``function`` in ``funcgrad.numpy`` and its ``linalg`` and ``fft``."""
     spaces = (("", fnp), ("linalg.", fnp.linalg), ("fft.", fnp.fft))
     return [prefix + name for prefix, space in spaces for name in space.__all__ if getattr(space, name) is function]
 
 
 def verdict(name: str, tested: dict[str, list[Any]]) -> tuple[str, str]:
-    """Status and remarks of one name of NumPy; the status is empty where nobody has said anything of it."""
+    """Return status and remarks of one name of NumPy; the status is empty if no table mentions the name."""
     own = look_up(fnp, name)
     space, _, last = name.rpartition(".")
     home = look_up(fnp, space) if space else fnp
@@ -111,14 +111,14 @@ def verdict(name: str, tested: dict[str, list[Any]]) -> tuple[str, str]:
 
 
 def kind_of(own: Any) -> str:
-    """What a name that is no function stands for."""
+    """Describe a public name that is not a differentiable function."""
     if callable(own):
         return "a function of settings and dtypes"
     return "a constant" if isinstance(own, (int, float, np.generic, type(None))) else "makes arrays when indexed"
 
 
 def of_rows(found: list[Any]) -> tuple[str, str]:
-    """What the tests say of a function."""
+    """Return status and remarks of a function, from its rows in the table of operations."""
     live = [row for row in found if row.op.differentiable and any(case.live for case in row.cases)]
     if not live:
         return "no derivative", result_of(found[0])
@@ -130,7 +130,7 @@ def of_rows(found: list[Any]) -> tuple[str, str]:
 
 
 def result_of(row: Any) -> str:
-    """Why a function has no derivative, from what it gives."""
+    """Return the reason why a function has no derivative, from its result."""
     case = row.cases[0]
     kinds = {np.asarray(part).dtype.kind for part in case.call(case.fun, case.values) if hasattr(part, "dtype")}
     if kinds <= set("b"):
@@ -141,7 +141,7 @@ def result_of(row: Any) -> str:
 
 
 def table(title: str, prefix: str, names: list[str], tested: dict[str, list[Any]]) -> list[str]:
-    """A section with a line for each name."""
+    """Return a section with a line for each name."""
     lines = [f"## {title}", "", "| name | derivative | remarks |", "| --- | --- | --- |"]
     for name in names:
         status, remarks = verdict(prefix + name, tested)
@@ -150,7 +150,7 @@ def table(title: str, prefix: str, names: list[str], tested: dict[str, list[Any]
 
 
 def names_of(module: str) -> list[str]:
-    """The public names of a module of funcgrad's; none where there is no such module."""
+    """Return the public names of a module of funcgrad, or an empty list if there is no such module."""
     try:
         names: list[str] = importlib.import_module(module).__all__
     except ModuleNotFoundError:
@@ -159,7 +159,7 @@ def names_of(module: str) -> list[str]:
 
 
 def of_scipy() -> list[str]:
-    """The sections of SciPy: of the table of calls that the tests run as they stand, and of the table of operations."""
+    """Return the sections on SciPy, from the table of calls that the tests run and from the table of operations."""
     lines = []
     tested = {row.op.name for row in cases.rows() if row.op.differentiable and any(case.live for case in row.cases)}
     for module, samples in scipy_samples.TABLE.items():
@@ -185,7 +185,7 @@ def of_scipy() -> list[str]:
 
 
 def methods() -> list[str]:
-    """The section of ndarray's methods and attributes."""
+    """Return the section on the methods and attributes of ndarray."""
     lines = [
         "## Methods and attributes of ndarray",
         "",
@@ -201,7 +201,7 @@ def methods() -> list[str]:
 
 
 def page() -> str:
-    """The page."""
+    """Return the text of the page."""
     tested = rows()
     sections = [("numpy", "", np), ("numpy.linalg", "linalg.", np.linalg), ("numpy.fft", "fft.", np.fft)]
     names = [prefix + name for _, prefix, module in sections for name in public(module)]
@@ -213,13 +213,13 @@ def page() -> str:
     text = [
         "# Coverage of NumPy and SciPy",
         "",
-        "What `funcgrad.numpy` has of each public name of NumPy, `numpy.linalg` and `numpy.fft`. It is written by",
-        "`docs/coverage.py` from the table of operations that the tests run: a function stands here as differentiable",
-        "when its value, its reverse and forward mode, its second derivative and its `vmap` are tested, against each",
-        "other, NumPy and, where it says so, JAX.",
+        "The tables below list each public name of NumPy, `numpy.linalg` and `numpy.fft`, and what `funcgrad.numpy`",
+        "offers for it. `docs/coverage.py` writes this page from the table of operations that the tests run. A",
+        "function is listed as differentiable if its value, its reverse and forward mode, its second derivative and",
+        "its `vmap` are tested, against each other, NumPy and, where the page says so, JAX.",
         "",
-        "Functions of SciPy as they stand follow, see [code for NumPy](from_numpy.md): each is called in a test",
-        "that compares its derivatives in both modes with differences, or sees that it is refused.",
+        "The functions of SciPy follow, called unchanged, see [code for NumPy](from_numpy.md): a test calls each",
+        "function and compares its derivatives in both modes with differences, or checks that the call is refused.",
         "",
         "```python",
         "import numpy as np",

@@ -1,6 +1,6 @@
-"""How the reference reads docstrings: what stands under ``Example:`` is a section of examples, not a remark.
+"""griffe extension for the reference: the text under ``Example:`` becomes a section of examples, not a remark.
 
-Functions that are rows of a table in the source are read from the module instead.
+For functions that are rows of a table in the source, the extension reads the module instead.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import griffe
 
 
 class Examples(griffe.Extension):
-    """Renames the section for the parser, which knows it in the plural only."""
+    """Extension that renames the section ``Example:``, since the parser knows the plural only."""
 
     def on_module_members(self, *, mod: griffe.Module, **kwargs: Any) -> None:
-        """Called when a module has been read."""
+        """Handle a module that has been read."""
         named = {name: member for name, member in mod.members.items() if not member.is_alias}
         for name in [name for name, member in named.items() if member.is_attribute and not member.docstring]:
             value = getattr(importlib.import_module(mod.path), name, None)
@@ -24,20 +24,20 @@ class Examples(griffe.Extension):
                 mod.set_member(name, function(mod, value))
 
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Called for every object that has been read."""
-        if isinstance(obj, griffe.Function) and "_others" in obj.parameters:  # it refuses them
+        """Handle an object that has been read."""
+        if isinstance(obj, griffe.Function) and "_others" in obj.parameters:  # the function refuses these arguments
             del obj.parameters["_others"]
         plural(obj)
 
 
 def plural(obj: griffe.Object) -> None:
-    """What griffe's parser calls the section."""
+    """Rename the section to the plural, which griffe's parser recognises."""
     if obj.docstring:
         obj.docstring.value = obj.docstring.value.replace("\nExample:\n", "\nExamples:\n")
 
 
 def function(mod: griffe.Module, value: Any) -> griffe.Function:
-    """A function as the running program has it."""
+    """Return the griffe entry of a function that was imported."""
     signature, line = inspect.signature(value), mod.members[value.__name__].lineno
     plain = lambda x: None if x is inspect.Parameter.empty else x if isinstance(x, str) else repr(x)
     parameters = griffe.Parameters(

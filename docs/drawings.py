@@ -1,4 +1,4 @@
-"""Writes the drawings of docs/concepts.md and docs/profiling.md into docs/pictures: ``python docs/drawings.py``."""
+"""Write the drawings of docs/concepts.md and docs/profiling.md into docs/pictures: ``python docs/drawings.py``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Drawing:
         self.parts: list[str] = []
 
     def box(self, x: int, y: int, width: int, height: int, colour: str, words: str = "", below: str = "") -> None:
-        """A rounded box with up to two lines in its middle."""
+        """Add a rounded box with up to two lines in its middle."""
         self.parts.append(
             f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="{colour}" fill-opacity="0.12" '
             f'stroke="{colour}" stroke-width="1.6"/>'
@@ -33,7 +33,7 @@ class Drawing:
     def words(
         self, x: int, y: int, text: str, *, bold: bool = False, small: bool = False, anchor: str = "middle"
     ) -> None:
-        """A line of text."""
+        """Add a line of text."""
         weight = ' font-weight="600"' if bold else ""
         text = text.replace("&", "&amp;").replace("<", "&lt;")
         self.parts.append(
@@ -41,7 +41,7 @@ class Drawing:
         )
 
     def arrow(self, x1: int, y1: int, x2: int, y2: int, colour: str = GREY) -> None:
-        """An arrow from one point to another."""
+        """Add an arrow from one point to another."""
         self.parts.append(
             f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}" stroke-width="1.8" '
             'marker-end="url(#head)"/>'
@@ -62,7 +62,7 @@ class Drawing:
 
 
 def levels() -> None:
-    """Tracers around an array, one for each transform that is running."""
+    """Draw tracers around an array, one for each running transform."""
     d = Drawing(680, 250)
     d.box(20, 20, 380, 210, TEAL)
     d.words(36, 44, "tracer of level 2: grad inside", bold=True, anchor="start")
@@ -81,7 +81,7 @@ def levels() -> None:
 
 
 def tape() -> None:
-    """The records of sum(x * sin(x))."""
+    """Draw the records of sum(x * sin(x))."""
     d = Drawing(640, 250)
     d.box(20, 95, 110, 56, GREY, "0  x", "leaf")
     d.box(190, 30, 120, 56, TEAL, "1  sin", "saved: x")
@@ -97,7 +97,7 @@ def tape() -> None:
 
 
 def kinds() -> None:
-    """What follows from the kind of an operation."""
+    """Draw what follows from the kind of an operation."""
     d = Drawing(640, 230)
     d.box(20, 80, 170, 70, AMBER, "one statement", "kind, kernel, a rule")
     names = (("value", "the kernel"), ("reverse mode", "the rule on cotangents"), ("forward mode", "and on tangents"))
@@ -112,7 +112,7 @@ def kinds() -> None:
 
 
 def profile() -> None:
-    """What the first example of docs/profiling.md takes on this machine, the quickest of several runs."""
+    """Draw the profile of the first example of docs/profiling.md on this machine, the quickest of several runs."""
     page = (Path(__file__).parent / "profiling.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0].replace("profile(model)", "profile(model, runs=100)")
     linecache.cache["model.py"] = len(code), None, code.splitlines(keepends=True), "model.py"

@@ -1,4 +1,4 @@
-"""Writes the figures into performance.md, between its two marks, from the JSON that ``make bench`` writes.
+"""Write the figures into performance.md, between its two marks, from the JSON that ``make bench`` writes.
 
 python docs/performance.py out/benchmarks.json   keeps that JSON as benchmarks/results.json, and writes the page from it
 python docs/performance.py                       writes the page from benchmarks/results.json
@@ -23,27 +23,27 @@ RESULTS = HERE.parent / "benchmarks" / "results.json"
 BEGIN, END = "<!-- written by docs/performance.py: begin -->", "<!-- written by docs/performance.py: end -->"
 NAMES = {"torch": "PyTorch", "autograd": "HIPS autograd", "mygrad": "MyGrad"}
 METHOD = """\
-Each program is written for each library as a good user of it would write it, eagerly, and runs on one thread. funcgrad
-and one other library, each in a fresh interpreter, take turns on one core, after the gradients of both have been
-compared with what JAX computes in float64; the figures are medians of processor time. Where a machine does other things
-at the same time, times grow and shrink with them, for both of a pair alike: only the ratios count. A ratio is
-funcgrad's time divided by the other's: below 1 funcgrad is faster. The bound that the project sets itself follows in
-brackets; a ratio above it is **bold**. "Gradient / value" is the gradient in evaluations of the function itself on
-NumPy's arrays."""
+Each program is written for each library as a good user would write it, eagerly, and runs on one thread. First the
+gradients of all libraries are compared with JAX's in float64. Then funcgrad and one other library, each in a fresh
+interpreter, take turns on one core. The figures are medians of processor time. If a machine does other things at the
+same time, the times of both libraries grow alike, so only the ratios count. A ratio is funcgrad's time divided by the
+other library's: below 1, funcgrad is faster. The number in brackets is the bound that the project sets itself; a ratio
+above its bound is **bold**. "Gradient / value" is the time of the gradient divided by the time of the function itself
+on NumPy arrays."""
 MEMORY = """\
-By how many megabytes the process grows at the most, in a fresh interpreter for each library, over what it holds after
-its imports and a first tiny call. A few calls are made, or one where it takes seconds: what a library keeps from one
-call for the next counts, and so does memory that it has freed in pieces nobody can use. Where both stay below 1 MB
-there is no ratio."""
+The table shows the largest growth of the process in megabytes, in a fresh interpreter for each library, relative to
+its size after the imports and a first tiny call. A program is called a few times, or once if a call takes seconds.
+Memory that a library keeps from one call for the next counts, and so does freed memory in pieces too small to reuse.
+There is no ratio if both libraries stay below 1 MB."""
 OWN = """\
-What funcgrad is held to besides eager gradients: that costs grow as the work does, that memory is given back, what
-checkpointing keeps, and what it hands to XLA to compile, against the same programs written by hand for JAX."""
+Bounds for more than eager gradients: costs grow in proportion to the work, memory is given back, and checkpointing
+keeps little. Programs that funcgrad hands to XLA to compile are compared with programs written by hand for JAX."""
 
 Report = dict[str, Any]
 
 
 def cell(peer: dict[str, Any] | None) -> str:
-    """A ratio and the most it may be."""
+    """Return a ratio and its upper bound, as a cell of a table."""
     if peer is None:
         return ""
     ratio, bar = in_short(peer["ratio"]), peer["bar"]
@@ -53,31 +53,31 @@ def cell(peer: dict[str, Any] | None) -> str:
 
 
 def in_short(ratio: float) -> str:
-    """Two decimals, of small ones three."""
+    """Format a ratio with two decimals, or with three below 0.1."""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.3f}"
 
 
 def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
-    """A table."""
+    """Return the lines of a Markdown table."""
     head = list(head)
     rule = ["---"] * len(head)
     return [*("| " + " | ".join(line) + " |" for line in (head, rule, *lines)), ""]
 
 
 def named(label: str) -> str:
-    """What the page calls a library."""
+    """Return the name of a library as the page writes it."""
     return NAMES.get(label, label)
 
 
 def times(report: Report) -> list[str]:
-    """The table of times and ratios."""
+    """Return the table of times and ratios."""
     of = [f"of {named(name)}" for name in COLUMNS]
     head = ["", "funcgrad", "µs per operation", "gradient / value", *of, "of others"]
     return rows(head, (line_of(program) for program in report["programs"]))
 
 
 def line_of(program: dict[str, Any]) -> list[str]:
-    """A program in that table."""
+    """Return the row of a program in the table of times."""
     peers = program["peers"]
     others = ", ".join(f"{cell(peer)} of {name}" for name, peer in peers.items() if name not in COLUMNS)
     figures = [duration(program["us"]), number(program["us_per_operation"]), number(program["gradient_per_value"])]
@@ -85,7 +85,7 @@ def line_of(program: dict[str, Any]) -> list[str]:
 
 
 def memory(report: Report) -> list[str]:
-    """The peaks, where they were measured."""
+    """Return the table of peaks of memory, with the programs for which they were measured."""
     programs = [program for program in report["programs"] if program["memory"]]
     head = ["", "funcgrad, MB"]
     for name in NAMES:
@@ -94,7 +94,7 @@ def memory(report: Report) -> list[str]:
 
 
 def memory_line(program: dict[str, Any]) -> list[str]:
-    """A program in the table of peaks."""
+    """Return the row of a program in the table of peaks."""
     found = program["memory"]
     line = [program["name"], f"{found['funcgrad']['megabytes']:.1f}"]
     for name in NAMES:
@@ -103,10 +103,10 @@ def memory_line(program: dict[str, Any]) -> list[str]:
 
 
 def own(report: Report) -> list[str]:
-    """The claims that funcgrad makes of itself and of what it compiles."""
+    """Return the table of the claims that funcgrad makes about itself and about what it compiles."""
     lines, program = [], ""
     for claim in report["claims"]:
-        part = claim["what"].startswith(" ")  # of the program above it
+        part = claim["what"].startswith(" ")  # a figure of the program above
         program = program if part else claim["what"]
         figure, bar, unit = claim["figure"], claim["bar"], claim.get("unit", "")
         shown = "failed" if figure is None else f"{figure:.3g} {unit}".rstrip()
@@ -119,7 +119,7 @@ def own(report: Report) -> list[str]:
 
 
 def standing(report: Report) -> list[str]:
-    """Wins and losses in words, against each of the other tools."""
+    """Return the wins and losses in words, against each of the other libraries."""
     lines = []
     for name in NAMES:
         finders = {
@@ -132,7 +132,7 @@ def standing(report: Report) -> list[str]:
 
 
 def counted(report: Report, what: str, find: Callable[[dict[str, Any]], dict[str, Any] | None]) -> list[str]:
-    """How often funcgrad needs less than the other, and where it needs more."""
+    """Count the programs in which funcgrad needs less than the other library, and list those in which it needs more."""
     found = [(program["name"], peer["ratio"]) for program in report["programs"] if (peer := find(program))]
     if not found:
         return []
@@ -142,7 +142,7 @@ def counted(report: Report, what: str, find: Callable[[dict[str, Any]], dict[str
 
 
 def figures(report: Report) -> str:
-    """What stands between the marks."""
+    """Return the text between the marks."""
     setting = "; ".join(f"{key}: {value}" for key, value in report["setting"].items())
     text = [BEGIN, "", f"Measured by `make bench` ({setting}).", "", METHOD, ""]
     text += [*times(report), "### Wins and losses", "", *standing(report)]
@@ -152,7 +152,7 @@ def figures(report: Report) -> str:
 
 
 def page(text: str, report: Report) -> str:
-    """The page ``text`` with the figures of ``report`` between its marks."""
+    """Return the page ``text`` with the figures of ``report`` between its marks."""
     before, _, rest = text.partition(BEGIN)
     _, mark, after = rest.partition(END)
     if not mark:

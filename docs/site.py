@@ -1,4 +1,4 @@
-"""What the site has besides the pages in this folder: sources of examples, and the reference, made from the code.
+"""Pages of the site besides those in this folder: sources of examples, and the reference, made from the code.
 
 MkDocs calls these functions while it builds, see ``hooks`` in mkdocs.yml.
 """
@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Namespaces of the reference: heading, module, and whether each function has a page of its own.
+#: Namespaces of the reference: heading, module, and whether each function has its own page.
 SPACES = (
     ("Transforms", "funcgrad.transforms", True),
     ("funcgrad.numpy", "funcgrad.numpy", False),
@@ -32,7 +32,7 @@ SPACES = (
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made, and their places in the menu."""
+    """Add the generated pages and their places in the menu."""
     made = {"compared.md": compared(), **of_the_project(), **sources()}
     reference = []
     for heading, name, single in SPACES:
@@ -47,7 +47,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
-    """Links to files of the repository lead to the pages that are made of them."""
+    """Make links to files of the repository lead to the pages made from these files."""
     up = "../" * page.file.src_uri.count("/")
     markdown = re.sub(r"\]\((?:\.\./)+README\.md#compared\)", f"]({up}compared.md#compared)", markdown)
     markdown = re.sub(r"\]\((?:\.\./)+examples/(\w+)\.py\)", rf"]({up}sources/\1.md)", markdown)
@@ -57,7 +57,7 @@ def on_page_markdown(markdown: str, page: Page, **kwargs: Any) -> str:
 
 
 def of_the_project() -> dict[str, str]:
-    """The files at the top of the repository that are pages."""
+    """Return the pages made from the files at the top of the repository."""
     return {f"project/{name.lower()}.md": _of_the_top(name) for name in ("CONTRIBUTING", "CHANGELOG")}
 
 
@@ -68,7 +68,7 @@ def _of_the_top(name: str) -> str:
 
 
 def sources() -> dict[str, str]:
-    """A page for the source of each example, without what several share."""
+    """Return a page for the source of each example, without the helpers that several examples share."""
     found = {}
     for path in sorted((ROOT / "examples").glob("[a-z]*.py")):
         fence = f'```python linenums="1"\n{path.read_text(encoding="utf-8")}```\n'
@@ -79,19 +79,19 @@ def sources() -> dict[str, str]:
 
 
 def part(begin: str, end: str) -> str:
-    """The README from one of its sections to another one, as a page; links lead to the site's pages."""
+    """Return the README from one of its sections to another, as a page; links lead to the site's pages."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = text[text.index(f"## {begin}\n") + 1 : text.index(f"## {end}\n")]
     return re.sub(r"\]\(docs/", "](", text)
 
 
 def compared() -> str:
-    """Two sections of the README under one title."""
+    """Return two sections of the README under one title."""
     return "# What is different\n" + part("What is different", "What lies where").partition("\n")[2]
 
 
 def page_of_each(name: str) -> list[tuple[str, str]]:
-    """One page for each public function of a module."""
+    """Return one page for each public function of a module."""
     module = importlib.import_module(name)
     folder = name.replace(".", "/")
     pages = []
@@ -104,7 +104,7 @@ def page_of_each(name: str) -> list[tuple[str, str]]:
 
 
 def page_of_modules(name: str) -> list[tuple[str, str]]:
-    """One page for each module with public functions of a package, or one for a module."""
+    """Return one page for each module of a package that has public functions, or one for a module."""
     module = importlib.import_module(name)
     if not hasattr(module, "__path__"):
         return [(f"{name.replace('.', '/')}.md", listed(name))]
@@ -113,7 +113,7 @@ def page_of_modules(name: str) -> list[tuple[str, str]]:
 
 
 def own_names(name: str) -> list[str]:
-    """The public functions and classes that a module defines."""
+    """Return the names of the public functions and classes that a module defines."""
     module = importlib.import_module(name)
     if name.rpartition(".")[2].startswith("_") or hasattr(module, "__path__"):
         return []
@@ -121,7 +121,7 @@ def own_names(name: str) -> list[str]:
 
 
 def is_public(public: str, name: str) -> bool:
-    """Whether a package above the module called ``name`` shows its ``public``, or the module itself is the face."""
+    """Whether a package above the module ``name`` exports its ``public``, or the module itself is the face."""
     value = getattr(importlib.import_module(name), public)
     above = [name.rsplit(".", k)[0] for k in range(1, name.count("."))]
     faces = [importlib.import_module(package) for package in above]
@@ -129,12 +129,12 @@ def is_public(public: str, name: str) -> bool:
 
 
 def defined_in(value: Any, name: str) -> bool:
-    """Whether ``value`` is a documented function or class of the module called ``name``."""
+    """Whether ``value`` is a documented function or class of the module ``name``."""
     return callable(value) and getattr(value, "__module__", "") == name and bool(value.__doc__)
 
 
 def listed(name: str) -> str:
-    """A page on the public functions of a module."""
+    """Return a page on the public functions of a module."""
     prose, example, code = (inspect.getdoc(importlib.import_module(name)) or "").partition("\nExample:\n")
     parts = [f"# {name.removeprefix('funcgrad.')}", prose]
     parts += [f"```pycon\n{dedent(code)}\n```"] if example else []

@@ -1,4 +1,4 @@
-"""Writes special_accuracy.md: how far special functions and their derivatives are from mpmath's.
+"""Write special_accuracy.md: the errors of special functions and their derivatives against mpmath.
 
 python docs/special_accuracy.py
 """
@@ -28,27 +28,27 @@ from funcgrad import jvp  # noqa: E402
 PAGE = HERE / "special_accuracy.md"
 EPS = 2.0**-52
 DIGITS = 40
-#: Above this many ulps an error is also measured against the condition of the problem.
+#: Number of ulps above which an error is measured against the condition of the problem.
 PLAIN = 100.0
 
 
 def parts(x: Any) -> list[Any]:
-    """The results of a function as a list."""
+    """Return the results of a function as a list."""
     return list(x) if isinstance(x, tuple) else [x]
 
 
 def points(entry: Entry) -> list[tuple[Any, ...]]:
-    """All combinations of the grids."""
+    """Return all combinations of the grids."""
     return list(itertools.product(*entry.grids))
 
 
 def live(point: Sequence[Any]) -> list[int]:
-    """The arguments that have a derivative."""
+    """Return the indices of the arguments that have a derivative."""
     return [i for i, x in enumerate(point) if isinstance(x, float)]
 
 
 def exact(reference: Callable[..., Any], point: Sequence[Any], order: tuple[int, ...]) -> list[Any]:
-    """The partial derivative of this order of each result, in high precision."""
+    """Compute the partial derivative of this order of each result, in high precision."""
     with mp.workdps(DIGITS):
         args = [mp.mpf(x) if isinstance(x, float) else x for x in point]
         moving = [i for i, n in enumerate(order) if n]
@@ -70,7 +70,7 @@ def exact(reference: Callable[..., Any], point: Sequence[Any], order: tuple[int,
 
 
 def condition(entry: Entry, point: Sequence[Any], order: tuple[int, ...]) -> list[float]:
-    """How much each result changes when each argument changes by its own size, to first order."""
+    """Return how much each result changes when each argument changes by its own size, to first order."""
     total = [abs(v) for v in exact(entry.reference, point, order)]
     for i in live(point):
         more = tuple(n + (j == i) for j, n in enumerate(order))
@@ -79,7 +79,7 @@ def condition(entry: Entry, point: Sequence[Any], order: tuple[int, ...]) -> lis
 
 
 def own(name: str, point: Sequence[Any], i: int | None) -> list[Any]:
-    """The value, or the derivative in argument i."""
+    """Compute the value, or the derivative in argument i, with funcgrad."""
     fun = getattr(fsp, name)
     if i is None:
         return parts(fun(*point))
@@ -87,7 +87,7 @@ def own(name: str, point: Sequence[Any], i: int | None) -> list[Any]:
 
 
 def error(name: str, point: Sequence[Any], i: int | None) -> tuple[float, bool]:
-    """The error in ulps of the result, or of the condition, and whether it is the latter."""
+    """Return the error in ulps of the result, or of the condition, and whether it is relative to the condition."""
     entry = ENTRIES[name]
     order = tuple(int(j == i) for j in range(len(point)))
     got, want = own(name, point, i), exact(entry.reference, point, order)
@@ -103,7 +103,7 @@ def error(name: str, point: Sequence[Any], i: int | None) -> tuple[float, bool]:
 
 
 def worst(name: str, i: int | None) -> tuple[float, bool]:
-    """The largest error over the grid; of an overflow nothing is asked."""
+    """Return the largest error over the grid."""
     found = (0.0, False)
     for point in points(ENTRIES[name]):
         if i is None or i in live(point):
@@ -114,7 +114,7 @@ def worst(name: str, i: int | None) -> tuple[float, bool]:
 
 
 def shown(found: tuple[float, bool]) -> str:
-    """A number of ulps, rounded up to two digits."""
+    """Format a number of ulps, rounded up to two digits."""
     size, limited = found
     if not math.isfinite(size):
         return str(size)
@@ -123,7 +123,7 @@ def shown(found: tuple[float, bool]) -> str:
 
 
 def line(name: str) -> str:
-    """The row of a function."""
+    """Return the table row of a function."""
     entry = ENTRIES[name]
     domain = ", ".join(f"{min(g):g} to {max(g):g}" if len(g) > 1 else f"{g[0]:g}" for g in entry.grids)
     slopes = ", ".join(shown(worst(name, i)) for i in live(points(entry)[0]))
@@ -131,21 +131,22 @@ def line(name: str) -> str:
 
 
 def page() -> str:
-    """The page."""
+    """Return the text of the page."""
     names = [name for name in sorted(fsp.__all__) if name in ENTRIES]
     text = [
         "# Accuracy of special functions",
         "",
-        "The largest errors of `funcgrad.scipy.special` against mpmath with 40 digits, over a grid on the domain,",
-        "which the table gives for each argument; integers are constants. `docs/special_accuracy.py` writes this",
-        "page. Errors are in ulps, units in the last place: 2.2e-16 of the result. Where a result has an error of",
-        "more than 100 ulps, the number is the error relative to the condition of the problem, and marked c:",
-        "relative to the change of the result when each argument changes by its own size, since rounding an",
-        "argument has that effect already. Where this is 0, it is relative to the value. Values are SciPy's. The",
-        "column of derivatives has the error of the first derivative with respect to each differentiable",
-        "argument. `tests/scipy/special/test_special_extremes.py` tests values and two derivatives at 0, of tiny",
-        "and huge numbers and at infinity, to 1e-10, and says what is left out and why;",
-        "`docs/special_extremes.py` writes its table.",
+        "This page lists the largest errors of `funcgrad.scipy.special` against mpmath with 40 digits. Errors are",
+        "measured on a grid over the domain, which the table gives for each argument; integers are constants.",
+        "`docs/special_accuracy.py` writes the page. Errors are in ulps, units in the last place: 2.2e-16 of the",
+        "result. If a result has an error of more than 100 ulps, the table shows the error relative to the condition",
+        "of the problem, marked c. The condition is the change of the result when each argument changes by its own",
+        "size; the error is divided by it because rounding an argument has that effect already. If the condition is",
+        "0, the error is relative to the value. Values are SciPy's. The column of derivatives has the error of the",
+        "first derivative with respect to each differentiable argument.",
+        "`tests/scipy/special/test_special_extremes.py` tests values and two derivatives at 0, at tiny and huge",
+        "numbers and at infinity, to 1e-10, and lists the exceptions with reasons; `docs/special_extremes.py` writes",
+        "its table.",
         "",
         "| function | domain | value | derivatives |",
         "| --- | --- | --- | --- |",

@@ -1,9 +1,9 @@
-"""Writes ``special_extremes.json`` of the tests: derivatives of special functions at the ends of domains, by mpmath.
+"""Write the tests' ``special_extremes.json``: mpmath's derivatives of special functions at the ends of domains.
 
 python docs/special_extremes.py [NAME ...]
 
 Every function of ``special_references`` is differentiated in each real argument, once and twice, at 0, at tiny and huge
-numbers and at infinity. The table has what mpmath finds there or why nothing is asked. It takes half an hour.
+numbers and at infinity. The table has mpmath's result or says why a point is not tested. A run takes half an hour.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXTREMES = (0.0, -0.0, 1.0, -1.0, 1e-300, -1e-300, 1e-10, -1e-10, 1e10, -1e10, 1
 ORDERS = (0.0, 0.5, 1.0, 2.0, 10.3, 100.5, 300.0, 700.0, -0.5, -1.0)
 DEGREES = (0, 1, 2, 50, 700)
 SIZES = (1e-10, 1.0, 50.0, 700.0)
-#: Entries without rows, and which has theirs.
+#: Entries without rows, each with the entry whose rows are used instead.
 SAME = {
     **dict.fromkeys(("jn", "jve", "jvp", "h1vp", "h2vp"), "jv"),
     **dict.fromkeys(("yve", "yvp"), "yv"),
@@ -45,13 +45,13 @@ SAME = {
     "elliprj": "elliprd",
     "eval_sh_jacobi": "eval_jacobi",
 }
-#: Without rows: far out their values are SciPy's series, whose digits ``special_accuracy`` tells where they are usual.
+#: Entries without rows: far out, values are SciPy's series; ``special_accuracy`` gives their accuracy where usual.
 WITHOUT = {
     *("bei", "beip", "ber", "berp", "kei", "keip", "kelvin", "ker", "kerp"),
     *("itairy", "iti0k0", "itj0y0", "itmodstruve0", "itstruve0"),
     *("kolmogorov", "log_wright_bessel", "pbdv", "wright_bessel"),
 }
-#: These turn by half turns that steps as large as their argument do not see.
+#: Functions that oscillate by half turns, which steps as large as the argument miss.
 TURNING = {"ellipkinc", "ellipeinc"}
 #: Seconds that one point may take.
 PATIENCE = 2.0
@@ -62,11 +62,11 @@ FAILURES = (ArithmeticError, ValueError, TypeError, NotImplementedError, Recursi
 
 
 class UnknownError(Exception):
-    """Why nothing is asked of a point."""
+    """Reason why a point is not tested."""
 
 
 def base_points(name: str, entry: Entry, i: int) -> list[tuple[Any, ...]]:
-    """Values of the other arguments while argument i goes to its ends."""
+    """Return values of the other arguments while argument i goes to its ends."""
     grids = entry.grids
     of_order = len(grids) == 2 and grids[0][:2] == (0.0, 0.4)
     if of_order:
@@ -81,7 +81,7 @@ def base_points(name: str, entry: Entry, i: int) -> list[tuple[Any, ...]]:
 
 
 def points(name: str, entry: Entry) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Pairs of the argument that is differentiated and a point."""
+    """Generate pairs of an argument's index, to differentiate in it, and a point."""
     for i, grid in enumerate(entry.grids):
         if not isinstance(grid[0], float):
             continue
@@ -93,13 +93,13 @@ def points(name: str, entry: Entry) -> Iterator[tuple[int, tuple[Any, ...]]]:
 
 
 def results(entry: Entry, args: list[Any]) -> list[Any]:
-    """The function's results; UnknownError where they are not what a function of real numbers gives."""
+    """Return the function's results as a list."""
     found = entry.reference(*args)
     return list(found) if isinstance(found, tuple) else [found]
 
 
 def along(entry: Entry, point: tuple[Any, ...], i: int, x: Any, h: Any, digits: int) -> list[list[Any]]:
-    """The derivatives of order 0, 1, 2 and 3 of each result, by differences over five points."""
+    """Compute the derivatives of order 0, 1, 2 and 3 of each result, by differences over five points."""
     with mp.workdps(digits):
         args = [mp.mpf(p) if isinstance(p, float) else p for p in point]
         values = []
@@ -114,13 +114,13 @@ def along(entry: Entry, point: tuple[Any, ...], i: int, x: Any, h: Any, digits: 
 
 
 def derivatives(entry: Entry, point: tuple[Any, ...], i: int, x: Any) -> list[list[Any]]:
-    """The derivatives of order 0 to 3 at a finite x, of each result, from steps that agree."""
+    """Compute the derivatives of order 0 to 3 at a finite x, of each result, from steps that agree."""
     size = abs(x)
     log = int(mp.floor(mp.log10(size))) if size else 0
     scales = [0] if not size else [0, log] if log < 0 else [log, 0, -log] if log else [0]
     failure: Exception = UnknownError("mpmath's differences do not converge")
     for scale in scales:
-        apart = abs(log) if not scale else 2 * max(0, -log) + 40  # what is added to a constant may be this small
+        apart = abs(log) if not scale else 2 * max(0, -log) + 40  # a term added to a constant may be this small
         digits = 60 + 3 * (STEPS + 3) + abs(log - scale) + apart
         try:
             first = along(entry, point, i, x, mp.mpf(10) ** (scale - STEPS), digits)
@@ -134,18 +134,18 @@ def derivatives(entry: Entry, point: tuple[Any, ...], i: int, x: Any) -> list[li
 
 
 def agree(a: Any, b: Any) -> bool:
-    """Whether two numbers are the same to 18 digits."""
+    """Whether two numbers agree to 18 digits."""
     return bool(mp.isfinite(a) and mp.isfinite(b) and abs(a - b) <= AGREED * abs(a))
 
 
 def from_one_side(entry: Entry, point: tuple[Any, ...], i: int, places: tuple[Any, Any]) -> list[list[Any]]:
-    """Limits of the derivatives, from two places on the way."""
+    """Return limits of the derivatives, extrapolated from two places on the way."""
     near, nearer = (derivatives(entry, point, i, mp.mpf(x)) for x in places)
     return [[limit(a[n], b[n]) for n in range(3)] + [mp.mpf(0)] for a, b in zip(near, nearer, strict=True)]
 
 
 def limit(a: Any, b: Any) -> Any:
-    """What goes on from a to b: to 0, to infinity, or to a number."""
+    """Return the limit of a sequence that goes from a to b: 0, infinity, or a number."""
     if a == b == 0:
         return mp.mpf(0)
     if abs(a - b) <= mp.mpf(10) ** -12 * abs(b):
@@ -158,7 +158,7 @@ def limit(a: Any, b: Any) -> Any:
 
 
 def at(entry: Entry, point: tuple[Any, ...], i: int) -> list[list[Any]]:
-    """The derivatives at a point, as limits where it is an end."""
+    """Return the derivatives at a point, as limits if the point is an end of the domain."""
     x = point[i]
     if math.isinf(x):
         sign = 1 if x > 0 else -1
@@ -172,7 +172,7 @@ def at(entry: Entry, point: tuple[Any, ...], i: int) -> list[list[Any]]:
 
 
 def at_zero(entry: Entry, point: tuple[Any, ...], i: int) -> list[list[Any]]:
-    """The limits from above where the domain ends, or from both sides if they are one."""
+    """Return the limits at 0 from above if the domain ends there, or the limits from both sides if they agree."""
     places = mp.mpf(10) ** -200, mp.mpf(10) ** -300
     above = from_one_side(entry, point, i, places)
     try:
@@ -190,7 +190,7 @@ def at_zero(entry: Entry, point: tuple[Any, ...], i: int) -> list[list[Any]]:
 
 
 def printed(x: Any) -> Any:
-    """17 digits that a float is read from; two such of a complex number."""
+    """Format a number with 17 digits, from which a float is read; a complex number becomes two of them."""
     if isinstance(x, mp.mpc) and x.imag:
         return [printed(x.real), printed(x.imag)]
     x = mp.re(x)
@@ -202,7 +202,7 @@ def printed(x: Any) -> Any:
 
 
 def found_at(entry: Entry, i: int, point: tuple[Any, ...]) -> Any:
-    """The derivatives of order 0 to 3 of each result, or why there are none."""
+    """Return the derivatives of order 0 to 3 of each result, or the reason why there are none."""
     try:
         return [[printed(v) for v in column] for column in at(entry, point, i)]
     except UnknownError as e:
@@ -212,7 +212,7 @@ def found_at(entry: Entry, i: int, point: tuple[Any, ...]) -> Any:
 
 
 def in_time(entry: Entry, i: int, point: tuple[Any, ...]) -> Any:
-    """``found_at`` in a process of its own, since one product of huge integers may take for ever."""
+    """Run ``found_at`` in a process of its own, since one product of huge integers may take for ever."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=lambda: there.send(found_at(entry, i, point)), daemon=True)
@@ -224,7 +224,7 @@ def in_time(entry: Entry, i: int, point: tuple[Any, ...]) -> Any:
 
 
 def rows(name: str) -> list[Any]:
-    """The table's rows of one function: the argument, the point, the derivatives or why there are none."""
+    """Return the table's rows of one function: the argument, the point, the derivatives or why there are none."""
     entry, found = ENTRIES[name], []
     for i, point in points(name, entry):
         if name in TURNING and i == 0 and abs(point[0]) > 1e100:
@@ -238,7 +238,7 @@ def rows(name: str) -> list[Any]:
 if __name__ == "__main__":
     with warnings.catch_warnings(), mp.workdps(760):
         warnings.simplefilter("ignore")
-        mp.gamma(mp.mpf(10) / 7)  # which keeps coefficients that each process would compute again
+        mp.gamma(mp.mpf(10) / 7)  # this caches coefficients that each process would compute again
     names = sys.argv[1:] or [name for name in sorted(ENTRIES) if name not in SAME and name not in WITHOUT]
     table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
     for name in names:

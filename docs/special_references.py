@@ -1,4 +1,4 @@
-"""Special functions as mpmath has them, and the grids on which ``special_accuracy.py`` compares with them."""
+"""Special functions of mpmath, and the grids on which ``special_accuracy.py`` compares with them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["ENTRIES", "UNMEASURED", "Entry"]
 
 @dataclass(frozen=True)
 class Entry:
-    """A function and where it is measured.
+    """A function's reference and the points where its errors are measured.
 
     Args:
-        reference: ``reference(*args)`` of mpmath's numbers; it gives a tuple where the function does.
+        reference: ``reference(*args)`` with mpmath's numbers; it returns a tuple if the function does.
         grids: values for each argument; integers are constants.
     """
 
@@ -25,7 +25,7 @@ class Entry:
 
 
 ENTRIES: dict[str, Entry] = {}
-#: Public functions without a table row, and why.
+#: Public functions without a table row, and the reason.
 UNMEASURED: dict[str, str] = {}
 
 E = Entry
@@ -62,7 +62,7 @@ def _spherical(fun: Callable[..., Any], factor: Any) -> Callable[..., Any]:
 
 
 def _airy(z: Any) -> Any:
-    """Near 0 by DLMF 9.4 as series, since mpmath gives constants for tiny numbers."""
+    """Compute near 0 by the series of DLMF 9.4, since mpmath gives constants for tiny numbers."""
     if abs(z) > 1:
         return mp.airyai(z), mp.airyai(z, derivative=1), mp.airybi(z), mp.airybi(z, derivative=1)
     third, cube = mp.mpf(1) / 3, z**3 / 9
@@ -80,7 +80,7 @@ def _airye(z: Any) -> Any:
 
 
 def damped(x: Any) -> Any:
-    """``exp(-abs(x))``."""
+    """Return ``exp(-abs(x))``."""
     return mp.exp(-abs(x))
 
 

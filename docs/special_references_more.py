@@ -191,7 +191,7 @@ SOME = (0.3, 2.1, 7.5)
 
 
 def _kelvins(real: Any, imaginary: Any) -> tuple[Any, Any]:
-    """The slopes of two of Kelvin's functions of order 0, by those of order 1 (DLMF 10.63.2)."""
+    """Return the slopes of two of Kelvin's functions of order 0, from those of order 1 (DLMF 10.63.2)."""
     root = mp.sqrt(2)
     return (
         lambda x: (real(1, x) + imaginary(1, x)) / root,
@@ -213,7 +213,7 @@ def _kelvin(x: Any) -> Any:
 
 
 def _to(*integrands: Any) -> Callable[[Any], Any]:
-    """Integrals from 0."""
+    """Return integrals from 0."""
     return lambda x: tuple(mp.quad(f, [0, x / 8, x]) for f in integrands)
 
 
@@ -263,7 +263,7 @@ UNMEASURED.update(
     )
 )
 
-# ---- what has no row ---------------------------------------------------------------------------------------
+# ---- functions without a row ---------------------------------------------------------------------------------
 
 _INVERSES = (
     "bdtri bdtrik bdtrin betainccinv betaincinv btdtria btdtrib chdtri chdtriv chndtridf chndtrinc chndtrix "
