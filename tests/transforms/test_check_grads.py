@@ -1,4 +1,4 @@
-"""The checker for users' tests passes what is right, catches what is wrong, and says what and where."""
+"""``check_grads``, the checker for users' tests, passes right derivatives and names the place of wrong ones."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -44,7 +44,7 @@ def test_orders_and_modes(modes):
 
 @custom_vjp
 def square(x):
-    """A square whose pullback is off by a factor of 1.01 in entry 2."""
+    """Square ``x``, with a VJP rule that is off by a factor of 1.01 in entry 2."""
     return x * x
 
 
@@ -53,7 +53,7 @@ square.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct * np.array([1.0, 1
 
 @custom_jvp
 def cube(x):
-    """A cube whose first derivative is right and whose second is lost."""
+    """Cube ``x``, with a right first derivative and a wrong second one."""
     return x**3
 
 
@@ -89,7 +89,7 @@ SEVERAL = {
 @pytest.mark.parametrize("modes", [("rev",), ("fwd", "rev")])
 @pytest.mark.parametrize(("name", "leaf"), [(name, i) for name, (_, args) in SEVERAL.items() for i in range(len(args))])
 def test_one_wrong_cotangent_is_caught_where_forward_mode_is_right(name, leaf, modes, monkeypatch):
-    """Of the last leaf nothing is measured where forward mode has been: what the others leave over says it."""
+    """Check each leaf; with forward mode checked, the last leaf is not measured but follows from the others."""
 
     def slightly_wrong(fun, *leaves):
         value, pullback = vjp(fun, *leaves)

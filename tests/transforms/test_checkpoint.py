@@ -1,4 +1,4 @@
-"""``checkpoint`` and ``checkpoint_chain``: the same values and derivatives, with less kept and more run again."""
+"""``checkpoint`` and ``checkpoint_chain``: unchanged values and derivatives, less memory, more recomputation."""
 
 import functools
 import gc
@@ -72,7 +72,7 @@ def layer(w, h):
     return fnp.tanh(h @ w) * fnp.sin(h) + h[::-1] * fnp.sum(w[0])
 
 
-# A program in three forms: plain, and with what is marked run again. Each takes ``wrap``, which marks a function.
+# Programs that take ``wrap``, which marks the functions to run again, or does not.
 
 
 def closes_over(wrap):
@@ -135,7 +135,7 @@ def moves_on(wrap):
             return h @ w
 
         for i, w in enumerate(ws):  # noqa: B007  (`product` reads it)
-            # `w`, `x` and `i` have changed when this runs again
+            # `w`, `x` and `i` have changed when the function runs again
             x = wrap(lambda h: x * i + fnp.tanh(product(h)))(x)  # noqa: B023
         return fnp.sum(x * x)
 
@@ -239,7 +239,7 @@ def test_agrees_with_jax_checkpoint(policy):
     close(hessian(ours, 1)(W, X), np.asarray(jax.hessian(loss, 1)(W, X)), 1e-11)
 
 
-# ---- what is run, and how often ----------------------------------------------------------------------------
+# ---- what runs, and how often ------------------------------------------------------------------------------
 
 
 def counting(fun):
@@ -270,7 +270,7 @@ def test_is_not_run_again_where_no_cotangent_comes():
 
 
 class Kernels:
-    """How often the kernels of operations were called."""
+    """Counter of the calls of operations' kernels."""
 
     def __init__(self, monkeypatch, *operations):
         self.calls = []
@@ -288,7 +288,7 @@ class Kernels:
 
 def test_saved_products_are_not_computed_again(monkeypatch):
     def forward_calls(policy):
-        # the policy sees every product that is computed, in the first run; the kernels see all
+        # the policy is asked about every product of the first run; the kernels count all products
         _y, pullback = vjp(checkpoint(lambda w, h: fnp.tanh(fnp.tanh(h @ w) @ w), policy=policy), W, X)
         kernels.calls.clear()
         pullback(np.ones(4))
@@ -297,7 +297,7 @@ def test_saved_products_are_not_computed_again(monkeypatch):
     product = products.matmul
     kernels = Kernels(monkeypatch, product)
     backward_alone = forward_calls(policies.everything_saveable)
-    # watched, so that each product comes to the kernel that counts
+    # a policy makes each product reach the counting kernel
     again = forward_calls(lambda operation, params, result: False)
     kept = forward_calls(policies.dots_saveable)
     assert again == backward_alone + 2
@@ -365,7 +365,7 @@ SIZE = 50_000
 
 
 def peak(call):
-    """The most memory held during a call, in states of ``SIZE`` numbers, and how much is left behind."""
+    """Return the peak of memory during a call, in states of ``SIZE`` numbers, and the memory left behind."""
     call()
     tracemalloc.start()
     try:
@@ -393,7 +393,7 @@ def test_memory_is_saved_and_given_back(ask):
         return fnp.sum(x)
 
     gc.collect()
-    gc.disable()  # what is freed must be freed by counting
+    gc.disable()  # memory must be freed by reference counts
     try:
         plain, _ = peak(lambda: ask(lambda x: loss(unmarked, x, fnp.sum(x) / SIZE))(x))
         marked, left = peak(lambda: ask(lambda x: loss(checkpoint, x, fnp.sum(x) / SIZE))(x))
@@ -413,7 +413,7 @@ def test_first_run_leaves_nothing_but_arguments():
         held = (tracemalloc.get_traced_memory()[0] - before) / x.nbytes
     finally:
         tracemalloc.stop()
-    assert held < 2.1  # the result, and a copy of the argument, which the pullback begins with
+    assert held < 2.1  # the result, and the pullback's copy of the argument
 
 
 @pytest.mark.parametrize("size", [3, 1000])
@@ -422,7 +422,7 @@ def test_a_write_to_what_is_closed_over_is_noticed(size):
     _, pullback = vjp(checkpoint(lambda x: fnp.sin(x) * w), x)
     _, of_argument = vjp(lambda x: checkpoint(lambda x, v: fnp.sin(x) * v)(x, v), x)
     before = pullback(np.ones(size))[0]
-    x[:] = 7.0  # of what it was given the pullback keeps a copy
+    x[:] = 7.0  # the pullback keeps a copy of its argument
     np.testing.assert_array_equal(pullback(np.ones(size))[0], before)
     w[size // 2 + 1] *= 1.01
     v[size // 2 + 1] *= 1.01
@@ -459,7 +459,7 @@ def test_many_in_a_row_do_not_recurse():
     assert grad(f)(1.0) == grad(lambda x: functools.reduce(lambda h, _: fnp.sin(h), range(5_000), x))(1.0)
 
 
-# ---- surroundings ------------------------------------------------------------------------------------------
+# ---- context -----------------------------------------------------------------------------------------------
 
 
 def test_names_of_axes_are_known_when_it_runs_again():
@@ -506,7 +506,7 @@ def test_no_grad_inside_and_outside():
 
 
 def test_code_for_any_array_library_gets_the_same_objects_again():
-    """Its numbers and truth values are arrays; those of a program for NumPy, in the same process, are not."""
+    """Check that numbers and truth values are arrays in array API code, but not in NumPy code of the same process."""
 
     def standard(x):
         xp = x.__array_namespace__()
@@ -543,7 +543,7 @@ def test_branches_and_truth_values_work_again():
     def f(w, x):
         def inner(h):
             for _ in range(3):
-                h = h * w if fnp.sum(h) * w > 0 else -h + w  # asks a closed-over tracer too
+                h = h * w if fnp.sum(h) * w > 0 else -h + w  # branches on a closed-over tracer too
             return h
 
         return fnp.sum(checkpoint(inner)(x) ** 2), fnp.sum(inner(x) ** 2)
@@ -611,7 +611,7 @@ def test_variables_are_as_they_were_when_it_was_called():
     assert y == plain(0.7)
     assert counts[0]() == 2
     assert pullback(1.0) == pullback(1.0) == (grad(plain)(0.7),)
-    assert counts[0]() == 6  # what the function sets itself is everybody's
+    assert counts[0]() == 6  # variables that the function sets are shared
 
 
 def test_as_decorator_and_method():
@@ -662,14 +662,14 @@ def test_int_results_and_none_pass():
     assert seen["text"] == "t"
 
 
-# ---- what is refused ---------------------------------------------------------------------------------------
+# ---- errors ------------------------------------------------------------------------------------------------
 
 
 def test_random_numbers_are_noticed():
     generator = np.random.default_rng(0)
     with pytest.raises(ReplayError, match=r"checkpoint\(<lambda>\): .* other numbers\. .*random numbers outside"):
         grad(lambda x: fnp.sum(checkpoint(lambda h: h * generator.normal(size=4))(x)))(X)
-    with pytest.raises(ReplayError, match=r"checkpoint\(<lambda>\): .* other numbers"):  # numbers of Python's too
+    with pytest.raises(ReplayError, match=r"checkpoint\(<lambda>\): .* other numbers"):  # Python numbers too
         grad(checkpoint(lambda h: h * generator.normal()))(2.0)
 
 
@@ -754,7 +754,7 @@ def test_wrong_arguments():
 
 @functools.cache
 def fewest(steps, states):
-    """The fewest steps forward on the way to states, by trying all places."""
+    """Return the fewest forward steps for recomputing states, by trying all places."""
     if steps == 1:
         return 0
     if states == 1:
@@ -796,7 +796,7 @@ def test_online_placement_is_spread_as_evenly_as_binomials_allow(budget):
         assert kept[-1] == i
     repeats = next(r for r in range(1, 400) if math.comb(budget + 1 + r, r) >= 400)
     for place, (start, end) in enumerate(zip(kept, [*kept[1:], 400], strict=True)):
-        free = budget - place + 1  # when the backward pass comes to this part
+        free = budget - place + 1  # number of free states when the backward pass comes to this part
         assert taken(end - start, free) <= repeats * (end - start)
 
 
@@ -915,8 +915,8 @@ def test_chain_runs_no_more_steps_than_the_bound(length, budget, online):
 
     found = grad(loss)(1.0)
     repeats = next(r for r in range(length) if math.comb(budget + 1 + r, r) >= length)
-    # the run itself, then each step at most `repeats` times on the way to states, and once for its derivative;
-    # without the length nobody knows while running where states will be wanted: one sweep more
+    # the run itself, then each step at most `repeats` times to recompute states, and once for its derivative;
+    # without the length the places of needed states are unknown while running: one sweep more
     assert step.calls <= (repeats + 1 + online) * length
     assert found == grad(lambda h: functools.reduce(lambda h, _: fnp.sin(h) * 1.01, range(length), h))(1.0)
 
@@ -930,7 +930,7 @@ def test_chain_meets_the_binomial_optimum():
 
 
 def fewest_of(steps, states):
-    """The closed form of ``fewest``."""
+    """Return ``fewest(steps, states)`` in closed form."""
     repeats = next(r for r in range(steps) if math.comb(states + r, states) >= steps)
     return repeats * steps - math.comb(states + repeats, repeats - 1)
 
@@ -953,7 +953,7 @@ def test_chain_keeps_within_its_budget(online):
         most, left = peak(lambda: grad(loss)(x))
     finally:
         gc.enable()
-    assert most <= budget + 8  # and the step at hand
+    assert most <= budget + 8  # and the current step
     assert left < 0.1
 
 

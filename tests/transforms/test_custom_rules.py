@@ -1,4 +1,4 @@
-"""custom_vjp and custom_jvp: what rules get and give, how they compose, and what is refused."""
+"""``custom_vjp`` and ``custom_jvp``: arguments and results of rules, composition, and errors."""
 
 import functools
 import gc
@@ -40,7 +40,7 @@ def plain(x, y):
 
 
 def with_rules(rules):
-    """``plain`` with own rules, which are right."""
+    """Return ``plain`` with custom rules, which are right."""
     made = (custom_jvp if rules == "jvp" else custom_vjp)(lambda x, y: plain(x, y))
     if "vjp" in rules:
         made.defvjp(
@@ -63,7 +63,7 @@ def with_rules(rules):
 
 KINDS = ("vjp", "jvp", "vjp and jvp")
 
-# Each makes a function of a number from one: to be stacked in any order.
+# Transforms of a function of a number into another, which can be stacked in any order.
 STACK = {
     "grad": grad,
     "value_and_grad": lambda f: lambda x: sum(value_and_grad(f)(x)),
@@ -92,7 +92,7 @@ IN_JAX = {
 
 @functools.cache
 def jax_stack(outer, inner, at):
-    """What JAX says of the plain function, closed over a second argument."""
+    """Return JAX's result for the plain function, closed over a second argument."""
     return float(run_eagerly(IN_JAX[outer](IN_JAX[inner](lambda x: jnp.sin(x) * 0.7 + x * 0.7**2)), at))
 
 
@@ -140,7 +140,7 @@ def test_vmap_of_each_argument(kind, in_axes):
 
 
 def test_same_rules_in_jax():
-    """The rules, right or not, mean the same here and there: a straight-through rounding and its slope."""
+    """Check that rules, right or not, mean the same in JAX: a straight-through rounding and its slope."""
 
     def build(vjp_of, xp):
         rounded = vjp_of(lambda x: xp.round(x))
@@ -155,7 +155,7 @@ def test_same_rules_in_jax():
     np.testing.assert_array_equal(vmap(grad(grad(ours)))(X), jax.vmap(jax.grad(jax.grad(theirs)))(X))
 
 
-# The seed cases, each against what is known of it.
+# Small cases, each against known results.
 
 
 def test_multiply():
@@ -172,7 +172,7 @@ def test_clamp_like_relu():
 
     relu.defvjp(lambda x: (relu(x), x < 0), lambda negative, ct: (fnp.where(negative, 0, ct),))
     np.testing.assert_array_equal(grad(lambda x: fnp.sum(relu(x)))(X), [1, 0, 1])
-    assert grad(relu)(0.0) == 1.0  # the rule's own convention
+    assert grad(relu)(0.0) == 1.0  # the rule's convention
     np.testing.assert_array_equal(jvp(relu, (X,), (X,))[1], [0.3, 0, 2.0])
 
 
@@ -260,14 +260,14 @@ def test_rule_that_depends_on_a_branch():
     assert [grad(grad(f))(x) for x in (0.5, 2.0)] == [0.0, 2.0]
 
 
-# What rules get and give.
+# Arguments and results of rules.
 
 
 def test_a_backward_rule_with_own_rules_inside():
     sine = custom_vjp(fnp.sin)
     cosine = custom_vjp(fnp.cos)
     sine.defvjp(lambda x: (sine(x), x), lambda x, ct: (ct * cosine(x),))
-    cosine.defvjp(lambda x: (cosine(x), x), lambda x, ct: (-ct * 10 * sine(x),))  # ten times too steep
+    cosine.defvjp(lambda x: (cosine(x), x), lambda x, ct: (-ct * 10 * sine(x),))  # the slope is ten times too large
     assert grad(sine)(1.0) == np.cos(1.0)
     assert grad(grad(sine))(1.0) == -10 * np.sin(1.0)
     assert jvp(grad(sine), (1.0,), (1.0,))[1] == pytest.approx(-10 * np.sin(1.0))
@@ -287,7 +287,7 @@ def test_both_rules_on_one_function():
 def test_rule_for_one_argument_each():
     f = custom_jvp(lambda x, y, n: x**n * y)
     f.defjvps(lambda t, ans, x, y, n: t * n * x ** (n - 1) * y, lambda t, ans, x, y, n: t * x**n, lambda t, *_: t * 1.0)
-    assert grad(f, (0, 1))(2.0, 3.0, 2) == (12.0, 4.0)  # the integer's rule is not asked
+    assert grad(f, (0, 1))(2.0, 3.0, 2) == (12.0, 4.0)  # the integer's rule is not called
     none = custom_jvp(lambda x: x * x)
     none.defjvps(None)
     assert (jvp(none, (3.0,), (1.0,))[1], grad(none)(3.0)) == (0.0, 0.0)
@@ -393,12 +393,12 @@ def test_results_that_are_handed_through():
     assert out[0] is x
     assert out[0].flags.writeable
     (first, _, _), pull = vjp(f, x, X)
-    assert first is not x  # what a transform returns is the caller's own
+    assert first is not x  # the caller owns the result of a transform
     np.testing.assert_array_equal(first, x)
     assert grad(lambda x: fnp.sum(f(x, X)[1]))(X).tolist() == [0, 0, 0]
     ct = (X.copy(), X.copy(), np.zeros((), [("float0", "V")]))
     found = pull(ct)[0]
-    found += 1  # the caller's own
+    found += 1  # the caller owns the result
     np.testing.assert_array_equal(ct[0], X)
 
 

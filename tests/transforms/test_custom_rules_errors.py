@@ -1,4 +1,4 @@
-"""Custom rules: what is refused, and in what words."""
+"""Custom rules: errors and their messages."""
 
 import jax
 import numpy as np
@@ -193,7 +193,7 @@ def test_closures_over_what_is_differentiated_are_refused(case, kind):
 
 @pytest.mark.parametrize("kind", ["vjp", "jvp"])
 def test_closures_over_outer_values(kind):
-    """As in JAX: what an outer transform differentiates is an ordinary value to the rules."""
+    """Check that, as in JAX, rules see a value that an outer transform differentiates as an ordinary value."""
 
     def nested(grad, value_and_grad, close):
         return (

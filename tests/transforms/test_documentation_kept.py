@@ -1,4 +1,4 @@
-"""What transforms that leave a function what it is show of it: its documentation first, then a note of their own."""
+"""Docstrings of transformed functions: the function's documentation first, then a note of the transform."""
 
 import asyncio
 import inspect

@@ -43,7 +43,7 @@ B = np.array([1.0, -2.0, 0.5])
 SOME = np.array([True, False, True])
 
 
-# Functions of one number, each by a solver and in closed form for JAX.
+# Functions of one number, each by a solver and, for JAX, in closed form.
 
 
 def cube_root(a):
@@ -51,12 +51,12 @@ def cube_root(a):
 
 
 def kepler(m):
-    """A fixed point; its parameter is given as such and closed over."""
+    """Solve a fixed-point equation whose parameter is both passed and closed over."""
     return fixed_point(lambda e, m: m + 0.3 * fnp.sin(e) * fnp.cos(0.1 * m), 0.5, m)
 
 
 def kepler_in_jax(m):
-    """By Newton's method: each step squares the errors, those of derivatives too."""
+    """Solve Kepler's equation by Newton's method: each step squares the errors, those of derivatives too."""
     e, pull = m, 0.3 * jnp.cos(0.1 * m)
     for _ in range(5):
         e = e - (e - m - pull * jnp.sin(e)) / (1.0 - pull * jnp.cos(e))
@@ -128,7 +128,7 @@ def test_three_transforms(function, stack):
 
 
 def energy(x, p):
-    """Two equations in two unknowns."""
+    """Return the residuals of two equations in two unknowns."""
     return {"u": x["u"] ** 3 + p[0] * x["v"] - 1.0, "v": fnp.sin(x["v"]) + p[1] * x["u"] ** 2}
 
 
@@ -230,7 +230,7 @@ def test_auxiliary_results():
 
 
 def test_a_solver_of_scipy():
-    """An iterative solver that can be neither traced nor differentiated."""
+    """Check an iterative solver that can be neither traced nor differentiated."""
 
     def solve(matvec, b):
         operator = scipy.sparse.linalg.LinearOperator((3, 3), matvec=matvec, dtype=float)
@@ -251,7 +251,7 @@ def test_solvers_that_take_one_example_only():
     def solve(f, x):
         assert isinstance(x, (float, np.ndarray, np.generic))
         for _ in range(60):
-            if abs(float(f(x))) < 1e-13:  # of a batch there is no float
+            if abs(float(f(x))) < 1e-13:  # a batch has no float
                 break
             x = x - f(x) / 3
         return x
@@ -289,7 +289,7 @@ def test_trees_and_dtypes():
 
 
 def test_nothing_to_differentiate():
-    assert grad(lambda a: custom_root(lambda x: x * x - 4.0, a, newton))(1.0) == 0.0  # the guess
+    assert grad(lambda a: custom_root(lambda x: x * x - 4.0, a, newton))(1.0) == 0.0  # the initial guess
     with no_grad():
         assert cube_root(8.0) == 2.0
     assert grad(lambda a: stop_gradient(cube_root(a)) * a)(8.0) == 2.0
@@ -326,7 +326,7 @@ def test_on_jax_arrays():
     close(jax.vmap(jax.grad(root))(jnp.array([8.0, 27.0])), np.array([1 / 12, 1 / 27]))
 
 
-# What is refused.
+# Errors.
 
 
 def test_reverse_mode_without_a_transposed_solver():

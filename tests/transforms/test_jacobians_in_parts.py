@@ -1,4 +1,4 @@
-"""Large Jacobians are made of parts of their rows or columns: they are what one batch of all of them gives."""
+"""Large Jacobians computed in parts of their rows or columns: they equal the result of a single batch."""
 
 import tracemalloc
 
@@ -32,32 +32,32 @@ CASES = {
 
 @pytest.fixture
 def small(monkeypatch):
-    """What counts as large here."""
+    """Make small Jacobians count as large."""
     monkeypatch.setattr(jacobians, "LARGE", 2)
     monkeypatch.setattr(partwise, "_PART_ENTRIES", 1)
     monkeypatch.setattr(partwise, "_MIN_ROWS", 3)
     monkeypatch.setattr(partwise, "_MIN_WORK", 0)
 
 
-#: How a recording goes on: as it is, computed after each operation, given up after the first ones.
+#: Ways in which a recording goes on: normally, computed after each operation, given up after the first ones.
 WAYS = {"recorded": {}, "settled": {"_STEP_BYTES": 1 << 40}, "given up": {"_MIN_WORK": 1 << 60}}
 
 
 @pytest.fixture(params=WAYS)
 def way(request):
-    """How a recording goes on here, by what says so."""
+    """Settings of one of the ways in which a recording goes on."""
     return WAYS[request.param]
 
 
 def go(way, request):
-    """Let all be large from here on, and recordings go on so."""
+    """Make all Jacobians count as large from here on, and set the way in which recordings go on."""
     request.getfixturevalue("small")
     for name, value in way.items():
         request.getfixturevalue("monkeypatch").setattr(partwise, name, value)
 
 
 def alike(found, whole):
-    """Check that two trees of arrays are the same, but for rounding."""
+    """Check that two trees of arrays agree, except for rounding."""
     assert tree.structure(found) == tree.structure(whole)
     for one, other in zip(tree.leaves(found), tree.leaves(whole), strict=True):
         assert type(one) is type(other)
@@ -82,13 +82,13 @@ def test_parts_are_the_whole(name, request):
 
 
 def network(p, x):
-    """A loss of parameters in one array."""
+    """Return the loss of a network whose parameters are in one array."""
     hidden = fnp.tanh(x @ p[:12].reshape(3, 4) + p[12:16])
     return fnp.mean((hidden @ p[16:] - fnp.sin(x).sum(1)) ** 2)
 
 
 def loops(x):
-    """A loop with a checkpointed body, a function with a rule of its own, a write, a sort and a choice."""
+    """Return a loop with a checkpointed body, a custom rule, a write, a sort and a choice."""
     step = checkpoint(lambda c, v: (fnp.cos(c) * v, c + v))
     last, all_of_them = control.scan(step, x[0], x)
     tripled = custom_jvp(lambda x: x**3)
@@ -122,7 +122,7 @@ def test_parts_of_columns_are_the_whole(transform, name, way, request):
 
 
 def test_a_write_to_an_ordinary_array_after_its_use_changes_no_column(way, request):
-    """Forward mode is always right."""
+    """Check that forward mode is right after such a write."""
     go(way, request)
     factor = np.ones(5)
 
@@ -166,7 +166,7 @@ def test_inside_of_other_transforms_all_is_one_batch(jacobian, small):
 
 
 def test_many_operations_on_numbers_are_one_batch():
-    """They would take their time for each part."""
+    """Check that such functions are not split, since each part would repeat the operations."""
     passes = []
     counted = custom_vjp(lambda x: x)
     counted.defvjp(lambda x: (x, None), lambda kept, ct: (passes.append(1), (ct,))[1])
@@ -221,7 +221,7 @@ def test_a_large_jacobian_takes_little_more_memory_than_its_result(name):
 
 
 def test_a_long_program_is_not_recorded_as_a_whole(small, monkeypatch):
-    """What is recorded is computed now and then, where that takes less memory."""
+    """Check that a recording is computed from time to time, if that takes less memory."""
     lengths, record = [], partwise.Recording
     monkeypatch.setattr(partwise, "Recording", lambda *args: (lengths.append(len(args[2])), record(*args))[1])
     monkeypatch.setattr(partwise, "_RECORDING_BYTES", 0)
@@ -240,4 +240,4 @@ def test_a_long_program_is_not_recorded_as_a_whole(small, monkeypatch):
     assert max(lengths) < 200
     lengths.clear()
     np.testing.assert_allclose(jacfwd(lambda x: long(x, kept=True))(x), np.diag(slope), rtol=1e-10)
-    assert len(lengths) < 4  # batches of all that is kept would be larger
+    assert len(lengths) < 4  # batches of all kept values would be larger

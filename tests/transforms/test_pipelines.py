@@ -1,4 +1,4 @@
-"""Pipelines: toolz with transforms in every position, and what a transformed function tells about itself."""
+"""Pipelines: toolz with transforms in every position, and names and docstrings of transformed functions."""
 
 import functools
 import inspect
@@ -32,7 +32,7 @@ from funcgrad import (
 from funcgrad.errors import InputError
 
 X = np.array([0.5, -1.5, 2.0])
-# cytoolz is an optional twin of toolz, with a Compose class of its own; where it is installed it is tested too.
+# cytoolz is an optional variant of toolz, with its own Compose class; it is tested where it is installed.
 TWINS = [toolz, __import__("cytoolz")] if find_spec("cytoolz") else [toolz]
 
 
@@ -199,7 +199,7 @@ def test_curried_stages():
 
 
 def test_curry_keeps_a_type_error():
-    # curry takes a TypeError for missing arguments when the signature says so; here it must not.
+    # curry catches a TypeError for missing arguments if the signature says so; here it must not.
     with pytest.raises(InputError, match="must return a scalar"):
         curry(grad(square))(X)
 
@@ -261,7 +261,7 @@ def test_the_face_offers_the_tools_of_toolz_itself():
 
 
 def label(x):
-    """A name for a test without a memory address in it: every worker must collect the same tests."""
+    """Return a test name without a memory address, since every worker must collect equal tests."""
     return getattr(x, "__name__", type(x).__name__) if callable(x) else repr(x)
 
 

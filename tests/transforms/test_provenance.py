@@ -1,4 +1,4 @@
-"""Errors, bad numbers and lost derivatives are told with operation, line and stage; nothing is left behind."""
+"""Errors, NaN and lost derivatives are reported with operation, line and stage; no state is left behind."""
 
 import gc
 import threading
@@ -369,14 +369,14 @@ def test_many_threads_at_once():
 def test_jax_arrays():
     with debug_nans():
         says(fails(NanError, grad(norm), jax.numpy.zeros(2)), "sqrt", "the line of the root")
-        assert np.isnan(jax.jit(grad(norm))(jax.numpy.zeros(2))).all()  # inside of jit nobody knows the numbers
+        assert np.isnan(jax.jit(grad(norm))(jax.numpy.zeros(2))).all()  # inside of jit the numbers are unknown
 
 
 # strict
 
 
 def cut(fun, *args, **options):
-    """The error of every way to ask for it."""
+    """Return the error of strict mode, and check that every way to request strict mode gives the same error."""
     with strict():
         error = fails(StructuralZeroError, grad(fun, **options), *args)
         assert fails(StructuralZeroError, strict(value_and_gradient(fun, **options)), *args)

@@ -1,4 +1,4 @@
-"""Chains whose carries lie in files: the same bits, nothing left behind, little memory, a clear error."""
+"""Chains whose carries are stored in files: equal bits, no files left behind, little memory, clear errors."""
 
 import errno
 import os
@@ -66,7 +66,7 @@ def test_places_in_the_file_are_used_again(tmp_path):
     assert not store.take(larger).any()
     assert os.fstat(store._file.fileno()).st_size == size
     open_files = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    more = [store.put(np.full(1000, float(i))) for i in range(50)]  # no file of its own for each
+    more = [store.put(np.full(1000, float(i))) for i in range(50)]  # not one file for each
     assert [store.take(there)[0] for there in more] == list(range(50))
     assert (len(os.listdir("/proc/self/fd")) if open_files else 0) == open_files
 

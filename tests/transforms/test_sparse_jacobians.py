@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: patterns, colours, and how many products they cost."""
+"""Sparse Jacobians and Hessians: patterns, colours, and the number of products."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def bands(x):
     return fnp.concatenate([x[:1], x[1:-1] * x[2:] - fnp.sin(x[:-2]), x[-1:] * x[-2:-1]])
 
 
-# a function, and the entries of its pattern, where they are worth a promise
+# a function, and the number of entries in its pattern, if that is guaranteed
 FUNCTIONS = {
     "bands": (bands, 24),
     "roll": (lambda x: fnp.roll(x, 1) * x, 18),
@@ -117,7 +117,7 @@ def test_automatic_patterns_of_hessians(name):
 
 
 class Counter:
-    """Twice a tangent or cotangent of ``N`` entries, and how many of them there were."""
+    """Operation that doubles a tangent or cotangent of ``N`` entries, and counts them."""
 
     def __init__(self):
         self.rows = 0
@@ -128,7 +128,7 @@ class Counter:
         return 2.0 * t
 
     def square(self, x):
-        """The square; each tangent or cotangent that passes is counted."""
+        """Square ``x``; each tangent or cotangent that passes is counted."""
         made = custom_jvp(lambda x: x * x)
         made.defjvp(lambda primals, tangents: (primals[0] * primals[0], primals[0] * self.double(tangents[0])))
         return made(x)
@@ -148,7 +148,7 @@ def test_a_tridiagonal_jacobian_of_ten_thousand_inputs_costs_three_products(spar
     x = RNG.uniform(0.1, 1.0, N)
     found = jacobian(function, sparsity=sparsity, check=False)(x)
     assert found.shape == (N, N)
-    assert 3 <= counter.rows <= most  # with "auto" also what the trace itself computes
+    assert 3 <= counter.rows <= most  # with "auto" including the rows that the trace itself computes
     v = RNG.normal(size=N)
     tail = np.zeros(N)
     tail[0] = 2 * x[0] * v[0]

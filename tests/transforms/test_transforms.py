@@ -1,4 +1,4 @@
-"""What the transforms return: order, structure, shapes, dtypes, and that they agree with one another and with JAX."""
+"""Results of the transforms: order, structure, shapes, dtypes, agreement with one another and with JAX."""
 
 import collections
 import dataclasses
@@ -210,7 +210,7 @@ class TestForward:
         assert fg.grad(lambda x: fg.linearize(cube, x)[1](1.0))(2.0) == 12.0
 
     def test_linearize_does_not_go_on_by_a_tangent(self):
-        """Its tangent is not known yet: the branch for zero would be that of all."""
+        """Check that a branch on a tangent raises: the tangent is unknown, and one branch would serve all tangents."""
         signed = fg.custom_jvp(lambda x: x)
         signed.defjvp(lambda primals, tangents: (primals[0], 2.0 * tangents[0] if tangents[0] > 0 else tangents[0]))
         assert fg.jvp(signed, (1.0,), (1.0,)) == (1.0, 2.0)
@@ -339,7 +339,7 @@ COLLECTIVES = {
 
 
 class Lax:
-    """JAX's collectives; it does not differentiate pmax and pmin, so these are made of all_gather."""
+    """JAX's collectives; JAX does not differentiate pmax and pmin, so both are made from all_gather."""
 
     psum, pmean, all_gather, axis_index, ppermute = (
         staticmethod(getattr(jax.lax, name)) for name in ("psum", "pmean", "all_gather", "axis_index", "ppermute")

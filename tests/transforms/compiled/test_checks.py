@@ -1,4 +1,4 @@
-"""Checks that raise an error for some numbers: a program that was recorded with others raises it too."""
+"""Checks that raise an error for some values: a program recorded with other values raises the error too."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PLACES = np.array([0, 2, 1])
 NAN, KNOTS = np.full(6, np.nan), np.arange(6.0)
 CLOSED = np.array([1.0, 2.0, 0.5, 2.5, 3.0, 1.0])
 
-#: By a name: a function, arguments that it takes, and arguments that it refuses.
+#: Cases by name: a function, arguments that it accepts, and arguments that it refuses.
 CASES = {
     "average": (lambda x, w: fnp.average(x, weights=w), (X, W), [(X, W * 0), (X, SIGNS)]),
     "average of columns": (lambda x, w: fnp.average(fnp.outer(x, x), 0, w), (X, W), [(X, W * 0)]),
@@ -77,7 +77,7 @@ def test_a_program_raises_what_the_function_raises(fun, good, bad):
     for wrong in bad:
         for _ in range(2):
             np.testing.assert_array_equal(fast(*good), expected)
-        with pytest.raises(Exception) as theirs:  # noqa: PT011 - whatever it is
+        with pytest.raises(Exception) as theirs:  # noqa: PT011 - any error
             fun(*wrong)
         with pytest.raises(theirs.type) as ours:
             fast(*wrong)
@@ -88,7 +88,7 @@ def test_a_program_raises_what_the_function_raises(fun, good, bad):
 
 
 def test_evenly_spaced_points_are_another_way():
-    """``np.gradient`` has another formula for them."""
+    """Check that evenly spaced points get another variant, since ``np.gradient`` has another formula for them."""
     fast = jit(fnp.gradient, backend="numpy")
     for points in (KNOTS, KNOTS**2, KNOTS * 0.1, np.linspace(0, 1, 6), KNOTS**3 + KNOTS):
         np.testing.assert_array_equal(fast(X, points), fnp.gradient(X, points))

@@ -1,4 +1,4 @@
-"""Rows of Jacobians and Hessians that are computed once: the bits are those of the function, whatever the values."""
+"""Rows of Jacobians and Hessians that are computed once: the function's bits, for all values."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ EXTREMES = (np.inf, -np.inf, np.nan, 0.0, -0.0, 1e200, -1e-320)
 
 
 def points(x):
-    """Others, with values at a few places that are no numbers, or zeros of either sign."""
+    """Generate other points, with NaN, infinities, extreme numbers or zeros of either sign at a few places."""
     yield from (x, -x, np.full_like(x, -0.0), np.zeros_like(x))
     for extreme in EXTREMES:
         other = x.copy()
@@ -64,7 +64,7 @@ def test_the_bits_are_the_functions(fun, transform, dtype):
     with np.errstate(all="ignore"):
         for point in points(x):
             expected = fun(point)
-            found = fast._fast_call((point,), {})  # the program itself: nothing runs as it stands
+            found = fast._fast_call((point,), {})  # the program itself, without fallback to the function
             assert not difference(found, expected)
             assert found.flags.owndata
             found[...] = 7.0
@@ -72,13 +72,13 @@ def test_the_bits_are_the_functions(fun, transform, dtype):
 
 
 def computed(d, x):
-    """Of a constant and a row, so much that it pays."""
+    """Compute with a constant and a row, long enough for the rewriting to pay."""
     for _ in range(12):
         d = (d * x - d / 3.0) * abs(x)
     return d
 
 
-#: What needs the whole: other results, products of matrices, questions, constants that do not repeat.
+#: Functions that need whole matrices: other results, matrix products, branches, constants that do not repeat.
 NEEDING = {
     "its rows too": lambda d, x: (d := computed(d, x), d[3], d[::-1]),
     "product": lambda d, x: (d := computed(d, x), d @ x, d[:, ::2] @ x[::2], fnp.sum(d[:, 1:], 1)),
@@ -97,7 +97,7 @@ NEEDING = {
 @pytest.mark.parametrize("fun", NEEDING.values(), ids=NEEDING)
 @pytest.mark.parametrize("constant", [np.eye(N), -np.eye(N)[:, ::-1], STEPS], ids=["eye", "turned", "two in a column"])
 def test_what_needs_the_whole(fun, constant):
-    fast = recorded(lambda x: fun(constant.copy(), x))  # a copy: what can be reached is read anew
+    fast = recorded(lambda x: fun(constant.copy(), x))  # a copy, since the program reads reachable arrays at each call
     with np.errstate(all="ignore"):
         for point in (*points(X), *points(X)):
             assert not difference(fast(point), fun(constant, point))
@@ -188,7 +188,7 @@ def test_it_is_done_where_it_pays_only():
 
 
 def test_little_memory_is_taken():
-    """The result, and a few rows."""
+    """Check that the program needs memory for the result and a few rows only."""
     fast = recorded(hessian(FUNCTIONS["reversed"]))
     x = np.linspace(0.1, 1.0, 700)
     fast(x)
@@ -227,7 +227,7 @@ def test_a_pullback_of_unit_vectors():
 
 
 def test_random_programs(monkeypatch):
-    """Rows of small arrays too, where it does not pay."""
+    """Check random programs, with small arrays too, where the rewriting does not pay."""
     done = []
 
     def is_faster(self):

@@ -1,4 +1,4 @@
-"""``jit(f, backend="numpy")``: programs of NumPy calls that give what the function gives, to the last bit."""
+"""``jit(f, backend="numpy")``: recorded programs of NumPy calls, which equal the function bit for bit."""
 
 import itertools
 import pickle
@@ -59,15 +59,15 @@ def recorded(fun, **options):
 
 
 def agrees(fun, *points, **options):
-    """``fun`` and its recorded twin give the same bits at these points, three times; the twin."""
+    """Check that ``fun`` and its recording give equal bits at these points, three times; return the recording."""
     fast = recorded(fun, **options)
-    expected = {}  # the function gives the same each time, and takes longer than its program
+    expected = {}  # the function is repeatable, and slower than its program
     for i, point in [*enumerate(points)] * 3:
         args = point if isinstance(point, tuple) else (point,)
         if i not in expected:
             expected[i] = fun(*args)
         assert not difference(fast(*args), expected[i])
-        assert not difference(fast._fast_call(args, {}), expected[i])  # what raises there is run again as it stands
+        assert not difference(fast._fast_call(args, {}), expected[i])  # on errors the function would run
     return fast
 
 
@@ -75,14 +75,14 @@ def variants(fast):
     return sum(len(entry.variants) for entry in fast._entries.values())
 
 
-# ---- what is recorded ------------------------------------------------------------------------------------------------
+# ---- recordings ------------------------------------------------------------------------------------------------------
 
 
 def test_later_calls_do_not_run_the_function(tmp_path):
     path = tmp_path / "calls"
 
     def f(x):
-        with path.open("a") as file:  # what is counted in memory would be what the function closes over
+        with path.open("a") as file:  # a counter in memory would be a value that the function closes over
             file.write(".")
         return fnp.sum(fnp.sin(x) * x)
 
@@ -203,7 +203,7 @@ def test_containers_and_keywords():
             assert not difference(fast(*args, **kwargs), loss(*args, **kwargs))
 
 
-# ---- what it closes over ---------------------------------------------------------------------------------------------
+# ---- closures --------------------------------------------------------------------------------------------------------
 
 
 def test_arrays_it_closes_over_are_read_anew():
@@ -355,10 +355,10 @@ def test_errors_and_warnings_are_the_same(fun, x):
                 result = call(x)
             except ArithmeticError as error:
                 result = (type(error), str(error))
-        return result, {str(w.message).partition(" in ")[0] for w in found}  # behind it stands NumPy's function
+        return result, {str(w.message).partition(" in ")[0] for w in found}  # the name of NumPy's function follows
 
     fast = recorded(fun)
-    fast(x * 0 + 2.0)  # the program was recorded where all is well
+    fast(x * 0 + 2.0)  # this records the program for arguments without warnings
     (found, said), (expected, should) = heard(fast), heard(fun)
     assert found == expected if isinstance(expected, tuple) else not difference(found, expected)
     assert said == should
@@ -381,7 +381,7 @@ PLAIN = {
 @pytest.mark.parametrize("fun", PLAIN.values(), ids=PLAIN)
 @pytest.mark.parametrize("number", [np.float64, float])
 def test_numbers_computed_plainly(fun, number):
-    """Bits and types are NumPy's, and so is what it warns of."""
+    """Check that bits, types and warnings are NumPy's."""
     points = [number(x) for x in (0.3, -1.7, 2.5, 1e-300, -0.0)]
     agrees(fun, *points)
     fast = recorded(fun)
@@ -420,7 +420,7 @@ def test_functions_of_python_where_they_have_the_bits_of_numpys():
         fun = grad(grad(lambda x, f=ours: f(x * x) * x))
         fast = agrees(fun, *[np.float64(x) for x in random_numbers(200) * 10.0 ** np.arange(-6, 4).repeat(20)])
         assert (f"math_{name}(" in fast.source) == has_same_bits(name)
-    for name in ("tanh", "exp", "log", "arctan"):  # which NumPy has of its own on many machines
+    for name in ("tanh", "exp", "log", "arctan"):  # NumPy has implementations of its own on many machines
         tried = np.abs(random_numbers(5_000))
         alike = [getattr(np, name)(x) == MATH[name](x) for x in tried.tolist()]
         assert all(alike) or not has_same_bits(name)
@@ -560,7 +560,7 @@ def test_transforms_outside():
 
 
 def counting(fun):
-    """``fun``, and what says how often it has been called, which it does not see as something that it writes to."""
+    """Return ``fun`` with a counter of its calls, and a function that reads the counter, hidden from the recording."""
     counter = itertools.count()
 
     def counted(*args, **kwargs):
@@ -592,7 +592,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("transform", OUTSIDE.values(), ids=OUTSIDE)
 def test_transforms_outside_go_through_the_program(transform):
-    """The function is run while something is recorded; from then on recorded code is."""
+    """Check that transforms run the function while recording, and recorded code from then on."""
     f = lambda x: fnp.sum(fnp.sin(x) * x**2 + fnp.exp(-x * x))
     counted, calls = counting(f)
     through = transform(recorded(counted))
@@ -609,7 +609,7 @@ def test_transforms_outside_go_through_the_program(transform):
 
 @pytest.mark.parametrize("transform", [grad, value_and_grad, hessian, jacrev, jacfwd])
 def test_a_transform_outside_is_one_program(transform):
-    """It gives the bits of the eager run; another such transform of the function has the program too."""
+    """Check the bits against the eager run; another such transform of the function has the program too."""
     f = lambda x, y=2.0: fnp.sum(fnp.sin(x) * x**y) if x[0] > 0 else fnp.sum(fnp.tanh(x))
     counted, calls = counting(f)
     fast = recorded(counted)
@@ -639,7 +639,7 @@ def test_a_transform_outside_has_one_program_whatever_other_threads_do():
         over.set()
         other.join()
     assert not any(difference(slope, expected) for slope in found)
-    assert not fast.report().variants  # of the function by itself there is none
+    assert not fast.report().variants  # the function by itself has no program
 
 
 def test_transforms_outside_of_containers_settings_and_complex_numbers():
@@ -670,7 +670,7 @@ def test_transforms_outside_take_the_way_of_the_values():
 
 
 def test_transforms_outside_see_what_is_closed_over():
-    """A value that is being transformed, and arrays that change."""
+    """Check a value that is being transformed, and arrays that change."""
     for _ in range(2):
         np.testing.assert_allclose(grad(lambda a: recorded(lambda x: fnp.sum(x * a))(X * a))(2.0), 4 * X.sum())
     held = np.ones(3)
@@ -691,7 +691,7 @@ def test_transforms_outside_see_what_is_closed_over():
 
 
 def test_transforms_outside_of_what_cannot_be_recorded():
-    """Value and gradient are of one and the same run."""
+    """Check that value and gradient are of the same run."""
     rng = np.random.default_rng(0)
     fast = recorded(lambda x: fnp.sum(x * rng.normal(size=3)))
     with warnings.catch_warnings():
@@ -705,7 +705,7 @@ def test_transforms_outside_of_what_cannot_be_recorded():
 
 
 def test_transforms_outside_for_other_cotangents_than_one():
-    """Derivatives that came with the value are used for the cotangent 1 only, and belong to who gets them."""
+    """Check derivatives computed with the value: they are valid for cotangent 1 only, and the caller owns them."""
     fun = lambda x, y: fnp.sum(fnp.sin(x) * y)
     counted, calls = counting(fun)
     fast = recorded(counted)
@@ -810,7 +810,7 @@ def deep(h):
 
 
 def layered(part, count=12):
-    """The slope of ``part`` after ``part``."""
+    """Return the gradient of ``part`` applied repeatedly."""
 
     def fun(h):
         for _ in range(count):
@@ -820,8 +820,8 @@ def layered(part, count=12):
     return grad(fun)
 
 
-#: What is computed again on the way back: all parts, a chain that keeps few states, parts inside of parts, all but
-#: what a policy saves.
+#: Functions that compute values again in the backward pass: all layers, a chain that keeps few states, nested
+#: checkpoints, all but what a policy saves.
 AGAIN = {
     "checkpoint": layered(checkpoint(deep)),
     "checkpoint_chain": grad(lambda h: fnp.sum(checkpoint_chain(deep, h, length=12, budget=3))),
@@ -837,7 +837,7 @@ AGAIN = {
 
 @cache
 def computed_once(size):
-    """The same without checkpoints: the program, what it gives, and the bytes of a call."""
+    """Return the program without checkpoints, its result, and the bytes of a call."""
     x = np.linspace(0.1, 0.9, size)
     fast = agrees(layered(deep), x)
     return fast, fast(x), needed(fast, x)
@@ -846,18 +846,18 @@ def computed_once(size):
 @pytest.mark.parametrize("size", [100, 20_000], ids=["kept between calls", "of the call"])
 @pytest.mark.parametrize("fun", AGAIN.values(), ids=AGAIN)
 def test_what_a_checkpoint_computes_again_saves_memory(fun, size):
-    """A recorded program computes it again too: it holds less than without, and no more than the function does."""
+    """Check that recordings recompute too: less memory than without checkpoints, no more than the function."""
     x = np.linspace(0.1, 0.9, size)
     fast, (plain, expected, bytes_of_all) = agrees(fun, x, x[::-1].copy()), computed_once(size)
     assert not difference(fast(x), expected)
     assert (ours := needed(fast, x)) < 0.5 * bytes_of_all
     assert ours < 1.05 * peak(fun, x)
     kept = [made.report().variants[0][1] for made in (fast, plain)]
-    assert kept[0] > 1.2 * kept[1]  # operations
+    assert kept[0] > 1.2 * kept[1]  # numbers of operations
 
 
 def needed(fast, *args):
-    """The bytes of a call, with those that are kept between calls."""
+    """Return the bytes of a call, including those kept between calls."""
     fast(*args)
     return peak(fast, *args) + sum(size for *_, size in fast.report().variants)
 
@@ -872,7 +872,7 @@ def peak(fun, *args):
 
 
 def test_a_checkpoint_does_not_ask_again():
-    """A branch inside is asked for once; another answer is another way."""
+    """Check that a branch inside is checked once; the other branch is another variant."""
 
     @checkpoint
     def part(x):
@@ -897,9 +897,9 @@ def gradient_of(case):
 
 @pytest.fixture
 def tried_less(monkeypatch):
-    """Programs are tried with few other arguments: for tests that ask for nothing at others, and hear no warning.
+    """Let recordings try few other arguments, for tests that pass no other arguments and expect no warning.
 
-    To run the function for each of them takes half of what these tests take.
+    Running the function for each of the arguments takes half of the time of these tests.
     """
     monkeypatch.setattr(agreeing, "_TRIALS_IF_SMALL", agreeing._TRIALS_IF_LARGE)
 
@@ -907,7 +907,7 @@ def tried_less(monkeypatch):
 @pytest.mark.usefixtures("tried_less")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_operations(row):
-    """The value and the gradient of every row of the table; what is not recorded is right all the same."""
+    """Check value and gradient of every row of the table, also of those that are not recorded."""
     for case in row.cases:
         with cases.named_if_it_fails(case.id):
             run_recorded(case)
@@ -929,7 +929,7 @@ def run_recorded(case):
             with pytest.raises(type(error)):
                 fast(*points)
             return
-        if difference(fun(*points), expected):  # of what is not initialised, say
+        if difference(fun(*points), expected):  # results of uninitialised memory, for example
             return
         for _ in range(3):
             assert not difference(fast(*points), expected)
@@ -937,7 +937,7 @@ def run_recorded(case):
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.cases[0].live], ids=lambda row: row.op.name)
 def test_functions_that_call_numpys_own_of_arrays(row):
-    """Of plain arrays many functions are NumPy's own, of traced ones made of others, which may round otherwise."""
+    """Check functions that NumPy computes itself for plain arrays, and other operations compose for traced arrays."""
     rng = np.random.default_rng(1)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -948,13 +948,13 @@ def test_functions_that_call_numpys_own_of_arrays(row):
                 points = [cast(x * (1 + 0.05 * rng.uniform(-1, 1, np.shape(x))), x) for x in case.primals]
                 try:
                     expected = fun(*points)
-                except Exception:  # there it is not defined
+                except Exception:  # the function is not defined there
                     continue
                 if not difference(fun(*points), expected):
                     assert not difference(fast(*points), expected), case.id
 
 
-#: What NumPy computes itself of arrays, and what it is composed of where they are traced rounds otherwise.
+#: Functions that NumPy computes itself for arrays, and a composition that rounds otherwise for traced arrays.
 COMPOSED = {
     "a trace": np.trace,
     "an inner product": lambda a: fnp.inner(a, a),
@@ -970,7 +970,7 @@ COMPOSED = {
 
 @pytest.mark.parametrize("fun", COMPOSED.values(), ids=COMPOSED)
 def test_what_numpy_computes_itself_is_tried_with_more_arguments(fun):
-    """Inside of a transform that traces them NumPy never does."""
+    """Check that such functions are tried with more arguments, except in a transform that traces the arguments."""
     squared = lambda a: fnp.sum(fnp.sin(fun(a)) ** 2)
     for tried in (
         fun,
@@ -979,14 +979,14 @@ def test_what_numpy_computes_itself_is_tried_with_more_arguments(fun):
         lambda a: grad(lambda b: squared(a) * b)(2.0),
     ):
         assert is_tried(tried)
-    if fun is not COMPOSED["in a list"]:  # whose derivative multiplies what lies backwards, which is tried too
+    if fun is not COMPOSED["in a list"]:  # its derivative multiplies arrays with negative strides, which are tried too
         assert not is_tried(grad(squared))
         assert not is_tried(hessian(squared))
     assert not is_tried(lambda a: fnp.sin(a) * a)
 
 
 def is_tried(fun):
-    """Whether its program is tried with more arguments than those that it was recorded with."""
+    """Whether the program is tried with more arguments than those that it was recorded with."""
     fast = recorded(fun)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EagerWarning)
@@ -1000,7 +1000,7 @@ def cast(x, like):
 
 
 def test_random_programs():
-    """Recorded and run on inputs that take other ways; see ``fuzz.recorded``. What is run as it stands says why."""
+    """Check recordings on inputs that take other branches; see ``fuzz.recorded``. A fallback must give a reason."""
     found = [examine(generate(5, number)) for number in range(90)]
     assert [kind for kind, _ in found].count("agree") >= 87
     assert all(kind == "agree" or (kind == "as it stands" and why) for kind, why in found)
@@ -1073,7 +1073,7 @@ def test_complex_products_are_rounded_as_the_function_does(fun, dtype):
     agrees(fun, *[random_numbers(5, dtype=dtype, seed=seed) for seed in range(30)])
 
 
-#: Parts of an array, at places that the program writes down, that come from data, that are the answer of a value.
+#: Parts of an array, at constant indices, at indices from data, at the result of a branch.
 PARTS = {
     "a number": lambda x: x[1],
     "a slice": lambda x: x[1:],
@@ -1087,7 +1087,7 @@ PARTS = {
 
 
 def read_often(x, first, second):
-    """Three parts of one array that are added up, and a whole one."""
+    """Add three parts of one array and the whole."""
     parts = (PARTS[first](x), PARTS[second](x), PARTS[first](fnp.sin(x)))
     return x * x + 0.1 * sum([fnp.sum(part * part) for part in parts], fnp.sum(x))
 
@@ -1096,7 +1096,7 @@ def pulled(fun, x):
     return vjp(fun, x)[1](np.asarray(x * 0 + 0.9, x.dtype))[0]
 
 
-#: How transforms look at parts: as plain values, in a batch, with a tangent, as constants that a block makes.
+#: Transforms under which parts are read: with plain values, in a batch, with a tangent, as constants in a block.
 AROUND_PARTS = {
     "grad": lambda f: lambda x: grad(lambda x: fnp.sum(fnp.real(f(x))))(x),
     "jacrev": lambda f: lambda x: vmap(lambda ct: vjp(f, x)[1](ct)[0])(np.eye(len(x), dtype=x.dtype)),
@@ -1113,7 +1113,7 @@ AROUND_PARTS = {
 @pytest.mark.parametrize("around", AROUND_PARTS.values(), ids=AROUND_PARTS)
 @pytest.mark.parametrize("first", PARTS)
 def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
-    """The cotangents of what is read from one array come in one order, wherever the places are from."""
+    """Check that the cotangents of parts of one array are added in one order, for every kind of index."""
     for second in list(PARTS)[list(PARTS).index(first) :]:
         if around is AROUND_PARTS["grad of vmap"] and "what Python asked for" in (first, second):
             continue  # examples may give different answers
@@ -1124,7 +1124,7 @@ def test_parts_of_an_array_add_up_as_the_function_does(first, around, dtype):
             assert not difference(fast(x), fun(x)), (second, seed)
 
 
-#: How an array comes from a number on the way back, or forward.
+#: Functions that make an array from a number, in the backward or forward pass.
 SPREAD = {
     "a sum": fnp.sum,
     "a mean": fnp.mean,
@@ -1138,7 +1138,7 @@ SPREAD = {
     "filled": lambda x: fnp.sum(fnp.cos(x) * fnp.full(x.shape, x[1, 0])),
     "a Python number": lambda x: fnp.sum(fnp.sin(x)) * 2 + 3.0,
 }
-#: How the array lies in memory that meets it.
+#: Memory layouts of the array that is combined with it.
 LYING = {
     "by rows": lambda x: x,
     "by columns": lambda x: fnp.matrix_transpose(x),
@@ -1148,12 +1148,12 @@ LYING = {
 
 
 def slopes_of_product(x, spread, lying):
-    """The derivatives of a product of two numbers, one of them of an array that lies in memory as ``lying`` says."""
+    """Return derivatives of a product of two numbers, one of an array whose memory layout is that of ``lying``."""
     made = grad(lambda y: fnp.sum(x**2) * spread(fnp.sin(y)))(lying(x))
     return made, fnp.sum(fnp.tanh(made)), fnp.sum(made * made)
 
 
-#: Transforms in which the cotangents of numbers are numbers, or tracers of numbers, or of one number an example.
+#: Transforms in which cotangents of numbers are numbers, tracers of numbers, or batched tracers with one per example.
 AROUND_NUMBERS = {
     "grad": lambda f: f,
     "forward over reverse": lambda f: lambda x: jvp(f, (x,), (x * 0.7,)),
@@ -1171,12 +1171,12 @@ AROUND_NUMBERS = {
 @pytest.mark.parametrize("lying", LYING.values(), ids=LYING)
 @pytest.mark.parametrize("spread", SPREAD.values(), ids=SPREAD)
 def test_what_comes_of_a_number_lies_in_memory_as_in_the_function(spread, lying, around):
-    """Sums of what it meets add up in the order of memory."""
+    """Check the memory order of such arrays, in which their sums are added."""
     fun = around(partial(slopes_of_product, spread=spread, lying=lying))
     agrees(fun, *[random_numbers(3, 4, seed=seed) for seed in range(4)])
 
 
-#: Arrays of the shape ``to`` whose elements are broadcast, filled in, or repeated.
+#: Functions that make arrays of shape ``to`` whose elements are broadcast, filled in, or repeated.
 BROADCAST = {
     "a number": lambda x, to: fnp.broadcast_to(fnp.sum(x), to),
     "an array without axes": lambda x, to: fnp.broadcast_to(fnp.asarray(fnp.sum(x)), to),
@@ -1215,7 +1215,7 @@ def test_what_is_broadcast_lies_in_memory_as_in_the_function(made, around):
     agrees(around(f), *[random_numbers(5, 7, seed=seed) for seed in range(8)])
 
 
-#: Rows and columns of which each is broadcast several times.
+#: Functions that broadcast rows and columns several times.
 OFTEN = {
     "rows": lambda m, v, c: (m * v + v) / (v * v + 1.5) - m * v,
     "columns": lambda m, v, c: (m - c) * c + c,
@@ -1237,7 +1237,7 @@ def added_in_place(m, v):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
 @pytest.mark.parametrize("fun", OFTEN.values(), ids=OFTEN)
 def test_what_is_broadcast_several_times(fun, dtype):
-    """It is filled in once, and loops over arrays of one shape give the same bits."""
+    """Check that a broadcast row is filled in once, and loops over arrays of one shape give the same bits."""
     loss = lambda m, v, c: fnp.sum(fnp.real(fnp.sin(0.1 * fun(m, v, c))))
     shapes = ((8, 4), (4,), (8, 1))
     points = [tuple([random_numbers(*s, dtype=dtype, seed=seed) for s in shapes]) for seed in range(4)]
@@ -1257,7 +1257,7 @@ def test_a_row_is_filled_in_once():
     assert fast.source.count("np_copyto") == 1
 
 
-#: Where something is written: at places that the program writes down, and at those that come from data.
+#: Indices of writes: constant, and from data.
 WRITTEN = {
     "everywhere": lambda z, x: ...,
     "a slice": lambda z, x: slice(1, None),
@@ -1284,13 +1284,13 @@ def written_to(x, where, what):
     return z * 1.1 + 0.1 * fnp.sum(z[0]) + z[1]
 
 
-#: A row has more elements than most masks hits.
+#: A row has more elements than most masks select.
 FITTING = [pair for pair in itertools.product(WRITTEN, WRITINGS) if pair != ("a mask", "a row")]
 
 
 @pytest.mark.parametrize(("where", "what"), FITTING)
 def test_what_is_written_is_rounded_as_the_function_does(where, what):
-    """Its cotangent is that of what was written in place: rounded first, then added up in the order of memory."""
+    """Check the cotangent of a value written in place: it is rounded first, then added up in memory order."""
     f = partial(written_to, where=where, what=what)
     for around in (
         grad(lambda x: fnp.sum(f(x) * f(x))),
@@ -1305,7 +1305,7 @@ def test_what_is_written_is_rounded_as_the_function_does(where, what):
             assert not difference(fast(x), around(x)), seed
 
 
-#: Parts of an array: what is written to one the whole shows.
+#: Views of an array; a write to a view shows in the whole array.
 VIEWED = {
     "a column": lambda z: z[..., 0],
     "rows": lambda z: z[1:],
@@ -1319,7 +1319,7 @@ VIEWED = {
 
 
 def at_places(places, what=lambda v, x: fnp.sum(fnp.sin(x))):
-    """A write of ``what(v, x)`` to the places of ``v`` that come from its numbers."""
+    """Return a function that writes ``what(v, x)`` to the places of ``v`` that come from its values."""
 
     def write(v, x):
         v[places(v)] = what(v, x)
@@ -1339,7 +1339,7 @@ def firsts(v):
     return fnp.reshape(v, (v.shape[0], -1))[:, 0]
 
 
-#: Where NumPy writes at a mask, or at places that come from data.
+#: Functions that write at a mask, or at places from data.
 WRITERS = {
     "a number at a mask": at_places(lambda v: v > 0.3, lambda v, x: 0.2),
     "a sum at a mask": at_places(lambda v: v > 0.3),
@@ -1361,7 +1361,7 @@ WRITERS = {
     "add.at places that meet": lambda v, x: fnp.add.at(v, fnp.argsort(firsts(v))[np.array([0, 0])], fnp.sum(x)),
     "out where": lambda v, x: fnp.multiply(v, 1.3, out=v, where=v > 0.3),
 }
-#: What ``x.at[index]`` does at places that come from data.
+#: Index functions for ``x.at[index]``, with places from data.
 PLACES = {
     "a mask": lambda z: z > 0.3,
     "a mask of rows": lambda z: firsts(z) > 0.1,
@@ -1390,7 +1390,7 @@ AROUND_WRITES = {
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("view", VIEWED.values(), ids=VIEWED)
 def test_what_is_written_to_a_part_adds_up_as_the_function_does(view, write, around):
-    """The whole is read before and after, so that cotangents of it meet those of the part."""
+    """Check the case that the whole is read before and after, so that its cotangents are added to those of the part."""
 
     def f(x):
         z = x * 1.5
@@ -1413,7 +1413,7 @@ def test_at_places_from_data(places, method, around):
     agrees(around(f), *[random_numbers(3, 4, seed=seed) for seed in range(2)])
 
 
-#: Linear maps of complex numbers that are repeated for other tangents: of scalars, whose operators round otherwise.
+#: Linear maps of complex numbers that are applied to other tangents: Python's scalar operators round otherwise.
 REPEATED = {
     "linearize": lambda z: linearize(lambda z: fnp.sin(z[0]) * z[1], z)[1](z * (0.3 - 0.8j)),
     "linearize of a map": lambda z: linearize(lambda z: control.map(lambda r: fnp.sum(fnp.sin(r)) * r, z), z)[1](z),
@@ -1429,7 +1429,7 @@ def test_repeated_products_of_complex_numbers(fun, dtype):
 
 
 def test_programs_of_xla_inside():
-    """What ``jit`` compiled with XLA is one operation, its derivative another."""
+    """Check that a function compiled with XLA is one operation, and its derivative another."""
     inner = jit(lambda x: fnp.sum(fnp.sin(x) * x))
     for fun in (inner, grad(inner), value_and_grad(lambda x: inner(x) ** 2), vmap(inner)):
         points = [random_numbers(2, 3, seed=seed) for seed in (0, 1)]
@@ -1441,25 +1441,25 @@ def test_programs_of_xla_inside():
 
 
 def test_arguments_that_lie_backwards():
-    """NumPy adds them up in the order of memory, in which a copy has them the other way round."""
+    """Check arguments with a negative stride: NumPy sums in memory order, which a copy would reverse."""
     fast = recorded(lambda x: fnp.sum(x * 2))
     with pytest.warns(EagerWarning, match="negative stride"):
         assert fast(X[::-1]) == 2 * fnp.sum(X[::-1])
-    with warnings.catch_warnings():  # said once
+    with warnings.catch_warnings():  # the warning is given once
         warnings.simplefilter("error")
         fast(X[::-1])
         fast(X)
 
 
 def test_what_rounds_otherwise_nearby_runs_as_it_stands(monkeypatch):
-    """Programs of complex numbers are tried for other arguments too when they are recorded, once."""
-    monkeypatch.setattr("funcgrad.transforms.compiled.capture.operator_for", lambda *args: None)  # as if nobody knew
+    """Check that a program of complex numbers is tried once at other arguments too, when it is recorded."""
+    monkeypatch.setattr("funcgrad.transforms.compiled.capture.operator_for", lambda *args: None)  # hide operators
     counted, calls = counting(lambda z: [(z[i] * z[i + 1]).real for i in range(19)])
     alike = np.repeat(1.0 + 2.0j, 20)
     fast = recorded(counted)
     with pytest.warns(EagerWarning, match="rounds differently"):
-        fast(alike)  # whose products have no rounding
-    assert calls() == "count(4)"  # as it stands, recorded, nearby, and once more to see whether it is repeatable
+        fast(alike)  # products of equal numbers need no rounding
+    assert calls() == "count(4)"  # the function, its recording, another argument, repeatability
     for seed in range(20):
         z = random_numbers(20, dtype=complex, seed=seed)
         assert not difference(fast(z), [(z[i] * z[i + 1]).real for i in range(19)])
@@ -1482,7 +1482,7 @@ POWERS = {
 @pytest.mark.parametrize("transforms", list(itertools.product(NESTED, repeat=2)), ids="-".join)
 @pytest.mark.parametrize("power", POWERS.values(), ids=POWERS)
 def test_powers_in_nested_transforms_without_derivative(power, transforms):
-    """What computes a power of numbers does not depend on a block around: all have the same bits."""
+    """Check that powers of numbers have the same bits inside any block."""
     fun = power
     for transform in transforms:
         fun = NESTED[transform](fun)
@@ -1494,7 +1494,7 @@ def test_powers_in_nested_transforms_without_derivative(power, transforms):
 
 @pytest.mark.parametrize("number", [np.float64, float])
 def test_the_operator_is_told_from_the_function(number):
-    """Python's power of numbers is rounded otherwise than NumPy's."""
+    """Check that Python's power of numbers, which is rounded otherwise than NumPy's, is recorded as such."""
     points = [number(x) for x in np.random.default_rng(0).uniform(0.1, 3.0, 100)]
     one = np.float64(1.3)
     for fun in (
@@ -1553,7 +1553,7 @@ def test_equal_pieces_are_a_loop(x, order):
 
 @pytest.mark.parametrize("steps", range(260, 277))
 def test_what_a_turn_reads_lies_in_a_row(steps):
-    """Several steps are one turn, and however many are left over, a turn of the way back reads what one turn made."""
+    """Check that a backward iteration reads the values of one forward iteration, however many are left over."""
 
     def run(x):
         for _ in range(steps):
@@ -1567,7 +1567,7 @@ def test_what_a_turn_reads_lies_in_a_row(steps):
         assert ".append((" in fast.source
 
 
-#: Each turn of the way back reads what a turn made: one value, several, slots besides, values that others need too.
+#: Functions whose backward iterations read forward values: one, several, slots besides, values needed elsewhere too.
 READ_AGAIN = {
     "one": lambda step, x: step(fnp.sin, x * 0.5),
     "several": lambda step, x: step(lambda y: fnp.sin(y) * fnp.exp(-y * y) + fnp.cos(y) * 0.3 * y, x),
@@ -1622,7 +1622,7 @@ def test_a_loop_with_questions():
 
 
 def irregular(steps):
-    """A program without equal pieces."""
+    """Return a program without equal pieces."""
     rng = np.random.default_rng(0)
     plan = list(zip(*(rng.integers(0, n, steps).tolist() for n in (4, 5, 5)), rng.normal(size=steps), strict=True))
 
@@ -1644,7 +1644,7 @@ def irregular(steps):
 
 @pytest.mark.parametrize("x", [np.float64(0.3), X, np.linspace(0.1, 1.0, 10_000)], ids=["number", "few", "many"])
 def test_long_programs_in_pieces(x, monkeypatch, tmp_path):
-    """Numbers, slots, and memory of the call that is let go of, over the ends of pieces."""
+    """Check numbers, slots, and memory that is released, across the boundaries of pieces."""
     monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 100)
     monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 40)
     fun = value_and_grad(irregular(150))
@@ -1667,7 +1667,7 @@ def test_loops_and_questions_in_pieces(monkeypatch):
 
 @pytest.mark.parametrize("size", [2_000, 10_000], ids=["kept between calls", "of the call"])
 def test_memory_of_the_call_in_loops_and_pieces(size, monkeypatch):
-    """Names of what is let go of are used again, also where that stands in a loop and the next one in another piece."""
+    """Check that names of released values are reused, also inside loops and in a later piece."""
     monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 10)
     monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 4)
 
@@ -1692,7 +1692,7 @@ def recorded_source(fun, *args):
 
 
 def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
-    """A long chain of large arrays has no more of them at once in pieces than it has in one."""
+    """Check that a long chain of large arrays holds no more of them at once in pieces than in one."""
     monkeypatch.setattr("funcgrad.transforms.compiled.source._LONG", 20)
     monkeypatch.setattr("funcgrad.transforms.compiled.source._PIECE", 10)
 
@@ -1710,7 +1710,7 @@ def test_a_value_of_each_piece_is_let_go_of(monkeypatch):
     assert peak < 4 * x.nbytes
 
 
-# ---- numbers by Python's own functions -------------------------------------------------------------------------------
+# ---- numbers by Python's functions -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x", [0.3, np.float64(0.3), X])
@@ -1731,7 +1731,7 @@ def test_not_exact_where_python_raises():
         assert fast(np.float64(1e4)) == np.inf
 
 
-# ---- what can be seen and kept ---------------------------------------------------------------------------------------
+# ---- source, report, saved modules -----------------------------------------------------------------------------------
 
 
 def test_the_source_has_the_names_of_the_program():
@@ -1778,7 +1778,7 @@ def test_a_report_where_the_function_itself_is_run():
 
 
 def saved(fast, folder, check):
-    """Run ``check`` in a process that has no funcgrad, beside the saved module ``kept``."""
+    """Run ``check`` in a process without funcgrad, next to the saved module ``kept``."""
     fast.save(folder / "kept.py", "kept")
     code = (
         f"import sys; sys.path.insert(0, {str(folder)!r})\n"
@@ -1807,7 +1807,7 @@ def test_a_saved_module_needs_numpy_only(tmp_path):
 
 
 def test_a_saved_module_gives_what_is_no_number(tmp_path):
-    """It has no function to run instead, and nothing to warn of."""
+    """Check non-finite results: a saved module has no function to run instead, and gives no warning."""
     fast = recorded(grad(lambda x: fnp.sin(x * x) * x))
     fast(np.float64(0.5))
     assert "raise NotFinite" in fast.source
@@ -1844,11 +1844,10 @@ def test_nothing_to_save(tmp_path):
         recorded(fnp.sin).save(tmp_path / "kept.py")
 
 
-#: Operations whose functions cannot be written into a module: they use classes or modules of this library.
 @pytest.mark.usefixtures("tried_less")
 @pytest.mark.parametrize("case", [row.cases[0] for row in ROWS if row.cases[0].live][::7], ids=lambda case: case.id)
 def test_saved_operations(case, tmp_path):
-    """What is saved gives the same bits; what cannot be saved says so."""
+    """Check that saved operations give the same bits; operations that use classes of this library raise InputError."""
     fun = gradient_of(case)
     fast = recorded(fun)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -1864,7 +1863,7 @@ def test_saved_operations(case, tmp_path):
         assert not difference(space["kept"](*case.primals), expected)
 
 
-#: How the factors of a product lie in memory: those that BLAS cannot take NumPy's matmul and its dot round differently.
+#: Memory layouts of the factors of a product: where BLAS cannot take them, NumPy's matmul and dot round differently.
 FACTORS = {
     "by rows": lambda a: a,
     "by columns": lambda a: a.T,
@@ -1895,7 +1894,7 @@ def test_products_of_factors_that_lie_anyhow(first, second, around):
 
 
 def test_an_error_for_values_is_raised():
-    """That a function is linear is looked at with the numbers: here no constant is added where ``y`` is a number."""
+    """Check an error that depends on values: linearity is checked with numbers, and may hold for some only."""
 
     def f(x):
         y = x**0.5
@@ -1911,7 +1910,7 @@ def test_an_error_for_values_is_raised():
                 assert not difference(fast(x), f(x))
 
 
-#: What is read of an array, and how large its first axis is.
+#: Reads of an array of four elements.
 READ = {
     "a slice": lambda x: x[1:],
     "slices that make it up": lambda x: fnp.concatenate([x[1:], x[:1]]),
@@ -1926,7 +1925,7 @@ READ = {
 
 @pytest.mark.parametrize("part", READ.values(), ids=READ)
 def test_zeros_have_the_sign_that_the_function_gives_them(part):
-    """Added to zeros -0 is 0, written over them it is not."""
+    """Check the sign of zero cotangents: -0 added to zeros is 0, written over zeros it stays -0."""
     pull = lambda x, ct: vjp(part, x)[1](ct)[0]
     signs = np.array([-0.0, 0.0, -2.0, 1.0])
     fast = recorded(pull)

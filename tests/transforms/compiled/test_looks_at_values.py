@@ -1,4 +1,4 @@
-"""Checks and warnings of functions that look at values: a program asks again, and warns where the function does."""
+"""Checks and warnings of functions that depend on values: a program repeats checks and gives warnings again."""
 
 import math
 import re
@@ -32,7 +32,7 @@ def _spread(carry, r):
     return carry + fnp.sum(fnp.cov(X, aweights=fnp.append(r * ONES[:2], 1e-3), ddof=1)), carry
 
 
-#: A function, arguments for which it gives no warning, and others for which it does.
+#: Functions, arguments for which they give no warning, and arguments for which they give one.
 WARNING = {
     "cov": (grad(lambda w: fnp.sum(fnp.cov(X, aweights=w, ddof=1))), (ONES,), (np.array([1.0, 0.0, 0.0]),)),
     "cov of a batch": (
@@ -45,7 +45,7 @@ WARNING = {
     "cross": (lambda x: fnp.cross(x[:2] * 2.0, x[1:]) if x[0] > 0 else x[0] * 1.0, (-ONES,), (ONES,)),
 }  # fmt: skip
 if at_least(np, "2.5.0"):
-    WARNING.pop("cross")  # of vectors with two components, which NumPy takes no more
+    WARNING.pop("cross")  # vectors with two components, which NumPy does not take any more
 
 
 @pytest.mark.parametrize(("fun", "good", "bad"), WARNING.values(), ids=WARNING)
@@ -59,7 +59,7 @@ def test_a_warning_is_given_at_each_call(fun, good, bad, first):
         assert bool(said) == (args is bad)
 
 
-#: The same of errors.
+#: Functions, arguments for which they raise no error, and arguments for which they raise one.
 RAISING = {
     "multigammaln": (lambda a: fsp.multigammaln(a * 1.0, 3), 5.0, 0.5),
     "solve_circulant": (lambda c: fsl.solve_circulant(c * 1.0, RISING), np.array([3.0, 1.0, 0.5]), ONES),
@@ -100,7 +100,7 @@ def test_an_error_is_raised_at_each_call(fun, good, bad):
             fast(bad)
 
 
-#: Functions that go another way by values.
+#: Functions that branch on values.
 STEERED = {
     "a triangle": (
         lambda q: LinearNDInterpolator([[0.0, 0], [1, 0], [0, 1], [1, 1]], [0.0, 1, 2, 9])(q * 1.0),

@@ -14,7 +14,7 @@ X = np.array([0.3, -1.2, 2.5])
 
 
 def written(fun):
-    """``fun`` of an array like ``X`` as a program."""
+    """Return ``fun`` of an array like ``X`` as a program."""
     found = StraightProgram(RecordedClosure("test", fun, X)).program(X.shape, [])
     return found and (lambda x: found[0](x, *found[1])[0])
 

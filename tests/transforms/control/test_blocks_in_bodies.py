@@ -36,7 +36,7 @@ def promoted_constant(body):
 
 
 def with_own_gradient(block):
-    """A gradient inside of the body, which runs a backward pass there."""
+    """Add a gradient inside of the body, which runs a backward pass there."""
 
     def wrapper(body):
         def run(c, y):
@@ -86,7 +86,7 @@ RUNS = {
     "vmap of grad": lambda f, x: vmap(grad(f))(np.array([x, x + 0.2])),
     "grad of grad": lambda f, x: grad(grad(f))(x),
 }
-#: JAX has no reverse mode of loops whose length it does not know.
+#: JAX has no reverse mode of loops of unknown length.
 LENGTH_UNKNOWN = {("while_loop", "jit of grad"), ("while_loop", "grad of jit")}
 PLACES = [(p, r) for p in PROGRAMS for r in RUNS if (p, r) not in LENGTH_UNKNOWN]
 

@@ -1,4 +1,4 @@
-"""Loops and branches: plain Python on values, ``jax.lax`` when compiled, and the same derivatives in both."""
+"""Loops and branches: plain Python on values, ``jax.lax`` when compiled, and equal derivatives in both."""
 
 import operator
 from collections import namedtuple
@@ -46,7 +46,7 @@ from funcgrad.interop import crosscheck, to_jax
 from funcgrad.optional import precision_switch
 from funcgrad.transforms import control
 
-assert_close = partial(close_leaves, rtol=1e-10, dtypes=False)  # 32 bits are compared with 64
+assert_close = partial(close_leaves, rtol=1e-10, dtypes=False)  # values in 32 bits are compared with 64 bits
 
 RNG = np.random.default_rng(5)
 XS = RNG.normal(size=(4, 2))
@@ -57,7 +57,7 @@ def leaves(value):
     return jax.tree.leaves(value)
 
 
-# The same functions for both libraries: of an array, closing over it, with a real number as the result.
+# Functions for both libraries, of an array, with a real number as the result; some close over the array.
 
 
 def rnn(xp, of):
@@ -129,7 +129,7 @@ def mapped(xp, of):
 
 
 def mapped_in_batches(xp, of):
-    batches = {} if of is lax else {"batch_size": 3}  # an older JAX has none, and the result is the same
+    batches = {} if of is lax else {"batch_size": 3}  # older versions of JAX lack it, and the result is equal
     return lambda w: xp.sum(of.map(lambda x: xp.cos(x["x"] * w), {"x": XS}, **batches) ** 2)
 
 
@@ -175,7 +175,7 @@ cases = pytest.mark.parametrize("case", CASES, ids=operator.attrgetter("__name__
 
 
 def all_of(fun, tools):
-    """Value, and derivatives in many ways, of a function at the points."""
+    """Compute the value, and derivatives in many ways, of a function at the points."""
     grad, hessian, jvp, vmap = tools
     w, t = POINTS[0], POINTS[1]
     return {
@@ -284,7 +284,7 @@ def test_a_compiled_loop_keeps_what_jax_keeps():
     assert [len(e.outvars) for e in loops[0]] == [len(e.outvars) for e in loops[1]]
 
 
-# Bodies of all sorts: what is compiled gives what plain Python gives.
+# Bodies of all sorts: compiled code gives the results of plain Python.
 
 
 @custom_vjp
@@ -393,7 +393,7 @@ def test_reverse_mode_through_a_loop_of_unknown_length():
     assert_close(grad(newton)(2.0), 0.5 / np.sqrt(2.0))
     assert_close(grad(grad(newton))(2.0), -0.25 * 2.0**-1.5)
     assert_close(vmap(grad(newton))(np.array([2.0, 9.0])), 0.5 / np.sqrt([2.0, 9.0]))
-    assert_close(jax.grad(newton)(2.0), 0.5 / np.sqrt(2.0))  # JAX's own: outside of jit values are known
+    assert_close(jax.grad(newton)(2.0), 0.5 / np.sqrt(2.0))  # outside of jit, JAX knows the values
 
 
 @pytest.mark.parametrize("loop", [newton, lambda a: control.fori_loop(0, a.astype(int), lambda i, x: x * a, a)])
@@ -476,7 +476,7 @@ def test_arguments_of_a_body_are_not_written_to():
     assert (start == 0).all()
     carry, _ = control.scan(lambda c, x: (c, None), start, XS)
     np.testing.assert_array_equal(carry, start)
-    assert not np.shares_memory(carry, start)  # what is returned is the caller's own
+    assert not np.shares_memory(carry, start)  # the caller owns what is returned
 
 
 def test_a_captured_graph_knows_where_it_was_steered():
@@ -617,7 +617,7 @@ def test_integers_are_carried_beside_what_is_differentiated():
     assert_close(jax.jit(hessian(fun))(1.5), hessian(fun)(1.5))
 
 
-# Watching
+# Watching values
 
 
 def test_strict_and_debug_nans_see_plain_loops():
@@ -684,7 +684,7 @@ def test_writing_inside_of_a_body():
 
 
 def test_jax_forgets_a_tangent_rule_in_second_derivatives_of_a_compiled_loop():
-    """It matters where the rule is not the derivative. Plain Python keeps to the rule."""
+    """Check a loop with a JVP rule that is not the derivative: JAX drops the rule, plain Python applies the rule."""
 
     @custom_jvp
     def doubled(x):
@@ -716,7 +716,7 @@ def test_a_branch_on_a_value_inside_a_compiled_loop_is_jaxs_error():
         jax.jit(fun)(2.0)
 
 
-# Errors: the same whether compiled or not
+# Errors, equal whether compiled or not
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
@@ -867,7 +867,7 @@ def test_only_loops_between_plain_integers_are_unrolled():
     ],
 )
 def test_what_is_handed_through_is_an_array_of_its_own(run):
-    """Under transforms as on plain arrays: a write to what went in is not seen in what came out."""
+    """Check under transforms, as on plain arrays, that a write to the input does not show in the output."""
 
     def f(x):
         y = x * 1.0

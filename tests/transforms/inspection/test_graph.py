@@ -1,4 +1,4 @@
-"""The graph of a run, and the tape of a pullback: what the nodes say, evaluation on other inputs, how it is drawn."""
+"""The graph of a run, and the tape of a pullback: contents of nodes, evaluation on other inputs, drawings."""
 
 import gc
 import inspect
@@ -49,7 +49,7 @@ def names(graph):
 
 
 def here():
-    """The line that calls this."""
+    """Return the number of the calling line."""
     return inspect.currentframe().f_back.f_lineno
 
 
@@ -186,7 +186,7 @@ def test_inputs_bear_their_names():
     assert [node.name for node in trace(max)(1.0, 2.0).inputs] == ["args[0]", "args[1]"]
 
 
-# ---- the run that was taken --------------------------------------------------------------------------------
+# ---- the branches of the run -------------------------------------------------------------------------------
 
 
 def bent(x):
@@ -232,7 +232,7 @@ def test_an_index_decides_too():
         graph(-X)
 
 
-# Each of these bakes an array of values into the run: a mask, counts, positions, or how many there are.
+# Each function uses an array of values for the run: a mask, counts, positions, or a length.
 ARRAYS_DECIDE = {
     "mask": lambda x: fnp.mean(x[x > 0]),
     "mask in a tuple": lambda x: fnp.mean(fnp.stack([x, x])[:, x > 0]),
@@ -259,7 +259,7 @@ ARRAYS_DECIDE = {
 @pytest.mark.parametrize("derive", [lambda f: f, grad], ids=["value", "gradient"])
 @pytest.mark.parametrize("name", ARRAYS_DECIDE)
 def test_arrays_decide_too(name, derive):
-    """A graph repeats the run it was made from, or refuses; it gives nothing that the function does not give."""
+    """Check that a graph repeats its run or raises; no result may differ from the function's."""
     fun = derive(ARRAYS_DECIDE[name])
     points = ([1.0, 0.5, -1.0, 3.0], [1.1, 0.6, -1.2, 3.0], [1.0, 2.0, -2.0, 1.5], [0.0, 2.0, 2.0, 0.0])
     traced = [np.array(p) for p in points]
@@ -274,7 +274,7 @@ def test_arrays_decide_too(name, derive):
                 refused += 1
             else:
                 np.testing.assert_allclose(got, fun(here), rtol=1e-12)
-    always = ["agreeing examples", *(["real eigenvalues"] if at_least(np, "2.5.0") else [])]  # there they are complex
+    always = ["agreeing examples", *(["real eigenvalues"] if at_least(np, "2.5.0") else [])]  # complex eigenvalues
     assert refused or name in always
 
 
@@ -300,7 +300,7 @@ def test_what_is_only_printed_decides_nothing():
 
 
 def test_what_only_decides_keeps_nothing():
-    """Reverse mode drops what no output needs."""
+    """Check that reverse mode drops what no output needs."""
     graph = trace(lambda x: x * 2 if fnp.sum(x * x) > 0 else x)(X)
     assert graph.find("multiply")[0].saved == 0
     assert graph.saved == tape(vjp(lambda x: x * 2, X)[1]).saved
@@ -389,13 +389,13 @@ def test_against_jax():
     assert_all_close(ours, jax.grad(program(jnp), (0, 1))(X * 2, X - 1), 1e-14, "against JAX")
 
 
-#: Functions that take an array apart: on a tape by reading its parts.
+#: Functions that take an array apart: on a tape they read its parts.
 SPLITS = ("array_split", "split", "vsplit", "hsplit", "dsplit", "unstack", "concatenate", "stack")
-#: Functions that do on a tape what they do not in a graph: they look whether the values are known, or whose derivative
-#: is wanted. Distributions look whether all values lie where the density is defined, solvers and splines at theirs.
-#: What SciPy searches for is found before anything is recorded, and in a graph is an operation.
+#: Functions that differ between tape and graph: they check whether values are known, or whose derivative is needed.
+#: Distributions check whether all values lie where the density is defined; solvers and splines check theirs. SciPy's
+#: searches run before anything is recorded, and are one operation in a graph.
 ITERATIVE = ("scipy.sparse.linalg.cg", "scipy.sparse.linalg.gmres", "scipy.sparse.linalg.bicgstab")
-#: SciPy's own code of these writes at a mask, which is a choice in a graph, whose masks may change.
+#: SciPy's code of these functions writes at a mask, which is a branch in a graph, since masks may change.
 LABELS = ("sum_labels", "mean", "variance", "standard_deviation", "center_of_mass")
 LABELLED = tuple([f"scipy.ndimage.{name}" for name in LABELS])
 ANOTHER_WAY = {"piecewise", "linalg.eigvalsh", "linalg.svdvals", "nn.linear", *SPLITS, *ITERATIVE, *LABELLED}
@@ -419,10 +419,10 @@ def test_every_operation(row):
         if row.op.name in ANOTHER_WAY or row.op.name.startswith(BY_VALUES):
             continue
         assert set(recorded) <= set(names(graph)), case.id
-        # The tape keeps a mask as it is, the general rule its indices; of NumPy's two truth values there is one each.
+        # The tape keeps a mask, the general rule its indices; NumPy's two truth values exist once each.
         if "bool" not in case.id and not case.id.startswith("nan_to_num"):
             assert records.saved == graph.saved, case.id
-        assert str(graph).count("\n") >= min(len(graph), 100)  # of more, those in the middle are left out
+        assert str(graph).count("\n") >= min(len(graph), 100)  # longer texts leave out the middle
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,7 @@ def test_a_traced_function_keeps_its_name():
 
 
 class Compose:
-    """What a composition looks like, from whichever library."""
+    """Compose object of any library, by its attributes."""
 
     def __init__(self, *funcs):
         self.first, *funcs = funcs
@@ -554,7 +554,7 @@ def test_stages_of_a_transformed_pipeline():
     assert list(map(str, graph.stages)) == ["1 square", "2 sin"]
     graph = trace(grad(compose_left(fnp.square, fnp.sin, fnp.sum)))(X)
     assert str(graph.find("square")[0].stage) == "1 square"
-    assert graph.output.stage is None  # the backward pass is no stage
+    assert graph.output.stage is None  # the backward pass is not a stage
 
 
 def test_stages_inside_a_function():
@@ -666,7 +666,7 @@ def test_a_large_graph_is_summarised():
 
 def test_building_is_linear():
     def calls(steps):
-        """How many functions, of Python's and of C's, are called."""
+        """Count the calls of functions, of Python's and of C's."""
         count = 0
 
         def called(frame, event, arg):
@@ -681,7 +681,7 @@ def test_building_is_linear():
         return count
 
     calls(100)
-    assert calls(4000) < 4.2 * calls(1000)  # were it quadratic, 16 times
+    assert calls(4000) < 4.2 * calls(1000)  # quadratic time would give a factor of 16
 
 
 def test_many_of_everything():
@@ -708,7 +708,7 @@ def test_grouped_by_line():
     dot = trace(f)(X).dot()
     assert "100 operations\\nsin x 100" in dot
     assert "100 operations\\nmultiply x 100" in dot
-    assert '[label="x 100"]' in dot  # arrows from one line to the other
+    assert '[label="x 100"]' in dot  # arrows from one line to the next
     assert '[label="x 99"]' in dot
 
 
@@ -790,7 +790,7 @@ def test_tape():
     assert records.find("exp") == [records[1]]
     assert "tape of f" in repr(records)
     assert "subgraph" not in records.dot()
-    pullback(1.0)  # looking at it did not use it up
+    pullback(1.0)  # looking at the tape did not use up the pullback
     assert len(tape(pullback)) == 4
 
 
@@ -839,7 +839,7 @@ def test_tape_inside_a_transform():
 
     assert vmap(f)(array(2, 3)).shape == (2, 3)
     assert jacrev(f)(X).shape == (3, 3)
-    assert seen == [24, 24]  # of one example; x stands on the tape and beside it
+    assert seen == [24, 24]  # of one example; x stands on the tape and in the closure
 
 
 def test_tape_needs_a_pullback():

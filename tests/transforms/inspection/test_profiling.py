@@ -1,7 +1,7 @@
-"""``profile``: every figure against a clock that only the operations move, and against what ``trace`` says.
+"""``profile``: every figure against a clock that only the operations move, and against the graph of ``trace``.
 
-The clock stands still except inside the kernels and the rules of the operations made here, so the seconds of each row
-are known to the last digit; no test looks at real time.
+The clock moves only inside the kernels and rules of the operations made here, so the seconds of each row are known
+exactly; no test measures real time.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ X = np.linspace(0.1, 1.0, 5)
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """Clock that moves only if told to."""
 
     def __init__(self):
         self.now = 0.0
@@ -82,7 +82,7 @@ def nothing_stays_open():
 
 @pytest.fixture
 def slow(clock):
-    """``slow(x)`` is ``2 * x`` after a second, its pullback takes ten."""
+    """Return an operation ``2 * x`` that takes a second; its VJP rule takes ten seconds."""
     return elementwise("slow", lambda xp, x: clock.takes(1.0, 2.0 * x), dx=lambda x: clock.takes(10.0, 2.0))
 
 
@@ -100,7 +100,7 @@ def by_name(found, operation):
 
 def test_seconds_of_operations_and_pulls(slow, clock):
     def f(x):
-        clock.takes(0.25, None)  # Python's own
+        clock.takes(0.25, None)  # Python's function
         y = slow(slow(x))
         return fnp.sum(y)
 
@@ -158,7 +158,7 @@ def test_the_stages_of_a_pipeline(slow, form):
 
 
 def test_no_second_is_counted_twice_where_transforms_nest(slow):
-    """The inner pass is a part of the outer forward pass; its pulls are pulls all the same."""
+    """Check that the inner passes count as a part of the outer forward pass, with their VJP rules as backward time."""
     found = profile(lambda x: grad(lambda y: fnp.sum(slow(y)))(x) * x)(X)
     assert by_name(found, "slow")[3:6] == (1, 1.0, 10.0)
     assert (found.passes[0].measured, found.passes[1].measured) == (11.0, 0.0)
@@ -166,11 +166,11 @@ def test_no_second_is_counted_twice_where_transforms_nest(slow):
     batch = profile(lambda x: fnp.sum(vmap(lambda y: fnp.sum(slow(y)))(x)))(np.ones((3, 2)))
     assert by_name(batch, "slow")[3:6] == (1, 1.0, 10.0)
     forward = profile(lambda x: jvp(slow, (x,), (x,))[1])(X)
-    assert by_name(forward, "slow")[3:5] == (1, 11.0)  # its rule is run with it
+    assert by_name(forward, "slow")[3:5] == (1, 11.0)  # the JVP rule runs with the operation
 
 
 def test_the_meters_own_steps_are_not_counted(slow, clock, monkeypatch):
-    inside = {"__name__": "funcgrad.of_a_test", "takes": clock.takes, "frame": metering.user_frame}  # not the user's
+    inside = {"__name__": "funcgrad.of_a_test", "takes": clock.takes, "frame": metering.user_frame}  # library code
     monkeypatch.setattr(metering, "user_frame", eval("lambda: takes(100.0, frame())", inside))
     found = profile(lambda x: fnp.sum(grad(lambda y: fnp.sum(slow(y) * y))(x)))(X)
     assert by_name(found, "slow")[3:7] == (1, 1.0, 20.0, 1.0)
@@ -180,7 +180,7 @@ def test_the_meters_own_steps_are_not_counted(slow, clock, monkeypatch):
 
 
 def test_without_differentiating(slow):
-    """Then what is inside is measured: a training step, say."""
+    """Check the profile without differentiation, which measures a training step, for example."""
 
     def step(x):
         return x - 0.1 * grad(lambda x: fnp.sum(slow(x)))(x)
@@ -193,7 +193,7 @@ def test_without_differentiating(slow):
 
 
 def test_operations_on_constants(slow):
-    """In a ``no_grad`` block they are seen; those on ordinary arrays are the rest of a pass, as NumPy's are."""
+    """Check that operations in a ``no_grad`` block have rows; those on ordinary arrays are the rest of a pass."""
 
     def f(x):
         with no_grad():
@@ -207,7 +207,7 @@ def test_operations_on_constants(slow):
 
 
 def test_functions_inside_of_rules(slow):
-    """What a rule of the user's runs on ordinary arrays belongs to its operation."""
+    """Check that functions inside a user's rule count for the rule's operation if they run on ordinary arrays."""
 
     @custom_vjp
     def f(x):
@@ -237,7 +237,7 @@ def test_what_a_checkpoint_runs_again(slow):
 
 
 def test_the_quickest_of_several_runs(clock):
-    taken = iter([9.0, 3.0, 7.0, 2.0, 5.0, 4.0, 6.0])  # warming up, then three times as it is and measured, in turn
+    taken = iter([9.0, 3.0, 7.0, 2.0, 5.0, 4.0, 6.0])  # a first run, then three unmeasured and three measured, in turn
     uneven = elementwise("uneven", lambda xp, x: clock.takes(next(taken), x), dx=1)
     found = profile(lambda x: fnp.sum(uneven(x)), runs=3)(X)
     assert (found.passes[0].seconds, found.passes[0].measured) == (2.0, 5.0)
@@ -265,7 +265,7 @@ def test_bytes_are_those_of_the_graph_and_of_the_tape():
     expected = {}
     for node in graph:
         calls, saved, results = expected.get((node.name, node.source), (0, 0, 0))
-        # what no_grad hides is no part of the graph of reverse mode, but it is computed
+        # reverse mode's graph lacks the operations in no_grad, which are computed
         expected[node.name, node.source] = (calls + 1, saved + node.saved, results + node.bytes)
     measured = {(r.operation, r.source): (r.calls, r.saved, r.results) for r in found.operations}
     assert {key: figures[::2] for key, figures in measured.items()} == {k: v[::2] for k, v in expected.items()}
@@ -387,7 +387,7 @@ def test_jax_arrays_are_waited_for(monkeypatch):
     monkeypatch.setattr(profiling, "_wait_until_ready", lambda x: waited.append(x) or wait(x))
     found = profile(lambda x: fnp.sum(x * x))(jnp.ones(3))
     assert [(row.operation, row.saved) for row in found.operations] == [("multiply", 24), ("reduce_sum", 0)]
-    assert len(waited) >= 2 * 2 + 2 + 2  # both passes, twice; two operations and two pulls
+    assert len(waited) >= 2 * 2 + 2 + 2  # both passes, twice; two operations and two VJP rules
 
 
 def test_a_profiled_function_is_a_transformed_one():
@@ -397,12 +397,12 @@ def test_a_profiled_function_is_a_transformed_one():
     assert transforms.profile is profile
 
 
-# ---- in company ----------------------------------------------------------------------------------------------
+# ---- nested, in threads, with errors -------------------------------------------------------------------------
 
 
 def test_strict_and_debug_nans_inside_and_outside(slow):
     f = lambda x: fnp.sum(grad(lambda y: fnp.sum(slow(y) * y), strict=True)(x))
-    assert by_name(profile(f)(X), "slow")[3:6] == (1, 1.0, 20.0)  # the pull of the inner pass, and of the outer
+    assert by_name(profile(f)(X), "slow")[3:6] == (1, 1.0, 20.0)  # the VJP rules of the inner and of the outer pass
     with debug_nans():
         assert by_name(profile(f)(X), "slow")[3:6] == (1, 1.0, 20.0)
     with debug_nans(), np.errstate(all="ignore"), pytest.raises(NanError, match="in the value of log"):
@@ -426,7 +426,7 @@ def test_a_profile_inside_of_another(slow):
 
 
 def test_other_threads_are_not_measured(slow):
-    """Neither one that the function starts nor one that happens to run meanwhile."""
+    """Check that neither a thread started by the function nor an unrelated thread is measured."""
     values = []
 
     def other():
@@ -437,7 +437,7 @@ def test_other_threads_are_not_measured(slow):
         thread.start()
         thread.join()
         part = []
-        thread = threading.Thread(target=lambda: part.append(fnp.exp(x)))  # on the same tape, but not here
+        thread = threading.Thread(target=lambda: part.append(fnp.exp(x)))  # on the same tape, but in another thread
         thread.start()
         thread.join()
         return fnp.sum(slow(x) * part[0])
@@ -465,7 +465,7 @@ def profiles_of_threads():
 
 
 def test_profiles_in_several_threads_at_once():
-    """The memory is that of the process: now and then a peak lacks what another thread gives back meanwhile."""
+    """Check several threads; memory is the process's, so a peak may lack what another thread releases meanwhile."""
     whole = []
     for _ in range(5):
         found = profiles_of_threads()
@@ -478,7 +478,7 @@ def test_profiles_in_several_threads_at_once():
 @pytest.mark.parametrize("where", ["forward", "backward"])
 @pytest.mark.parametrize("run", [1, 2, 3])
 def test_errors_and_interrupts(error, where, run):
-    """In each of the three runs: nothing stays open, see the fixture; and it works the next time."""
+    """Check that an error in any of the three runs leaves nothing open, see the fixture; the next call works."""
     ran = {"forward": 0, "backward": 0}
 
     def passing(place, value):
