@@ -1,4 +1,4 @@
-"""Functions written for NumPy, SciPy and ``math``, that have funcgrad's functions in their place."""
+"""``from_numpy``: functions written for NumPy, SciPy and ``math``, rebuilt with funcgrad's functions."""
 
 import abc
 import cmath
@@ -184,7 +184,7 @@ def terms(x):
 
 
 def by_language(x):
-    """Abstract and generic classes, slots, registered containers, decorators, generators, comprehensions."""
+    """Use abstract and generic classes, slots, registered containers, decorators, generators, comprehensions."""
     inner = grad(lambda p: p.doubled() * x)(Point(x)).x
     return Disc(x).twice() + by_decorator(x) + sum(terms(x)) + sum([np.array([x * i])[0] for i in range(3)]) + inner
 
@@ -219,7 +219,7 @@ def test_programs(f):
     assert slope == pytest.approx((f(x + h) - f(x - h)) / (2 * h), rel=1e-8)
     assert jvp(ours, (x,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)
     assert grad(grad(ours))(x) == pytest.approx((grad(ours)(x + h) - grad(ours)(x - h)) / (2 * h), rel=1e-6)
-    if f is not by_vectorize:  # it branches
+    if f is not by_vectorize:  # by_vectorize branches
         assert vmap(grad(ours))(np.array([x, 0.9])) == pytest.approx([slope, grad(ours)(0.9)], rel=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""The fixtures for tests of one's own functions, and the command ``funcgrad``, as an installation offers them."""
+"""The fixtures for users' tests, and the command ``funcgrad``, as an installation provides them."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Programs written for HIPS autograd. They know nothing of funcgrad: run with it or with the real one.
+"""Programs written for HIPS autograd. They do not import funcgrad: they run with funcgrad or with HIPS autograd.
 
 Each function returns numbers; ``main`` prints them all as JSON.
 """

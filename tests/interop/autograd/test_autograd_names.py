@@ -1,4 +1,4 @@
-"""``funcgrad.interop.autograd``: the names and conventions of HIPS autograd, without it."""
+"""``funcgrad.interop.autograd``: the names and conventions of HIPS autograd, without HIPS autograd."""
 
 import gc
 import json
@@ -55,12 +55,12 @@ from funcgrad.optional import double_precision
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).with_name("autograd_programs.py")
-#: What HIPS autograd 1.9.1 gives for them, to 13 digits.
+#: Results of the programs in HIPS autograd 1.9.1, to 13 digits.
 NUMBERS = json.loads(Path(__file__).with_name("autograd_numbers.json").read_text(encoding="utf-8"))
 X = numpy.array([0.3, -0.7, 1.1])
 
-# The public names of HIPS autograd 1.9.1 that have a meaning outside of its own tracer. Left out are its
-# spaces for containers, nodes, the trace stack, sparse cotangents, deprecated declarations and helpers of its rules.
+# Public names of HIPS autograd 1.9.1 that have a meaning outside of its tracer. The list leaves out its
+# spaces for containers, nodes, the trace stack, sparse cotangents, deprecated declarations and helpers of rules.
 OPERATORS = """checkpoint deriv elementwise_grad grad grad_and_aux grad_named hessian hessian_tensor_product
     hessian_vector_product holomorphic_grad jacobian make_ggnvp make_hvp make_jvp make_vjp multigrad_dict
     tensor_jacobian_product value_and_grad vector_jacobian_product"""
@@ -212,11 +212,11 @@ def test_install_and_uninstall():
         assert autograd is ag
         assert anp is np
         assert norm is import_module("funcgrad.interop.autograd.scipy.stats.norm")
-        with ag.install():  # the outer one goes on
+        with ag.install():  # the outer install stays active
             pass
         assert sys.modules["autograd"] is ag
         assert ag.__spec__.name == "funcgrad.interop.autograd"
-        assert anp.__name__ == "autograd.numpy"  # programs ask
+        assert anp.__name__ == "autograd.numpy"  # programs check the name
     assert np.__name__ == "funcgrad.interop.autograd.numpy"
     assert {n: m for n, m in sys.modules.items() if n.partition(".")[0] == "autograd"} == before
     ag.uninstall()
@@ -672,7 +672,7 @@ def test_primitive_under_jax():
         assert jax.jit(grad(f))(2.0) == 12.0
 
 
-# What stands for a value
+# Boxes
 
 
 def test_boxes():
@@ -723,7 +723,7 @@ def test_vector_spaces():
             vspace(other)
 
 
-# Odds and ends
+# Other names
 
 
 def test_flatten_can_be_differentiated():
@@ -785,7 +785,7 @@ def test_signal_convolve_against_numpy():
     assert callable(signal.fftconvolve)
 
 
-# Functions of NumPy of which HIPS autograd 1.9.1 says that their derivative is not defined
+# Functions of NumPy whose derivative HIPS autograd 1.9.1 declares undefined
 
 V = numpy.array([0.3, -0.7, 1.1, 0.4])
 M2 = numpy.array([[1.3, 0.2], [-0.4, 0.9]])
@@ -909,11 +909,11 @@ def test_functions_that_lack_a_derivative_elsewhere(name):
     assert slope @ tangent == pytest.approx(numpy.sum(measured * weights), rel=1e-5, abs=1e-6)
 
 
-# Runs that a program makes by hand
+# Traces that a program makes by hand
 
 
 class Printed(Node):
-    """A node that notes the operations, as the examples of HIPS autograd print them."""
+    """Node that records the operations, as the examples of HIPS autograd print them."""
 
     def __init__(self, value, fun, args, kwargs, parent_argnums, parents):
         self.lines, self.name = parents[0].lines, f"v{len(parents[0].lines)}"
@@ -946,7 +946,7 @@ def test_nodes_of_a_programs_own_see_each_operation():
 
 
 def test_runs_made_by_hand():
-    with ag.install(replace=True):  # which gives boxes their nodes
+    with ag.install(replace=True):  # this gives boxes their nodes
         start = VJPNode.new_root()
         box = new_box(X, 0, start)
         out = np.stack([np.sum(box**2), box[0] * box[1]])
@@ -977,7 +977,7 @@ def test_runs_made_by_hand():
 
 
 class Tensor(numpy.ndarray):
-    """A class of arrays that notes whether they take part, as PennyLane's does."""
+    """Class of arrays that records whether an array takes part, as in PennyLane."""
 
     def __array_finalize__(self, obj):
         self.moves = getattr(obj, "moves", True)
@@ -1010,7 +1010,7 @@ def test_arrays_of_a_class_of_the_programs_own(monkeypatch):
     try:
         assert isinstance(np.exp(tensor(X)), numpy.ndarray)
         assert grad(lambda x: np.sum(np.sin(x) * tensor(X)))(tensor(X)).tolist() == (numpy.cos(X) * X).tolist()
-        found = grad(lambda x: np.sum(tensor(x * 2) ** 2))(X)  # it asks a traced value to be of the class
+        found = grad(lambda x: np.sum(tensor(x * 2) ** 2))(X)  # the class is requested for a traced value
         numpy.testing.assert_allclose(found, 8 * X)
         numpy.testing.assert_allclose(jacobian(lambda x, y: x * y**2, 1)(X, tensor(X)), numpy.diag(2 * X**2))
         numpy.testing.assert_allclose(jacobian(lambda x, y: x * y, 1)(tensor(X), tensor(X)), numpy.diag(X))

@@ -1,4 +1,4 @@
-"""The cross-check: who is right when funcgrad, JAX and the referee disagree."""
+"""The cross-check: its verdict when funcgrad, JAX and the referee disagree."""
 
 import os
 import warnings
@@ -24,14 +24,14 @@ from funcgrad.transforms.lifting import LiftedTrace
 from funcgrad.transforms.referee import Referee, extrapolate
 
 Model = namedtuple("Model", "w b")
-crosscheck = partial(whole_crosscheck, also=())  # what is besides takes time, and has its own tests below
+crosscheck = partial(whole_crosscheck, also=())  # other comparisons take time, and have tests of their own below
 X = np.array([0.3, 0.7, 1.1])
 X4 = np.array([0.3, -0.7, 1.1, 0.5])
 
 
 @pytest.fixture(params=[True, False], ids=["x64", "x32"])
 def mode(request):
-    """JAX's mode around the cross-check, which must not matter and must come back."""
+    """Set JAX's mode around the cross-check, which must not matter and must be restored."""
     with precision_switch(jax)(request.param):
         yield request.param
         assert jax.config.jax_enable_x64 == request.param
@@ -45,7 +45,7 @@ def affine(model, x):
     return fnp.tanh(model.w * x + model.b)
 
 
-# Operations whose derivative is wrong on one side: funcgrad's rule, JAX's, and funcgrad's at second order.
+# Operations whose derivative is wrong in one place: funcgrad's rule, JAX's, and funcgrad's at second order.
 wrong_sin = elementwise("wrong_sin", lambda xp, x: xp.sin(x), dx=lambda x: 1.001 * cos(x))
 wrong_cos = elementwise("wrong_cos", lambda xp, x: xp.cos(x), dx=lambda x: sin(x))
 late_sin = elementwise("late_sin", lambda xp, x: xp.sin(x), dx=lambda x: wrong_cos(x))
@@ -402,7 +402,7 @@ def test_public_names():
     assert crosscheck(np.sin).__name__ == "sin"
 
 
-# In batches, compiled, in single precision.
+# Batches, compilation, single precision.
 
 
 def test_everything_is_compared():
@@ -497,7 +497,7 @@ def test_digits_lost_by_both_are_a_remark():
 
 def test_what_steers_by_values_is_not_compiled():
     report = whole_crosscheck(lambda x: x * 5.0 if x > 0 else x)(2.0)
-    assert verdicts(report)["vmap value", "result"] == "agree, without JAX"  # all examples go the same way
+    assert verdicts(report)["vmap value", "result"] == "agree, without JAX"  # all examples take one branch
     assert verdicts(report)["jit", "result"] == "not compared, both refuse: StagingError"
     assert report.ok
 
@@ -665,7 +665,7 @@ def test_divergences_are_named_with_their_line():
     assert report.met_at[0].startswith(f"at {__file__}:")
 
 
-# What is around.
+# Context: modes, blocks, state.
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, None])

@@ -1,4 +1,4 @@
-"""The cross-check as a command, its table of all functions, its reports, and the helper for pytest."""
+"""The command of the cross-check, its table of all functions, its reports, and the helper for pytest."""
 
 import json
 import os
@@ -54,7 +54,7 @@ class Model:
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """The path of a module, in the current folder."""
+    """Write a module into the current folder and return its path."""
     path = tmp_path / "my_model.py"
     path.write_text(MODULE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -75,7 +75,7 @@ QUICK = ("--without", "vmap", "jit", "float32")
 
 def test_every_public_function_is_in_the_table():
     named = {sample.name for sample in samples()}
-    types = {"mgrid", "vectorize"}  # public, and no functions
+    types = {"mgrid", "vectorize"}  # public classes, not functions
     assert sorted(public_names() - named - EXCLUDED) == []
     assert sorted(named - public_names() - types) == []
     assert sorted(EXCLUDED - public_names()) == [], "these are gone"
@@ -317,7 +317,7 @@ def test_what_is_no_argument(text):
 
 
 class Checker(HTMLParser):
-    """Finds tags that are not closed, and addresses that a page would load from elsewhere."""
+    """Parser that finds tags that are not closed, and addresses that a page would load from elsewhere."""
 
     def __init__(self, page):
         super().__init__()

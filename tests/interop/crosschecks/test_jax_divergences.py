@@ -1,6 +1,6 @@
-"""Where JAX is known to be wrong or to refuse, and funcgrad does otherwise on purpose: one table, with reasons.
+"""Known errors and refusals of JAX where funcgrad differs on purpose: one table, with reasons.
 
-Each entry shows both. The right values come from the definition of the derivative, not from either library.
+Each entry shows both results. The right values come from the definition of the derivative, not from either library.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ import funcgrad
 import funcgrad.numpy as fnp
 from funcgrad.errors import FuncgradError, InputError, ShapeError
 
-OBSERVED = (0, 10)  # the version of JAX that these observations are of
+OBSERVED = (0, 10)  # the version of JAX for which the entries hold
 WEIGHTS = np.array([1.0, 10.0, 100.0])
 FLOAT0 = [("float0", "V")]
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """One difference.
+    """A difference between funcgrad and JAX.
 
     Args:
-        name: what it is about.
-        run: ``run(library, its numpy)`` computes it.
+        name: subject of the difference.
+        run: ``run(library, numpy)`` computes the result, with the library's NumPy as ``numpy``.
         right: the right answer, or the error that funcgrad raises.
-        theirs: what JAX answers, or the error it raises.
-        reason: why JAX is not followed.
+        theirs: JAX's answer, or the error that JAX raises.
+        reason: why funcgrad does not follow JAX.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Divergence:
 
 
 def squared(lib: Any) -> Any:
-    """``x -> x^2`` with a rule of its own for reverse mode only."""
+    """Return ``x -> x^2`` with a custom VJP rule only."""
     f = lib.custom_vjp(lambda x: x * x)
     f.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct,))
     return f
@@ -194,7 +194,7 @@ TABLE = [
         lambda lib, xp: lib.jvp(
             lambda x: xp.linalg.pinv(x, rcond=0.6), (np.diag([2.0, 1.0]),), (np.array([[0.0, 1.0], [0.0, 0.0]]),)
         )[1],
-        # of [[2, h], [0, 1]] the first singular value counts; its vectors are (1, h/3) and (1, 2h/3) to first order
+        # the first singular value of [[2, h], [0, 1]] counts; its vectors are (1, h/3) and (1, 2h/3) to first order
         np.array([[0.0, 1 / 6], [1 / 3, 0.0]]),
         np.array([[0.0, 0.0], [0.25, 0.0]]),
         "the vectors turn towards those of the singular value that is left out",
@@ -204,7 +204,7 @@ TABLE = [
         lambda lib, xp: lib.grad(
             lambda x: xp.sum((lambda v: v[:, :2] @ v[:, :2].T)(xp.linalg.eigh(x)[1]) * np.arange(9.0).reshape(3, 3))
         )(np.diag([1.0, 1.0, 2.0])),
-        # dP[i, 2] = dA[i, 2] / (1 - 2), of the symmetric part of the weights
+        # dP[i, 2] = dA[i, 2] / (1 - 2), for the symmetric part of the weights
         np.array([[0.0, 0.0, -4.0], [0.0, 0.0, -6.0], [-4.0, -6.0, 0.0]]),
         np.full((3, 3), np.nan),
         "the projector does not depend on the choice of eigenvectors",
@@ -285,7 +285,7 @@ TABLE = [
 
 
 def logsumexp(xp: Any) -> Any:
-    """JAX has it elsewhere."""
+    """Return ``logsumexp``, which JAX has in another module."""
     return fnp.logsumexp if xp is fnp else jax.nn.logsumexp
 
 
@@ -367,7 +367,7 @@ TABLE += NUMBERS
 
 
 def scipy_of(lib: Any, module: str) -> Any:
-    """The counterpart of a module of SciPy."""
+    """Return the counterpart of a module of SciPy."""
     return importlib.import_module(f"{'jax' if lib is jax else 'funcgrad'}.scipy.{module}")
 
 
@@ -401,7 +401,7 @@ TABLE += SCIPY
 
 
 def at(name: str, *point: float, argument: int = 0) -> Callable[[Any, Any], Any]:
-    """The derivative of a function of ``scipy.special`` in one argument."""
+    """Return a function that computes the derivative of a function of ``scipy.special`` in one argument."""
     return lambda lib, xp: lib.grad(getattr(scipy_of(lib, "special"), name), argument)(*point)
 
 
@@ -451,7 +451,7 @@ def _silent():
 
 
 def agrees(entry: Divergence, lib: Any, xp: Any, want: Any) -> bool:
-    """Whether a library answers, or raises, ``want``."""
+    """Whether the entry's result in a library, or the error raised, is ``want``."""
     if isinstance(want, type):
         try:
             entry.run(lib, xp)
@@ -477,7 +477,7 @@ def test_funcgrad_is_right(entry):
 
 @each
 def test_jax_is_as_observed(entry):
-    """When JAX changes, so must the entry: then funcgrad need not differ any more."""
+    """Check that JAX behaves as recorded: an entry becomes unnecessary when JAX changes."""
     if jax.__version_info__[:2] == OBSERVED:
         assert agrees(entry, jax, jnp, entry.theirs)
 
@@ -488,9 +488,9 @@ def test_every_entry_has_a_reason():
 
 
 def test_jax_dies_of_what_is_written_everywhere_and_reversed():
-    """Not a wrong number, but the end of the process: XLA's simplifier makes a map of that scatter, and stumbles.
+    """Check a program that ends the process: XLA's simplifier turns this scatter into a map, and aborts.
 
-    What writes to all elements of an array is therefore no scatter here, see ``primitives.index_spec.covers_all``.
+    A write to all elements of an array is therefore not a scatter here, see ``primitives.index_spec.covers_all``.
     """
     if jax.__version_info__[:2] == OBSERVED:
         code = "import jax; jax.jit(lambda x: x.at[...].set(0.5)[::-1])(jax.numpy.ones(3))"

@@ -1,4 +1,4 @@
-"""Many devices and many processes: the gradient is that of one, and a process that dies is an error, not a hang."""
+"""Many devices and processes: the gradient equals that of one, and a process that dies is an error, not a hang."""
 
 import os
 import re
@@ -20,9 +20,9 @@ from funcgrad import grad
 from funcgrad.interop import jit
 
 ROOT = Path(__file__).resolve().parents[3]
-LIMIT = 200  # seconds, for a whole test: in JAX 0.4 a process hears after 100 that another one has died
+LIMIT = 200  # seconds per test: in JAX 0.4 a process notices after 100 s that another process has died
 
-#: What each process runs: as many steps as it is told, each compared with the gradient that NumPy gives.
+#: Program of each process: a number of steps, each compared with the gradient that NumPy gives.
 PROGRAM = """
 import inspect
 import sys
@@ -75,7 +75,7 @@ for _ in range(steps):
 
 
 class Process:
-    """A Python process whose output goes to a file, so that no pipe fills up."""
+    """Python process whose output goes to a file, so that no pipe fills up."""
 
     def __init__(self, folder, name, *arguments, devices=2):
         self.log = folder / f"{name}.log"
@@ -97,7 +97,7 @@ class Process:
         return self.log.read_text(errors="replace")
 
     def wait(self, until):
-        """The exit status; a process that has not ended by then fails the test."""
+        """Return the exit status; a process that has not ended by then fails the test."""
         try:
             return self.process.wait(timeout=max(0.1, until - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -112,7 +112,7 @@ class Process:
 
 @contextmanager
 def processes(folder, numbers, *, of, steps, patience=20):
-    """Processes that know each other on a free port of the loopback interface; at the end none is left."""
+    """Start processes that connect on a free port of the loopback interface, and end them after the test."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -130,7 +130,7 @@ def processes(folder, numbers, *, of, steps, patience=20):
             one.process.wait(timeout=10)
 
 
-@pytest.mark.parametrize("made_by_jax", [False, *[True] * hasattr(jax, "make_mesh")])  # the newest: of explicit axes
+@pytest.mark.parametrize("made_by_jax", [False, *[True] * hasattr(jax, "make_mesh")])  # the newest: explicit axes
 def test_shardings_of_any_mesh_are_passed_through(made_by_jax):
     mesh = jax.make_mesh((1,), ("data",)) if made_by_jax else Mesh(np.array(jax.devices()[:1]), ("data",))
 

@@ -1,4 +1,4 @@
-"""``device_put`` and ``default_device``. Several devices are in test_jit.py, which starts an interpreter for them."""
+"""``device_put`` and ``default_device``; test_jit.py starts an interpreter with several devices."""
 
 import jax
 import jax.numpy as jnp

@@ -64,7 +64,7 @@ def plus_one(x):
     return x + 1
 
 
-#: By name: a function of JAX and the same in NumPy.
+#: Cases by name: a function of JAX and its NumPy version.
 FUNCTIONS = {
     "plain": (lambda x: jnp.sin(x) * x**2, lambda x: np.sin(x) * x**2),
     "compiled": (jax.jit(lambda x: jnp.sin(x) * x**2), lambda x: np.sin(x) * x**2),
@@ -222,7 +222,7 @@ def test_double_precision_is_entered_and_left():
 
 
 def test_what_jax_made_of_an_array_before_is_not_used():
-    # JAX holds on to conversions of an ndarray, in whatever precision, while something refers to them.
+    # JAX keeps conversions of an ndarray, in every precision, while something refers to the conversions.
     x = np.array([0.1, 0.2, 0.3])
     with precision_switch(jax)(False):
         held = jax.vjp(lambda x: jnp.multiply(x, x), x)
@@ -236,7 +236,7 @@ def test_memory_is_not_shared():
     for g in (lambda x: x, lambda x: x.reshape(1, 3), jax.jit(lambda x: x), lambda x: jnp.sin(x)):
         x = X.copy()
         y, pullback = vjp(from_jax(g), x)
-        assert y.flags.writeable  # the caller's own, not JAX's
+        assert y.flags.writeable  # the array is the caller's, not JAX's
         before = y.copy()
         x[:] = 0
         np.testing.assert_array_equal(y, before)
@@ -303,7 +303,7 @@ def test_linear_functions_transpose():
 
 
 class Line:
-    """A container that only JAX knows."""
+    """Container that only JAX knows."""
 
     def __init__(self, slope, height, name="line"):
         self.slope, self.height, self.name = slope, height, name
@@ -315,7 +315,7 @@ jax.tree_util.register_pytree_node(
 
 
 class Curve(Line):
-    """Another one, which will be adopted."""
+    """Another container, which funcgrad will adopt."""
 
 
 jax.tree_util.register_pytree_node(
@@ -328,7 +328,7 @@ def test_containers_of_jax():
     out = g(Line(X, 2.0), X)
     assert (type(out), out.name) == (Line, "out")
     close(out.slope, X**2)
-    # values that are being differentiated may stand in one
+    # the container may hold values that are being differentiated
     close(grad(lambda x: fnp.sum(g(Line(x, 2.0), X).slope))(X), X)
     close(grad(lambda line: fnp.sum(g(line, X).slope))(Line(X, 2.0)).slope, X)
 

@@ -1,4 +1,4 @@
-"""funcgrad functions on JAX arrays and under JAX's transforms give what they give on NumPy arrays."""
+"""funcgrad functions on JAX arrays and under JAX's transforms give the results of NumPy arrays."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ from funcgrad import (
 )
 from funcgrad.optional import precision_switch
 
-assert_close = partial(close_leaves, rtol=1e-10, dtypes=False)  # 32 bits are compared with 64
+assert_close = partial(close_leaves, rtol=1e-10, dtypes=False)  # values in 32 bits are compared with 64 bits
 
 RNG = np.random.default_rng(7)
 Layer = namedtuple("Layer", "w b")
@@ -112,7 +112,7 @@ def is_jax(tree):
 
 
 def squared_slope(fun):
-    """The gradient's squared norm: differentiated, it is a second derivative."""
+    """Return the squared norm of the gradient, whose derivative is a second derivative."""
 
     def of_first(x, *rest):
         return sum(fnp.sum(leaf**2) for leaf in jax.tree.leaves(grad(fun)(x, *rest)))
@@ -161,7 +161,7 @@ def test_jax_gradient_of_gradient(name):
 
 @cases
 def test_jax_differentiates_the_function_alike(name):
-    """JAX's own rules applied to funcgrad's primitives, without any of funcgrad's rules."""
+    """Check JAX's rules for the operations of funcgrad's primitives, without any of funcgrad's rules."""
     fun, *args = FUNCTIONS[name]
     assert_close(jax.jit(jax.grad(fun))(*args), grad(fun)(*args))
 
@@ -306,7 +306,7 @@ def test_constants_are_constants_for_jax_too(constant):
 
 
 def test_nothing_is_fetched_or_sent_by_a_pullback():
-    """Where the rules need no new constants, the backward pass moves nothing to the device or back."""
+    """Check that the backward pass moves nothing to or from the device, if the rules need no new constants."""
     x = jnp.array([0.5, 1.0])
     _, pullback = vjp(lambda x: fnp.exp(fnp.sin(x) * x), x)
     ct = jnp.ones(2)

@@ -1,4 +1,4 @@
-"""``jit``: NumPy in, NumPy out, compiled; every transform inside it and around it."""
+"""``jit``: NumPy arrays in and out, compiled; every transform inside and around."""
 
 import dataclasses
 import functools
@@ -169,7 +169,7 @@ def test_an_unbatched_residual_is_kept_once():
         return pullback(np.ones(2))
 
     got = vmap(of)(np.ones((50, 3)) * X)
-    assert max(np.prod(shape) for shape in shapes) == 150  # x, and w is not among the batched ones
+    assert max(np.prod(shape) for shape in shapes) == 150  # the shape of x; w is not batched
     close(got[0][7], vjp(lambda w, x: np.tanh(w @ x), W, X)[1](np.ones(2))[0])
 
 
@@ -493,10 +493,10 @@ def test_memory_is_not_shared():
         for n in (3, 4096):
             buffer = np.empty(n + 8)
             offset = -buffer.ctypes.data % 64 // 8
-            x = buffer[offset : offset + n]  # aligned as XLA likes it
+            x = buffer[offset : offset + n]  # aligned as XLA requires
             x[:] = 1.5
             y, pullback = vjp(jit(fun), x)
-            assert y.flags.writeable  # the caller's own, not JAX's
+            assert y.flags.writeable  # the array is the caller's, not JAX's
             before = y.copy()
             direct = jit(fun)(x)
             x[:] = 0
@@ -527,9 +527,9 @@ def test_gradients_belong_to_the_caller():
 
 @pytest.fixture
 def _uncached():
-    """Programs are compiled anew: those that an older JAX has from its cache overwrite what NumPy's arrays share.
+    """Disable JAX's compilation cache: cached programs of older JAX overwrite memory shared with NumPy arrays.
 
-    It asks once whether there is a cache, and again where that is reset.
+    JAX checks once whether there is a cache, and again after a reset.
     """
     before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
@@ -552,7 +552,7 @@ def test_donated_memory():
     assert given.is_deleted()
     np.testing.assert_allclose(result, 2 * X)
     close(grad(lambda x: fnp.sum(f(x, X)[1]))(X), X)
-    # what NumPy shows of an array is not overwritten when that is donated
+    # a NumPy view of an array keeps its values when the array is donated
     made = jit(lambda: np.full(3, 2.0))()
     jit(lambda x: x + 1, donate_argnums=0)(jnp.asarray(made))
     assert made.tolist() == [2, 2, 2]
@@ -604,7 +604,7 @@ def test_random_keys_go_along():
     close(grad(lambda x: fnp.sum(f(x, key)))(X), f(np.ones(3), key))
 
 
-# names of axes, looking inside, the rest
+# axis names, inspection, other topics
 
 
 def test_axis_names():

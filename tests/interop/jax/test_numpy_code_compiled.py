@@ -1,4 +1,4 @@
-"""Functions written for NumPy, SciPy and ``math``, compiled by ``jit`` and given to JAX as they stand."""
+"""Functions written for NumPy, SciPy and ``math``, compiled by ``jit`` and passed to JAX without changes."""
 
 import dataclasses
 import functools
@@ -134,9 +134,9 @@ PROGRAMS = [
 ]
 
 
-#: Programs that ask Python all sorts of things.
+#: Programs that use many features of Python.
 ODD = [*classes.PROGRAMS, *language.PROGRAMS]
-#: Those that need values: in branches, loops, lengths and texts.
+#: Programs that need values: in branches, loops, lengths and texts.
 UNKNOWN = {
     "assertions",
     "cached_recursion",
@@ -152,7 +152,7 @@ UNKNOWN = {
 
 
 def fresh(f):
-    """The same function, of which nothing is known yet."""
+    """Return a copy of the function that no transform has seen."""
     return FunctionType(f.__code__.replace(), f.__globals__, f.__name__)
 
 
@@ -251,7 +251,7 @@ def test_what_closes_over_values_of_another_transform():
 @pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 @pytest.mark.parametrize(("f", "x"), ODD, ids=[f.__name__ for f, _ in ODD])
 def test_the_same_or_refused(f, x):
-    """Whatever Python code does: a program that catches an error, or asks for a type, gives no other value."""
+    """Check that a program that catches errors, or checks types, gives the plain result or raises."""
     expected = f(x if isinstance(x, float) else x.copy())
     try:
         found = jit(f)(x)

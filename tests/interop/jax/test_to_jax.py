@@ -1,4 +1,4 @@
-"""``to_jax``: functions written for NumPy and funcgrad under JAX's own transforms."""
+"""``to_jax``: functions written for NumPy and funcgrad under JAX's transforms."""
 
 from functools import partial
 
@@ -81,12 +81,12 @@ def test_containers_numbers_and_keywords():
     close(to_jax(f)({"w": W}, X, 2), f({"w": W}, X, 2))
     close(to_jax(f)({"w": W}, X, 2, mode="b"), f({"w": W}, X, 2, mode="b"))
     close(jax.jit(to_jax(f), static_argnames="mode")({"w": W}, X, 2.0, mode="a"), f({"w": W}, X, 2))
-    # integers of Python stay what they are where nothing is compiled
+    # Python integers stay Python integers without compilation
     close(to_jax(lambda x, n: sum(x for _ in range(n)))(X, 3), 3 * X)
 
 
 class Pair:
-    """A container that only JAX knows."""
+    """Container that only JAX knows."""
 
     def __init__(self, a, b):
         self.a, self.b = a, b

@@ -1,4 +1,4 @@
-"""SciPy's optimisers on trees: known answers, SciPy's own runs on vectors, what is handed over, what is refused."""
+"""SciPy's optimisers on trees: known answers, SciPy's results on vectors, what SciPy receives, errors."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def rosenbrock(x):
 
 
 START = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
-#: From here Rosenbrock's Hessian is positive definite, as dogleg needs it.
+#: Start at which Rosenbrock's Hessian is positive definite, as dogleg needs it.
 NEAR = np.array([1.02, 1.04, 1.08, 1.17, 1.36])
 
 
@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 def bowl(p, centre=1.0):
-    """A convex function of a tree with the minimum slope = centre, offset = 2."""
+    """Return a convex function of a tree with the minimum slope = centre, offset = 2."""
     return fnp.sum(fnp.cosh(p.slope - centre)) + fnp.cosh(0.5 * (p.offset - 2.0)) + fnp.sum(p.slope - centre) ** 2
 
 
@@ -61,7 +61,7 @@ def test_rosenbrock_with_derivatives(method):
     close(found.x, np.ones(5), atol=5e-4)
 
 
-@pytest.mark.parametrize("method", ["Nelder-Mead", "Powell", "COBYQA"])  # COBYLA crawls along the valley
+@pytest.mark.parametrize("method", ["Nelder-Mead", "Powell", "COBYQA"])  # COBYLA converges slowly along the valley
 def test_rosenbrock_without_derivatives(method):
     found = minimize(rosenbrock, START[:2], method=method, tol=1e-7, options={"maxiter": 4000})
     assert found.success
@@ -201,7 +201,7 @@ def test_the_arguments_are_left_alone():
     kept = []
     minimize(lambda x: (kept.append(x._val if hasattr(x, "_val") else x), rosenbrock(x))[1], start)
     assert (start == START).all()
-    assert len({x.tobytes() for x in kept}) > 5  # each call saw an array of its own
+    assert len({x.tobytes() for x in kept}) > 5  # each call received a new array
 
 
 def test_aux_of_the_answer():
@@ -332,7 +332,7 @@ def test_linear_constraints_count_the_numbers():
 
 
 def test_constraints_derivatives_are_exact():
-    """trust-constr with exact second derivatives of the constraint takes few steps to full precision."""
+    """Check that trust-constr needs few steps to full precision with exact second derivatives of the constraint."""
     on = scipy.optimize.NonlinearConstraint(lambda x: fnp.prod(x) - 1.0, 0.0, 0.0)
     found = minimize(lambda x: np.sum(x**2), np.array([2.0, 1.0, 0.3]), method="trust-constr", constraints=on)
     close(found.x, np.ones(3), atol=1e-8)
@@ -368,7 +368,7 @@ def pair(p, product=2.0):
     ],
 )
 def test_root_with_every_method(method):
-    if method in ("linearmixing", "diagbroyden", "excitingmixing", "df-sane"):  # they want a contraction
+    if method in ("linearmixing", "diagbroyden", "excitingmixing", "df-sane"):  # these methods need a contraction
 
         def fun(p, target):
             return {"x": 0.3 * fnp.cos(p["y"]) + target - p["x"], "y": 0.3 * fnp.sin(p["x"]) - p["y"]}
@@ -556,7 +556,7 @@ def test_hessian_operator():
     assert operator.shape == (5, 5)
 
 
-# what goes through, and what does not
+# arguments that SciPy receives, and arguments that are refused
 
 
 def test_the_implicit_derivative_by_custom_root():
@@ -568,11 +568,11 @@ def test_the_implicit_derivative_by_custom_root():
 
 
 def test_the_derivative_of_a_minimum_by_custom_root():
-    """The minimum of (x - a)**2 + x**2 is a / 2, wherever the search begins."""
+    """Check that the minimum of (x - a)**2 + x**2 is a / 2, wherever the search begins."""
 
     def lowest(a):
         slope = grad(lambda x: (x - a) ** 2 + x**2)
-        # what minimize is given must not depend on a: custom_root hands over the slope at the plain value
+        # minimize must not depend on a: custom_root passes the slope at the plain value
         return custom_root(slope, 0.0, lambda f, x: root(f, x, tol=1e-13).x)
 
     close(grad(lowest)(3.0), 0.5, rtol=1e-9)
