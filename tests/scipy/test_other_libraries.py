@@ -1,6 +1,6 @@
-"""Functions of SciPy and scikit-learn on traced values: each gives the right derivative or an error, never a wrong one.
+"""Functions of SciPy and scikit-learn on traced values: a right derivative or an error, never a wrong number.
 
-They ask for classes, attributes and arrays as they like; a traced value answers them as it answers everybody.
+These functions check classes and attributes and convert arrays in their own ways.
 """
 
 import numpy as np
@@ -69,7 +69,7 @@ SPARSE = {
     "aslinearoperator": lambda x: sl.aslinearoperator(A) @ x,
     "LinearOperator": lambda x: sl.LinearOperator((3, 3), matvec=lambda v: DENSE @ v) @ x,
 }
-#: At given times, and as close to the solution as differences need it: SciPy's own steps depend on the arguments.
+#: Options with fixed times, and accurate enough for differences: SciPy's steps depend on the arguments.
 FINELY = {"t_eval": [0.5, 1.0], "rtol": 1e-10, "atol": 1e-12}
 SCIPY = {
     "inv": lambda x: scipy.linalg.inv(fnp.diag(x)),
@@ -130,14 +130,14 @@ PROGRAMS = SPARSE | SCIPY | LEARNING
 
 
 def numbers(result):
-    """An array of what a function gave."""
+    """Return an array of the result of a function."""
     result = result.toarray() if sp.issparse(result) else result
     assert getattr(result, "dtype", np.dtype(float)).kind != "O"
     return result
 
 
 def measured(program):
-    """The slopes along each axis, by central differences; None where SciPy itself refuses ndarrays."""
+    """Return the slopes along each axis, by central differences, or None if SciPy refuses ndarrays."""
     h = 1e-5
     try:
         return [
@@ -162,7 +162,7 @@ def test_right_or_refused(name):
             got = run()
         except AssertionError:
             raise
-        except Exception:  # funcgrad's own, or one of the library
+        except Exception:  # an error of funcgrad or of the library
             continue
         want = measured(program)
         assert want is not None

@@ -1,4 +1,4 @@
-"""SciPy's distributions as they stand: in a ``vmap`` on both sides of supports, in far tails, where shapes vanish."""
+"""SciPy's distributions, unchanged, in ``vmap``: on both sides of supports, in far tails, where shapes vanish."""
 
 import mpmath as mp
 import numpy as np
@@ -12,14 +12,14 @@ import funcgrad.scipy.special as fsp
 from funcgrad import grad, hessian, jacfwd, vmap
 from funcgrad.errors import ConcretizationError, ConversionError, NotDifferentiableError
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's own code warns of logarithms of 0
+pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's code warns of logarithms of 0
 SLOW = {"gausshyper", "genhyperbolic", "geninvgauss", "kstwo", "ksone", "levy_stable", "studentized_range"}
 CONTINUOUS = {name: args for name, args in distcont if isinstance(name, str) and name not in SLOW}
 DISCRETE = {name: args for name, args in distdiscrete if isinstance(name, str)}
 
 
 def agree(f, *batch, name=""):
-    """``vmap`` of ``f`` against one example after the other."""
+    """Check ``vmap`` of ``f`` against one example after another."""
     want = [f(*[x[i] for x in batch]) for i in range(len(batch[0]))]
     np.testing.assert_allclose(vmap(f)(*batch), want, rtol=1e-8, atol=1e-12, err_msg=name)
 
@@ -48,7 +48,7 @@ def test_counts_on_both_sides():
         )
 
 
-#: Distributions of counts: a count, the parameter that is differentiated, those before it.
+#: Distributions of counts: a count, the differentiated parameter, parameters before and after.
 COUNTS = {
     "betabinom": (3, 2.3, (5,), (0.6,)),
     "logser": (3, 0.6, (), ()),
@@ -100,7 +100,7 @@ def test_nested_transforms(method):
 
 
 class Exponential(scipy.stats.rv_continuous):
-    """A distribution that holds its rate itself."""
+    """Distribution that stores its rate as an attribute."""
 
     def __init__(self, rate):
         self.rate = rate
@@ -201,7 +201,7 @@ def test_kappa4_entropy_in_shapes_that_move_the_support(shapes):
 
 
 def test_kappa4_expectation_in_shapes_that_move_the_support():
-    def mean(h):  # better by far than it is asked to be, in half of the time that the default takes
+    def mean(h):  # far more accurate than requested, in half of the time of the default
         return scipy.stats.kappa4.expect(np.sin, args=(h, 0.4), epsabs=1e-6, epsrel=1e-6)
 
     for h in (0.3, -0.3):

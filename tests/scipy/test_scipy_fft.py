@@ -1,4 +1,4 @@
-"""Transforms with SciPy's arguments: every type and scale of cosines and sines, what is refused, where hints lead."""
+"""Transforms with SciPy's arguments: every type and scale of cosine and sine transforms, errors, hints."""
 
 import inspect
 import itertools
@@ -24,7 +24,7 @@ SCALES = (("backward", False), ("backward", True), ("ortho", None), ("ortho", Fa
 @pytest.mark.parametrize("type", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", KINDS)
 def test_every_scale_and_length(name, type):
-    """The value is SciPy's, on JAX arrays too, forward mode the transform itself, and reverse mode its transpose."""
+    """Check SciPy's value, on JAX arrays too; forward mode is the transform itself, reverse mode its transpose."""
     ours, theirs = getattr(fft, name), getattr(scipy.fft, name)
     for (norm, orthogonalize), length, n in itertools.product(SCALES, (2, 3), (None, 2, 3, 4)):
         how = {"type": type, "n": n, "norm": norm, "orthogonalize": orthogonalize}

@@ -1,4 +1,4 @@
-"""What is said where a function of SciPy itself gets a traced value: which function to take."""
+"""Messages when a function of SciPy receives a traced value: they name the function to use."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ HINTS = {
         "Pass the traced values that the function closes over in args",
     ),
 }
-if not at_least(scipy, "1.17.0"):  # whose rotations are compiled, so that nothing tells which function was called
+if not at_least(scipy, "1.17.0"):  # older rotations are compiled, so that nothing tells which function was called
     del HINTS["a static method"]
 
 

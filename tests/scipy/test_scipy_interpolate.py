@@ -1,4 +1,4 @@
-"""Interpolation: SciPy's values everywhere, derivatives, axes, what stands outside, what is refused."""
+"""Interpolation: SciPy's values everywhere, derivatives, axes, points outside, errors."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_other_curves_are_scipys(n):
         lambda m, x, y: m.PchipInterpolator(x, y),
         lambda m, x, y: m.Akima1DInterpolator(x, y, extrapolate=True),
         lambda m, x, y: m.Akima1DInterpolator(x, y, method="makima", extrapolate=True),
-    )[: 3 if n > 2 or at_least(scipy, "1.16.0") else 1]:  # Akima's through two points was no line before
+    )[: 3 if n > 2 or at_least(scipy, "1.16.0") else 1]:  # before, Akima's curve through two points was no line
         ours, theirs = (make(m, x, y) for m in (interpolate, scipy.interpolate))
         for nu in range(3):
             np.testing.assert_allclose(ours(WIDE, nu), theirs(WIDE, nu), rtol=1e-9, atol=1e-9)

@@ -1,4 +1,4 @@
-"""The linear algebra of SciPy: which elements are read, batches, what is refused, what JAX has differently."""
+"""The linear algebra of SciPy: elements that are read, batches, errors, differences from JAX."""
 
 import jax
 import jax.scipy.linalg as jsl
@@ -33,7 +33,7 @@ TRIANGULAR = {
     "solve of a definite": lambda a, lower: linalg.solve(a, B, lower=lower, assume_a="pos"),
     "inv of a symmetric": lambda a, lower: linalg.inv(a, lower=lower, assume_a="sym"),
 }
-if not at_least(scipy, "1.17.0"):  # whose inv, which gives the numbers here, took no assume_a
+if not at_least(scipy, "1.17.0"):  # older versions of inv, which gives the numbers here, took no assume_a
     del TRIANGULAR["inv of a symmetric"]
 
 
@@ -59,7 +59,7 @@ def test_a_unit_diagonal_has_no_derivative():
 
 
 def test_there_is_no_derivative_in_the_triangle_that_cholesky_ignores():
-    """JAX gives one there, or since 0.12 the same as here."""
+    """Check for zeros in that triangle; JAX has derivatives there, or since 0.12 the zeros of funcgrad."""
     with double_precision(jax):
         theirs = jax.grad(lambda a: jax.numpy.sum(jax.numpy.sin(jsl.cholesky(a, lower=True))))(A)
     ours = grad(total(lambda a: linalg.cholesky(a, lower=True)))(A)
@@ -104,7 +104,7 @@ def test_many_equations_with_few_diagonals_take_little_memory():
     bands = np.stack([np.full(n, 1.0), np.full(n, 4.0), np.full(n, -1.0)])
     of_bands, of_b = grad(lambda ab, b: fnp.sum(linalg.solve_banded((1, 1), ab, b) ** 2), (0, 1))(bands, np.ones(n))
     assert of_bands.shape == (3, n)
-    assert of_b[n // 2] == pytest.approx(2 / 16, rel=1e-12)  # inside the solution is 1 / 4
+    assert of_b[n // 2] == pytest.approx(2 / 16, rel=1e-12)  # the solution inside is 1 / 4
 
 
 def test_polar_factors_have_derivatives_where_singular_values_coincide():

@@ -1,4 +1,4 @@
-"""SciPy's public functions as they stand, one by one: derivatives in both modes against differences, or refused."""
+"""SciPy's public functions, unchanged, one by one: derivatives in both modes against differences, or an error."""
 
 import importlib
 
@@ -21,13 +21,13 @@ SAMPLES = [
     if sample is not None and hasattr(importlib.import_module(module), name)
 ]
 REFUSED = [(module, name) for module, names in scipy_samples.REFUSED.items() for name in names]
-if not at_least(scipy, "1.16.0"):  # it asks numpy.mintypecode, which reads the elements
+if not at_least(scipy, "1.16.0"):  # older versions call numpy.mintypecode, which reads the elements
     REFUSED += [("scipy.signal", "lp2bp"), ("scipy.signal", "lp2bs")]
 DENSITIES = {name: args for name, args in distcont if isinstance(name, str)}
 
 
 def of(module, name):
-    """A number made of what the sample gives."""
+    """Return a function that makes a number of the sample's result."""
     sample, home = scipy_samples.TABLE[module][name], importlib.import_module(module)
 
     def f(x):

@@ -1,4 +1,4 @@
-"""Images: traced values give what SciPy gives, through all borders and options; what is refused; conventions."""
+"""Images: traced values give SciPy's results, with all borders and options; errors; conventions."""
 
 import itertools
 
@@ -25,12 +25,12 @@ LABELS = np.array(
 
 @pytest.fixture(autouse=True)
 def _seeded():
-    """Whatever test runs alone sees the numbers that it sees among others."""
+    """Reset the random numbers, so that a test that runs alone sees the numbers of a full run."""
     RNG.bit_generator.state = np.random.default_rng(1).bit_generator.state
 
 
 def same(name, *args, tolerance=1e-13, **kwargs):
-    """The traced call gives what SciPy gives."""
+    """Check that the traced call gives SciPy's result."""
     floats = [i for i, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
 
     def call(*values):
@@ -98,7 +98,7 @@ COORDINATES = np.concatenate(
 )
 
 
-@pytest.mark.filterwarnings("ignore:The behavior of affine_transform with a 1-D array:UserWarning")  # SciPy 1.15's
+@pytest.mark.filterwarnings("ignore:The behavior of affine_transform with a 1-D array:UserWarning")  # SciPy 1.15 warns
 @pytest.mark.parametrize("order", range(6))
 @pytest.mark.parametrize("mode", BORDERS)
 def test_readings_at_every_border(mode, order):

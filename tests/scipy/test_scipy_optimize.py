@@ -1,4 +1,4 @@
-"""Solvers of SciPy with derivatives: SciPy's values, measured derivatives, what is kept of results, what is refused."""
+"""Solvers of SciPy with derivatives: SciPy's values, measured derivatives, fields of results, errors."""
 
 import math
 
@@ -76,7 +76,7 @@ def test_root_scalar(how):
     found = lambda a: optimize.root_scalar(lambda x: cube(x, a), **how).root
     assert found(8.0) == pytest.approx(2.0, rel=1e-9)
     assert grad(found)(8.0) == pytest.approx(1 / 12, rel=1e-9)
-    if how.get("method") != "halley":  # which takes no differences
+    if how.get("method") != "halley":  # halley takes no differences
         assert optimize.root_scalar(lambda x: math.cos(x) - x, **how).converged
 
 
@@ -102,7 +102,7 @@ def test_newton_of_arrays():
     np.testing.assert_allclose(jacobian(lambda a: roots(a).root)(np.array([8.0, 1.0])), np.diag([1 / 12, 1 / 3]))
     turned = lambda a: optimize.newton(lambda x: x * x - a, 1.0 + 1.0j)
     np.testing.assert_allclose(jvp(turned, (2j,), (1.0 + 0j,))[1], 0.5 / (1 + 1j))
-    with pytest.raises(ConvergenceError):  # what is not element by element
+    with pytest.raises(ConvergenceError):  # the function is not elementwise
         jacobian(lambda a: optimize.newton(lambda x: x + 0.5 * x[::-1] - a, np.ones(2)))(np.ones(2))
 
 
@@ -166,7 +166,7 @@ def test_minima_within_bounds(method):
     of_c, of_b = jacobian(lambda c, b: best(c, b).x, (0, 1))(c, 1.0)
     np.testing.assert_allclose(of_c, np.diag([0.0, 0.0, 1.0]))
     np.testing.assert_allclose(of_b, [1.0, 0.0, 0.0])
-    assert grad(lambda b: best(c, b).fun)(1.0) == pytest.approx(-2.5, rel=1e-3)  # what the bound costs
+    assert grad(lambda b: best(c, b).fun)(1.0) == pytest.approx(-2.5, rel=1e-3)  # the multiplier of the bound
     assert grad(lambda b: best(c, b).jac[0])(1.0) == pytest.approx(2.0)
 
 
@@ -372,7 +372,7 @@ def test_warnings_are_scipys():
 
 
 def test_want_of_digits_is_no_want_of_convergence():
-    """Where SciPy could not reach a tolerance that there is no reaching."""
+    """Check solutions for which SciPy could not reach a tolerance that rounding makes unreachable."""
     bent = lambda x, a: (x[0] - a) ** 2 + (x[1] - a * x[0]) ** 4 + (x[1] - 1) ** 2
     lowest = lambda a, gtol: optimize.minimize(bent, np.array([1.0, 1.2]), a, options={"gtol": gtol})
     assert not lowest(1.3, 1e-15).success
@@ -384,7 +384,7 @@ def test_want_of_digits_is_no_want_of_convergence():
 
 
 def test_solutions_of_solutions_and_graphs():
-    """A minimum of what a root gives; a graph knows the solver as one operation."""
+    """Check a minimum of a function that calls a root finder; in a graph, the solver is one operation."""
     inner = lambda x: optimize.brentq(lambda y: y**3 - x * y - 1.0, 0.0, 9.0)
     outer = lambda a: optimize.minimize_scalar(lambda x: (inner(x) - a) ** 2, (1.0, 2.0)).x
     np.testing.assert_allclose(outer(1.7), (1.7**3 - 1) / 1.7, rtol=1e-6)
@@ -409,7 +409,7 @@ def on_sum(x):
     return np.sum(x) - 1.0
 
 
-#: By kind of constraint the point, and what it is in closed form.
+#: Constraints by kind: the solution, and its closed form.
 UNDER = {
     "an equation": (
         lambda a: optimize.minimize(apart, np.zeros(3), a, constraints={"type": "eq", "fun": on_sum}, **SLSQP).x,
@@ -498,7 +498,7 @@ def test_minima_under_constraints(found, closed):
     def squares(fun):
         return lambda a: np.sum(fun(a) * np.arange(1.0, 4.0) * fun(a))
 
-    near = {"rtol": 1e-6, "atol": 1e-6}  # of the minimum itself
+    near = {"rtol": 1e-6, "atol": 1e-6}  # tolerances of the minimum itself
     np.testing.assert_allclose(found(A0), closed(A0), **near)
     np.testing.assert_allclose(jacobian(found)(A0), jacobian(closed)(A0), **near)
     np.testing.assert_allclose(jacfwd(found)(A0), jacobian(closed)(A0), **near)
@@ -614,7 +614,7 @@ DERIVATIVES_GIVEN = {
 
 @pytest.mark.parametrize("name", DERIVATIVES_GIVEN)
 def test_derivatives_that_close_over_a_batch(name):
-    """They tell SciPy's search what it may know anyway, for each example."""
+    """Check derivatives passed to SciPy that close over a batch: each example's search uses its own values."""
     f, batch = DERIVATIVES_GIVEN[name], np.array([2.0, 3.0])
     np.testing.assert_allclose(vmap(f)(batch), [f(a) for a in batch], rtol=1e-7)
     slopes = [grad(f)(a) for a in batch]
@@ -623,7 +623,7 @@ def test_derivatives_that_close_over_a_batch(name):
 
 
 def test_a_batch_of_which_one_search_begins_at_the_minimum():
-    """BFGS has an inverse Hessian of integers there, and of other numbers elsewhere."""
+    """Check BFGS, whose inverse Hessian has integers for an example at the minimum, and floats elsewhere."""
     f = lambda a: optimize.minimize(lambda t: (t[0] - a) ** 2 + t[0] ** 4, [1.0], method="BFGS").x[0]
     np.testing.assert_allclose(vmap(f)(np.array([2.0, 3.0])), [f(2.0), 1.0], rtol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Signals: traced values give what SciPy gives, through all options; what is refused."""
+"""Signals: traced values give SciPy's results, with all options; errors."""
 
 import jax
 import numpy as np
@@ -55,7 +55,7 @@ def test_filters_with_states_and_axes():
     sections = scipy.signal.butter(4, 0.3, output="sos")
     got = traced(lambda s, x: signal.sosfilt(s, x), sections, X)
     np.testing.assert_allclose(got, scipy.signal.sosfilt(sections, X), atol=1e-13)
-    states = RNG.normal(size=(2, 2, 37))  # of two sections, for time along the first axis of X
+    states = RNG.normal(size=(2, 2, 37))  # states of two sections, for time along the first axis of X
     for axis, given in ((0, states), (1, RNG.normal(size=(2, 2, 2)))):
         want = scipy.signal.sosfilt(sections, X, axis, zi=given)
         got = traced(lambda s, x, z, axis=axis: signal.sosfilt(s, x, axis, zi=z), sections, X, given)
@@ -203,7 +203,7 @@ def test_what_is_refused_says_so(error, match, fun):
 
 
 def test_gains_that_are_not_the_only_ones_are_refused():
-    """With several inputs SciPy stops at one of many matrices of gains, which depends on where it began."""
+    """Check the refusal with several inputs, where SciPy's gains depend on the start."""
     A = np.array([[1.4, -0.2, 6.7], [-0.6, -4.3, 0.0], [1.1, 4.3, -6.7]])
     B = np.array([[0.0, 5.7], [1.1, 1.1], [0.0, -3.1]])
     poles = np.array([-0.2, -0.5, -5.1])

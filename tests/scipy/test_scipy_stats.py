@@ -1,4 +1,4 @@
-"""Functions of ``scipy.stats`` as they stand: value, both modes, second order, ``vmap`` where SciPy looks at values."""
+"""Functions of ``scipy.stats``, unchanged: value, both modes, second order, ``vmap`` where SciPy uses values."""
 
 import functools
 from inspect import signature
@@ -12,14 +12,14 @@ from helpers import at_least, differences, traced
 from funcgrad import grad, jacobian, jvp, value_and_grad, vjp, vmap
 from funcgrad.errors import ConcretizationError
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's own code warns of logarithms of 0, and of small samples
+pytestmark = pytest.mark.filterwarnings("ignore")  # SciPy's code warns of logarithms of 0, and of small samples
 X = np.array([1.0, 1.8, -0.2, 0.5, -1.3, 0.7])
 Y = np.array([1.02, 0.33, 0.21, 0.12, 0.74, -0.1])
 LIMITS = (-1.25, 1.7)
 
 
 def check(f, x, rtol=1e-5):
-    """``f``, whose result may be an array, against SciPy, differences, and one example after the other."""
+    """Check ``f``, whose result may be an array, against SciPy, differences, and one example after another."""
 
     def h(x):
         out = f(x)
@@ -31,7 +31,7 @@ def check(f, x, rtol=1e-5):
     direction = np.cos(np.arange(1.0, 1.0 + x.size)).reshape(x.shape)
     np.testing.assert_allclose(jvp(h, (x,), (direction,))[1], np.sum(slope * direction), rtol=1e-6, atol=1e-9)
     second = grad(lambda y: np.sum(grad(h)(y) * direction))(x)
-    # the Hessian is symmetric: its product is how the gradient changes along the direction
+    # the Hessian is symmetric: its product is the change of the gradient along the direction
     batch = np.stack([x + s * 1e-5 * direction for s in (1, -1)])
     ahead, behind = slopes = vmap(grad(h))(batch)
     np.testing.assert_allclose(second, (ahead - behind) / 2e-5, rtol=10 * rtol, atol=1e-6)
@@ -80,7 +80,7 @@ def test_examples_that_give_results_of_several_shapes_are_refused_in_a_vmap():
 
 MOMENTS = {
     "alpha.entropy": (lambda p: scipy.stats.alpha.entropy(p[0]), [3.57]),  # the density underflows
-    "skewnorm.entropy": (lambda p: scipy.stats.skewnorm.entropy(p[0]), [1.2]),  # it underflows before its derivative
+    "skewnorm.entropy": (lambda p: scipy.stats.skewnorm.entropy(p[0]), [1.2]),  # underflows before its derivative
     "exponpow.mean": (lambda p: scipy.stats.exponpow.mean(p[0]), [2.6]),  # a quantile is infinite
     "skellam.pmf": (lambda p: scipy.stats.skellam.pmf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
     "skellam.cdf": (lambda p: scipy.stats.skellam.cdf([-2, -1, 0, 1, 3], p[0], p[1]), [1.7, 2.0]),
@@ -108,7 +108,7 @@ def test_functions_of_distributions(name):
 
 @pytest.mark.parametrize("name", ["trimmed", "trimmed, of unequal variances", "named distribution"])
 def test_what_scipy_keeps_to_numpys_arrays(name):
-    """SciPy refuses these for arrays of other libraries."""
+    """Check functions that SciPy refuses for arrays of other libraries."""
     ttest = functools.partial(scipy.stats.ttest_ind, trim=0.2)
     fun = {
         "trimmed": lambda x: ttest(x, np.sin(3 * x)).statistic,
@@ -151,7 +151,7 @@ WITH_NAN = {
     "ttest_rel": lambda x, **k: scipy.stats.ttest_rel(x, x**2 + 1.0, axis=1, **k).pvalue,
     "levene": lambda x, **k: scipy.stats.levene(x, x**2 + 1.0, axis=1, **k).statistic,
 }
-if at_least(scipy, "1.17.0"):  # earlier versions know no axis
+if at_least(scipy, "1.17.0"):  # earlier versions have no axis
     WITH_NAN["linregress"] = lambda x, **k: scipy.stats.linregress(x, np.sin(3 * x), axis=1, **k).slope
     WITH_NAN["theilslopes"] = lambda x, **k: scipy.stats.theilslopes(x, np.sin(3 * x), axis=1, **k)[0]
 
@@ -159,7 +159,7 @@ if at_least(scipy, "1.17.0"):  # earlier versions know no axis
 @pytest.mark.parametrize("name", WITH_NAN)
 @pytest.mark.parametrize("nan_policy", ["omit", "propagate", "raise"])
 def test_policies_for_nan(name, nan_policy):
-    """Samples along an axis whose rows have NaN in different places; some functions know no axis themselves."""
+    """Check samples along an axis with NaN in different places of each row; some functions have no axis argument."""
     fun = functools.partial(WITH_NAN[name], nan_policy=nan_policy)
     if nan_policy == "raise":
         with pytest.raises(ValueError, match="contains nan"):
@@ -190,7 +190,7 @@ def test_policies_for_nan_in_a_batch():
 
 
 def test_divergences_where_both_probabilities_are_zero():
-    """A gradient was NaN in all classes, as normalisation mixes them."""
+    """Check that a zero class does not make the gradient NaN in all classes, which normalisation would mix."""
     p, q = np.array([0.2, 0.0, 0.8]), np.array([0.3, 0.0, 0.5])
     slope = grad(lambda q: scipy.stats.entropy(p, q))(q)
     np.testing.assert_allclose(slope[[0, 2]], differences(lambda r: scipy.stats.entropy(p, [r[0], 0, r[1]]), q[[0, 2]]))

@@ -1,4 +1,4 @@
-"""Distributions: values are SciPy's where they are traced too, derivatives those that differences of SciPy's show."""
+"""Distributions: SciPy's values, traced too, and derivatives equal to differences of SciPy's values."""
 
 import math
 import warnings
@@ -17,7 +17,7 @@ from funcgrad.scipy import stats
 
 INF = math.inf
 
-#: Of each continuous distribution parameters of shape, and points inside of the support.
+#: Parameters of shape of each continuous distribution, and points inside of the support.
 CONTINUOUS = {
     "beta": ((2.5, 0.7), [0.1, 0.4, 0.93]),
     "cauchy": ((), [-3.0, 0.2, 5.0]),
@@ -75,7 +75,7 @@ def cases(functions):
 
 
 def traced(fun, *args):
-    """What ``fun`` gives where every argument is traced."""
+    """Return the result of ``fun`` with every argument traced."""
     return vjp(fun, *[np.asarray(a, float) for a in args])[0]
 
 
@@ -86,14 +86,14 @@ def arguments(name, function):
 
 
 def slope(fun, x):
-    """The derivative by central differences of the eighth order."""
+    """Compute the derivative by central differences of the eighth order."""
     h = 4e-3 * max(abs(x), 0.5)
     weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
     return sum(w * (fun(x + k * h) - fun(x - k * h)) for k, w in enumerate(weights, 1)) / h
 
 
 def steeper(fun, args, i):
-    """The derivative of ``fun(*args)`` in argument i."""
+    """Compute the derivative of ``fun(*args)`` in argument i."""
     return slope(lambda v: fun(*args[:i], v, *args[i + 1 :]), args[i])
 
 
@@ -148,8 +148,8 @@ def test_outside_of_the_support_values_are_scipys_and_nothing_leaks(name):
             warnings.simplefilter("error")
             found = traced(getattr(dist, function), *args)
             pulled = vjp(getattr(dist, function), *args)[1](np.where(np.isinf(want), 0.0, 1.0))
-        want = np.where((want == -INF) & (found < -700), found, want)  # some of ours reach further
-        want = np.where(np.isinf(x) & np.isnan(want), found, want)  # and know what is at infinity
+        want = np.where((want == -INF) & (found < -700), found, want)  # some of funcgrad's functions reach further
+        want = np.where(np.isinf(x) & np.isnan(want), found, want)  # and have values at infinity
         assert np.allclose(found, want, rtol=1e-9, atol=1e-14, equal_nan=True), function
         inside = vjp(getattr(dist, function), x[1], *args[1:])[1](np.float64(1.0))
         assert pulled[0][1] == pytest.approx(inside[0], rel=1e-12), function
@@ -354,7 +354,7 @@ KDES = {
 }
 
 
-if not at_least(scipy, "1.16.0"):  # whose integrals over boxes are compiled
+if not at_least(scipy, "1.16.0"):  # older integrals over boxes are compiled
     del KDES["in a box"]
 
 
@@ -413,7 +413,7 @@ def test_a_captured_graph_meets_parameters_that_are_not_allowed():
     graph = trace(lambda x, s: stats.norm.logpdf(x, 0.0, s))(1.0, 2.0)
     assert graph(1.0, 3.0) == pytest.approx(scipy.stats.norm.logpdf(1.0, 0.0, 3.0))
     assert math.isnan(graph(1.0, -3.0))
-    with pytest.raises(BranchError, match="got 300"):  # the number of terms depends on it
+    with pytest.raises(BranchError, match="got 300"):  # the number of terms depends on this value
         trace(lambda k: stats.vonmises.cdf(1.0, k))(2.0)(300.0)
     inner = trace(stats.beta.cdf)(0.5, 2.0, 3.0)
     assert inner(1.5, 2.0, 3.0) == 1.0
@@ -436,7 +436,7 @@ def test_integers_and_half_precision_become_double():
 
 
 def test_the_scale_of_gumbel_r_has_a_derivative():
-    """JAX raises an error that speaks of its insides."""
+    """Check the scale of ``gumbel_r``, for which JAX raises an internal error."""
     found = grad(stats.gumbel_r.logpdf, 2)(1.0, 0.0, 2.0)
     assert found == pytest.approx(steeper(scipy.stats.gumbel_r.logpdf, (1.0, 0.0, 2.0), 2), rel=1e-9)
 

@@ -1,4 +1,4 @@
-"""Runs of SciPy's solvers whose steps are taken again: the same derivatives, little memory, nothing left behind."""
+"""Runs of SciPy's solvers whose steps are recomputed: equal derivatives, little memory, nothing left behind."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def hunters(t, y, p):
 
 
 def begins_lsoda(test):
-    """LSODA is begun in the middle with SciPy 1.17 and later ones; with an older one the test is for the refusal."""
+    """Expect the refusal before SciPy 1.17, whose LSODA cannot begin in the middle; later versions run the test."""
     known = tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 17)
 
     @wraps(test)
@@ -42,7 +42,7 @@ def begins_lsoda(test):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Pieces of few steps, also where states are short."""
+    """Split runs into pieces of few steps, even for short states."""
     monkeypatch.setattr(pieces, "_MAX_ENTRIES", 48)
 
 
@@ -151,7 +151,7 @@ def test_lsoda_begins_in_the_middle_where_it_has_become_stiff(short, tmp_path):
 @pytest.mark.parametrize("shape", [(2,), (1, 2)])
 @begins_lsoda
 def test_odeint_keeps_some_states(short, tmp_path, shape):
-    """Of odeint the values are SciPy's own, the steps of derivatives those of LSODA."""
+    """Check ``odeint``: the values are SciPy's, and derivatives use the steps of LSODA."""
     times = np.array([0.0, 0.4, 1.5, 4.0])
 
     def flow(y, t, p):
@@ -249,7 +249,7 @@ def test_an_error_or_a_killed_process_leaves_nothing(tmp_path):
 
 
 def test_steps_take_no_memory(tmp_path):
-    """A state of 256 kB: 100 steps of seven stages would have 175 MB."""
+    """Check the memory for a state of 256 kB: 100 steps of seven stages would take 175 MB."""
     program = """
         import resource, sys
         import numpy as np

@@ -1,4 +1,4 @@
-"""Systems of many fields and the classical stiff ones: SciPy's values, published ones, gradients of all parameters."""
+"""Systems of many fields and the classical stiff systems: SciPy's values, published values, gradients."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ from funcgrad.scipy import integrate
 
 REFERENCES = json.loads((Path(__file__).parents[2] / "stiff_references.json").read_text())
 MORE = {"rtol": 1e-9, "atol": 1e-10}
-#: Ends for what takes long.
+#: Earlier end times for systems that take long.
 EARLY = {"robertson": 1e4, "van der pol 1e6": 0.5, "brusselator on 200 points": 0.5, "pleiades": 1.0}
 EARLY |= {"orego": 3.0, "hires": 15.0, "e5": 1e2}
 
@@ -29,7 +29,7 @@ def solved(module, system, start, p, **options):
 
 
 def along_parameters(last, p, step):
-    """The derivative of ``last`` by the logarithm of each parameter: extrapolated differences."""
+    """Compute the derivative of ``last`` by the logarithm of each parameter, by extrapolated differences."""
 
     def slope(i, size):
         ends = [last(p * np.exp(sign * size * (np.arange(len(p)) == i))) for sign in (1, -1)]
@@ -82,7 +82,7 @@ def test_a_classical_stiff_system(system):
     want = solved(scipy.integrate, system, start, p, **system.options)
     assert (found.t == want.t).all()
     assert (found.y == want.y).all()
-    # solved by two methods at tolerances near what doubles allow, which must agree: see stiff_references.py
+    # two methods agree at tolerances near the limit of doubles: see stiff_references.py
     first, second = (np.array(values[-1]) for values in REFERENCES[system.name].values())
     size = 1e-3 * np.abs(first).max() if system.name in ("pleiades", "brusselator on 200 points") else 0.0
     np.testing.assert_allclose(first, second, rtol=1e-8, atol=1e-8 * size)
@@ -97,10 +97,10 @@ def test_references_are_what_the_test_set_has(system):
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 def test_e5_at_its_published_end(method):
-    """The second value is the sum of the others but the first, and at the end the fourth is zero.
+    """Check E5, whose second value is the sum of the third and fourth; at the end the fourth is zero.
 
-    The published ones, computed with 19 digits, are apart by a part in 700 there; their mean is not changed by that to
-    first order, and is what is compared.
+    The published second and third values, computed with 19 digits, differ by a part in 700 at the end. Their mean has
+    no first-order error from this difference, so the test compares the mean.
     """
     system = next(s for s in STIFF if s.name == "e5")
     start, p = np.array(system.start), np.array(system.parameters)
@@ -128,7 +128,7 @@ def test_gradients_of_a_stiff_system(system):
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 @pytest.mark.parametrize("system", [s for s in STIFF if s.name != "pleiades"], ids=lambda s: s.name)
 def test_exact_jacobians_take_fewer_evaluations_of_a_stiff_system(system, method):
-    """Each run of the right-hand side is counted, also those for Jacobians: SciPy's ``nfev`` leaves some out."""
+    """Count every run of the right-hand side, also those for Jacobians, some of which SciPy's ``nfev`` leaves out."""
     start, p = np.array(system.start, float), np.array(system.parameters)
     counts, ends = [], []
     for module, options in ((scipy.integrate, {}), (integrate, {"jac": "exact"})):
@@ -141,7 +141,7 @@ def test_exact_jacobians_take_fewer_evaluations_of_a_stiff_system(system, method
         part = replace(system, fun=counted, end=EARLY[system.name], method=method)
         ends.append(solved(module, part, start, p, **system.options, **options).y[:, -1])
         counts.append(len(calls))
-    if method == "LSODA":  # it steps by other rules where a Jacobian is given, and in part without one
+    if method == "LSODA":  # LSODA steps by other rules if a Jacobian is given, and in part without the Jacobian
         assert counts[1] < 1.1 * counts[0]
     else:
         assert counts[1] < counts[0]

@@ -1,4 +1,4 @@
-"""Quadrature: SciPy's values of plain numbers, derivatives in limits, arguments and closures, what is refused."""
+"""Quadrature: SciPy's values for plain numbers, derivatives in limits, arguments and closures, errors."""
 
 from typing import Any, NamedTuple
 
@@ -141,7 +141,7 @@ def test_boxes():
 
 @pytest.mark.parametrize("integral", ["quad", "cubature"])
 def test_constants_have_no_derivative_integrated(integral):
-    """A gradient takes one more integral for what moves alone, whatever else is passed."""
+    """Check that a gradient takes one more integral for traced arguments only, whatever constants are passed."""
     calls = []
 
     def bell(x, k, *_):
@@ -161,7 +161,7 @@ def test_constants_have_no_derivative_integrated(integral):
 
 
 class Case(NamedTuple):
-    """An integral as a function of ``args``: ``value(module, *args)`` by SciPy or here, and its closed form."""
+    """Integral as a function of ``args``: ``value(module, *args)`` by SciPy or funcgrad, and its closed form."""
 
     name: str
     value: Any
@@ -183,7 +183,7 @@ def beyond(a, k):
 
 
 def pole(x, k):
-    """Singular at 1: its integral from 0 to ``b`` is below."""
+    """Return a function with a singularity at 1; ``across`` is its integral from 0 to ``b``."""
     return fnp.abs(x - 1.0) ** -k
 
 
@@ -192,7 +192,7 @@ def across(b, k):
 
 
 TWO = np.array([0.7, 1.3])
-#: For integrals inside of others: they are much better than that, and take a third of the time.
+#: Tolerances of nested integrals, which are far more accurate, and take a third of the time.
 LOOSE = {"epsabs": 1e-5, "epsrel": 1e-5}
 INFINITE = np.inf
 CASES = [
@@ -369,7 +369,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_derivatives_in_limits_and_integrands(case):
-    """SciPy's values; derivatives of both orders and modes are those of the closed form; batches."""
+    """Check SciPy's values, derivatives of both orders and modes against the closed form, and batches."""
     value, (_, _, exact, args, rtol) = lambda *args: case.value(integrate, *args), case
     places, close = (
         tuple(range(len(args))),
@@ -388,7 +388,7 @@ def test_derivatives_in_limits_and_integrands(case):
     close(pushed, want)
     close(pushed[1], sum(np.sum(t * slope) for t, slope in zip(tangents, slopes, strict=True)), 0.1)
     if case.name == "tplquad in a corner":
-        return  # a second order takes seconds where each limit depends on the variables outside
+        return  # a second order takes seconds where each limit depends on the outer variables
     bends, right = (jvp(grad(f, places), args, tangents)[1] for f in (loss, wanted))
     close(bends[-1], right[-1], 10.0)
     batch = tuple(np.stack([arg, 1.1 * arg]) for arg in map(np.asarray, args))
@@ -408,7 +408,7 @@ def test_single_precision_stays_where_scipy_keeps_it():
         (lambda y: scipy.integrate.cumulative_simpson(y, initial=h), y),
     ]
     for fun, x in (
-        *sums * at_least(scipy, "1.17.0"),  # older ones gave doubles
+        *sums * at_least(scipy, "1.17.0"),  # older versions returned doubles
         (lambda b: scipy.integrate.tanhsinh(np.exp, 0, b).integral, h),
         (lambda a: scipy.integrate.tanhsinh(np.exp, a, 1.0).integral, h),
     ):

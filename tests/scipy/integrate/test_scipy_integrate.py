@@ -1,4 +1,4 @@
-"""Integrals and differential equations: closed forms, SciPy's and JAX's, both ways back, what is refused."""
+"""Integrals and differential equations: closed forms, SciPy's and JAX's results, both backward methods, errors."""
 
 import jax
 import jax.experimental.ode
@@ -109,7 +109,7 @@ def test_odeint_in_vmap_and_with_closures():
 
 def test_odeint_dtypes_and_refusals():
     single = integrate.odeint(lambda y, t: -y, np.ones(2, np.float32), [0.0, 1.0], rtol=1e-4, atol=1e-4)
-    assert single.dtype == np.float64  # as SciPy's
+    assert single.dtype == np.float64  # as in SciPy
     turning = integrate.odeint(lambda y, t: 1j * y, 1.0 + 0j, TIMES)
     np.testing.assert_allclose(turning[:, 0], np.exp(1j * TIMES), rtol=1e-6)
     with pytest.raises(ShapeError, match="func must return an array like y"):

@@ -1,4 +1,4 @@
-"""Boundary value problems: SciPy's solution, derivatives by its equations, unknown parameters, singular terms."""
+"""Boundary value problems: SciPy's solution, derivatives of its equations, unknown parameters, singular terms."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ MESH = np.linspace(0.0, 1.0, 11)
 
 
 def bratu(k, end):
-    """y'' + k exp(y) = 0, y(0) = 0, y(1) = end."""
+    """Return the problem y'' + k exp(y) = 0, y(0) = 0, y(1) = end."""
 
     def fun(x, y):
         return [y[1], -k * fnp.exp(y[0])]
@@ -59,7 +59,7 @@ def test_derivatives_of_a_solution():
 
 
 def test_an_unknown_parameter():
-    """The frequency of y'' + w^2 c y = 0 with two zeros is pi / sqrt(c)."""
+    """Check the frequency: y'' + w^2 c y = 0 with two zeros has w = pi / sqrt(c)."""
 
     def frequency(c):
         fun = lambda x, y, p: [y[1], -c * p[0] ** 2 * y[0]]
@@ -72,7 +72,7 @@ def test_an_unknown_parameter():
 
 
 def test_a_singular_term():
-    """Emden's equation with radial symmetry: y'' + 2 y' / x = -c, so that y = y(1) + c (1 - x^2) / 6."""
+    """Check Emden's equation with radial symmetry: y'' + 2 y' / x = -c, so that y = y(1) + c (1 - x^2) / 6."""
 
     def top(c):
         fun = lambda x, y: [y[1], -c + 0.0 * y[0]]
@@ -96,7 +96,7 @@ def test_what_is_refused():
 
 
 def changing(k):
-    """Depends on one more value where the mesh is longer."""
+    """Solve with slopes that depend on ``k`` once more on longer meshes."""
     slopes = lambda x, y: [y[1], -k * fnp.exp(y[0]) + (0.0 if y.shape[1] < 15 else fnp.sin(0 * k))]
     return integrate.solve_bvp(slopes, lambda ya, yb: [ya[0], yb[0]], MESH, np.zeros((2, 11)), tol=1e-9)
 

@@ -1,4 +1,4 @@
-"""Initial value problems: SciPy's results to the last bit, derivatives of all methods, events, the adjoint."""
+"""Initial value problems: SciPy's results bit for bit, derivatives of all methods, events, the adjoint."""
 
 import gc
 import importlib
@@ -44,9 +44,9 @@ def hunters(t, y, p):
 
 
 def in_argument(f, args, i, step=1e-5):
-    """The derivative of ``f`` in argument ``i`` by plain central differences: every value takes an integration.
+    """Compute the derivative of ``f`` in argument ``i`` by central differences, with two integrations per entry.
 
-    It has the shape of the argument, then that of the result.
+    The result has the shape of the argument, followed by that of the result of ``f``.
     """
     found = []
     for place in np.ndindex(np.shape(args[i])):
@@ -148,7 +148,7 @@ def test_second_derivatives(method):
 
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
 def test_explicit_steps_are_differentiated_exactly(method):
-    """With steps that nothing changes, the function is smooth, and its derivatives are those of what was computed."""
+    """Check that with fixed steps, where the function is smooth, derivatives are those of the computed values."""
 
     def path(y0, p, times):
         options = {"rtol": 1e9, "atol": 1e9, "max_step": 0.25, "first_step": 0.25}
@@ -270,7 +270,7 @@ def test_states_of_other_kinds():
         np.testing.assert_allclose(turned(2.0), np.exp(2j), rtol=1e-6)
         np.testing.assert_allclose(grad(lambda w, f=turned: fnp.real(f(w)))(2.0), -np.sin(2), rtol=1e-6)
     conjugate = lambda y: fnp.real(integrate.solve_ivp(lambda t, z: fnp.conj(z) * 1j, (0.0, 1.0), y, **TIGHT).y[0, -1])
-    got = grad(conjugate)(np.array([1 + 2j]))  # of a function that is not holomorphic: re' = im, im' = re
+    got = grad(conjugate)(np.array([1 + 2j]))  # the function is not holomorphic: re' = im, im' = re
     np.testing.assert_allclose(got, [np.cosh(1) - 1j * np.sinh(1)], rtol=1e-7)
 
 
@@ -365,7 +365,7 @@ def test_long_states(method):
     np.testing.assert_allclose(pushed, np.sum(found[0]) + found[1], rtol=1e-9)
     wrong = {} if method in ("RK45", "LSODA") else {"jac_sparsity": scipy.sparse.eye_array(40)}
     np.testing.assert_allclose(grad(loss, 1)(start, 20.0, wrong), found[1], rtol=1e-5)
-    full = lambda t, y, k: flow(t, y, k) + 1e-3 * fnp.sum(y)  # no zeros in its Jacobian
+    full = lambda t, y, k: flow(t, y, k) + 1e-3 * fnp.sum(y)  # no zeros in the Jacobian
     dense = lambda k: fnp.sum(integrate.solve_ivp(full, (0.0, 0.1), start, method, args=(k,), rtol=1e-8).y[:, -1] ** 2)
     np.testing.assert_allclose(grad(dense)(20.0), in_argument(dense, (20.0,), 0, 1e-2), rtol=1e-3)
     np.testing.assert_allclose(jvp(dense, (20.0,), (1.0,))[1], grad(dense)(20.0), rtol=1e-9)
@@ -473,7 +473,7 @@ def test_what_is_refused():
 
 
 def test_shooting_and_integrals_of_solutions():
-    """The initial slope of y'' = -k y with y(0) = 0 and y(1) = 1 is sqrt(k) / sin(sqrt(k))."""
+    """Check that the initial slope of y'' = -k y with y(0) = 0 and y(1) = 1 is sqrt(k) / sin(sqrt(k))."""
 
     def slope(k):
         flow = lambda t, y: [y[1], -k * y[0]]
@@ -544,7 +544,7 @@ def test_products_of_long_states_are_recorded_once(method, kind):
         return rate * fnp.tanh(weights @ y + fnp.sin(t)) - p[1] * y
 
     start, p = np.cos(np.arange(n)) / 2, np.array([1.5, 0.7])
-    options = {"rtol": 1e9, "atol": 1e9, "max_step": 0.2, "first_step": 0.2}  # steps that nothing changes
+    options = {"rtol": 1e9, "atol": 1e9, "max_step": 0.2, "first_step": 0.2}  # fixed steps
     last = lambda y0, p: fnp.sum(integrate.solve_ivp(flow, (0, 1.0), y0, method, args=(p,), **options).y[:, -1] ** 3)
     by_start, by_rate = grad(last, (0, 1))(start, p)
     np.testing.assert_allclose(by_rate, in_argument(last, (start, p), 1, 1e-6), rtol=1e-7)
@@ -558,7 +558,7 @@ def test_products_of_long_states_are_recorded_once(method, kind):
 
 
 def test_products_are_written_down_once(monkeypatch):
-    """A second solve, of another number of steps, runs the same code; another right-hand side does not."""
+    """Check that a second solve with more steps reuses the code, unlike a solve of another right-hand side."""
     written = []
     write = straight._write_program
     monkeypatch.setattr(straight, "_programs", {})
@@ -573,7 +573,7 @@ def test_products_are_written_down_once(monkeypatch):
 
 @pytest.mark.parametrize("method", ["DOP853", "LSODA"])
 def test_parts_of_products_that_are_known_take_the_numbers_of_each_call(method, monkeypatch):
-    """Of one code with other arrays, arguments and numbers: gradients are those of a first call."""
+    """Check gradients of one code with other arrays, arguments and numbers against those of a first call."""
     rng, n, made = np.random.default_rng(0), 30, []
     parted = products._split
     monkeypatch.setattr(products, "_parts", {})
@@ -593,7 +593,7 @@ def test_parts_of_products_that_are_known_take_the_numbers_of_each_call(method, 
         (few, 3, 1.1 * p, 0.9 * start),
         (more, 2, p, start),
     ]
-    once = [0, 0, 1, 1, 1]  # further recordings
+    once = [0, 0, 1, 1, 1]  # numbers of further recordings
     found = []
     for case, further in zip(cases, once, strict=True):
         found.append(grad(loss, (2, 3))(*case))
@@ -611,7 +611,7 @@ def test_parts_of_products_that_are_known_take_the_numbers_of_each_call(method, 
 @pytest.mark.parametrize("more", [{}, {"adjoint": True}, {"dense_output": True}, {"t_eval": [0.005, 0.01]}])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_solve_leaves_no_array_behind(method, more):
-    """Neither until a collection, nor for ever: LSODA works with a matrix, of 320 kB here."""
+    """Check that no memory waits for garbage collection or stays; LSODA works with a matrix, of 320 kB here."""
     flow, start, _ = diffusion(200)
     solve = lambda k: integrate.solve_ivp(flow, (0, 0.01), start, method, args=(k,), **more)
     slope = grad(lambda k: fnp.sum(solve(k).y[:, -1] ** 2))
@@ -630,7 +630,7 @@ def test_a_solve_leaves_no_array_behind(method, more):
 
 
 def mixing(n):
-    """A network whose units decay at very different rates: its Jacobian is full, and stiff."""
+    """Return a network whose units decay at very different rates: its Jacobian is full, and stiff."""
     weights = np.random.default_rng(0).normal(size=(n, n)) / np.sqrt(n)
     decay = np.logspace(0, 3, n)
 
@@ -642,7 +642,7 @@ def mixing(n):
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 def test_full_jacobians_of_long_states(method, monkeypatch):
-    """One factorisation serves many steps, and iterations find what one for each step does."""
+    """Check that one factorisation serves many steps, and that the iterations agree with one factorisation per step."""
     flow, start, p = mixing(30)
     options = {"rtol": 1e-6, "atol": 1e-8}
     last = lambda y0, p: fnp.sum(
@@ -665,7 +665,7 @@ def test_full_jacobians_of_long_states(method, monkeypatch):
     batch = vmap(grad(lambda p: last(start, p)))(np.stack([p, 1.1 * p]))
     np.testing.assert_allclose(batch[0], by_rate, rtol=1e-8)
 
-    monkeypatch.setattr(iterations, "_MAX_ITERATIONS", 1)  # they never come to an end
+    monkeypatch.setattr(iterations, "_MAX_ITERATIONS", 1)  # the iterations never converge
     for got, want in zip((by_start, by_rate), grad(last, (0, 1))(start, p), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10 * np.abs(want).max())
     np.testing.assert_allclose(pushed, jvp(last, (start, p), tangents)[1], rtol=1e-9)
@@ -686,7 +686,7 @@ def test_full_jacobians_in_both_directions_of_time_and_where_values_are_looked_a
 
 
 def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
-    """In a batch there are both: steps have other stages then."""
+    """Check a batch of a stiff and a non-stiff system, in which steps have different stages."""
     flow, start, _ = diffusion(30)
     last = lambda k: fnp.sum(integrate.solve_ivp(flow, (0, 0.5), start, "LSODA", [0.2, 0.5], args=(k,), **TIGHT).y ** 2)
     rates = np.array([0.5, 2000.0])
@@ -704,7 +704,7 @@ def test_lsoda_on_long_states_that_are_stiff_or_not(monkeypatch):
 
 
 def alternating(n):
-    """Not stiff, stiff for a while, and not again."""
+    """Return a system that is not stiff, stiff for a while, and not stiff again."""
     weights = np.random.default_rng(0).normal(size=(n, n)) / np.sqrt(n)
 
     def flow(t, y, p):
@@ -717,7 +717,7 @@ def alternating(n):
 @pytest.mark.parametrize("system", [diffusion, mixing, alternating])
 @pytest.mark.parametrize("backwards", [False, True])
 def test_the_steps_of_lsoda_are_known(system, backwards, monkeypatch):
-    """Of long states: its rows follow from one another, and its slopes are those of the right-hand side."""
+    """Check for long states that the rows of a step are consistent, and its slopes are those of the right-hand side."""
     ahead, start, more = system(30)
     flow = (lambda t, y, p: -ahead(-t, y, p)) if backwards else ahead
     p, end = 2.0 if system is diffusion else more, -3.0 if backwards else 3.0
@@ -733,7 +733,7 @@ def test_the_steps_of_lsoda_are_known(system, backwards, monkeypatch):
     states = U @ S[:-1] + V @ X
     slopes = np.array([[flow(t, y, p) for t, y in zip(*stage, strict=True)] for stage in zip(T, states, strict=True)])
     stiff = np.array([note.stiff for note in notes])
-    if stiff.any():  # it iterates until a norm is small enough
+    if stiff.any():  # LSODA iterates until a norm is small enough
         assert X.shape[1] == 1
         assert system is not diffusion
         np.testing.assert_allclose(slopes, X, rtol=1e-3, atol=1e-3 * np.abs(X).max())
@@ -759,13 +759,13 @@ def test_gradients_by_the_steps_of_lsoda(system, monkeypatch):
     np.testing.assert_allclose(by_start @ along, (ends[0] - ends[1]) / 2e-4, rtol=1e-4)
     pushed = jvp(last, (start, p), (along, np.ones_like(p)))[1]
     np.testing.assert_allclose(pushed, by_start @ along + np.sum(by_rate), rtol=1e-9)
-    monkeypatch.setattr(records, "nordsieck_steps", lambda *some: None)  # as where it has begun anew
+    monkeypatch.setattr(records, "nordsieck_steps", lambda *some: None)  # as after a restart of LSODA
     np.testing.assert_allclose(grad(last, 1)(start, p), by_rate, rtol=1e-4)
 
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
 def test_a_jacobian_may_close_over_what_is_traced(method):
-    """It helps to find the steps and no more."""
+    """Check that the Jacobian affects the steps only."""
 
     def last(p):
         jac = lambda t, y: np.diag(-2.0 * p * y)
@@ -777,7 +777,7 @@ def test_a_jacobian_may_close_over_what_is_traced(method):
 
 
 def test_bdf_does_not_warn_of_what_was_in_the_memory(monkeypatch):
-    """SciPy subtracts differences that it has not filled: a signalling NaN is "invalid", which is an error here."""
+    """Check that no warning comes from SciPy's unfilled differences, where a signalling NaN is "invalid"."""
     module = importlib.import_module("scipy.integrate._ivp.bdf")
     filled = type("Filled", (), {"__getattr__": lambda _, name: getattr(np, name)})()
     filled.empty = lambda shape, dtype: np.full(shape, 0x7FF0000000000001, np.uint64).view(dtype)
@@ -840,18 +840,18 @@ FROM_HALF = {
 }
 
 
-if not at_least(scipy, "1.17.0"):  # whose LSODA cannot begin in the middle
+if not at_least(scipy, "1.17.0"):  # older versions of LSODA cannot begin in the middle
     del FROM_HALF["in pieces"]
 
 
 @pytest.mark.parametrize("name", FROM_HALF)
 def test_right_hand_sides_that_close_over_traced_values_on_a_later_branch(name):
-    """The trial at the start meets none of them."""
+    """Check closed-over values that the trial at the start does not meet."""
     last = lambda s: FROM_HALF[name](lambda t, y: -y if t < 0.5 else -s * y, s)
     want = -0.5 * np.exp(-0.5 - 0.5 * 1.4)
     assert grad(last)(1.4) == pytest.approx(want, rel=1e-5)
     assert jvp(last, (1.4,), (1.0,))[1] == pytest.approx(want, rel=1e-5)
-    if name != "in pieces":  # which is for one run
+    if name != "in pieces":  # pieces are for a single run
         assert vmap(grad(last))(np.array([1.4, 1.4])) == pytest.approx(want, rel=1e-5)
 
 

@@ -15,7 +15,7 @@ IMPLICIT = METHODS[3:]
 START = np.array([1.0, -0.4, 0.7])
 WEIGHTS = np.array([1.0, 2.0, -1.5])
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
-#: Start, rate, first and last time, and a time between these.
+#: Start, rate, first and last time, and a time in between.
 POINT = (START, 0.8, 0.1, 1.2, 0.6)
 OPTIONS = {
     "nothing": (METHODS, {}),
@@ -32,7 +32,7 @@ OPTIONS = {
 
 
 def turning(t, z, k):
-    """Of complex states."""
+    """Return the slope of complex states."""
     return (1j * k - 0.3) * z
 
 
@@ -41,12 +41,12 @@ def decaying(t, y, k):
 
 
 def of_each(t, y, k):
-    """Of trees."""
+    """Return the slope of trees."""
     return {"a": -k * y["a"], "b": (-k * y["b"][0],)}
 
 
 def number(y):
-    """A number made of the states at one time."""
+    """Return a number made of the states at one time."""
     return fnp.sum(WEIGHTS * fnp.real(y)) + 0.5 * fnp.sum(WEIGHTS * fnp.imag(y)) if fnp.iscomplexobj(y) else WEIGHTS @ y
 
 
@@ -56,7 +56,7 @@ def columns(found, is_tree):
 
 
 def solved(start, k, t0, t1, t, method, kind, dense, **options):
-    """A number that depends on the state at the end, on that at ``t``, and on both times."""
+    """Return a number that depends on the state at the end, on the state at ``t``, and on both times."""
     flow, first = {
         "array": (decaying, start),
         "complex": (turning, start * (1.0 + 0.5j)),
@@ -80,7 +80,7 @@ def exact(start, k, t0, t1, t, kind):
 
 
 def check(value, want, rtol=2e-6):
-    """Values, gradients in all arguments in both modes, second derivatives, and batches."""
+    """Check values, gradients in all arguments in both modes, second derivatives, and batches."""
     places, tangents = tuple(range(len(POINT))), (np.array([0.3, 0.2, 0.1]), 0.5, -0.1, 0.2, 0.15)
     close = lambda got, right, more=1.0: np.testing.assert_allclose(got, right, rtol=more * rtol, atol=more * rtol)
     close(value(*POINT), want(*POINT))
@@ -128,7 +128,7 @@ def test_every_option(name, method):
 @pytest.mark.parametrize("backend", ["numpy", "xla"])
 @pytest.mark.parametrize("method", EXPLICIT)
 def test_jit_of_equal_steps(method, backend):
-    """Compiled with both backends, values and derivatives are those of the same steps as they stand."""
+    """Check that compiled values and derivatives of both backends are those of the same steps run eagerly."""
 
     def flow(t, y, k):
         return fnp.stack([k * y[1], fnp.sin(t) - y[0]])
@@ -140,7 +140,7 @@ def test_jit_of_equal_steps(method, backend):
     places = (0, 1, 2)
     given = (START[:2], 0.7, np.array([0.4, 1.5])), (1.3 * START[:2], 0.9, np.array([0.5, 1.2]))
     value, slopes = (jit(f, backend=backend) for f in (loss, grad(loss, places)))
-    for args in given:  # a second call runs what the first has compiled
+    for args in given:  # a second call runs the code that the first has compiled
         np.testing.assert_allclose(value(*args), loss(*args), rtol=1e-13)
         for got, want in zip(slopes(*args), grad(loss, places)(*args), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)

@@ -1,4 +1,4 @@
-"""Sparse matrices with traced values: against dense ones, SciPy's own, and what is refused."""
+"""Sparse matrices with traced values: against dense matrices and SciPy's, and errors."""
 
 import numpy as np
 import pytest
@@ -216,12 +216,12 @@ def test_factors():
 def test_solutions_with_values_at_the_same_place():
     places, data = ([0, 0, 1, 1, 0, 2], [0, 0, 1, 0, 2, 2]), np.array([2.0, 1.0, 3.0, 0.5, 0.2, 1.5])
     right = np.array([1.0, 2.0, 3.0])
-    for _ in range(2):  # the factors are kept
+    for _ in range(2):  # the factors are cached
         check_grads(lambda d: sparse.linalg.spsolve(sparse.coo_array((d, places), (3, 3)), right), (data,))
     matrix = sparse.coo_array((data, places), (3, 3))
     for _ in range(2):
         found = grad(lambda d: fnp.sum(sparse.linalg.spsolve(matrix.with_data(d), right)))(matrix.data)
-        assert found[0] == found[1] != 0  # they stand at one place
+        assert found[0] == found[1] != 0  # both values have the same place
     assert data.tolist() == [2.0, 1.0, 3.0, 0.5, 0.2, 1.5]
 
 

@@ -1,4 +1,4 @@
-"""Some eigenvalues of sparse matrices: against all of dense ones, differences, what coincides, and what is refused."""
+"""Some eigenvalues of sparse matrices: against all of dense matrices, differences, equal eigenvalues, errors."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ TURN = np.exp(1j * np.arange(N - 1.0))
 
 
 def stiffness(x, form="csc", turn=1.0):
-    """A Hermitian matrix of three diagonals."""
+    """Return a Hermitian matrix of three diagonals."""
     beside = x[1:] * x[:-1] / 4 * turn
     return scipy.sparse.diags([np.conj(beside), np.arange(N) / 9 + x, beside], [-1, 0, 1], format=form)
 
@@ -29,7 +29,7 @@ def masses(x):
 
 
 def signless(v, weights=WEIGHTS):
-    """What does not depend on the signs, or phases, of vectors, but on the vectors in every element."""
+    """Return a number that depends on every element of the vectors, but not on their signs or phases."""
     return np.sum(np.abs(weights[:, : v.shape[1]].T @ v) ** 2 * np.arange(1.0, 1 + v.shape[1]))
 
 
@@ -61,7 +61,7 @@ HERMITIAN = {
 }
 
 
-#: Two runs differ within rounding.
+#: Functions for which two runs differ within rounding.
 ITERATED = ("singular values", "lobpcg")
 
 
@@ -106,7 +106,7 @@ def test_of_other_matrices(name):
 
 
 def test_as_all_of_a_dense_matrix():
-    """Third derivatives too; and recorded."""
+    """Check against all eigenvalues of a dense matrix, with third derivatives and recorded."""
 
     def some(x):
         w, v = linalg.eigsh(stiffness(x), k=2, which="SA", v0=START)
@@ -126,7 +126,7 @@ def test_as_all_of_a_dense_matrix():
 
 
 def rings(x, size=12):
-    """The Laplacian of a ring: all eigenvalues but two coincide with another."""
+    """Return the Laplacian of a ring: all eigenvalues but two coincide with another."""
     ring = scipy.sparse.diags([-np.ones(size - 1), -np.ones(size - 1), [-1.0], [-1.0]], [1, -1, size - 1, 1 - size])
     return (ring + scipy.sparse.diags([x], [0])).tocsc()
 
@@ -142,7 +142,7 @@ def test_eigenvalues_that_coincide():
     np.testing.assert_allclose(grad(projector(some))(x), grad(projector(of_all))(x), rtol=1e-6, atol=1e-10)
     assert np.isnan(grad(lambda x: some(x)[1][0, 1] ** 2)(x)).any()
     assert np.isnan(jvp(lambda x: some(x)[1], (x,), (np.arange(12.0),))[1]).any()
-    cut = lambda x: linalg.eigsh(rings(x), k=2, sigma=-0.1, v0=START)  # the third coincides with the second
+    cut = lambda x: linalg.eigsh(rings(x), k=2, sigma=-0.1, v0=START)  # the third eigenvalue coincides with the second
     assert np.isfinite(grad(lambda x: cut(x)[0].sum())(x)).all()
     assert np.isnan(grad(lambda x: cut(x)[1][0, 1] ** 2)(x)).any()
     assert np.isfinite(grad(lambda x: cut(x)[1][0, 0] ** 2)(x)).all()
@@ -152,7 +152,7 @@ def test_the_functions_themselves():
     A = sparse.csr_array(stiffness(X).tocsr())
     np.testing.assert_allclose(sparse.linalg.eigsh(A, 2)[0], linalg.eigsh(stiffness(X), 2)[0])
     ours, theirs = sparse.linalg.eigs(stiffness(X).tocsr(), 2)[0], linalg.eigs(stiffness(X), 2)[0]
-    np.testing.assert_allclose(np.sort(ours), np.sort(theirs))  # from random vectors they come in any order
+    np.testing.assert_allclose(np.sort(ours), np.sort(theirs))  # from random vectors, the order is arbitrary
     found = grad(lambda a: sparse.linalg.eigsh(a, 1)[0][0])(A)
     v = linalg.eigsh(stiffness(X), 1)[1][:, 0]
     np.testing.assert_allclose(found.data, np.multiply(*(v[places] for places in A.places())), rtol=1e-9, atol=1e-14)

@@ -1,4 +1,4 @@
-"""Methods of SciPy's sparse matrices on traced values: of functions as they stand, beside SciPy's and differences."""
+"""Methods of SciPy's sparse matrices on traced values in unchanged functions, against SciPy and differences."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from funcgrad.errors import InputError, ShapeError
 ROWS, COLUMNS = np.array([0, 2, 1, 1, 2, 2, 0, 0]), np.array([0, 0, 1, 2, 2, 2, 2, 0])
 VALUES, WEIGHTS = np.array([4.0, 0.2, 3.0, 0.5, 2.0, 1.5, 0.3, 1.0]), np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]])
 SORTED = np.lexsort((COLUMNS, ROWS))
-#: Two places have two values each; the values are in no order of rows or columns.
+#: Rows and columns of the values, in no order; two places have two values each.
 PAIRS = (ROWS, COLUMNS)
 MADE = {
     **{f"{form}_{kind}": form + "_" + kind for form in ("csr", "csc", "coo") for kind in ("array", "matrix")},
@@ -23,7 +23,7 @@ MADE = {
 
 
 def matrix(x, made):
-    """A matrix of these values, which are copied, as methods change them."""
+    """Return a matrix of these values, which are copied, as methods change them."""
     make = getattr(scipy.sparse, MADE[made])
     if "two values" in made:
         return make((1.0 * x, COLUMNS[SORTED], [0, 3, 5, 8]), shape=(3, 3))
@@ -34,7 +34,7 @@ weighed = lambda A: np.sum(A.toarray() * WEIGHTS)
 
 
 def changed(name, *args):
-    """What a method makes of the matrix, which it changes."""
+    """Return a function of the matrix after a method has changed it."""
 
     def fun(A):
         getattr(A, name)(*args)
@@ -113,19 +113,19 @@ METHODS = {
 }
 
 
-#: What looks at values.
+#: Names of methods that branch on values.
 LOOKING = ("exponential", "nonzero", "elements", "counted")
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("made", MADE)
 def test_of_values_that_are_traced(made, name):
-    method = METHODS[name]  # a function that runs as it stands looks at all that it names
+    method = METHODS[name]  # an unchanged function looks up all names that it uses
 
     def fun(x):
         return method(matrix(x, made))
 
-    # matrices and arrays differ in their operators alone, which first derivatives show
+    # matrices and arrays differ in their operators only, which first derivatives show
     check_grads(fun, (VALUES,), order=1 if "matrix" in made else 2)
     if name not in LOOKING:
         run = jit(grad(fun), backend="numpy")
@@ -136,7 +136,7 @@ def test_of_values_that_are_traced(made, name):
         np.testing.assert_allclose(rows[1], slope, rtol=1e-9)
 
 
-#: Columns of rows of values that are in no order, and where the rows begin.
+#: Column indices of rows, in no order, and where the rows begin.
 UNSORTED = [2, 0, 1, 0, 2, 1, 0], [0, 2, 4, 7]
 
 
@@ -144,7 +144,7 @@ UNSORTED = [2, 0, 1, 0, 2, 1, 0], [0, 2, 4, 7]
 @pytest.mark.parametrize("k", [-2, 0, 1])
 @pytest.mark.parametrize("kind", ["csr_array", "csc_array", "coo_array"])
 def test_diagonals_are_stored_where_scipy_stores_them(kind, k, values):
-    """Among values that are in no order, of single precision, at most places of the diagonal or at none."""
+    """Check unordered values in single precision, with values at most places of the diagonal or at none."""
     make = getattr(scipy.sparse, kind)
 
     def fun(x):
@@ -206,7 +206,7 @@ WRITES = (divided, bound, one_written, some_written, diagonal_written)
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_array", "coo_array"])
 @pytest.mark.parametrize("copied", COPIES)
 def test_who_sees_what_is_written(copied, kind, constant):
-    """A write to the values of a matrix is seen in those of SciPy's that lie in the same memory, and in no other."""
+    """Check that a write to a matrix's values shows in the matrices that share memory in SciPy, and in no other."""
     copy = COPIES[copied]
     for write in WRITES:
 
@@ -377,7 +377,7 @@ RESULTS = {
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("made", ORDERED)
 def test_values_of_results_stand_as_in_scipys(made, name):
-    """In its class, its format and its order, which a program sees that looks at ``A.data`` and ``A.indices``."""
+    """Check class, format and order of results, which programs see through ``A.data`` and ``A.indices``."""
     seen = []
 
     def fun(x):

@@ -20,7 +20,7 @@ FORMATS = ("csr", "csc", "coo", "bsr", "dia", "dok", "lil")
 
 
 def energy(A, x, y):
-    """Both sides, vectors and matrices, transposes."""
+    """Multiply from both sides, with vectors and matrices, and with transposes."""
     ahead = fnp.matmul(A, x)
     behind = y @ A
     back = fnp.matmul(A.T, ahead)
@@ -95,7 +95,7 @@ def test_refusals():
     for f in (lambda x: fnp.matmul(A, x), lambda x: x[:4] @ A):
         with pytest.raises(ShapeError, match="matmul: the array does not fit the sparse matrix of 5 x 4"):
             grad(lambda x, f=f: fnp.sum(f(x)))(Y)
-    with pytest.raises(ValueError, match="Scalar operands are not allowed"):  # SciPy's own words
+    with pytest.raises(ValueError, match="Scalar operands are not allowed"):  # SciPy's message
         grad(lambda x: fnp.sum(A @ x[0]))(Y)
     with pytest.raises(InputError, match=r"is a sparse matrix, got csr_array. Multiply with .*matmul\(A, x\), or"):
         grad(lambda x: fnp.sum(x * A))(X)
@@ -113,7 +113,7 @@ def test_refusals():
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_product_that_scipy_begins_is_refused(name, kind):
-    """SciPy asks the right factor for an ndarray, as everybody does who loses the derivative."""
+    """Check the refusal of products that SciPy starts: SciPy converts the right factor to an ndarray."""
     A = getattr(scipy.sparse, f"{name}_{kind}")(DENSE)
     products = [lambda x: A @ x, lambda x: A.dot(x), lambda x: A @ x[:, None], lambda x: A @ fnp.outer(x, x)]
     if kind == "matrix":

@@ -1,4 +1,4 @@
-"""The nearest of many points, by SciPy's trees as they stand: values, derivatives, batches, recordings, JAX."""
+"""Nearest neighbours by SciPy's trees in unchanged programs: values, derivatives, batches, recordings, JAX."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Rotations: what SciPy gives, derivatives at no rotation and at half a turn, pytrees, what is refused."""
+"""Rotations: SciPy's results, derivatives at no rotation and at half a turn, pytrees, errors."""
 
 import itertools
 
@@ -36,7 +36,7 @@ def test_all_forms_are_scipys():
             close(run(lambda v, f=form: getattr(Rotation.from_rotvec(v), f)(), VECTORS), want)
         matrices = THEIRS.from_quat(QUATS).as_matrix()
         rough = matrices + 0.1 * RNG.normal(size=(9, 3, 3))
-        # of a matrix that turns nothing SciPy before 1.16 does not take the nearest rotation
+        # for a matrix that turns nothing, SciPy before 1.16 does not take the nearest rotation
         for m in (matrices, rough, 3.0 * matrices) if at_least(scipy, "1.16.0") else (matrices,):
             close(run(lambda m: Rotation.from_matrix(m).as_quat(), m), THEIRS.from_matrix(m).as_quat())
         close(
@@ -128,7 +128,7 @@ def test_vectors_are_aligned():
         close(got[1], left, 1e-12)
     check_grads(lambda a, b, w: Rotation.align_vectors(a, b, w)[0].as_matrix(), (a, b, w), order=2)
     check_grads(lambda a, b: Rotation.align_vectors(a, b)[1], (a, b), order=2)
-    plane = a * np.array([1.0, 1.0, 0.0])  # where singular values are 0
+    plane = a * np.array([1.0, 1.0, 0.0])  # singular values are 0 there
     check_grads(lambda b: Rotation.align_vectors(plane, b)[0].as_matrix(), (plane,), order=2)
     near = Rotation(QUATS) * Rotation.from_rotvec([0.0, 0.0, 1e-3])
     for options in ({}, {"atol": 2e-3}, {"atol": 0.1, "degrees": True}):
@@ -199,7 +199,7 @@ def test_derivatives_are_those_of_jax():
         np.testing.assert_allclose(jax.jit(jacrev(ours))(v), want, atol=1e-13)
     times, at = np.array([0.0, 1.0, 3.0]), np.array([0.4, 2.2])
     got = jacrev(lambda q: Slerp(times, Rotation(q))(at).as_matrix())(QUATS[:3])
-    # JAX's quaternions are not divided by their lengths
+    # JAX does not divide quaternions by their lengths
     unit = lambda q: q / jnp.linalg.norm(q, axis=-1, keepdims=True)
     want = jax.jacfwd(lambda q: theirs.Slerp.init(times, theirs.Rotation.from_quat(unit(q)))(at).as_matrix())(QUATS[:3])
     np.testing.assert_allclose(got, want, atol=1e-12)

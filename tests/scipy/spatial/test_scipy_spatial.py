@@ -1,4 +1,4 @@
-"""Distances: traced values give what SciPy gives, for all metrics; equal points; what is refused."""
+"""Distances: traced values give SciPy's results, for all metrics; equal points; errors."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Special functions against mpmath, in both modes and two orders; their kinks, ends and refusals."""
+"""Special functions against mpmath, in both modes and two orders; kinks, ends of domains and errors."""
 
 import math
 import pickle
@@ -65,7 +65,7 @@ def voigt(x, s, g):
     return mp.re(mp.exp(-z * z) * mp.erfc(-1j * z)) / (s * mp.sqrt(2 * mp.pi))
 
 
-#: Name, mpmath's function, points. Every argument is differentiated, but those that are integers.
+#: Name, mpmath's function, points. Every argument is differentiated, except integers.
 TABLE = [
     ("erf", mp.erf, (-3.0,), (0.0,), (5.0,)),
     ("erfc", mp.erfc, (-1.0,), (20.0,)),
@@ -131,12 +131,12 @@ each = pytest.mark.parametrize(("name", "theirs", "point", "i"), CASES, ids=LABE
 
 
 def of_one(fun, point, i):
-    """``fun`` as a function of its argument ``i`` alone."""
+    """Return ``fun`` as a function of its argument ``i`` alone."""
     return lambda x: fun(*point[:i], x, *point[i + 1 :])
 
 
 def forward(fun):
-    """The derivative by forward mode."""
+    """Compute the derivative by forward mode."""
     return lambda x: jvp(fun, (x,), (1.0,))[1]
 
 
@@ -144,7 +144,7 @@ def truth(theirs, point, i, order):
     with mp.workdps(DIGITS):
         values = [p if isinstance(p, int) else mp.mpf(p) for p in point]
         x = values[i]
-        # relative steps: a function may live on the scale of its argument, or at 0
+        # relative steps: a function may vary on the scale of its argument, or at 0
         return float(mp.diff(of_one(theirs, values, i), x, order, h=(abs(x) or 1) * mp.mpf(10) ** -13))
 
 
@@ -206,7 +206,7 @@ def test_mixed_derivatives_of_betainc():
             assert found[j, i] == pytest.approx(float(want), rel=1e-10)
 
 
-# ---- far out -------------------------------------------------------------------------------------------------
+# ---- large arguments -----------------------------------------------------------------------------------------
 
 
 def test_large_arguments():
@@ -219,7 +219,7 @@ def test_large_arguments():
 
 
 def test_large_parameters():
-    """Around the mean the derivative in a is, to first order, that of a normal distribution."""
+    """Check near the mean, where the derivative in a is, to first order, that of a normal distribution."""
     with mp.workdps(60):
         a = mp.mpf(10) ** 6
         want = mp.diff(lambda a: -mp.gammainc(a, mp.mpf(1001000), regularized=True), a, h=mp.mpf(10) ** -20)
@@ -286,7 +286,7 @@ def test_outside(derivative, fun, x):
     assert np.isnan(derivative(fun)(x))
 
 
-# ---- what is refused -----------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("derivative", [grad, forward])
@@ -330,7 +330,7 @@ def test_without_scipy(monkeypatch):
         fsp.erf(1.0)
 
 
-# ---- how they are called -------------------------------------------------------------------------------------
+# ---- calls ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x", [1, 0.5, [0.5, 1.0], np.float32(0.5), np.arange(1, 3), np.zeros((0, 2)), np.float16(1)])
@@ -385,7 +385,7 @@ def test_a_function_of_scipy_is_refused_with_its_counterpart():
     ):
         with pytest.raises(ConcretizationError, match=re.escape(instead)):
             vjp(call, np.ones(3))
-    with pytest.raises(ConcretizationError) as caught:  # there is none
+    with pytest.raises(ConcretizationError) as caught:  # there is no replacement
         vjp(scipy.signal.medfilt2d, np.ones((3, 3)))
     assert "Use funcgrad.scipy" not in str(caught.value)
 
@@ -403,7 +403,7 @@ def test_shared_names_are_funcgrads():
 
 
 def test_the_logarithm_of_beta_on_jax_arrays():
-    """JAX's own is good to seven digits only where the larger argument lies between 8 and 50."""
+    """Check ``betaln`` where JAX's version is accurate to seven digits only, with the larger argument in 8 to 50."""
     a, b = map(np.ravel, np.meshgrid([0.3, 3.0, 9.0, 10.5, 40.0], [0.7, 7.9, 8.1, 12.0, 60.0, 1e4]))
     want = np.array([float(mp.log(mp.beta(*x))) for x in zip(a, b, strict=True)])
     np.testing.assert_allclose(np.asarray(fsp.betaln(jnp.asarray(a), jnp.asarray(b))), want, rtol=2e-13, atol=1e-13)
@@ -414,7 +414,7 @@ def test_the_logarithm_of_beta_on_jax_arrays():
 @pytest.mark.parametrize("fun", [fsp.erf, fsp.erfc, fsp.ndtr, lambda x: fsp.log_ndtr(abs(x))])
 @pytest.mark.parametrize("x", [np.inf, -np.inf, 1e100, np.float32(np.inf), -45.0])
 def test_all_slopes_vanish_at_infinity(fun, x):
-    """As of the outermost thresholds of a model of ordered classes."""
+    """Check infinite arguments, such as the outermost thresholds of a model of ordered classes."""
     for order in range(1, 5):
         fun = grad(fun) if order % 2 else forward(fun)
         with np.errstate(all="raise", under="ignore"):
@@ -424,7 +424,7 @@ def test_all_slopes_vanish_at_infinity(fun, x):
 
 
 def test_slopes_where_formulas_meet_their_ends():
-    """At 0 and far to the right, where a formula divides by zero or overflows."""
+    """Check at 0 and far to the right, where a formula divides by zero or overflows."""
     for a, slope in ((0.5, np.inf), (1.0, 1.0), (1.5, 0.0), (2.0, 0.0), (3.0, 0.0)):
         assert grad(lambda x, a=a: fsp.gammainc(a, x))(0.0) == slope
         assert grad(lambda x, a=a: fsp.gammaincc(a, x))(0.0) == -slope
@@ -438,7 +438,7 @@ def test_slopes_where_formulas_meet_their_ends():
     np.testing.assert_allclose(grad(slope)(-1e4), -1 + 1e-8, rtol=1e-12)  # DLMF 7.8.5: 1 - 1 / x**2
     with np.errstate(all="ignore"):
         assert math.isnan(grad(fsp.xlogy, argnums=1)(0.0, 0.0))
-    assert grad(fsp.kl_div, argnums=1)(0.0, 0.0) == 1.0  # along x = 0 it is y
+    assert grad(fsp.kl_div, argnums=1)(0.0, 0.0) == 1.0  # along x = 0 the function is y
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -454,7 +454,7 @@ def test_zeta_near_zero(order):
 
 @pytest.mark.parametrize("ratio", [1e-14, 1e-10, 1e-6, 1e-3, 0.019, 0.021, 0.5])
 def test_differences_of_digamma_keep_their_digits(ratio):
-    """Beta functions and Pochhammer's symbol of a small second argument: digamma(a + b) - digamma(a) cancels."""
+    """Check that digamma(a + b) - digamma(a), as in Beta and Pochhammer's symbol, does not cancel for small b."""
     for a in (1e-6, 0.02, 0.5, 7.3, 100.5, 1e4):
         b = a * ratio
         with mp.workdps(50):

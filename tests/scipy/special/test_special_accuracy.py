@@ -1,4 +1,4 @@
-"""The page of accuracy has an entry for each special function, and rows of it are what is measured now."""
+"""The page on accuracy has an entry for each special function, and some of its rows agree with new measurements."""
 
 import importlib.util
 import sys
@@ -9,7 +9,7 @@ import pytest
 import funcgrad.scipy.special as fsp
 
 PATH = Path(__file__).resolve().parents[3] / "docs" / "special_accuracy.py"
-#: Rows that are measured again: fast ones, of every kind of derivative.
+#: Rows that are measured again: fast ones, with every kind of derivative.
 AGAIN = [
     "j1",
     "airy",

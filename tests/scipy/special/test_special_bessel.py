@@ -1,4 +1,4 @@
-"""Bessel functions: derivatives in the order, at 0 and far out, of complex arguments, and what is refused."""
+"""Bessel functions: derivatives in the order, at 0 and far out, of complex arguments, and errors."""
 
 import mpmath as mp
 import numpy as np

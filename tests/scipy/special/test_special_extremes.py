@@ -1,8 +1,8 @@
-"""Derivatives of every special function at the ends of its arguments, once and twice, in both modes, against a table.
+"""Special functions at the ends of their arguments: derivatives of two orders in both modes, against a table.
 
-``docs/special_extremes.py`` writes the table with mpmath. A row has the derivatives of order 0 to 3, or says why there
-are none. Of a row nothing is asked where SciPy's own value is wrong, NaN or infinite, where mpmath's derivative is not
-real or no limit, and of what ``EXCLUDED`` lists.
+``docs/special_extremes.py`` writes the table with mpmath. A row has the derivatives of order 0 to 3, or the reason
+why there are none. The tests skip a row if SciPy's value is wrong, NaN or infinite, if mpmath's derivative is not
+real or not a limit, and if ``EXCLUDED`` lists the row.
 """
 
 import importlib.util
@@ -20,11 +20,11 @@ from funcgrad import jvp, vjp
 
 HERE = Path(__file__).resolve().parent
 TABLE = json.loads((HERE / "special_extremes.json").read_text())
-#: Functions that share the rows of another.
+#: Functions that share the rows of another function.
 ALIASES = {"jn": "jv", "jve": "jv", "yve": "yv", "psi": "digamma"}
 CASES = [(name, i) for name in [*TABLE, *ALIASES] for i in sorted({i for i, _, _ in TABLE[ALIASES.get(name, name)]})]
 EPS = 2.0**-52
-#: Derivatives that are differences of values, and so good to some digits of the function's size, not of their own.
+#: Derivatives that are differences of values: accurate relative to the function's size, not to their own size.
 BY_DIFFERENCES = {
     *[(name, 0) for name in ("jv", "jn", "jve", "yv", "yve", "iv", "ive", "struve", "modstruve", "hyp0f1")],
     *[(name, 0) for name in ("hankel1", "hankel2", "hankel1e", "hankel2e", "hyp1f1", "hyp2f1")],
@@ -46,9 +46,9 @@ def always(p):
     return True
 
 
-#: SciPy's own values of huge arguments take minutes.
+#: Functions whose SciPy values take minutes for huge arguments.
 ENDLESS = {"hyp1f1", "hyp2f1", "hyperu"}
-#: Names, argument, at which points, of which orders, and why.
+#: Exclusions: names, argument, condition on the point, orders, and reason.
 EXCLUDED = [
     ("betainc", 0, tiny(0, 0.0), (1, 2), "0 is the end of what a parameter may be: NaN"),
     ("betainc", 1, tiny(1, 0.0), (1, 2), "likewise"),
@@ -105,7 +105,7 @@ EXCLUDED = [
 
 
 def number(text):
-    """A float or complex number of the table."""
+    """Return a float or complex number of the table."""
     return complex(*map(number, text)) if isinstance(text, list) else float(text.removeprefix("overflow "))
 
 
@@ -120,7 +120,7 @@ def excluded(name, i, point, order):
 
 
 def derivatives(fun, x, count):
-    """The first and second derivatives of each result: by forward mode, and by reverse mode of real ones."""
+    """Compute first and second derivatives of each result by forward mode, and of real results by reverse mode."""
     one = np.ones_like(x)
     push = lambda x: jvp(fun, (x,), (one,))[1]
     found = {("forward", 1): parts(push(x)), ("forward", 2): parts(jvp(push, (x,), (one,))[1])}
@@ -137,7 +137,7 @@ def derivatives(fun, x, count):
 
 
 def asked(value, column):
-    """Whether SciPy's value is right there, so that a derivative is asked for."""
+    """Whether SciPy's value is right at the point, so that the derivative is tested."""
     if column[0] in ("nan", "inf", "-inf"):
         return False
     want = number(column[0])
@@ -149,13 +149,13 @@ def asked(value, column):
 
 
 def allowed(name, i, x, column, order):
-    """The error that is allowed: of rounding the argument, and that of differences."""
+    """Return the allowed error: from rounding the argument, and from differences."""
     numbers = [number(text) for text in column]
     sizes = [abs(n) if np.isfinite(n) else 0.0 for n in numbers]
     limit = 1e-10 * sizes[order] + 1e-300
     if math.isfinite(x):
         limit += 32 * EPS * min(abs(x) * sizes[order + 1], 1e300)
-    if numbers[order] == 0:  # of steps as small as mpmath takes nothing may be left
+    if numbers[order] == 0:  # steps as small as mpmath's may vanish
         limit += 1e-100
     if (name, i) in BY_DIFFERENCES:
         limit += 1e-11 * max(sizes[:3])
@@ -165,7 +165,7 @@ def allowed(name, i, x, column, order):
 def failures(name, i):
     rows = [(tuple(map(float, point)), found) for j, point, found in TABLE[ALIASES.get(name, name)] if j == i]
     if name == "multigammaln":
-        rows = [row for row in rows if row[0][0] > 0]  # others are refused
+        rows = [row for row in rows if row[0][0] > 0]  # other arguments are refused
     if name in ENDLESS:
         rows = [row for row in rows if max(map(abs, row[0])) < 1e9]
     whole = [text.lstrip("-").isdigit() for _, point, _ in TABLE[ALIASES.get(name, name)][:1] for text in point]
@@ -184,7 +184,7 @@ def failures(name, i):
             for (mode, order), got in found.items():
                 want, result = number(column[order]), got[j][at]
                 if order == 2 and not np.isfinite(number(column[1])):
-                    continue  # what is infinite has no derivative
+                    continue  # an infinite value has no derivative
                 if np.isnan(want) or (isinstance(want, complex) and not np.iscomplexobj(result)):
                     continue
                 if not np.isfinite(want):
@@ -203,7 +203,7 @@ def test_derivatives_at_extremes(name, i):
 
 
 def test_exclusions_are_of_rows():
-    """An entry that matches nothing has outlived its reason."""
+    """Check that every exclusion matches a point of the table."""
     for names, i, where, _, why in EXCLUDED:
         for name in names.split():
             points = [tuple(map(float, p)) for j, p, found in TABLE[ALIASES.get(name, name)] if j == i]
@@ -213,7 +213,7 @@ def test_exclusions_are_of_rows():
 @pytest.mark.filterwarnings("ignore")
 def test_a_wrong_number_is_seen(monkeypatch):
     monkeypatch.setitem(TABLE, "j1", TABLE["j0"])
-    assert list(failures("j1", 0)) == []  # the values differ: nothing is asked
+    assert list(failures("j1", 0)) == []  # the values differ, so nothing is tested
     monkeypatch.setitem(TABLE, "sici", [[i, p, f and [[f[0][0], "2.0", *f[0][2:]], f[1]]] for i, p, f in TABLE["sici"]])
     assert len(list(failures("sici", 0))) > 10
 
@@ -247,7 +247,7 @@ def test_rows_are_what_the_generator_finds(generator):
 
 
 def combinations(entry):
-    """Points of the middle of each grid in single and double precision, as numbers and arrays, and mixed."""
+    """Generate points from the middle of each grid in single and double precision, as numbers and arrays, and mixed."""
     point = tuple(grid[len(grid) // 2] for grid in entry.grids)
     real = [i for i, x in enumerate(point) if isinstance(x, float)]
     for dtypes in itertools.product((np.float32, np.float64), repeat=len(real)):

@@ -64,7 +64,7 @@ def test_the_ends_of_the_interval():
     assert grad(fsp.eval_chebyt, 1)(4, 1.0) == 16.0
 
 
-#: Hermite polynomials take whole numbers only.
+#: Hermite polynomials take integers only.
 REAL_DEGREES = [name for name in SIMPLE if "hermite" not in name]
 
 
@@ -98,7 +98,7 @@ def test_spherical_harmonics(n, m):
 
 
 def test_beyond_the_poles():
-    """There SciPy's function is that of the polar angle of the point."""
+    """Check beyond the poles, where SciPy's function is that of the polar angle of the point."""
     for theta in (-0.7, 3.9):
         h = 1e-5
         for n, m in ((2, 1), (3, -2), (2, 0)):
@@ -122,7 +122,7 @@ def test_legendre_functions_of_the_lowest_order():
 
 @pytest.mark.parametrize("name", ["legendre_p", "assoc_legendre_p", "sph_legendre_p"])
 def test_legendre_functions_with_their_derivatives(name):
-    """As SciPy's own have them: ``diff_n`` of one degree and order, and of all up to these."""
+    """Check ``diff_n`` as in SciPy, of one degree and order, and of all degrees and orders up to given ones."""
     theirs, x = getattr(scipy.special, name), np.array([[0.3, 0.8], [0.5, 0.1]])
     every = getattr(scipy.special, name + "_all")
     constants = (3,) if name == "legendre_p" else (3, -2)
@@ -155,7 +155,7 @@ def test_all_spherical_harmonics():
 
 @pytest.mark.parametrize("name", ["legendre", "hermite", "sh_jacobi"])
 def test_polynomials_as_objects(name):
-    """In a function that is run with funcgrad's functions, too."""
+    """Check polynomial objects, also in a function that is rebuilt with funcgrad's functions."""
     parameters = (3, 1.5, 0.7) if name == "sh_jacobi" else (3,)
 
     def fun(x):
@@ -171,7 +171,7 @@ def test_the_pole_of_the_sphere_is_smooth():
 
 
 def test_real_degrees_beside_poles_of_the_parameter():
-    """Gegenbauer's function of degree n has poles where ``n + 2 * alpha`` is 0, -1, ..."""
+    """Check near the poles of Gegenbauer's function of degree n, where ``n + 2 * alpha`` is 0, -1, ..."""
     for n, alpha, x in [(0.5, 0.3, 0.7), (-0.5, 0.3, 0.3), (-1.5, 0.7, 0.3)]:
         for name, reference in (("gegenbauer", mp.gegenbauer), ("genlaguerre", mp.laguerre)):
             want = mp.diff(lambda a, n=n, x=x, reference=reference: reference(n, a, x), alpha)
