@@ -1,4 +1,4 @@
-"""What SciPy has compiled, in functions as they stand: values, derivatives in both modes, ``vmap``, graphs."""
+"""Compiled functions of SciPy in unchanged programs: values, derivatives in both modes, ``vmap``, graphs."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def signal():
             "line",
         ]:
             yield x, lambda x, mode=mode: sig.upfirdn(LINE, x, 2, 3, mode=mode)
-        yield x, lambda x: sig.upfirdn(LINE, x[..., :2], 1, 1, mode="antisymmetric")  # continued more than once
+        yield x, lambda x: sig.upfirdn(LINE, x[..., :2], 1, 1, mode="antisymmetric")  # more than one extension
         yield x, lambda x: sig.upfirdn(LINE, x, cval=1.5)
         for padtype in ("line", "mean", "symmetric"):
             yield x, lambda x, padtype=padtype: sig.resample_poly(x, 3, 2, axis=-1, padtype=padtype)
@@ -156,7 +156,7 @@ def test_calls(case):
     np.testing.assert_allclose(value, f(x), rtol=1e-12)
     np.testing.assert_allclose(pushed, np.sum(slope * direction), rtol=1e-10, atol=1e-12)
     second = grad(lambda x: np.sum(grad(f)(x) * direction))(x)
-    # the Hessian is symmetric: its product is how the gradient changes along the direction
+    # the Hessian is symmetric: its product is the change of the gradient along the direction
     along = differences(lambda s: grad(f)(x + s * direction), 0.0, 1e-3)
     np.testing.assert_allclose(second, along, rtol=1e-6, atol=1e-7)
     other = x * 1.001
@@ -186,7 +186,7 @@ def test_dirichlets_kernel_where_its_sines_vanish(n):
 
 @pytest.mark.parametrize("mode", ["mirror", "reflect", ("nearest", "wrap")])
 def test_lengths_of_gradients_that_are_zero(mode):
-    """Corners of a mirrored image have none; derivatives of the whole image were NaN."""
+    """Check pixels with gradient 0, such as the corners of a mirrored image; they made the whole derivative NaN."""
     x = np.cos(np.arange(20.0).reshape(4, 5) ** 2)
 
     def slope(x, axis, output, mode, cval, factor, power=1.0):

@@ -1,4 +1,4 @@
-"""Arrays that a function makes of its own constants by any function of NumPy's take traced values when written to."""
+"""Arrays that a function makes from constants, by any NumPy function, accept writes of traced values."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from funcgrad import grad, jvp, vmap
 B = np.array([1.0, 2.0, 3.0])
 M = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
 
-#: Of numbers, of lists, and of arrays that the function closes over.
+#: Expressions of numbers, of lists, and of arrays that the function closes over.
 MADE = """
 atleast_1d(0.5); tile(1.0, 3); repeat(0.5, 3); append(0.5, 1.0); ravel(0.5); where([True, False], 1.0, 2.0)
 logspace(0, 1, 3); geomspace(1, 2, 3); indices((3,))[0] * 1.0; mgrid[0:3] * 1.0; ogrid[0:3] * 1.0; r_[1.0, 2.0]
@@ -38,7 +38,7 @@ FOREIGN = [
 
 
 def programs(text):
-    """A function that writes to what ``text`` makes: of NumPy's names, and of funcgrad's."""
+    """Generate functions that write to the array of ``text``: with NumPy's names, and with funcgrad's."""
     source = "def fun(x):\n    o = {}\n    o[..., :1] *= x\n    o[...] += x**2\n    return {}sum(o * o)"
     names = {"B": B, "M": M, "scipy": scipy}
     for module, name in ((np, "np"), (fnp, "fnp")):
@@ -63,7 +63,7 @@ def test_what_is_made_of_constants_takes_traced_values(text):
 
 
 def test_what_lies_in_the_memory_of_an_array_is_refused_or_seen_in_both():
-    """A write to a part of a constant array is seen in the whole of it, as in NumPy."""
+    """Check that a write to a part of a constant array shows in the whole array, as in NumPy."""
 
     def of_own(x):
         whole = np.append([1.0, 2.0], [3.0])

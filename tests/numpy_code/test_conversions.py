@@ -1,4 +1,4 @@
-"""What ``float``, ``int``, ``complex`` and ``math`` say of arrays, and what arrays take of objects that are numbers."""
+"""``float``, ``int``, ``complex`` and ``math`` of arrays, and arrays that receive number-like objects."""
 
 import cmath
 import math
@@ -25,10 +25,10 @@ ASKED = {
 
 @pytest.mark.parametrize("name", ASKED)
 def test_arrays_with_axes_are_no_numbers(name):
-    """Programs find out by this error that they were given an array."""
+    """Check that conversions raise TypeError, by which programs recognise arrays."""
 
     def f(x):
-        math.sin(x[0])  # so that it is rebuilt
+        math.sin(x[0])  # this makes the function be rebuilt
         try:
             found = ASKED[name](x)
         except TypeError:
@@ -42,7 +42,7 @@ def test_arrays_with_axes_are_no_numbers(name):
 
 
 class Shared:
-    """A quaternion, say: of a number, of four, or of another one."""
+    """Quaternion-like class, made from a number, from several numbers, or from another object of the class."""
 
     def __init__(self, given):
         try:
@@ -67,7 +67,7 @@ class Number:
 
 
 class Cell:
-    """It is like an array, and none."""
+    """Object with ``__array__`` that is not an array."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -142,7 +142,7 @@ def test_what_is_no_number_is_refused():
 
 
 def test_forms_of_dates_are_texts():
-    """Compiled code of pandas takes them only as such."""
+    """Check that date formats are plain strings, as compiled code of pandas requires."""
     days = pd.date_range("2020-06-01", periods=3)
 
     def f(x):

@@ -1,4 +1,4 @@
-"""Functions of SciPy that look at values, in ``vmap``; solvers and searches under SciPy's own names."""
+"""SciPy functions that depend on values, in ``vmap``; solvers and searches under SciPy's names."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def labelled(x):
 
 @pytest.mark.parametrize("fun", [asserted, labelled])
 def test_functions_of_plain_values_in_a_batch(fun):
-    """What gives no number with a derivative sees the values of each example."""
+    """Check functions whose result has no derivative: they get the plain values of each example."""
     batch = np.stack([X, 1.01 * X, X + 0.05])
     assert grad(fun)(X) == pytest.approx(differences(fun, X))
     np.testing.assert_allclose(vmap(grad(fun))(batch), [grad(fun)(x) for x in batch])
@@ -90,7 +90,7 @@ def test_numbers_of_groups_that_differ():
 
 
 def test_what_differs_between_examples_is_refused():
-    """Results of different shapes, and what a function closes over: the error is that of the batch."""
+    """Check that results of different shapes, and closed-over values that differ, raise the error of the batch."""
     waves = lambda x: scipy.signal.find_peaks(np.sin(x * np.arange(30.0)))[0] * x
     with pytest.raises(ConversionError, match="lose the batch"):
         vmap(waves)(np.array([0.5, 1.5]))
@@ -133,7 +133,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_among_many_minima_moves_with_parameters(name):
-    """No step of such a search moves, so that the derivative would be zero; differences are those of a plain one."""
+    """Check global searches, whose steps have derivative zero, against a local search with a derivative."""
     exact = lambda x: so.minimize(objective, [0.3, 0.2], x, tol=1e-13, method="trust-exact", **SLOPES).x
     np.testing.assert_allclose(jacobian(SEARCHES[name])(X), jacobian(exact)(X), rtol=2e-3, atol=1e-4)
 
@@ -211,7 +211,7 @@ SOLVERS = {
     "pairs of numbers": lambda x: np.real(scipy.linalg.eig(M + np.diag(x), right=False, homogeneous_eigvals=True)),
     "complex form": lambda x: np.abs(scipy.linalg.rsf2csf(*scipy.linalg.schur(M - 9 * np.tri(3, k=-1) * x))[0]),
 }
-#: Those whose values SciPy's own solver leaves at some digits.
+#: Tolerances of solvers whose SciPy results are accurate to some digits only.
 LOOSE = {"leastsq": 1e-4, "covariances of leastsq": 1e-4, "broyden1": 1e-6, "newton_krylov": 1e-6}
 
 
@@ -268,7 +268,7 @@ def test_what_hulls_and_rotations_refuse():
 
 
 def test_forms_of_matrices_without_a_derivative():
-    """Equal eigenvalues, and a column that is zero below the diagonal."""
+    """Check equal eigenvalues, and a column that is zero below the diagonal."""
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         grad(lambda a: scipy.linalg.schur(a)[1][0, 1])(np.eye(3))
     assert np.isnan(grad(lambda a: scipy.linalg.hessenberg(a)[1, 2])(np.eye(3))).any()

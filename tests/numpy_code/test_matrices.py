@@ -1,4 +1,4 @@
-"""``numpy.matrix`` in programs as they stand: products are those of matrices, and what is taken from one stays one."""
+"""``numpy.matrix`` in unchanged programs: products are matrix products, and parts of a matrix are matrices."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Functions as they stand under every transform: run once more where they would lose a derivative, and remembered."""
+"""Unchanged NumPy functions under every transform: a rebuilt run replaces a run that would lose a derivative."""
 
 import abc
 import concurrent.futures
@@ -78,7 +78,7 @@ def summed(x):
 
 
 def new(f):
-    """The same function with a code of its own, which no transform has seen."""
+    """Return a copy of the function with new code, which no transform has seen."""
     return type(f)(f.__code__.replace(), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
 
 
@@ -119,7 +119,7 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 def test_every_transform(mode):
     f = new(summed)
-    for _ in range(2):  # the second time it is known
+    for _ in range(2):  # the second time the function is known
         assert MODES[mode](f) == pytest.approx(SLOPE, rel=1e-12)
 
 
@@ -161,7 +161,7 @@ def test_it_is_remembered_and_can_be_seen():
 
     with log() as lines:
         assert [grad(counted)(0.0) for _ in range(3)] == [1.0, 1.0, 1.0]
-    assert count == 4  # the first was run twice
+    assert count == 4  # the first call ran the function twice
     assert len(lines) == 1
     assert "counted" in lines[0]
     assert "with funcgrad's functions" in lines[0]
@@ -172,7 +172,7 @@ def test_it_is_remembered_and_can_be_seen():
 
 
 class log:  # noqa: N801
-    """What the logger says in a block."""
+    """Context manager that collects the messages of the logger."""
 
     def __enter__(self):
         self.lines = []
@@ -300,7 +300,7 @@ def test_objects_are_looked_at_and_never_changed():
     assert (counter.table.tolist(), type(counter.table)) == ([0.0, 0.0], np.ndarray)
     assert type(counter) is Counter
     assert set(vars(counter)) == {"count", "table", "log"}
-    # a run that was begun and given up has counted
+    # the abandoned run has counted, too
     assert all(isinstance(x, int) for x in [counter.count])
 
 
@@ -364,7 +364,7 @@ def test_constants_are_looked_at_in_every_run():
 
 
 def test_one_transform_is_called_again_and_again():
-    """What it remembers of its function holds good: in a block, for constants that are written to, after an error."""
+    """Check that a transform's cache stays valid: in a block, for constants that are written to, after an error."""
     parts = {"scale": np.ones(2), "raises": False, "writes": False}
 
     class Model:
@@ -416,7 +416,7 @@ KINDS = []
 
 
 class Registered:
-    """A class whose subclasses are noted."""
+    """Class that records its subclasses."""
 
     def __init_subclass__(cls, factor, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -462,7 +462,7 @@ def test_an_error_of_an_inner_run_is_not_run_again_outside():
 
     with pytest.raises(ValueError, match="its own"):
         grad(outer)(0.5)
-    assert len(runs) == 2  # as it is written, and rebuilt
+    assert len(runs) == 2  # the plain run, and the rebuilt run
 
 
 WORK = np.zeros(4)
@@ -554,7 +554,7 @@ def test_graphs_tell_that_a_function_was_built_anew():
 
 
 class Mixed:
-    """An object whose attributes are read, written and hidden in every way."""
+    """Object whose attributes are read, written and hidden in every way."""
 
     shared = 1.0
 
@@ -581,7 +581,7 @@ def test_objects_keep_what_they_have_and_are_not_written_to():
 
 
 class Partner:
-    """An object that leads back to itself, and may be of another class later."""
+    """Object that refers back to itself, and whose class may change."""
 
     def __init__(self, scale):
         self.scale, self.other, self.notes, self.mask = scale, None, [], np.array([True, False])
@@ -610,7 +610,7 @@ def test_objects_that_are_met_again_are_the_same():
         assert grad(pair.value)(0.5, pair) == grad(pair.value)(0.5, given=pair) == grad(pair.value)(0.5)
         assert grad(Partner.value, 1)(pair, 0.5) == pytest.approx(6.0 * math.cos(0.5))
     slope = grad(pair.value)
-    pair.scale = 4  # an integer by now
+    pair.scale = 4  # an integer now
     assert slope(0.5) == pytest.approx(12.0 * math.cos(0.5))
     pair.__class__ = Squared
     assert grad(pair.value)(0.5) == pytest.approx(144.0 * math.sin(1.0))
@@ -620,7 +620,7 @@ def test_objects_that_are_met_again_are_the_same():
 
 
 class Shape(abc.ABC):
-    """A class with members of all kinds, some of which its methods take from its dictionary."""
+    """Class with members of all kinds, some of which its methods take from the class dictionary."""
 
     def __init__(self):
         self.__dict__["size"] = 5.0  # hidden by the property
@@ -678,7 +678,7 @@ def test_members_of_classes_are_built_anew_when_they_are_asked_for(kind):
 
 
 class Namespace(dict):
-    """A dictionary that is copied in a way of its own."""
+    """Dictionary with a ``copy`` method of its own, which must not be called."""
 
     def copy(self):
         raise AssertionError
@@ -705,7 +705,7 @@ TABLE, SPACE = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
 
 
 def level(f):
-    """How far a function is built anew from now on."""
+    """Return the level at which a function is rebuilt from now on."""
     return running._LEVELS_BY_CODE.get(running._code_of(f))
 
 
@@ -715,7 +715,7 @@ def test_constants_that_are_read_are_the_same_in_every_run():
     assert level(f) == running.READ_ONLY_ARRAYS
     TABLE[0] *= 2.0
     try:
-        assert grad(f)(X) == pytest.approx([7.0, 11.0])  # what is written to the array between runs is seen
+        assert grad(f)(X) == pytest.approx([7.0, 11.0])  # writes to the array between runs show
         assert type(f(X)) is np.float64
         assert type(from_numpy(f)(X)) is np.float64
     finally:
@@ -757,7 +757,7 @@ def test_a_refused_write_that_the_function_catches_is_not_its_way():
 
 
 class Holder:
-    """An object with constant arrays."""
+    """Object with constant arrays."""
 
     def __init__(self):
         self.table, self.flags, self.space = TABLE, np.array([True, False]), np.zeros(2)
@@ -812,7 +812,7 @@ def test_threads_that_build_a_class_anew_at_the_same_time(round_):
             assert np.array(slopes) == pytest.approx(np.tile([1.0, 2.0] if number % 2 else [40.0, 60.0], (20, 1)))
 
 
-# ---- closures are built anew once -----------------------------------------------------------------------------
+# ---- closures are rebuilt once --------------------------------------------------------------------------------
 
 
 def built_of(fun):
@@ -864,7 +864,7 @@ def test_closures_that_are_made_anew_leave_little_behind():
         grad(made(data))(0.5)
     del data
     gc.collect()
-    assert sum(ref() is not None for ref in held) <= 2  # what the first one and the last one have
+    assert sum(ref() is not None for ref in held) <= 2  # the data of the first and the last closure
 
 
 def test_closures_that_are_made_anew_hold_what_they_hold_now():
@@ -951,7 +951,7 @@ def test_what_math_refuses_is_refused(fun):
     assert grad(safe)(0.25) == grad(fun)(0.25) != 7.0
     with pytest.raises((ValueError, OverflowError)) as plain:
         fun(-2.0)
-    with pytest.raises(type(plain.value), match=re.escape(str(plain.value))):  # what Python's version says
+    with pytest.raises(type(plain.value), match=re.escape(str(plain.value))):  # the text depends on the Python version
         grad(fun)(-2.0)
     assert vmap(grad(safe))(np.array([-2.0, -3.0])).tolist() == [7.0, 7.0]
     assert np.allclose(vmap(grad(safe))(np.array([0.25, 0.3])), [grad(fun)(0.25), grad(fun)(0.3)])
@@ -963,7 +963,7 @@ FFT = import_module("scipy.fft._duccfft.pyduccfft" if at_least(scipy, "1.18.0") 
 
 
 def test_functions_of_pybind11_are_compiled_code():
-    """Of constants they are called, of traced values refused with the remedy; to Python they look like methods."""
+    """Check that calls with traced values raise, and calls with constants work; Python sees these as methods."""
 
     def smooth(x, y):
         order = np.zeros(3)
@@ -977,7 +977,7 @@ def test_functions_of_pybind11_are_compiled_code():
 
 
 def test_compiled_code_sorts_a_list_of_the_program():
-    """SciPy's sorts the corners of each region, over which the area is summed."""
+    """Check SciPy's compiled sorting of the corners of each region, over which the area is summed."""
 
     def areas(x):
         directions = x / np.linalg.norm(x, axis=1, keepdims=True)
@@ -990,7 +990,7 @@ def test_compiled_code_sorts_a_list_of_the_program():
 
 
 def test_compiled_functions_that_choose():
-    """Which elements they choose depends on the values as they are: what is made of those has derivatives."""
+    """Check compiled functions that choose elements by plain values: results made of the elements have derivatives."""
 
     def peaks(x):
         found, kept = scipy.signal.find_peaks(x, prominence=0.1, distance=2)
@@ -1025,7 +1025,7 @@ class Scaled:
 
 
 class Holding:
-    """A class that holds objects, arrays and containers of them."""
+    """Class that holds objects, arrays and containers of objects and arrays."""
 
     weights = np.array([1.0, 2.0])
     scaled = Scaled(3.0)
@@ -1252,7 +1252,7 @@ def test_methods_that_name_their_class_for_super_run_once():
 class _Chooses:
     def __init__(self, factor):
         self.factor, self.found = factor, 0.0
-        self.value = self.fast  # in place of the method of that name
+        self.value = self.fast  # an attribute that hides the method of this name
 
     def value(self, x):
         return x

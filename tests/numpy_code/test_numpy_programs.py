@@ -1,4 +1,4 @@
-"""Programs of NumPy and SciPy as they stand, without a name of funcgrad's: value and derivative in both modes."""
+"""Unchanged programs of NumPy and SciPy, without any name of funcgrad: value and derivative in both modes."""
 
 import cmath
 import math
@@ -14,7 +14,7 @@ from funcgrad.errors import InputError
 
 PROGRAMS = [*algorithms.PROGRAMS, *classes.PROGRAMS, *language.PROGRAMS, *scipy_calls.PROGRAMS]
 
-#: Programs whose values are those of solvers, to the tolerances that these have by default: ours takes other steps.
+#: Tolerances of programs that call solvers with default tolerances: funcgrad's solvers take other steps.
 SOLVERS = {
     "initial_value_problem": 1e-9,
     "old_integrator": 1e-9,
@@ -25,7 +25,7 @@ SOLVERS = {
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of plain arrays, since NumPy 2.5
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # on plain arrays, since NumPy 2.5
 @pytest.mark.parametrize(("f", "x"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_programs(f, x):
     plain = f(x if isinstance(x, float) else x.copy())

@@ -1,4 +1,4 @@
-"""Compiled functions whose package has the same in Python, as ``loops_python.run`` beside ``loops.run``."""
+"""Compiled functions with a Python version in their package, such as ``loops_python.run`` next to ``loops.run``."""
 
 import sys
 

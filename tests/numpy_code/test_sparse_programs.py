@@ -1,4 +1,4 @@
-"""Sparse matrices in programs of SciPy as they stand: filled bit by bit, made of diagonals, scaled, multiplied."""
+"""Sparse matrices in unchanged programs of SciPy: filled by element, made of diagonals, scaled, multiplied."""
 
 import sys
 
@@ -17,7 +17,7 @@ FILLED = [sparse.lil_matrix, sparse.lil_array, sparse.dok_matrix, sparse.dok_arr
 
 
 def elements(kind):
-    """One element after the other."""
+    """Return a program that writes one element after another."""
 
     def f(x):
         K = kind((3, 3))
@@ -33,7 +33,7 @@ def elements(kind):
 
 
 def assembled(kind):
-    """Stiffnesses of bars, as finite elements add them up, and a row of constants."""
+    """Return a program that adds up the stiffnesses of bars, as finite elements do, and writes a row of constants."""
 
     def f(x):
         K = kind((4, 4))
@@ -75,7 +75,7 @@ LENGTHS = np.array([1.0, 2.0, 0.5, 1.5, 0.7])
 
 
 def graph(x, kind=sparse.csr_matrix):
-    """A graph whose edges count in both directions, with weights that depend on two numbers."""
+    """Return a graph whose edges count in both directions, with weights that depend on two numbers."""
     weights = LENGTHS * (1.0 + x[0] * np.arange(5) / 9) + x[1] ** 2
     i, j = EDGES
     return kind((np.concatenate([weights, weights]), (i + j, j + i)), shape=(4, 4))
@@ -86,7 +86,7 @@ def dense(x, kind=np.asarray):
 
 
 def scaled_rows(x):
-    """The older classes give matrices of NumPy's, which multiply as such, and stay of two axes."""
+    """Use older sparse classes, which return NumPy matrices with matrix products and two axes."""
     A = graph(x)
     P = A.multiply(1.0 / A.sum(axis=1))
     return np.asarray(P.todense()).dot(np.arange(4.0)).std() + (A / A.sum(axis=0)).sum() ** 2
@@ -123,7 +123,7 @@ def rows_and_columns(x):
 
 
 def products_of_kinds(x):
-    """What SciPy's functions make is of their class: the star is the product of matrices, or of elements."""
+    """Multiply results of SciPy with ``*``: a matrix product for matrix classes, elementwise for array classes."""
     older, newer = sparse.diags(1.0 + x), sparse.diags_array(1.0 + x)
     v = np.array([[1.0, 2.0], [3.0, 5.0]])
     found = sparse.kron(older, sparse.eye(1)) * v + sparse.hstack([older, older]) * np.vstack([v, v])
@@ -144,7 +144,7 @@ def components(x):
 
 
 def constant_tree(x):
-    """What compiled code gives of constants takes traced values as others do."""
+    """Use the result of compiled code of constants, which accepts traced values too."""
     return (csgraph.minimum_spanning_tree(graph(np.ones(2))) @ np.append(x, x)).sum()
 
 
@@ -162,7 +162,7 @@ def preconditioned(x):
 
 
 def determinant(x):
-    """By the factors, whose rows and columns are exchanged."""
+    """Compute the determinant from the factors, whose rows and columns are permuted."""
     A = (sparse.triu(graph(x)) - 2 * sparse.tril(graph(x)) + sparse.eye(4)).tocsc()
     factors = linalg.splu(A, permc_spec="COLAMD")
     rest = (factors.L @ factors.U).toarray()[factors.perm_r][:, factors.perm_c] - A.toarray()
@@ -186,7 +186,7 @@ def spread(x):
 
 
 def places_in_a_table(x):
-    """Rows and columns are numbers of a table of floating-point numbers, some of which are traced."""
+    """Take rows and columns from a table of floating-point numbers, some of which are traced."""
     table = np.array([[0.0, 1.0, x[0]], [2.0, 0.0, x[1]], [1.0, 2.0, x[0] * x[1]]])
     A = sparse.csr_matrix((table[:, 2], (table[:, 0], table[:, 1])), shape=(3, 3))
     B = sparse.csr_matrix((table[:, 2], table[:, 1], [0.0, 1.0, 1.0, 3.0]), shape=(3, 3))
@@ -251,7 +251,7 @@ def test_a_matrix_as_the_result():
 
 
 def test_operators_as_results():
-    """They multiply plain arrays afterwards: SciPy 1.18 looks at the library of the arrays that they were made for."""
+    """Check operators that multiply plain arrays after the run: SciPy 1.18 uses the library of the arrays in them."""
     outside = linalg.aslinearoperator(np.eye(2))
 
     def f(x):
@@ -274,7 +274,7 @@ def test_compiled_functions_of_graphs_refuse_traced_weights():
 
 def test_what_is_sparse_is_known_before_scipy_sparse_is_loaded(monkeypatch):
     asked = sparse.issparse.__globals__
-    family = asked.get("SparseABC", asked.get("_spbase"))  # the latter before SciPy 1.17
+    family = asked.get("SparseABC", asked.get("_spbase"))  # before SciPy 1.17 the name was _spbase
     monkeypatch.delitem(sys.modules, "scipy.sparse")
     assert is_sparse_family(family)
     assert not is_sparse_family(int)

@@ -1,4 +1,4 @@
-"""Splines of SciPy whose data are traced: its compiled parts have counterparts with derivatives."""
+"""Splines of SciPy with traced data: their compiled parts have replacements with derivatives."""
 
 import numpy as np
 import pytest
@@ -158,7 +158,7 @@ SMOOTH = ("cubic", "quintic", "multiquadric", "inverse_multiquadric", "inverse_q
 
 @pytest.mark.parametrize("kernel", [*SMOOTH, "linear", "thin_plate_spline"])
 def test_radial_functions_where_points_coincide(kernel):
-    """The distance of a point from itself has no derivative, what is made of it has: gradients were NaN."""
+    """Check a point at distance 0 from itself, where the distance has no derivative: gradients were NaN."""
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.2], [0.45, 0.5], [0.2, 0.8], [0.7, 0.3]])
 
     def total(points, values, at):
@@ -194,9 +194,9 @@ SMOOTH = {
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smoothing_splines(name):
-    """FITPACK leaves the sum of squares within a thousandth of s, so its own values move by steps of that size.
+    """Check against differences, which are rough: FITPACK's sum of squares varies by a thousandth of s.
 
-    The derivative is that at a constant sum, so differences are near it and no more.
+    The values therefore move by steps, while the derivative is taken at a constant sum.
     """
     fun, at = SMOOTH[name], T if name == "by the places" else Y
     value, slopes = vjp(fun, at)[0], jacobian(fun)(at)
@@ -207,7 +207,7 @@ def test_smoothing_splines(name):
 
 @pytest.mark.parametrize("ext", [0, 1, 3])
 def test_derivatives_of_splines_outside_of_the_knots(ext):
-    """FITPACK's ``ext=3`` holds the value of the boundary; derivatives of it are extrapolated."""
+    """Check that ``ext=3`` of FITPACK holds the boundary's value, while derivatives are extrapolated."""
     at = np.array([-0.2, 0.3, 1.4])
     for fun in (
         lambda y: si.splev(at, si.splrep(T, y), der=1, ext=ext),

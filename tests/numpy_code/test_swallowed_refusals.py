@@ -22,7 +22,7 @@ from funcgrad.interop import jit, to_jax
 
 
 def distance(x):
-    """Compiled, of plain numbers: the distance to the next of 0 and 1."""
+    """Compute with compiled code and plain numbers the distance to the nearer of 0 and 1."""
     return min(dnrm2(np.array([float(x)])), dnrm2(np.array([float(x) - 1.0]))) + 0.0
 
 
@@ -63,7 +63,7 @@ def returned(ask, x, otherwise):
         return otherwise(x)
 
 
-#: Since Python 3.14 the compiler warns of it.
+#: A ``return`` in ``finally``, of which the compiler warns since Python 3.14.
 FINISHED = """
 def finished(ask, x, otherwise):
     v = otherwise(x)
@@ -145,7 +145,7 @@ READING = {
 @pytest.mark.parametrize("way", [excepted, suppressed])
 @pytest.mark.parametrize("asking", READING)
 def test_numbers_that_are_read_from_what_shows_them(asking, way):
-    """Where the function catches the refusal, it does not go on with another number."""
+    """Check that a function that catches the refusal does not go on with another number."""
     f = lambda x: x * way(READING[asking], x, lambda x: 7.0)
     assert f(0.25) == 0.0625
     for run in (grad(f), lambda x: jvp(f, (x,), (1.0,)), lambda x: vmap(f)(np.array([x, 0.5]))):
@@ -192,7 +192,7 @@ def test_another_way_to_the_same_number_is_taken():
     assert hessian(fallback)(0.3) == pytest.approx(2.0)
     with pytest.raises(ConversionError, match="continued after this error"), as_written():
         grad(fallback)(0.3)
-    with pytest.raises(ConversionError, match="continued after this error"):  # it cannot be compared for each example
+    with pytest.raises(ConversionError, match="continued after this error"):  # no comparison for each example
         vmap(grad(fallback))(np.array([0.3, 0.4]))
 
 
@@ -219,7 +219,7 @@ EXAMPLES = np.array([[0.7, 1.3], [-0.4, 0.5]])
 @pytest.mark.parametrize("way", [excepted, suppressed])
 @pytest.mark.parametrize("ask", UNANSWERED)
 def test_questions_that_have_no_one_answer(ask, way):
-    """A function of a batch, or one that is compiled, does not go on in the way that it takes after an error."""
+    """Check that in a batch, or compiled, a function that catches the error of a branch raises instead of going on."""
     f = lambda x: way(ask, x, lambda x: 7.0 * x[1])
     for run in (vmap(f), vmap(grad(f)), jit(vmap(f))):
         with pytest.raises((ConversionError, StagingError, ConcretizationError), match=r"asked|known|depends on"):
