@@ -1,1 +1,1 @@
-"""Random programs under random stacks of transforms, on funcgrad and on JAX: ``make fuzz``, see docs/fuzzing.md."""
+"""Random programs under random stacks of transforms, on funcgrad and JAX: ``make fuzz``, see docs/fuzzing.md."""

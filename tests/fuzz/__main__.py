@@ -1,4 +1,4 @@
-"""``python -m fuzz``: see the Makefile."""
+"""Command ``python -m fuzz``: see the Makefile."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from fuzz.running import fuzz
 
 
 def main() -> int:
-    """Run, print the summary; 1 if something failed."""
+    """Run programs and print the summary; return 1 if something failed."""
     parser = argparse.ArgumentParser(prog="fuzz", description="Random programs on funcgrad, JAX and a referee.")
     parser.add_argument("-n", "--count", type=int, default=1000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="another seed makes other programs")

@@ -1,4 +1,4 @@
-"""``python -m fuzz.arguments``: random arguments of public functions of NumPy and SciPy, see docs/fuzzing.md."""
+"""Random arguments of public functions of NumPy and SciPy: ``python -m fuzz.arguments``, see docs/fuzzing.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 20
 
 
 def drawn(family: str, seed: int, number: int, only: str = "") -> tuple[Draw, np.random.Generator]:
-    """The draw of a number; the same number gives the same draw."""
+    """Return the draw of a number; equal numbers give equal draws."""
     rng = np.random.default_rng([seed, number, zlib.crc32(family.encode())])
     if family == "indexing":
         return Draw(*place_call(rng)), rng
@@ -31,7 +31,7 @@ def drawn(family: str, seed: int, number: int, only: str = "") -> tuple[Draw, np
 
 
 def examined(made: Draw, rng: np.random.Generator) -> Outcome:
-    """What became of a draw, in bounded time."""
+    """Return the outcome of a draw, in bounded time."""
 
     def late(*args: Any) -> None:
         raise TimeoutError(f"longer than {SECONDS} seconds")
@@ -48,7 +48,7 @@ def examined(made: Draw, rng: np.random.Generator) -> Outcome:
 
 
 def told(options: argparse.Namespace, number: int) -> str:
-    """Examine one draw and print what disagrees; what became of it in a word."""
+    """Examine one draw, print what disagrees, and return the outcome in a word."""
     made, rng = drawn(options.family, options.seed, number, options.only)
     outcome = examined(made, rng)
     only = f" --only {options.only}" if options.only else ""
@@ -60,7 +60,7 @@ def told(options: argparse.Namespace, number: int) -> str:
 
 
 def kinds(options: argparse.Namespace, start: int, stop: int) -> Iterator[str]:
-    """What became of each draw. They run in another process, as some calls of SciPy end theirs."""
+    """Return the outcome of each draw, run in another process, since some calls of SciPy end their process."""
     while start < stop:
         reading, writing = os.pipe()
         if not os.fork():
@@ -80,7 +80,7 @@ def kinds(options: argparse.Namespace, start: int, stop: int) -> Iterator[str]:
 
 
 def main() -> int:
-    """Run, print disagreements and a summary; 1 if something disagreed."""
+    """Run draws, print disagreements and a summary; return 1 if something disagreed."""
     parser = argparse.ArgumentParser(prog="fuzz.arguments", description="Random arguments of public functions.")
     parser.add_argument("-f", "--family", choices=FAMILIES, default="numpy")
     parser.add_argument("-n", "--count", type=int, default=1000, help="how many draws")

@@ -1,4 +1,4 @@
-"""Calls of public functions to begin with: of the table of operations, and of the table of SciPy's functions."""
+"""Calls of public functions from which draws start: the table of operations and the table of SciPy's functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FAMILIES = (NUMPY, *SCIPY, "fft", "sparse", "distributions", "indexing")
 METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
 
 
-#: What has other values where they are left open: signs of vectors, the triangle that is not read, free columns.
+#: Functions whose value is not unique: signs of vectors, the triangle that is not read, free columns.
 OPEN = frozenset(
     words(
         "cho_factor eigh eigvalsh eigh_tridiagonal eig_banded eig null_space orth qr rq svd ldl eigs eigsh svds polar "
@@ -45,8 +45,8 @@ class Call:
 
     Args:
         name: what is called.
-        ours: the function with derivatives, or SciPy's own, which a transform builds anew.
-        theirs: what says which value is right.
+        ours: the function with derivatives, or SciPy's function, which a transform rebuilds.
+        theirs: the function that says which value is right.
         sample: the arguments, and which of them are neither differentiated nor mapped.
         options: values to try for each keyword argument.
         exact: whether the values are accurate enough for differences of a small step.
@@ -62,7 +62,7 @@ class Call:
 
 @cache
 def calls(family: str) -> list[Call]:
-    """Every call of a family."""
+    """Return every call of a family."""
     if family == "distributions":
         return [*_distributions()]
     found = [*_of_rows(family)]
@@ -75,13 +75,13 @@ def calls(family: str) -> list[Call]:
 
 
 def _of_rows(family: str) -> Iterator[Call]:
-    """Calls of the table of operations."""
+    """Generate the calls of the table of operations."""
     for row in cases.rows():
         space = row.op.name.split(".")
         of_scipy = space[0] == "scipy"
         if space[0] == "nn" or not row.op.differentiable or (space[1] if of_scipy else NUMPY) != family:
             continue
-        if "not exact enough" in row.op.reason:  # a search by values ends off what a formula says
+        if "not exact enough" in row.op.reason:  # a search that depends on values stops away from a formula's result
             continue
         for case in row.cases:
             theirs = case.numpy or case.fun
@@ -90,7 +90,7 @@ def _of_rows(family: str) -> Iterator[Call]:
 
 
 def _of_sample(module: str, name: str, sample: Callable[..., Any]) -> Call:
-    """A call of the table of SciPy's functions: of the function itself, or of all that the sample does with it."""
+    """Return a call of SciPy's table: of the function itself, or of all that the sample does with the function."""
     home = importlib.import_module(module)
     theirs, seen = getattr(home, name), []
 
@@ -99,7 +99,7 @@ def _of_sample(module: str, name: str, sample: Callable[..., Any]) -> Call:
         return theirs(*args, **kwargs)
 
     others = {other: getattr(home, other) for other in dir(home) if not other.startswith("_")}
-    with suppress(AttributeError), warnings.catch_warnings():  # of a class, which the spy is not
+    with suppress(AttributeError), warnings.catch_warnings():  # the function may be a class, which the spy is not
         warnings.simplefilter("ignore")
         sample(SimpleNamespace(**{**others, name: spy}), X)
     args, kwargs = seen[0] if seen else ((), {})
@@ -118,7 +118,7 @@ def _of_sample(module: str, name: str, sample: Callable[..., Any]) -> Call:
 
 
 def _distributions() -> Iterator[Call]:
-    """Methods of SciPy's continuous distributions."""
+    """Generate the methods of SciPy's continuous distributions."""
     for name, args in distcont:
         if isinstance(name, str) and name not in scipy_samples.REFUSED_DENSITIES | scipy_samples.WHOLE:
             home = getattr(scipy.stats, name)
@@ -151,7 +151,7 @@ NAMED: dict[str, Sequence[Any]] = {
     "subok": (True, False),
     "weights": (np.array([0.2, 0.5, 0.3]), np.array([1.0, 2.0, 0.5, 1.5]), None),
 }
-#: With this argument SciPy 1.18 itself gives other factors of an array in Fortran order.
+#: Functions for which, with this argument, SciPy 1.18 itself gives other factors of an array in Fortran order.
 WRONG_IN_SCIPY = {("lu", "overwrite_a")}
 LEFT_OUT = words(
     "rng random_state seed like disp full_output callback plot extra_keywords infodict casting signature sig "
@@ -160,10 +160,10 @@ LEFT_OUT = words(
 
 
 def options_of(fun: Callable[..., Any], documented: Any) -> dict[str, Sequence[Any]]:
-    """Keyword arguments of a function with values to try, from its signature and its documentation."""
+    """Return the keyword arguments of a function with values to try, from its signature and its documentation."""
     if isinstance(fun, np.ufunc):
         if getattr(scipy.special, fun.__name__, None) is fun:
-            return {}  # SciPy's write outside of their arrays where there is a mask
+            return {}  # SciPy's functions write outside of their arrays if there is a mask
         return {name: NAMED[name] for name in ("where", "dtype", "order")} | {"out": ("like",)}
     if getattr(fun, "__name__", "").startswith("fmin"):
         return {}  # funcgrad's derivatives are exact, so a search that a tolerance ends early ends somewhere else
@@ -189,7 +189,7 @@ def options_of(fun: Callable[..., Any], documented: Any) -> dict[str, Sequence[A
 
 
 def _values(parameter: inspect.Parameter, text: str) -> list[Any]:
-    """Values for a keyword argument: words in quotes, truth values, numbers."""
+    """Return values for a keyword argument: words in quotes, truth values, numbers."""
     head = re.search(rf"^{parameter.name}\s*(?:,[^:\n]*)?:([^\n]*)\n((?:(?: +[^\n]*)?\n)*)", text, re.MULTILINE)
     kind, body = head.groups() if head else ("", "")
     words = list(dict.fromkeys(re.findall(r"['\"]([a-z_\-]+)['\"]", kind + body)))[:12]

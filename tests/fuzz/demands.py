@@ -1,4 +1,4 @@
-"""What a call of a function has to meet, whatever its arguments are: that of NumPy or SciPy, and that of calculus."""
+"""Checks of a call with any arguments: the result is NumPy's or SciPy's, the derivatives are those of calculus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fuzz.draws import Draw
 
 @dataclass
 class Outcome:
-    """What became of a draw: what disagrees, what is refused, each with the stage; what NumPy refuses itself."""
+    """Outcome of a draw: what disagrees, what funcgrad refuses, each with the stage, and what NumPy itself refuses."""
 
     wrong: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -29,16 +29,16 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """The outcome in a word."""
+        """Outcome in a word."""
         return "unfit" if self.unfit else "wrong" if self.wrong else "refused" if self.refused else "agree"
 
 
 class UnfitError(Exception):
-    """There is nothing to compare."""
+    """Error for a draw with nothing to compare."""
 
 
 def judged(draw: Draw, rng: np.random.Generator) -> Outcome:
-    """Make a draw meet every demand."""
+    """Check a draw against every demand."""
     found = Outcome()
     before = [np.array(x) for x in draw.leaves]
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -76,12 +76,12 @@ def _line(error: Exception) -> str:
 
 
 def _plain(draw: Draw) -> Any:
-    """NumPy's own result."""
+    """Return NumPy's result."""
     fun = draw.of_copies(draw.call.theirs)
     try:
         with warnings.catch_warnings():
             for kind in (np.exceptions.ComplexWarning, FutureWarning, DeprecationWarning):
-                warnings.simplefilter("error", kind)  # it drops imaginary parts, or will give something else
+                warnings.simplefilter("error", kind)  # NumPy drops imaginary parts, or will change this result
             want = fun(*draw.primals)
         if draw.out:
             draw.out = np.shape(want), want.dtype
@@ -94,7 +94,7 @@ def _plain(draw: Draw) -> Any:
 
 
 def parts(out: Any) -> Iterator[Any]:
-    """The arrays and numbers of a result; what else stands in it is left out."""
+    """Return the arrays and numbers of a result, without the other values in it."""
     if isinstance(out, (tuple, list, dict)):
         for part in out.values() if isinstance(out, dict) else out:
             yield from parts(part)
@@ -105,12 +105,12 @@ def parts(out: Any) -> Iterator[Any]:
 
 
 def dtype_of(x: Any) -> np.dtype[Any]:
-    """The dtype of an array, a traced value or a number."""
+    """Return the dtype of an array, a traced value or a number."""
     return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
 
 
 def numbers(fun: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """``fun``, giving its floating results only."""
+    """Return ``fun`` restricted to its floating-point results."""
 
     def smooth(*primals: Any) -> tuple[Any, ...]:
         return tuple(out for out in parts(fun(*primals)) if dtype_of(out).kind in "fc")
@@ -119,13 +119,13 @@ def numbers(fun: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
 
 
 def coarse(*arrays: Any) -> float:
-    """What the rounding of the narrowest of some arrays allows."""
+    """Return the relative error that the rounding of the narrowest of some arrays allows."""
     narrow = [np.asarray(x).real.dtype for x in arrays]
     return 3e-2 if np.float16 in narrow else 1e-3 if np.float32 in narrow else 1e-9
 
 
 def same(got: Any, want: Any, what: str, inputs: Sequence[Any] = ()) -> None:
-    """A result is NumPy's, in value, dtype, shape and class."""
+    """Check that a result equals NumPy's in value, dtype, shape and class."""
     got, want = list(parts(got)), list(parts(want))
     tolerance = coarse(*want, *inputs)
     assert len(got) == len(want), f"{what}: {len(got)} results, NumPy has {len(want)}"
@@ -135,7 +135,7 @@ def same(got: Any, want: Any, what: str, inputs: Sequence[Any] = ()) -> None:
             assert gd.shape == wd.shape, f"{what}: shape {gd.shape}, NumPy has {wd.shape}"
             assert gd.dtype == wd.dtype, f"{what}: dtype {gd.dtype}, NumPy has {wd.dtype}"
             if isinstance(w, (np.ndarray, np.generic)):
-                # A traced value without axes is a number wherever it comes out.
+                # A traced value without axes is a number wherever it is returned.
                 arrays = isinstance(g, np.ndarray), isinstance(w, np.ndarray)
                 fine = arrays[0] == arrays[1] or (arrays[1] and not w.shape and what != "plain")
                 assert fine, f"{what}: {type(g).__name__}, NumPy has {type(w).__name__}"
@@ -147,14 +147,14 @@ def same(got: Any, want: Any, what: str, inputs: Sequence[Any] = ()) -> None:
 
 
 def check_plain(draw: Draw, want: Any, rng: np.random.Generator) -> None:
-    """The function gives NumPy's result for plain arguments."""
+    """Check that the function gives NumPy's result for plain arguments."""
     if draw.call.ours is draw.call.theirs:
         return
     same(draw.of_copies(draw.call.ours)(*draw.primals), want, "plain", draw.leaves)
 
 
 def check_traced(draw: Draw, want: Any, rng: np.random.Generator) -> None:
-    """Value, dtype, shape and class of the result are the same where arguments are traced, in both modes."""
+    """Check that value, dtype, shape and class of the result are equal for traced arguments, in both modes."""
     if not draw.traced:
         return
     fun = draw.of(draw.call.ours, fnp.zeros)
@@ -165,7 +165,7 @@ def check_traced(draw: Draw, want: Any, rng: np.random.Generator) -> None:
 
 
 def check_derivatives(draw: Draw, want: Any, rng: np.random.Generator) -> None:
-    """Both modes have one derivative, which is that of NumPy's function; to second order."""
+    """Check that both modes give one derivative, that of NumPy's function, to second order."""
     if not draw.traced:
         return
     smooth = numbers(draw.of(draw.call.ours, fnp.zeros))
@@ -199,7 +199,7 @@ def check_derivatives(draw: Draw, want: Any, rng: np.random.Generator) -> None:
 
 
 def _finite(found: Sequence[Any], what: str = "") -> None:
-    """What is not finite has nothing to compare, or is wrong where the value is."""
+    """Check the numbers for being finite; without finite values there is nothing to compare."""
     if not all(np.isfinite(np.asarray(x)).all() for x in found):
         assert not what, f"{what} is not finite where the value is"
         raise UnfitError("not finite")
@@ -208,7 +208,7 @@ def _finite(found: Sequence[Any], what: str = "") -> None:
 def _against_differences(
     fun: Callable[..., Any], x: Sequence[Any], t: Sequence[Any], got: Sequence[Any], what: str, slack: float = 10.0
 ) -> None:
-    """Compare, where the differences of two steps agree and there is no kink."""
+    """Compare with differences, if the differences of two steps agree and no kink is near."""
     h = 1e-7
     try:
         found = numeric.differences(fun, x, t)
@@ -233,7 +233,7 @@ def _few(x: Any) -> str:
 
 
 def check_vmap(draw: Draw, want: Any, rng: np.random.Generator) -> None:
-    """A batch gives what a loop gives, and so do its derivatives."""
+    """Check that a batch gives the results of a loop, and its derivatives those of the loop."""
     if not draw.traced:
         return
     if not all(isinstance(x, (np.ndarray, np.generic)) for x in draw.primals):

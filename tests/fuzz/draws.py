@@ -1,4 +1,4 @@
-"""Draws of arguments: other shapes, memory orders, dtypes, classes and keyword arguments than a call begins with."""
+"""Draws of arguments: other shapes, memory orders, dtypes, classes and keyword arguments than the call has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INEXACT = "fc"
 
 
 class Hole:
-    """The place of an argument that may be traced."""
+    """Placeholder for an argument that may be traced."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -28,7 +28,7 @@ class Draw:
         call: what is called.
         args: the positional arguments, with a hole for each array or number.
         kwargs: the keyword arguments, likewise.
-        leaves: the arrays and numbers.
+        traced: indices of the traced leaves.
         traced: numbers of those that are traced.
         out: shape and dtype of an array that is passed as ``out``, or whether there is to be one.
     """
@@ -41,7 +41,7 @@ class Draw:
     out: Any = False
 
     def of(self, fun: Callable[..., Any], zeros: Callable[..., Any] = np.zeros) -> Callable[..., Any]:
-        """``fun`` as a function of what is traced; ``zeros`` makes the array for the result."""
+        """Return ``fun`` as a function of the traced leaves; ``zeros`` makes the array for the result."""
         args, kwargs, leaves, traced, out = self.args, self.kwargs, self.leaves, self.traced, self.out
 
         def call(*primals: Any) -> Any:
@@ -54,7 +54,7 @@ class Draw:
         return call
 
     def of_copies(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """``fun`` of plain arguments likewise, which may write to them, for they are copies."""
+        """Return ``fun`` of plain arguments, called with copies, since ``fun`` may write to its arguments."""
 
         def of_copies(*args: Any, **kwargs: Any) -> Any:
             return fun(*map(_copied, args), **{k: v if k == "out" else _copied(v) for k, v in kwargs.items()})
@@ -63,11 +63,11 @@ class Draw:
 
     @property
     def primals(self) -> tuple[Any, ...]:
-        """What is traced."""
+        """Values of the traced leaves."""
         return tuple(self.leaves[i] for i in self.traced)
 
     def text(self) -> str:
-        """The call, in a line."""
+        """Call on one line."""
         shown = [_shown(filled(a, self._named())) for a in self.args]
         shown += [f"{k}={_shown(filled(v, self._named()))}" for k, v in self.kwargs.items()]
         return f"{self.call.name}({', '.join(shown)})" + (" with out" if self.out else "")
@@ -88,7 +88,7 @@ def _shown(value: Any) -> str:
 
 
 def about(x: Any) -> str:
-    """What an array is like: dtype, shape, memory."""
+    """Describe an array: dtype, shape, memory order."""
     if not isinstance(x, np.ndarray):
         return repr(x)
     if x.size <= 1 or x.dtype == bool:
@@ -104,7 +104,7 @@ def _copied(x: Any) -> Any:
 
 
 def filled(part: Any, values: Sequence[Any]) -> Any:
-    """``part`` with a value in each hole."""
+    """Return ``part`` with a value in each hole."""
     if isinstance(part, Hole):
         return values[part.number]
     if type(part) in (list, tuple):
@@ -113,7 +113,7 @@ def filled(part: Any, values: Sequence[Any]) -> Any:
 
 
 def draw(call: Call, rng: np.random.Generator) -> Draw:
-    """A draw of a call."""
+    """Make a draw of a call."""
     leaves: list[Any] = []
     live: list[int] = []
 
@@ -148,12 +148,12 @@ def draw(call: Call, rng: np.random.Generator) -> Draw:
 
 
 def _scaled(x: Any, rng: np.random.Generator) -> Any:
-    """Other numbers, still in the domain and in their order."""
+    """Return other numbers, still in the domain and in the same order."""
     return x * (1 + 0.03 * rng.uniform()) if not isinstance(x, (float, complex)) else type(x)(x * 1.01)
 
 
 def shaped(leaves: list[Any], live: list[int], rng: np.random.Generator) -> None:
-    """Other shapes, of one argument or of all alike, in place."""
+    """Change the shapes, of one argument or equally of all, in place."""
     if not leaves or rng.uniform() < 0.5:
         return
     arrays = [i for i in live if isinstance(leaves[i], np.ndarray)]
@@ -176,7 +176,7 @@ def shaped(leaves: list[Any], live: list[int], rng: np.random.Generator) -> None
 
 
 def typed(leaves: list[Any], live: list[int], rng: np.random.Generator) -> None:
-    """Other dtypes, of one argument or of all alike, or Python numbers, in place."""
+    """Change the dtypes, of one argument or equally of all, or use Python numbers, in place."""
     if not live or rng.uniform() < 0.5:
         return
     chosen = live if rng.uniform() < 0.5 else [live[int(rng.integers(len(live)))]]
@@ -194,7 +194,7 @@ def typed(leaves: list[Any], live: list[int], rng: np.random.Generator) -> None:
 
 
 def laid_out(x: Any, rng: np.random.Generator) -> Any:
-    """The same numbers, elsewhere in memory."""
+    """Copy the numbers to another place in memory."""
     if not isinstance(x, np.ndarray):
         return x
     kind = rng.integers(7)

@@ -1,7 +1,7 @@
-"""JAX's transforms on values of NumPy, one operation after the other: nothing is written down or compiled.
+"""JAX's transforms on NumPy values, one operation after the other: nothing is recorded or compiled.
 
-This stands where JAX's own evaluation stands, below all transforms, and uses what JAX calls a trace. Those are not
-public, so whatever goes wrong here makes the program run by ``evaluating`` instead.
+The module replaces JAX's evaluation below all transforms. It uses JAX's traces, which are not public, so if anything
+goes wrong here, ``evaluating`` runs the program instead.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["run_eagerly"]
 
 
 def run_eagerly(fun: Callable[..., Any], *args: Any, unrolled: bool = True) -> Any:
-    """``fun(*args)``, where ``fun`` is a function for JAX that uses no array without elements.
+    """Run ``fun(*args)``, for a function ``fun`` of JAX that uses no array without elements.
 
-    Loops of JAX are ``unrolled``, or written down once, and NumPy goes round them.
+    Loops of JAX are ``unrolled``, or recorded once, and NumPy runs them.
     """
     if "aval" not in core.Tracer.__slots__:  # an older JAX, whose values are made in another way
         return evaluated(fun, *args)
@@ -33,7 +33,7 @@ def run_eagerly(fun: Callable[..., Any], *args: Any, unrolled: bool = True) -> A
 
 
 class NumpyTracer(core.Tracer):  # type: ignore[misc]
-    """An array of NumPy as JAX sees it."""
+    """NumPy array as JAX sees it."""
 
     __slots__ = ("value",)
 
@@ -42,7 +42,7 @@ class NumpyTracer(core.Tracer):  # type: ignore[misc]
         self.value = value
 
     def full_lower(self) -> Any:
-        """Itself."""
+        """Return the tracer itself."""
         return self
 
     def __bool__(self) -> bool:
@@ -64,31 +64,31 @@ def _value(x: Any) -> Any:
 
 
 class NumpyTrace(core.Trace):  # type: ignore[misc]
-    """What computes."""
+    """Trace that computes each operation with NumPy."""
 
     def stage_value(self, val: Any) -> Any:
-        """A value as an array of JAX."""
+        """Return a value as an array of JAX."""
         return val if type(val) is NumpyTracer else NumpyTracer(self, np.asarray(val))
 
     def process_primitive(self, primitive: Any, tracers: Any, params: Any, /) -> Any:
-        """One operation."""
+        """Compute one operation."""
         outs = computed(primitive, [_value(t) for t in tracers], params)
         made = [NumpyTracer(self, out if type(out) is np.ndarray else np.asarray(out)) for out in outs]
         return made if primitive.multiple_results else made[0]
 
     def process_call(self, _primitive: Any, f: Any, tracers: Any, _params: Any, /) -> Any:
-        """A function inside."""
+        """Run a function inside the program."""
         with core.set_current_trace(self):
             return f.call_wrapped(*tracers)
 
     def process_custom_jvp_call(self, _primitive: Any, fun: Any, _jvp: Any, tracers: Any, /, **_: Any) -> Any:
-        """One with rules of its own, which is not differentiated here any more."""
+        """Run a function with custom rules, which is not differentiated here any more."""
         with core.set_current_trace(self):
             return fun.call_wrapped(*tracers)
 
     def process_custom_vjp_call(
         self, _primitive: Any, fun: Any, _fwd: Any, _bwd: Any, tracers: Any, /, **_: Any
     ) -> Any:
-        """The same."""
+        """Run a function with a custom VJP, which is not differentiated here any more."""
         with core.set_current_trace(self):
             return fun.call_wrapped(*tracers)

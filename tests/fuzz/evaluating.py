@@ -1,9 +1,9 @@
-"""JAX's programs run by NumPy.
+"""NumPy evaluation of JAX's programs.
 
-To differentiate and batch a random program costs JAX some milliseconds; to compile it, or each of its operations for
-each new shape, costs XLA a second. So JAX only writes down what it would compute (a jaxpr: all its rules have
-been applied then), and NumPy computes that. What is not in the table below is computed by JAX itself, and what
-seems to differ from funcgrad is computed again by JAX alone before it is believed.
+Differentiating and batching a random program costs JAX some milliseconds; compiling it, or each of its operations for
+each new shape, costs XLA a second. JAX therefore only records what it would compute (a jaxpr, with all of its rules
+applied), and NumPy computes that. JAX computes what is missing from the table below. A result that seems to differ
+from funcgrad's is computed again by JAX alone before it counts.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from fuzz.evaluating_arrays import WITH_PARAMS
 
 __all__ = ["computed", "evaluated", "fallbacks"]
 
-#: How often JAX had to compute a primitive itself.
+#: Number of times that JAX computed a primitive itself.
 fallbacks: dict[str, int] = {}
 
 
 def evaluated(fun: Callable[..., Any], *args: Any) -> Any:
-    """``fun(*args)``, where ``fun`` is a function for JAX."""
+    """Return ``fun(*args)``, for a function ``fun`` of JAX."""
     empty = any(np.size(x) == 0 for x in jax.tree.leaves(args))  # JAX does not unroll loops over nothing
-    with jax.disable_jit(not empty):  # what jax.numpy compiles would be traced twice
+    with jax.disable_jit(not empty):  # functions that jax.numpy compiles would be traced twice
         closed, shape = jax.make_jaxpr(fun, return_shape=True)(*args)
     leaves = run(closed, [np.asarray(x) for x in jax.tree.leaves(args)])
     return jax.tree.unflatten(jax.tree.structure(shape), leaves)
 
 
 def run(closed: Any, args: Sequence[Any]) -> list[Any]:
-    """A jaxpr, closed or open, on NumPy values."""
+    """Run a jaxpr, closed or open, on NumPy values."""
     consts = getattr(closed, "consts", ())
     jaxpr = getattr(closed, "jaxpr", closed)
     env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
@@ -53,7 +53,7 @@ def run(closed: Any, args: Sequence[Any]) -> list[Any]:
 
 
 def computed(primitive: Any, values: list[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """What one operation of JAX gives."""
+    """Compute the results of one operation of JAX."""
     name = primitive.name
     plain = SIMPLE.get(name)
     if plain is not None:
@@ -70,17 +70,17 @@ def computed(primitive: Any, values: list[Any], params: dict[str, Any]) -> Seque
 def _by_jax(primitive: Any, values: list[Any], params: dict[str, Any]) -> Sequence[Any]:
     fallbacks[primitive.name] = fallbacks.get(primitive.name, 0) + 1
     if primitive.name in OF_EACH_NUMBER and values[0].size <= LENGTH:
-        # XLA compiles for each shape: there is one for all.
+        # XLA compiles for each shape, so one shape is used for all.
         flat = [np.resize(v, LENGTH) if v.size else np.zeros(LENGTH, v.dtype) for v in values]
         with core.eval_context():
             out = primitive.bind(*[jnp.asarray(v) for v in flat], **params)
         return [np.asarray(out)[: values[0].size].reshape(values[0].shape)]
-    with core.eval_context():  # whatever JAX is tracing while it asks
+    with core.eval_context():  # JAX may be tracing something now
         outs = primitive.bind(*[jnp.asarray(v) for v in values], **params)
     return [np.asarray(out) for out in (outs if primitive.multiple_results else [outs])]
 
 
-#: What JAX computes itself and of each number by itself, and for how many at once.
+#: Primitives that JAX computes itself, and for each number by itself, and how many numbers at once.
 OF_EACH_NUMBER = frozenset(["digamma", "erf", "erf_inv", "erfc", "lgamma"])
 LENGTH = 32
 
@@ -149,7 +149,7 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "stop_gradient": lambda x: x,
     "sub": np.subtract,
     "xor": np.bitwise_xor,
-    # parameters of these speak of accuracy only
+    # parameters of these primitives concern accuracy only
     "copy": lambda x: x,
     "copy_p": lambda x: x,
     "exp": np.exp,
@@ -181,7 +181,7 @@ def _while(*values: Any, cond_nconsts: int, cond_jaxpr: Any, body_nconsts: int, 
         if not going.any():
             return carry
         new = run(body_jaxpr, [*values[first:second], *carry])
-        # of a batch, examples that are done keep what they have
+        # in a batch, examples that are done keep their values
         carry = [
             np.where(going.reshape(going.shape + (1,) * (c.ndim - going.ndim)), n, c)
             for n, c in zip(new, carry, strict=True)

@@ -1,4 +1,4 @@
-"""JAX's operations that have parameters, by NumPy: shapes, products, indices, windows."""
+"""NumPy versions of JAX's operations that have parameters: shapes, products, indices, windows."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _extreme(fun: Any) -> Callable[..., Any]:
 def _places(
     shape: Any, indices: Any, sizes: Any, start_map: Any, window: Any, batching: Any, indices_batching: Any, mode: Any
 ) -> tuple[list[Any], Any]:
-    """For each axis of an operand the places that a gather reads or a scatter writes, and which of them exist."""
+    """Return for each axis of an operand the indices that a gather or scatter touches, and which of them exist."""
     batch = indices.shape[:-1]
     starts: list[Any] = [np.zeros(batch, int) for _ in shape]
     for k, axis in enumerate(start_map):

@@ -1,9 +1,9 @@
-"""JAX's derivatives by its forward mode alone, which costs a part of what its reverse mode does.
+"""JAX's derivatives by forward mode alone, which costs a fraction of reverse mode.
 
-To linearize an operation and to transpose it costs JAX more than all else that a random program asks of it. Gradients
-are made here of directional derivatives, all of them at once, by the definition of the transpose of a real-linear map:
-of a complex number it takes the derivatives along 1 and along i. What seems to differ from funcgrad is computed again
-by JAX's reverse mode before it is believed, and every few programs use it in the first place.
+Linearizing and transposing an operation costs JAX more than the rest of a random program. Gradients are therefore
+made here from directional derivatives, all at once, by the definition of the transpose of a real-linear map: for
+a complex number, the derivatives along 1 and along i are taken. If something seems to differ from funcgrad, JAX's
+reverse mode computes it again before it counts, and every few programs use reverse mode in the first place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["forward_library"]
 
 
 def forward_library() -> Any:
-    """The transforms of JAX under funcgrad's names, reverse mode being replaced."""
+    """Return the transforms of JAX under funcgrad's names, with reverse mode replaced."""
     replaced = {
         "checkpoint": lambda f: f,
         "grad": _grad,
@@ -73,7 +73,7 @@ def _linearize(f: Callable[..., Any], *args: Any) -> Any:
 
 
 def _slopes(f: Callable[..., Any], args: Any, has_aux: bool = False) -> tuple[Any, Any, Any]:
-    """The value, what comes with it, and the derivatives along all elements, the first axis counting these."""
+    """Return the value, its aux, and the derivatives along all elements, which the first axis counts."""
     leaves, tree = jax.tree.flatten(args)
     ways = _ways([(np.shape(x), np.dtype(jnp.result_type(x))) for x in leaves])
 
@@ -101,7 +101,7 @@ def _ways(shapes: list[tuple[Any, Any]]) -> list[Any]:
 
 
 def _collected(slopes: Any, ct: Any, args: Any) -> Any:
-    """A cotangent times the derivatives, in the form of the arguments."""
+    """Multiply a cotangent by the derivatives; the result has the form of the arguments."""
     flat, cts = jax.tree.leaves(slopes), jax.tree.leaves(ct)
     parts = [jnp.sum(jnp.real(c * s), tuple(range(1, s.ndim))) for s, c in zip(flat, cts, strict=True)]
     found, before = [], 0

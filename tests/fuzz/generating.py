@@ -1,4 +1,4 @@
-"""A random program for a number."""
+"""Generator of a random program from a number."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = ["generate", "library"]
 SHAPES = [(), (3,), (2,), (2, 3), (3, 1), (1, 3), (2, 2), (3, 3), (2, 1, 3), (4,), (1,)]
 EMPTY = [(0,), (0, 3), (2, 0)]
 DTYPES = {"float64": 0.69, "float32": 0.13, "complex128": 0.14, "complex64": 0.04}
-LENGTHS = (0.3, 0.35, 0.2, 0.15)  # how likely a stack has one, two, three, four layers
+LENGTHS = (0.3, 0.35, 0.2, 0.15)  # probability that a stack has one, two, three, four layers
 REVERSE = ("grad", "grad", "value_and_grad", "vjp", "vjp", "closure")
 DERIVATIVES = (*REVERSE, "jvp", "linearize", "jacfwd", "jacrev", "hessian")
 OTHERS = ("vmap", "vmap", "vmap_last", "vmap_closure", "checkpoint", "no_grad", "stop_gradient")
-COMPILED = 0.004  # how often funcgrad's transforms run under jax.jit too; compiling takes most of a second
-JITTED = 0.002  # how often one of them is funcgrad's own jit
+COMPILED = 0.004  # probability that funcgrad's transforms run under jax.jit too; compiling takes most of a second
+JITTED = 0.002  # probability that one transform is funcgrad's jit
 LARGEST_ORDER = 3
-STATEMENTS = {0: 8, 1: 7, 2: 4, 3: 3}  # at most, by the number of derivatives
+STATEMENTS = {0: 8, 1: 7, 2: 4, 3: 3}  # largest numbers of statements, by the number of derivatives
 
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """funcgrad."""
+    """Return funcgrad."""
     return funcgrad_library()
 
 
 def generate(seed: int, number: int) -> Program:
-    """The program of this number: the same whenever and wherever it is made."""
+    """Return the program of this number, which is always the same."""
     rng = np.random.default_rng([seed, number])
     while True:
         builder = Builder(rng, _start(rng), library())
@@ -67,7 +67,7 @@ def _stack(rng: np.random.Generator, real: bool) -> tuple[tuple[str, int], ...]:
 
 
 def _start(rng: np.random.Generator) -> Program:
-    """The argument and the stack."""
+    """Choose the argument and the stack."""
     dtype = str(rng.choice(list(DTYPES), p=list(DTYPES.values())))
     stack = _stack(rng, dtype.startswith("float"))
     wide = sum(LAYERS[name].order for name, _ in stack if LAYERS[name].real)
@@ -78,7 +78,7 @@ def _start(rng: np.random.Generator) -> Program:
         shape = shapes[int(rng.integers(len(shapes)))]
         if rng.random() < 0.02:
             shape = EMPTY[int(rng.integers(len(EMPTY)))]
-        if n and rng.random() < 0.15:  # of another precision
+        if n and rng.random() < 0.15:  # an array of another precision
             dtype = {"float64": "float32", "float32": "float64", "complex128": "float64", "complex64": "float32"}[dtype]
         x = np.round(rng.uniform(0.15, 1.4, shape) * rng.choice([-1, 1], shape), 2)
         if dtype.startswith("complex"):
@@ -94,7 +94,7 @@ def _start(rng: np.random.Generator) -> Program:
 
 
 def _filled(b: Builder) -> Program | None:
-    """The statements, and what is returned."""
+    """Return the statements and the result."""
     order = min(sum(LAYERS[name].order for name, _ in b.program.stack), LARGEST_ORDER)
     wanted = int(b.rng.integers(2, STATEMENTS[order] + 1))
     makers = [*ARRAYS, *FUNCTIONS]
@@ -117,7 +117,7 @@ def _chosen(rng: np.random.Generator, makers: list[tuple[float, Maker]]) -> Make
 
 
 def _returning(b: Builder) -> Program | None:
-    """The program that returns the last floating value and a share of all that nobody else used."""
+    """Return the program that returns the last floating value and a share of all unused values."""
     real = any(LAYERS[name].real for name, _ in b.program.stack)
     numbers = b.numbers()
     last = [i for i in numbers if b.value(i).dtype.kind in "fc" and not (real and b.value(i).dtype.kind == "c")]

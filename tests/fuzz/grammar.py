@@ -1,4 +1,4 @@
-"""What statements there are: operations on arrays."""
+"""Statements that random programs can contain: operations on arrays."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ UNARY = [
     ('{0}.astype("complex128")', "f", ""),
     ('{0}.astype("float32")', "f", ""),
     ("+{0}", "fc", ""),
-    # integers and booleans, for others to use
+    # integers and booleans, which other statements can use
     ('np.floor({0}).astype("int64")', "f", "away_from_integers({0})"),
     ("{0} > 0.1", "f", "away({0} - 0.1)"),
     ("np.sign({0}).astype(int) + 2", "f", "away({0})"),
 ]
 
-#: Of two arguments that broadcast.
+#: Elementwise functions of two arguments that broadcast.
 BINARY = [
     ("{0} + {1}", "fc", ""),
     ("{0} - {1}", "fc", ""),
@@ -123,7 +123,7 @@ TRIG = ["np.sin", "np.cos", "np.tanh", "np.arctan", "np.square"]
 
 
 def unary(b: Builder) -> Line | None:
-    """A function of one value."""
+    """Make a statement with a function of one value."""
     i = b.inexact()
     if i is None:
         return None
@@ -133,7 +133,7 @@ def unary(b: Builder) -> Line | None:
 
 
 def operand(b: Builder, shape: Any, kinds: str = "fc") -> tuple[str, tuple[int, ...]]:
-    """Something that broadcasts with ``shape``: another value, a constant array, a number."""
+    """Return an operand that broadcasts with ``shape``: another value, a constant array, a number."""
     if b.chance(0.55):
         j = b.any(lambda v: v.dtype.kind in kinds + "ib" and (b.empty or v.size > 0) and fits(v.shape, shape))
         if j is not None:
@@ -155,7 +155,7 @@ def fits(a: Any, b: Any) -> bool:
 
 
 def binary(b: Builder) -> Line | None:
-    """A function of two values, in either order."""
+    """Make a statement with a function of two values, in either order."""
     i = b.inexact()
     if i is None:
         return None
@@ -164,11 +164,11 @@ def binary(b: Builder) -> Line | None:
         return None
     other, uses = operand(b, b.value(i).shape, kinds)
     if "np.sin" in text and uses and b.value(uses[0]).dtype.kind == "b":
-        return None  # of truth values NumPy's sine is in half precision, JAX's is not
+        return None  # NumPy's sine of truth values is in half precision, JAX's is not
     first, second = ("{0}", other) if b.chance(0.7) else (other, "{0}")
     ordinary = not uses or b.value(uses[0]).dtype.kind in "ib"
     if ordinary and first != "{0}" and text.startswith(("np.where", "np.greater")):
-        first, second = second, first  # truth values and ordinary arrays give an ordinary one: nobody could write to it
+        first, second = second, first  # truth values and ordinary arrays give an ordinary array, which is not writable
     fill = {"{0}": first, "{1}": second}
     text, guard = [_filled(t, fill) for t in (text, guard)]
     return b.line(text, i, *uses, guard=guard)
@@ -179,7 +179,7 @@ def _filled(text: str, fill: dict[str, str]) -> str:
 
 
 def clip(b: Builder) -> Line | None:
-    """Numbers held between bounds."""
+    """Make a statement that clips numbers to bounds."""
     i = b.inexact(kinds="f")
     if i is None:
         return None
@@ -192,12 +192,12 @@ def clip(b: Builder) -> Line | None:
 
 
 def axis(b: Builder, ndim: int) -> int:
-    """One axis, from either end."""
+    """Return one axis, counted from either end."""
     return int(b.rng.integers(-ndim, ndim))
 
 
 def axes(b: Builder, ndim: int) -> Any:
-    """An axis, a tuple of some, or None."""
+    """Return an axis, a tuple of axes, or None."""
     if ndim == 0 or b.chance(0.25):
         return None
     if ndim > 1 and b.chance(0.3):
@@ -206,7 +206,7 @@ def axes(b: Builder, ndim: int) -> Any:
     return axis(b, ndim)
 
 
-#: Reductions over axes: name, dtypes, guard, whether a tuple of axes will do, further arguments.
+#: Reductions over axes: name, dtypes, guard, whether the function takes a tuple of axes, further arguments.
 REDUCTIONS = [
     ("sum", "fc", "", True, ""),
     ("mean", "fc", "", True, ""),
@@ -236,7 +236,7 @@ REDUCTIONS = [
 
 
 def reduction(b: Builder) -> Line | None:
-    """A reduction over some axes."""
+    """Make a statement with a reduction over some axes."""
     i = b.inexact()
     if i is None:
         return None
@@ -260,7 +260,7 @@ def reduction(b: Builder) -> Line | None:
         text += ", initial=0.5"
     if "q=" in more and "axis" not in text:
         text += ", axis=None"
-    if name == "std":  # of one element it is 0, a kink
+    if name == "std":  # the standard deviation of one element is 0, a kink
         guard += f" and away({text}))"
     if name in ("any", "count_nonzero"):
         return b.line(text + ") * {0}", i, guard=guard)
@@ -274,7 +274,7 @@ def _mask(b: Builder, shape: Any) -> Any:
     return found
 
 
-#: Along one axis.
+#: Functions along one axis.
 SCANS = [
     ("np.cumsum({0}, axis={axis})", "fc", ""),
     ("np.cumprod({0}, axis={axis})", "fc", "below({0}, 2)"),
@@ -312,7 +312,7 @@ SCANS = [
     ("np.fft.fft({0}, axis={axis})", "fc", ""),
     ('np.fft.ifft({0}, axis={axis}, norm="ortho")', "fc", ""),
     ("np.fft.rfft({0}, axis={axis})", "f", ""),
-    ("np.fft.irfft({0}, n=3, axis={axis})", "fc", "np.size({0})"),  # of none NumPy makes any numbers
+    ("np.fft.irfft({0}, n=3, axis={axis})", "fc", "np.size({0})"),  # for no elements NumPy makes arbitrary numbers
     ("np.fft.rfft({0}, n=4, axis={axis})", "f", ""),
     ("np.fft.hfft({0}, n=4, axis={axis})", "c", ""),
     ("np.fft.fftshift({0}, axes={axis})", "fc", ""),
@@ -322,7 +322,7 @@ SCANS = [
 
 
 def along(b: Builder) -> Line | None:
-    """An operation along one axis."""
+    """Make a statement with an operation along one axis."""
     i = b.inexact(1)
     if i is None:
         return None
@@ -335,7 +335,7 @@ def along(b: Builder) -> Line | None:
 
 
 def index(b: Builder, shape: tuple[int, ...], masks: bool = True) -> str:
-    """An index as code: integers, slices, new axes, an ellipsis, arrays of integers and booleans."""
+    """Return an index as code: integers, slices, new axes, an ellipsis, arrays of integers and booleans."""
     entries: list[str] = []
     for n in shape[: int(b.rng.integers(1, len(shape) + 1))]:
         kind = int(b.rng.integers(8))
@@ -355,7 +355,7 @@ def index(b: Builder, shape: tuple[int, ...], masks: bool = True) -> str:
 
 
 def getitem(b: Builder) -> Line | None:
-    """A part by indexing."""
+    """Make a statement that reads a part by indexing."""
     i = b.inexact(1)
     if i is None:
         return None
@@ -413,7 +413,7 @@ SHAPES = [
 
 
 def shape(b: Builder) -> Line | None:
-    """Another shape, or the like."""
+    """Make a statement that gives another shape, or the like."""
     i = b.inexact()
     if i is None:
         return None
@@ -422,7 +422,7 @@ def shape(b: Builder) -> Line | None:
 
 
 def join(b: Builder) -> Line | None:
-    """Two values in one array."""
+    """Make a statement that joins two values in one array."""
     i = b.inexact()
     j = b.inexact()
     if i is None or j is None:
@@ -457,7 +457,7 @@ PRODUCTS = [
 
 
 def product(b: Builder) -> Line | None:
-    """A product of two values, or of one and a constant."""
+    """Make a statement with a product of two values, or of a value and a constant."""
     i = b.inexact()
     if i is None:
         return None
@@ -475,7 +475,7 @@ def product(b: Builder) -> Line | None:
 
 
 def interp(b: Builder) -> Line | None:
-    """Linear interpolation between constants."""
+    """Make a statement with linear interpolation between constants."""
     i = b.inexact(kinds="f")
     if i is None:
         return None

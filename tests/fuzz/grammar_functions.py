@@ -1,4 +1,4 @@
-"""What statements there are: linear algebra, control flow, pipelines, transforms inside, writes."""
+"""Statements that random programs can contain: linear algebra, control flow, pipelines, transforms, writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FUNCTIONS", "WRITES"]
 
 # ---- linear algebra: small matrices, well conditioned ------------------------------------------------------------
 
-#: Code of a square matrix ``{0}``, and a guard.
+#: Functions of a square matrix: code with ``{0}`` for the matrix, and a guard.
 SQUARE = [
     ("np.linalg.inv({0})", "conditioned({0})"),
     ("np.linalg.det({0})", ""),
@@ -40,7 +40,7 @@ SQUARE = [
     ("np.linalg.trace({0}) * {0}", ""),
     ("np.linalg.cond({0})", "np.ndim({0}) == 2 and spaced({0}) and conditioned({0})"),
 ]
-#: Of any matrix.
+#: Functions of any matrix.
 MATRIX = [
     ("np.linalg.svd({0}, compute_uv=False)", "spaced({0})"),
     ("(lambda u, s, vh: (u * np.sin(s)[..., None, :]) @ vh)(*np.linalg.svd({0}, full_matrices=False))", "spaced({0})"),
@@ -55,7 +55,7 @@ MATRIX = [
 
 
 def linear_algebra(b: Builder) -> Line | None:
-    """A matrix function."""
+    """Make a statement with a matrix function."""
     i = b.inexact(2, fits=lambda v: v.shape[-1] == v.shape[-2] > 1) if b.chance(0.7) else None
     rows = SQUARE
     if i is None:
@@ -67,7 +67,7 @@ def linear_algebra(b: Builder) -> Line | None:
 
 
 def squared(b: Builder) -> Line | None:
-    """A square matrix made of a vector or a number, well conditioned."""
+    """Return a square, well-conditioned matrix made of a vector or a number."""
     i = b.inexact(fits=lambda v: v.ndim < 2)
     return None if i is None else b.line("np.outer({0}, {0}) * 0.3 + np.diag(np.arange(1.0, {0}.size + 1))", i)
 
@@ -79,7 +79,7 @@ STEPS = ["0.5 * c + np.sin(c)", "np.tanh(c) * 1.2", "c - 0.1 * c ** 2", "0.8 * c
 
 
 def scan(b: Builder) -> Line | None:
-    """``scan``, ``map``, ``associative_scan``."""
+    """Make a statement with ``scan``, ``map`` or ``associative_scan``."""
     i = b.inexact(1)
     if i is None:
         return None
@@ -108,12 +108,12 @@ def scan(b: Builder) -> Line | None:
 
 
 def loop(b: Builder) -> Line | None:
-    """``fori_loop``, ``while_loop``, Python's ``for``."""
+    """Make a statement with ``fori_loop``, ``while_loop`` or Python's ``for``."""
     i = b.inexact(kinds="f")
     if i is None:
         return None
     compiled = b.program.compiled or any(name == "jit" for name, _ in b.program.stack)
-    kind = b.pick("fori", "fori", "fori" if compiled else "while", "for")  # compiled, while has no reverse mode
+    kind = b.pick("fori", "fori", "fori" if compiled else "while", "for")  # a compiled while loop has no reverse mode
     n, body = b.pick(1, 2, 3), b.pick(*STEPS)
     if kind == "fori":
         return b.line(f"fg.fori_loop(0, {n}, lambda i, c: {body} + 0.1 * i, {{0}})", i)
@@ -128,7 +128,7 @@ def loop(b: Builder) -> Line | None:
     count = 0
     while total > bound:
         total, count = total * 0.36, count + 1
-    copied = "" if count else " + 0.0"  # without a step it is what the loop began with, not another array
+    copied = "" if count else " + 0.0"  # without a step the loop returns its start value, not another array
     return b.line(
         f"fg.while_loop(lambda c: np.sum(c * c) > {bound}, lambda c: 0.6 * c, {{0}}){copied}",
         i,
@@ -138,7 +138,7 @@ def loop(b: Builder) -> Line | None:
 
 
 def branch(b: Builder) -> Line | None:
-    """``cond``, ``switch``, and Python's own branches."""
+    """Make a statement with ``cond``, ``switch``, or Python's branches."""
     i = b.inexact(kinds="f")
     if i is None:
         return None
@@ -199,7 +199,7 @@ PIPELINES = [
 
 
 def pipeline(b: Builder) -> Line | None:
-    """Functions joined by toolz."""
+    """Make a statement with functions joined by toolz."""
     i = b.inexact(kinds="f")
     return None if i is None else b.line(b.pick(*PIPELINES), i)
 
@@ -236,7 +236,7 @@ NESTED = [
     "fg.vmap(own_jvp(fg, lambda z: z ** 2, lambda z: 3 * z), in_axes=(0, None))(np.ravel({0}), np.mean({1}))",
     "fg.grad(lambda z: np.sum(own_jvp(fg, lambda w: w ** 3, lambda w: 2 * w)(z, np.mean({1}))))({0})",
 ]
-#: The same with a rule for reverse mode only.
+#: Layers with a custom VJP rule only, which have no forward mode.
 REVERSED = [
     "own_vjp(fg, lambda z: np.sin(z), lambda z: np.cos(z) * 0.7)({0}, np.mean({1}))",
     "fg.grad(lambda z: np.sum(own_vjp(fg, lambda w: w ** 3, lambda w: 2 * w)(z, np.mean({1}))))({0})",
@@ -249,7 +249,7 @@ FORWARD = ("jvp", "linearize", "jacfwd", "hessian")
 
 
 def nested(b: Builder) -> Line | None:
-    """A transform of a function that closes over a value, which the transforms outside may trace."""
+    """Make a statement that transforms a function that closes over a value, which outer transforms may trace."""
     i, j = b.inexact(kinds="f"), b.inexact(kinds="f")
     if i is None or j is None:
         return None
@@ -265,21 +265,21 @@ def writable(v: Any) -> bool:
 
 
 def fresh(b: Builder) -> Line | None:
-    """An array to write to."""
+    """Make a statement that creates an array to write to."""
     i = b.inexact(1)
     texts = ("np.copy({0})", "{0}.copy()", "np.zeros_like({0})", "{0} * 1.0", "{0} + {0}", "np.ones_like({0})")
     return None if i is None else b.line(b.pick(*texts), i)
 
 
 def view(b: Builder) -> Line | None:
-    """A view of one."""
+    """Make a statement that takes a view of a writable array."""
     i = b.any(writable, written=True)
     if i is None:
         return fresh(b)
     texts = ("[1:]", "[::-1]", ".T", ".reshape(-1)", "[None]", ".ravel()", "[..., 0]", "[0]", "[:, 1]", "[:1]", "[...]")
     text = b.pick(*texts)
     if text in (".ravel()", ".reshape(-1)") and not b.value(i).flags.c_contiguous:
-        return None  # a view or a copy as it lies in memory; what is on JAX arrays counts as in C order
+        return None  # memory layout decides between a view and a copy; arrays of JAX count as in C order
     return b.line("{0}" + text, i)
 
 
@@ -321,7 +321,7 @@ WRITTEN = [
 
 
 def write(b: Builder) -> Line | None:
-    """A write to an array that the program made."""
+    """Make a statement that writes to an array of the program."""
     i = b.any(writable, written=True)
     if i is None:
         return fresh(b)

@@ -52,25 +52,25 @@ def apart(w: Any) -> bool:
 
 
 def steps(x: Any, factor: float, bound: float, count: int) -> bool:
-    """Whether the sum of squares falls below a bound in so many steps, and is never near it."""
+    """Whether the sum of squares falls below a bound in so many steps, and is never near the bound."""
     total = np.sum(x * x)
     sums = [total * factor ** (2 * n) for n in range(count + 1)]
     clear = all(abs(s - bound) > MARGIN * bound for s in sums)
     return clear and all(s > bound for s in sums[:-1]) and bool(sums[-1] <= bound)
 
 
-#: Guards by how the text of a line begins.
+#: Guards of lines, by the text with which a line begins.
 BEGINNINGS = {
     "np.tri": "np.ndim({0}) >= 2",
     "np.vander": "np.all({0} != 0)",  # else JAX's derivatives are NaN
-    "np.corrcoef": "np.ndim({0}) and {0}.shape[-1] > 2",  # of two points it is 1 or -1
-    "np.polyval": "np.shape({0})[:1] != (0,)",  # JAX and NumPy have other shapes then
+    "np.corrcoef": "np.ndim({0}) and {0}.shape[-1] > 2",  # the correlation of two points is 1 or -1
+    "np.polyval": "np.shape({0})[:1] != (0,)",  # the shapes of JAX and NumPy differ then
     "np.polymul": "away(np.ravel({0})[:1], np.ravel({1})[:1])",  # JAX keeps leading zeros
 }
 
 
 def guard_of(text: str) -> str:
-    """The guard of a line of a kind that needs one."""
+    """Return the guard of a line of a kind that needs a guard."""
     return next((guard for start, guard in BEGINNINGS.items() if text.startswith(start)), "")
 
 

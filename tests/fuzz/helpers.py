@@ -1,4 +1,4 @@
-"""What random programs call besides NumPy. A reproducer carries a copy of this file's functions."""
+"""Functions that random programs call besides NumPy. A reproducer carries a copy of this file's functions."""
 
 import math
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import toolz
 
 
 def each(fun, *trees):
-    """``fun`` of the leaves of trees of one structure."""
+    """Return ``fun`` of the leaves of trees of one structure."""
     first = trees[0]
     if isinstance(first, dict):
         return {key: each(fun, *[tree[key] for tree in trees]) for key in first}
@@ -18,7 +18,7 @@ def each(fun, *trees):
 
 
 def numbers(shape, dtype, k):
-    """Reproducible numbers, none of them small."""
+    """Return reproducible numbers, none of them small."""
     waves = numpy.arange(math.prod(shape)) * 1.7 + 0.9 * k
     found = numpy.where(numpy.cos(waves) < 0, -0.4, 0.4) + 0.5 * numpy.cos(waves)
     if numpy.dtype(dtype).kind == "c":
@@ -27,49 +27,49 @@ def numbers(shape, dtype, k):
 
 
 def like(tree, k):
-    """Constants in the form of ``tree``."""
+    """Return constants in the form of ``tree``."""
     return each(lambda x: numbers(x.shape, x.dtype, k), tree)
 
 
 def times(tree, other):
-    """Products of leaves."""
+    """Return products of leaves."""
     return each(lambda a, b: a * b, tree, other)
 
 
 def weigh(np, tree, k):
-    """One real number made of all leaves."""
+    """Return one real number made of all leaves."""
     parts = []
     each(lambda x: parts.append(np.sum(np.real(x * numbers(x.shape, x.dtype, k)))), tree)
     return sum(parts[1:], parts[0])
 
 
 def pulled(pair, k):
-    """What a pullback gives for some cotangent."""
+    """Return the result of a pullback for some cotangent."""
     return pair[1](like(pair[0], k))[0]
 
 
-scales = numpy.array([1.0, 0.75])  # of the examples of a batch
+scales = numpy.array([1.0, 0.75])  # scales of the examples of a batch
 
 
 def examples(np, tree, axis):
-    """Two examples, the second a multiple of the first."""
+    """Return two examples, the second a multiple of the first."""
     return each(lambda x: np.stack([x, 0.75 * x], axis), tree)
 
 
 def small(np, *values):
-    """A share of every value, so that nothing is computed in vain."""
+    """Return a share of every value, so that no computation is unused."""
     return 0.1 * sum(np.sum(np.real(v * (0.6 - 0.8j)) if v.dtype.kind == "c" else v) for v in values)
 
 
 def own_jvp(fg, fun, slope):
-    """``fun(x) * s`` with a derivative of its own."""
+    """Return ``fun(x) * s`` with a custom JVP rule."""
     f = fg.custom_jvp(lambda x, s: fun(x) * s)
     f.defjvp(lambda xs, ts: (f(*xs), slope(xs[0]) * xs[1] * ts[0] + 2 * fun(xs[0]) * ts[1]))
     return f
 
 
 def own_vjp(fg, fun, slope):
-    """The same in reverse mode only."""
+    """Return ``fun(x) * s`` with a custom VJP rule only."""
     f = fg.custom_vjp(lambda x, s: fun(x) * s)
 
     def bwd(kept, ct):
@@ -81,7 +81,7 @@ def own_vjp(fg, fun, slope):
 
 
 def jax_library():
-    """The transforms of JAX under funcgrad's names."""
+    """Return the transforms of JAX under funcgrad's names."""
     import jax
 
     names = ["grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
@@ -92,7 +92,7 @@ def jax_library():
         **{name: getattr(jax, name) for name in names},
         **{name: getattr(jax.lax, name) for name in control},
         **{name: getattr(toolz, name) for name in pipelines},
-        checkpoint=lambda f: jax.checkpoint(lambda *args: f(*args)),  # it wants to refer to f weakly
+        checkpoint=lambda f: jax.checkpoint(lambda *args: f(*args)),  # JAX makes a weak reference to f
         control=SimpleNamespace(map=jax.lax.map),
         no_grad=lambda f: lambda *args: jax.lax.stop_gradient(f(*args)),
         stop_gradient=jax.lax.stop_gradient,
@@ -100,7 +100,7 @@ def jax_library():
 
 
 def funcgrad_library():
-    """Those of funcgrad, with ``jit``."""
+    """Return the transforms of funcgrad, with ``jit``."""
     import funcgrad
 
     return SimpleNamespace(**{name: getattr(funcgrad, name) for name in funcgrad.__all__})

@@ -1,4 +1,4 @@
-"""What funcgrad, JAX and a numerical referee say of a random program, and who stands alone."""
+"""Comparison of funcgrad, JAX and a numerical referee on a random program, with a verdict on the outlier."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from fuzz.programs import Program, Unfit, as_argument, walk
 
 __all__ = ["FAILURES", "Verdict", "compiled", "judge", "theirs"]
 
-DOUBLE, SINGLE = 1e-9, 1e-4  # the relative errors allowed, and never more
-SHARE = 0.01  # a leaf is judged by its largest number, or by this share of the largest of all
-SAFETY = 10.0  # how far beyond its own error estimate the referee may be off
-NEAR = 0.005  # its steps begin so small that they cross no kink
-UNSURE = 1e-5  # a referee that may be off by so much, relatively, has nothing to say
+DOUBLE, SINGLE = 1e-9, 1e-4  # the relative errors allowed, never more
+SHARE = 0.01  # an error is relative to the largest number of the leaf, or to this share of the largest of all leaves
+SAFETY = 10.0  # factor by which the referee may exceed its own error estimate
+NEAR = 0.005  # the referee's first steps, so small that they cross no kink
+UNSURE = 1e-5  # a referee with a larger relative error estimate gives no verdict
 NUDGE = {DOUBLE: 1e-14, SINGLE: 1e-6}  # by how much a point is moved to see how results react
-REVERSED = 16  # of so many programs one is run by JAX's reverse mode, the others by its forward mode
-SECONDS = 90  # for one program
+REVERSED = 16  # one of so many programs is run by JAX's reverse mode, the others by its forward mode
+SECONDS = 90  # time limit for one program
 
-#: Verdicts that are somebody's fault and not known.
+#: Verdicts that count as failures: someone is wrong, and the difference is not known.
 FAILURES = (
     "funcgrad raises",
     "funcgrad differs from NumPy",
@@ -58,12 +58,12 @@ FAILURES = (
     "the process died",
 )
 
-#: What is compiled here runs once. This compiles in a part of the time and computes the same.
+#: Compiler options for code that runs once: faster compilation, the same results.
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 class Verdict(NamedTuple):
-    """What was found.
+    """Result of a comparison.
 
     Attributes:
         kind: "agree", one of ``FAILURES``, or why there is nothing to compare.
@@ -75,20 +75,20 @@ class Verdict(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether somebody is to blame."""
+        """Whether the verdict is a failure."""
         return self.kind in FAILURES
 
 
 class TooSlowError(BaseException):
-    """A program takes too long."""
+    """Error for a program that takes too long."""
 
 
 def judge(program: Program, *, full: bool = False) -> Verdict:
-    """Compare all that can be compared.
+    """Compare funcgrad, JAX and the referee on ``program``.
 
     Args:
-        program: it.
-        full: whether the referee looks at third derivatives too, which takes long.
+        program: the program to run.
+        full: whether the referee measures third derivatives too, which takes long.
     """
     try:
         with _limited(), warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -124,7 +124,7 @@ def _judged(program: Program, full: bool) -> Verdict:
     except Exception as error:
         if referee:
             return Verdict("funcgrad differs from the referee", f"{referee}; JAX: {type(error).__name__}")
-        if program.lifted:  # it is funcgrad that runs it on JAX
+        if program.lifted:  # here funcgrad runs the program on JAX
             kind = "funcgrad refuses" if _on_purpose(program, error) else "funcgrad raises"
             return Verdict(kind, f"to_jax, {type(error).__name__}: {str(error)[:300]}")
         return Verdict("JAX refuses", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}")
@@ -137,9 +137,9 @@ def _judged(program: Program, full: bool) -> Verdict:
 
 
 def _on_purpose(program: Program, error: Exception) -> bool:
-    """Whether it is a refusal that is documented, and says what to do.
+    """Whether the error is a documented refusal, which says what to do.
 
-    Something was changed that a checkpoint inside had read, which therefore cannot be run again.
+    A value was changed that a checkpoint inside had read, so the checkpoint cannot run again.
     """
     if not isinstance(error, ReplayError):
         return False
@@ -147,7 +147,7 @@ def _on_purpose(program: Program, error: Exception) -> bool:
 
 
 def _disputed(program: Program, got: Any, off: str, referee: str) -> Verdict:
-    """Who of them is alone, once rounding and the way JAX's program was run are ruled out."""
+    """Find the outlier, once rounding and the way JAX's program was run are ruled out."""
     if off:
         try:
             want = _leaves(theirs(program, compiled))
@@ -172,7 +172,7 @@ def _disputed(program: Program, got: Any, off: str, referee: str) -> Verdict:
 
 
 def _under_jit(program: Program, got: Any) -> Verdict:
-    """funcgrad's transforms on JAX arrays. What single precision rounds otherwise must agree in double precision."""
+    """Compare with funcgrad on JAX arrays; differences by rounding must vanish in double precision."""
     try:
         want = _compiled(program)
     except Exception as error:
@@ -194,7 +194,7 @@ def _compiled(program: Program) -> Any:
 
 
 def _cannot_compile(program: Program, error: Exception) -> bool:
-    """Whether XLA does not compile JAX's own program either: as a whole, or what is under ``jit`` in it."""
+    """Whether XLA does not compile JAX's program either: as a whole, or the part under ``jit``."""
     if not isinstance(error, jax.errors.JaxRuntimeError):
         return False
     for runner in (compiled, lambda fun, x: fun(jax.tree.map(jnp.asarray, x))):
@@ -210,7 +210,7 @@ def _cannot_compile(program: Program, error: Exception) -> bool:
 
 
 def ours(program: Program, x: Any) -> Any:
-    """funcgrad's answer."""
+    """Return funcgrad's result."""
     np_ = np if program.dispatch else fnp
     f = program.function()
     return program.stacked()(np_, library(), lambda x: f(np_, library(), x))(x)
@@ -227,14 +227,14 @@ def _forward_library() -> Any:
 
 
 def _reversed(program: Program) -> bool:
-    """Whether JAX's reverse mode runs it in the first place."""
+    """Whether JAX's reverse mode runs the program in the first place."""
     rules = any("own_vjp" in line.text for line in program.lines)
     empty = any(x.size == 0 for x in program.inputs)
     return rules or empty or zlib.crc32(program.transforms().encode() + program.source().encode()) % REVERSED == 0
 
 
 def _quick(program: Program) -> Any:
-    """JAX's answer, fast."""
+    """Return JAX's result, fast."""
     if not _reversed(program):
         with suppress(Exception):
             return theirs(program, run_eagerly, forward=True)
@@ -242,7 +242,7 @@ def _quick(program: Program) -> Any:
 
 
 def theirs(program: Program, runner: Callable[..., Any], *, forward: bool = False) -> Any:
-    """JAX's answer, its transforms having been applied by ``runner``; ``forward``: by its forward mode."""
+    """Return JAX's result after ``runner`` applied the transforms; ``forward``: by forward mode."""
     jax_ = _forward_library() if forward else _jax_library()
     f = program.function(jax=True)
     if program.lifted:
@@ -254,7 +254,7 @@ def theirs(program: Program, runner: Callable[..., Any], *, forward: bool = Fals
 
 
 def compiled(fun: Callable[..., Any], x: Any) -> Any:
-    """``jax.jit(fun)(x)``, for a function that is called once; what XLA refuses while it computes raises here."""
+    """Return ``jax.jit(fun)(x)`` for a function that is called once; what XLA refuses while computing raises here."""
     lowered = jax.jit(fun).lower(x)
     try:
         return jax.block_until_ready(lowered.compile(compiler_options=QUICK)(x))
@@ -263,7 +263,7 @@ def compiled(fun: Callable[..., Any], x: Any) -> Any:
 
 
 def _known(program: Program) -> str:
-    """A divergence of JAX that is known, among those that the program meets."""
+    """Return a known divergence of JAX among those that the program triggers."""
     found: list[str] = []
 
     def watch(primitive: Any, values: Any, params: Any) -> None:
@@ -282,7 +282,7 @@ def _known(program: Program) -> str:
 
 
 def _measurable(program: Program) -> list[int]:
-    """Layers whose derivative can be measured: nothing below is a constant in name only."""
+    """Return layers whose derivative can be measured: no value below is held constant although it varies."""
     if any(name in line.text for line in program.lines for name in ("stop_gradient", "no_grad", "own_jvp", "own_vjp")):
         return []
     names = [name for name, _ in program.stack]
@@ -292,7 +292,7 @@ def _measurable(program: Program) -> list[int]:
 
 
 def _refereed(program: Program, got: Any, full: bool) -> str:
-    """What a referee has to say against the innermost and the outermost derivative; nothing if they are right."""
+    """Return the referee's objection to the innermost or outermost derivative, or "" if both are right."""
     if any("float32" in line.text for line in program.lines):
         return ""
     if _tolerance(program) == SINGLE:
@@ -302,7 +302,7 @@ def _refereed(program: Program, got: Any, full: bool) -> str:
     for n in layers:
         below = sum(LAYERS[name].order for name, _ in program.stack[:n])
         if (below < 2 and order <= 2) or below == 0 or full:
-            points = program.points(above=n + 1)  # where the layers above run it, and no kink is near
+            points = program.points(above=n + 1)  # where the layers above run this layer, with no kink near
             top = replace(program, stack=program.stack[: n + 1], inputs=tuple(_leaves(points[0])))
             if said := _measured(top, got if n == len(program.stack) - 1 else None):
                 return f"{program.stack[n][0]}: {said}"
@@ -310,7 +310,7 @@ def _refereed(program: Program, got: Any, full: bool) -> str:
 
 
 def _measured(program: Program, got: Any = None) -> str:
-    """A referee on the outermost layer, funcgrad's other ones and NumPy being below it."""
+    """Measure the outermost layer, with NumPy below and funcgrad's other layers below."""
     name, k = program.stack[-1]
     layer = LAYERS[name]
     f, np_ = program.function(), np if program.dispatch or len(program.stack) == 1 else fnp
@@ -326,7 +326,7 @@ def _measured(program: Program, got: Any = None) -> str:
 
     def fun(leaves: list[Any]) -> Any:
         found = _flat(case.fun(as_argument(leaves)), real)
-        return found if found.shape == shape else np.full(shape, np.nan)  # masks select others some way off
+        return found if found.shape == shape else np.full(shape, np.nan)  # masks select other elements some way off
 
     direction = [NEAR * t for t in _leaves(case.direction)]
     if _quickly(fun, point, direction, NEAR * claim, _tolerance(program)):
@@ -335,7 +335,7 @@ def _measured(program: Program, got: Any = None) -> str:
 
 
 def _quickly(fun: Callable[..., Any], point: list[Any], direction: list[Any], claim: Any, tolerance: float) -> bool:
-    """Whether three extrapolated differences say what is claimed, to the tolerance: nothing need be estimated then."""
+    """Whether three extrapolated differences give the claim, to the tolerance; no estimate is needed then."""
     slopes = []
     try:
         for h in (0.5, 0.25, 0.125):
@@ -364,7 +364,7 @@ def _said(claim: Any, measured: Measured, unit: float, tolerance: float) -> str:
 
 
 def _flat(out: Any, real: bool = False) -> Any:
-    """All numbers in a row, imaginary parts behind real ones; a complex step makes real things complex."""
+    """Return all numbers in a row, imaginary parts after real parts; complex steps make real values complex."""
     parts: list[Any] = []
     for leaf in _leaves(out):
         whole = real or not np.iscomplexobj(leaf)
@@ -396,7 +396,7 @@ def _leaves(out: Any) -> list[Any]:
 
 
 def _difference(program: Program, got: list[Any], want: list[Any], *, dtypes: bool) -> str:
-    """How two results differ; nothing if they do not."""
+    """Return how two results differ, or "" if they agree."""
     got, want = [np.asarray(x) for x in got], [np.asarray(x) for x in want]
     if [x.shape for x in got] != [x.shape for x in want]:
         return f"shapes {[x.shape for x in got]} and {[x.shape for x in want]}"
@@ -424,7 +424,7 @@ def _largest(x: Any) -> float:
 
 
 def _reacts(program: Program, got: Any) -> bool:
-    """Whether a change of the last digits of the argument changes the result by what is allowed, or nearly."""
+    """Whether a change of the last digits of the argument changes the result by nearly the allowed error, or more."""
     tolerance = _tolerance(program)
     rng = np.random.default_rng(0)
     scale = max([_largest(w) for w in _leaves(got)], default=0.0) + 0.01
@@ -438,10 +438,10 @@ def _reacts(program: Program, got: Any) -> bool:
 
 
 def _rounded(program: Program, got: Any, want: list[Any]) -> bool:
-    """Whether all is well in double precision, and single precision cannot do better.
+    """Whether double precision agrees, and single precision cannot do better.
 
-    That is so where funcgrad's result is near the one in double precision, where JAX's is about as far from that, and
-    where JAX's rules give NumPy another result than they give XLA.
+    This holds if funcgrad's result is near that in double precision, if JAX's result is about as far from double
+    precision, or if JAX's rules give NumPy another result than they give XLA.
     """
     if _tolerance(program) == DOUBLE:
         return False
@@ -462,7 +462,7 @@ def _farthest(got: list[Any], exact: list[Any]) -> float:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Raise after a while, in processor time: the process may have to wait for others."""
+    """Raise an error after some processor time, since the process may have to wait for others."""
 
     def stop(*_: Any) -> None:
         raise TooSlowError

@@ -1,4 +1,4 @@
-"""The layers of a stack: each makes a function of ``x`` into another, written as code."""
+"""Layers of a stack of transforms; each makes a function of ``x`` into another function, written as code."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def both(x: Any, k: int) -> list[Any]:
 
 @dataclass(frozen=True)
 class Measurable:
-    """What a numerical referee can measure of a layer: the derivative of ``fun`` at ``point`` along ``direction``.
+    """Quantity that a numerical referee can measure: the derivative of ``fun`` at ``point`` along ``direction``.
 
     Attributes:
-        fun: gives a tree.
+        fun: returns a tree.
         point: a tree.
-        direction: a tree like the point.
-        claim: what the layer's result says it is, in the form of the result of ``fun``.
+        direction: a tree like ``point``.
+        claim: the derivative according to the layer's result, in the form of the result of ``fun``.
     """
 
     fun: Callable[[Any], Any]
@@ -42,14 +42,14 @@ Measure = Callable[[Any, Callable[[Any], Any], Any, int, Any], Measurable]
 
 
 def dot(tree: Any, direction: Any) -> Any:
-    """The derivative that a gradient says there is along a direction."""
+    """Return the derivative along a direction that a gradient claims."""
     parts: list[Any] = []
     each(lambda g, t: parts.append(np.sum(np.real(g * t))), tree, direction)
     return sum(parts)
 
 
 def contracted(jacobian: Any, direction: Any, out: Any) -> Any:
-    """A Jacobian, an out-tree of in-trees, times a direction."""
+    """Return a Jacobian, an out-tree of in-trees, times a direction."""
 
     def one(part: Any, of: Any) -> Any:
         sums: list[Any] = []
@@ -101,12 +101,12 @@ class Layer:
 
     Attributes:
         code: an expression of ``x``; ``{f}`` is the function, ``{k}`` a number that chooses a variant.
-        order: how many derivatives it takes.
-        real: whether it needs real arguments and results.
-        branches: whether Python may branch on values below it.
-        points: ``points(x, k)``, where it runs the function.
-        measure: what a referee can measure of it.
-        cuts: whether it treats something as a constant.
+        order: how many derivatives the layer takes.
+        real: whether the layer needs real arguments and results.
+        branches: whether Python may branch on values below the layer.
+        points: ``points(x, k)``, the points at which the layer runs the function.
+        measure: what a referee can measure of the layer.
+        cuts: whether the layer treats a value as a constant.
     """
 
     code: str

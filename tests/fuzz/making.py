@@ -1,4 +1,4 @@
-"""How random programs are made: statement by statement, each run by NumPy before it is kept."""
+"""Generation of random programs, statement by statement; NumPy runs each statement before it is kept."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from fuzz.programs import Line, Program, Unfit, locked, namespace, step
 
 __all__ = ["Builder", "LARGEST", "Maker"]
 
-LARGEST = 12  # elements of a value
-TOO_LARGE = 4.0  # absolute values
+LARGEST = 12  # largest number of elements of a value
+TOO_LARGE = 4.0  # largest absolute value
 _CONSTANT = ("np.zeros_like", "np.ones_like", "np.full_like", "np.empty_like")
-#: How statements begin in whose result the first argument stands as a constant, unless it is named again.
+#: Beginning of statements in whose result the first argument is constant, unless the statement names it again.
 _STEP = "np.heaviside({0}, 0.5)"
 Maker = Callable[["Builder"], "Line | None"]
 
 
 class Builder:
-    """A program while it is made.
+    """Program under construction.
 
     Attributes:
         rng: the source of all choices.
         branches: whether Python may branch on values.
         empty: whether statements use arrays without elements too.
-        scopes: what the statements see, at every point where the program will be run.
+        scopes: the variables of the statements, at every point where the program will be run.
     """
 
     def __init__(self, rng: np.random.Generator, program: Program, fg: Any) -> None:
@@ -42,7 +42,7 @@ class Builder:
         self.restart()
 
     def restart(self) -> None:
-        """Run all statements anew: a write that was not kept may have changed something."""
+        """Run all statements again: a write that was not kept may have changed something."""
         self.scopes = [namespace(np, self.fg, self.program, x) for x in self.program.points()]
         for scope in self.scopes:
             for line in self.program.lines:
@@ -51,15 +51,15 @@ class Builder:
     # ---- what there is -------------------------------------------------------------------------------------------
 
     def value(self, i: int) -> Any:
-        """A value at the first point."""
+        """Return a value at the first point."""
         return self.scopes[0][f"v{i}"]
 
     def numbers(self) -> list[int]:
-        """All values, the newest last."""
+        """Return the indices of all values, the newest last."""
         return [*range(len(self.program.inputs)), *[line.out for line in self.program.lines if line.out is not None]]
 
     def any(self, fits: Callable[[Any], bool] = lambda v: True, written: bool = False) -> int | None:
-        """A value that fits, likely a new one; one that can be ``written`` to."""
+        """Return a value that fits, likely a new one; with ``written``, a value that can be written to."""
         found = [i for i in self.numbers() if fits(self.value(i)) and not (written and self._is_ordinary(i))]
         if not found:
             return None
@@ -67,10 +67,10 @@ class Builder:
         return found[len(found) - 1 - back]
 
     def _is_ordinary(self, i: int) -> bool:
-        """Whether a value may be an ordinary array of NumPy: nothing traced can be written to it.
+        """Whether a value may be an ordinary NumPy array: nothing traced can be written to it.
 
-        That is what NumPy, and a transform, make of numbers and ordinary arrays alone. An array of constants that the
-        program makes itself is none, but its numbers are.
+        NumPy and a transform make such arrays from numbers and ordinary arrays alone. An array of constants that the
+        program makes itself is not ordinary, but its elements are.
         """
         return self._is_constant(i) and any(self.value(k).ndim == 0 or "fg." in t for k, t in self._behind(i))
 
@@ -78,7 +78,7 @@ class Builder:
         return all(k >= len(self.program.inputs) for k, _ in self._behind(i) if not self._uses(k))
 
     def _uses(self, i: int) -> tuple[int, ...]:
-        """What the value was made of; nothing where that does not reach it."""
+        """Return the values that the value depends on; a constant result depends on none."""
         line = next((line for line in self.program.lines if line.out == i), None)
         if line is None or line.text.startswith(_CONSTANT):
             return ()
@@ -86,7 +86,7 @@ class Builder:
         return tuple([k for n, k in enumerate(line.uses) if f"{{{n}}}" in text])
 
     def _behind(self, i: int) -> list[tuple[int, str]]:
-        """The value and all that it was made of, each with the text that made it; an input has none but ``{0}``."""
+        """Return the value and all that it was made of, each with the text that made it; an input has only ``{0}``."""
         found, waiting = [], [i]
         texts = {line.out: line.text for line in self.program.lines}
         while waiting:
@@ -96,23 +96,23 @@ class Builder:
         return found
 
     def inexact(self, ndim: int = 0, kinds: str = "fc", fits: Callable[[Any], bool] = lambda v: True) -> int | None:
-        """A floating or complex value of at least so many axes."""
+        """Return a floating or complex value with at least so many axes."""
         return self.any(lambda v: v.dtype.kind in kinds and v.ndim >= ndim and (self.empty or v.size > 0) and fits(v))
 
     def pick(self, *choices: Any) -> Any:
-        """One of them."""
+        """Return one of the choices."""
         return choices[int(self.rng.integers(len(choices)))]
 
     def chance(self, p: float) -> bool:
-        """True so often."""
+        """Return True with probability ``p``."""
         return bool(self.rng.random() < p)
 
     def number(self, low: float = 0.3, high: float = 1.7) -> float:
-        """A short number."""
+        """Return a short number."""
         return round(float(self.rng.uniform(low, high)), 2)
 
     def const(self, values: Any) -> str:
-        """The name of a new constant array."""
+        """Add a constant array and return its name."""
         name = f"c{len(self.program.consts)}"
         values = locked(np.asarray(values))
         self.program = replace(self.program, consts={**self.program.consts, name: values})
@@ -121,7 +121,7 @@ class Builder:
         return name
 
     def random(self, shape: Any, kind: str = "f") -> Any:
-        """Random numbers for a constant, short, none of them small."""
+        """Return random numbers for a constant, short, none of them small."""
         if kind == "i":
             return self.rng.integers(1, 4, shape) * self.rng.choice([-1, 1], shape)
         found = np.round(self.rng.uniform(0.3, 1.6, shape) * self.rng.choice([-1, 1], shape), 2)
@@ -130,7 +130,7 @@ class Builder:
     # ---- what is added -------------------------------------------------------------------------------------------
 
     def line(self, text: str, *uses: int, guard: str = "", jax: str | None = None, writes: bool = False) -> Line:
-        """A statement that makes a new value, or writes."""
+        """Return a statement that makes a new value, or writes."""
         taken = [i for i in self.numbers() if i is not None]
         out = None if writes else max(taken) + 1
         return Line(text, uses, out, guard, "" if writes else jax)

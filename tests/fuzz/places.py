@@ -1,4 +1,4 @@
-"""Random index expressions, read from and written to: arrays that are traced, and constants."""
+"""Random index expressions, for reading and writing: of traced arrays and of constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Program = Callable[[Any, Any, Any, Any], Any]
 
 
 def index(shape: tuple[int, ...], rng: np.random.Generator, repeats: bool) -> Any:
-    """An index expression for an array of a shape."""
+    """Return an index expression for an array of a shape."""
     if shape and rng.uniform() < 0.1:
         return rng.uniform(size=shape) < 0.5
     entries: list[Any] = []
@@ -57,7 +57,7 @@ def _positions(n: int, common: tuple[int, ...], rng: np.random.Generator, repeat
 
 
 def written(place: Callable[[Any], Any], add: str) -> Program:
-    """A write into a part of a copy of the array."""
+    """Return a write into a part of a copy of the array."""
 
     def program(xp: Any, x: Any, v: Any, i: Any) -> Any:
         y = xp.array(x)
@@ -145,7 +145,7 @@ PROGRAMS: dict[str, Program] = {
 
 
 def place_call(rng: np.random.Generator) -> tuple[Call, tuple[Any, ...], dict[str, Any], list[Any], list[int]]:
-    """The parts of a draw."""
+    """Return the parts of a draw."""
     names = list(PROGRAMS)
     name = names[int(rng.integers(len(names)))]
     shape = tuple(int(n) for n in rng.integers(0 if rng.uniform() < 0.2 else 1, 4, rng.integers(0, 4)))

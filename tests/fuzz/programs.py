@@ -19,8 +19,8 @@ __all__ = ["Line", "Program", "Unfit", "as_argument", "locked", "namespace", "st
 HELPERS = {name: value for name, value in vars(helpers).items() if not name.startswith("_")}
 
 
-class Unfit(Exception):  # noqa: N818  it is no error that a random program is not one
-    """A program that does not run, or runs where derivatives do not exist."""
+class Unfit(Exception):  # noqa: N818  a random program that is unfit is not an error
+    """Error for a program that does not run, or runs where derivatives do not exist."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Line:
     """One statement.
 
     Attributes:
-        text: an expression, or a statement if it holds ``{out}`` or makes nothing; ``{0}``, ``{1}``, ... stand for
-            what it uses.
-        uses: the numbers of those values.
-        out: the number of the value it makes, None for a write.
+        text: an expression, or a statement if it holds ``{out}`` or makes nothing; ``{0}``, ``{1}``, ... are the values
+            that it uses.
+        uses: the indices of those values.
+        out: the index of the value that the statement makes, None for a write.
         guard: an expression in NumPy that must be true for the values used, else the program is near a kink.
         jax: the same for ``jax.numpy`` and ``jax.lax``; None if it is the same, empty if there is none: then JAX runs
             the program through ``to_jax``.
@@ -44,7 +44,7 @@ class Line:
     jax: str | None = None
 
     def code(self, *, jax: bool = False) -> str:
-        """The statement as Python code."""
+        """Return the statement as Python code."""
         text = self.jax if jax and self.jax else self.text
         filled = text.format(*[f"v{i}" for i in self.uses], out=f"v{self.out}")
         return filled if self.out is None or "{out}" in text else f"v{self.out} = {filled}"
@@ -56,12 +56,12 @@ class Program:
 
     Attributes:
         inputs: the argument: values 0, 1, ...; several are passed in a dictionary.
-        consts: other arrays that it uses, by name.
+        consts: other arrays that the program uses, by name.
         lines: its statements.
-        result: the numbers of the values it returns a share of; the last one as a whole.
+        result: indices of the values of which the program returns a share; the last value is returned as a whole.
         stack: names of layers, each with a number that chooses a variant.
-        dispatch: whether it calls functions of plain NumPy, which find funcgrad's by themselves.
-        lift: whether JAX runs it through ``to_jax``, and not with ``jax.numpy``.
+        dispatch: whether the program calls functions of plain NumPy, which dispatch to funcgrad's.
+        lift: whether JAX runs the program through ``to_jax``, and not with ``jax.numpy``.
         compiled: whether funcgrad's transforms run on JAX arrays under ``jax.jit`` too.
     """
 
@@ -76,7 +76,7 @@ class Program:
 
     @property
     def point(self) -> Any:
-        """The argument."""
+        """Argument of the program."""
         return as_argument(self.inputs)
 
     @property
@@ -85,7 +85,7 @@ class Program:
         return self.lift or any(line.jax == "" for line in self.lines)
 
     def source(self, *, jax: bool = False) -> str:
-        """The program as a Python function ``program(np, fg, x)``."""
+        """Return the program as a Python function ``program(np, fg, x)``."""
         names = [f"v{i}" for i in range(len(self.inputs))]
         found = "x" if len(names) == 1 else ", ".join(f"x[{key!r}]" for key in keys(len(names)))
         body = [f"{', '.join(names)} = {found}"] + [line.code(jax=jax) for line in self.lines]
@@ -94,7 +94,7 @@ class Program:
         return "def program(np, fg, x):\n" + indented("\n".join(body))
 
     def transforms(self) -> str:
-        """The stack as a Python function ``transformed(np, fg, f0)``."""
+        """Return the stack as a Python function ``transformed(np, fg, f0)``."""
         body = []
         for n, (name, k) in enumerate(self.stack):
             layer = LAYERS[name].code.format(f=f"f{n}", k=k)
@@ -103,22 +103,22 @@ class Program:
         return "def transformed(np, fg, f0):\n" + indented("\n".join(body))
 
     def function(self, *, jax: bool = False) -> Callable[..., Any]:
-        """``program(np, fg, x)``."""
+        """Compile and return ``program(np, fg, x)``."""
         return _defined(self.source(jax=jax), "program", self.consts)
 
     def stacked(self) -> Callable[..., Any]:
-        """``transformed(np, fg, f0)``."""
+        """Compile and return ``transformed(np, fg, f0)``."""
         return _defined(self.transforms(), "transformed", {})
 
     def points(self, above: int = 0) -> list[Any]:
-        """Where the program is run, or what the first layers make of it, the transforms being applied."""
+        """Return the points at which the first ``above`` layers, or with 0 the program, are run."""
         found = [self.point]
         for name, k in reversed(self.stack[above:]):
             found = [inner for x in found for inner in LAYERS[name].points(x, k)]
         return found
 
     def numbered(self, **changes: Any) -> Program:
-        """The same with changes, and constants that nobody uses left out."""
+        """Return the program with changes, and without unused constants."""
         new = replace(self, **changes)
         texts = [text for line in new.lines for text in (line.text, line.guard, line.jax) if text]
         used = {n.id for text in texts for n in ast.walk(_parsed(text)) if isinstance(n, ast.Name)}
@@ -149,7 +149,7 @@ def _defined(source: str, name: str, values: dict[str, Any]) -> Any:
 
 
 def namespace(np_: Any, fg: Any, program: Program, x: Any) -> dict[str, Any]:
-    """What the statements of a program see before the first."""
+    """Return the variables that the first statement sees."""
     leaves = [x] if len(program.inputs) == 1 else list(x.values())
     scope = {**HELPERS, **program.consts, "np": np_, "fg": fg}
     scope.update({f"v{i}": locked(leaf) for i, leaf in enumerate(leaves)})
@@ -157,7 +157,7 @@ def namespace(np_: Any, fg: Any, program: Program, x: Any) -> dict[str, Any]:
 
 
 def locked(x: Any) -> Any:
-    """A copy that nobody can write to."""
+    """Return a copy that is not writable."""
     x = np.array(x)
     x.setflags(write=False)
     return x
@@ -178,10 +178,10 @@ def step(line: Line, scope: dict[str, Any]) -> None:
 
 
 def walk(program: Program, fg: Any) -> Iterator[dict[str, Any]]:
-    """The values that plain NumPy computes, at every point where the program is run.
+    """Generate the values that plain NumPy computes, at every point where the program is run.
 
     Raises:
-        Unfit: it does not run, or comes near a kink.
+        Unfit: the program does not run, or comes near a kink.
     """
     for x in program.points():
         scope = namespace(np, fg, program, x)

@@ -1,6 +1,6 @@
-"""Random programs as they stand and recorded: the same bits, on inputs that take other ways too.
+"""Random programs, run as written and recorded: both give the same bits, on inputs that take other branches too.
 
-``python -m fuzz.recorded -n 1000 --seed 0`` goes through many.
+``python -m fuzz.recorded -n 1000 --seed 0`` checks many programs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fuzz.programs import Program
 
 __all__ = ["difference", "examine", "examine_inside", "same"]
 
-#: What is made of a program's input, so that branches, masks and loops go other ways.
+#: Changes of a program's input, so that branches, masks and loops take other paths.
 CHANGES = (
     lambda x: x,
     lambda x: x * 0.96875,
@@ -34,7 +34,7 @@ CHANGES = (
 
 
 def same(x: Any, y: Any) -> bool:
-    """Whether two leaves have one type, shape, dtype, and the same bits; any NaN is a NaN."""
+    """Whether two leaves have one type, shape, dtype, and equal bits; all NaN are equal."""
     if type(x) is not type(y):
         return False
     x, y = np.asarray(x), np.asarray(y)
@@ -50,7 +50,7 @@ def same(x: Any, y: Any) -> bool:
 
 
 def difference(found: Any, expected: Any) -> str:
-    """Where two results differ, nothing if they do not."""
+    """Return where two results differ, or "" if they agree."""
     ours, spec = tree.flatten(found)
     theirs, like = tree.flatten(expected)
     if spec != like:
@@ -62,7 +62,7 @@ def difference(found: Any, expected: Any) -> str:
 
 
 def near(found: Any, expected: Any, scale: float = 0.0) -> bool:
-    """Whether two results, of terms as large as ``scale``, are the same up to the last bits."""
+    """Whether two results, of terms as large as ``scale``, agree but for the last bits."""
     pairs = zip(tree.leaves(found), tree.leaves(expected), strict=True)
     return all(
         type(x) is type(y) and np.shape(x) == np.shape(y) and _near(np.asarray(x), np.asarray(y), scale)
@@ -78,7 +78,7 @@ def _near(x: np.ndarray, y: np.ndarray, scale: float) -> bool:
 
 
 def outcome(fun: Any, x: Any) -> Any:
-    """What a call gives: its result, or the class of what it raises."""
+    """Return the result of a call, or the class of the error it raises."""
     try:
         return fun(x)
     except Exception as error:
@@ -86,17 +86,17 @@ def outcome(fun: Any, x: Any) -> Any:
 
 
 def numbers(found: Any) -> Any:
-    """A result in which arrays without axes are numbers."""
+    """Return a result in which arrays without axes are numbers."""
     return tree.map(lambda x: x[()] if isinstance(x, np.ndarray) and not x.ndim else x, found)
 
 
 def copied(found: Any) -> Any:
-    """A copy of a result."""
+    """Return a copy of a result."""
     return tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, found)
 
 
 def examine(program: Program) -> tuple[str, str]:
-    """What is found: "agree", "as it stands" (with the reason), "rounds otherwise" or "differs"."""
+    """Return a verdict ("agree", "as it stands", "rounds otherwise", "differs", "not repeatable") and details."""
     np_ = np if program.dispatch else fnp
     f = program.function()
     fun = program.stacked()(np_, library(), lambda x: f(np_, library(), x))
@@ -126,7 +126,7 @@ def examine(program: Program) -> tuple[str, str]:
 
 
 def examine_inside(program: Program) -> tuple[str, str]:
-    """The same of transforms around a recorded function: they may add up in another order, not more."""
+    """Check transforms around a recorded function: the order of sums may differ, nothing else."""
     np_ = np if program.dispatch else fnp
     f = program.function()
     fun = lambda x: f(np_, library(), x)
@@ -135,7 +135,7 @@ def examine_inside(program: Program) -> tuple[str, str]:
     with warnings.catch_warnings(record=True) as heard, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         for x in points * 2:
-            # a value may be a number of NumPy's, or an array without axes
+            # a value may be a NumPy number, or an array without axes
             want = numbers(outcome(program.stacked()(np_, library(), fun), x))
             got = numbers(outcome(program.stacked()(np_, library(), fast), x))
             if difference(got, want) and (isinstance(got, str) or isinstance(want, str) or not near(got, want, 1.0)):
@@ -147,7 +147,7 @@ def examine_inside(program: Program) -> tuple[str, str]:
 
 
 def in_threads(fast: Any, points: list[Any], expected: list[Any]) -> str:
-    """The same in two threads at once."""
+    """Check the function in two threads at once."""
     found: list[str] = []
 
     def work(order: int) -> None:
@@ -167,7 +167,7 @@ def in_threads(fast: Any, points: list[Any], expected: list[Any]) -> str:
 
 
 def main() -> int:
-    """Go through many; 1 if something differs."""
+    """Check many programs and return 1 if something differs."""
     parser = argparse.ArgumentParser(prog="fuzz.recorded")
     parser.add_argument("-n", "--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

@@ -17,7 +17,7 @@ ALWAYS = ("each", "jax_library", "funcgrad_library")
 
 
 def script(program: Program, verdict: Verdict, title: str) -> str:
-    """The program as a script that shows both results, and fails while they differ."""
+    """Return the program as a script that shows both results, and fails while they differ."""
     code = program.source() + "\n\n" + program.transforms()
     their_code = program.source(jax=True)
     branched = their_code != program.source() and not program.lifted
@@ -60,7 +60,7 @@ def _argument(program: Program) -> str:
 
 
 def _helpers(code: str) -> str:
-    """Those that the code calls, and those that these call."""
+    """Return the helpers that the code calls, and the helpers that these call."""
     sources = {name: inspect.getsource(f) for name, f in vars(helpers).items() if inspect.isfunction(f)}
     wanted = {name for name in sources if name in ALWAYS or f"{name}(" in code}
     while more := {name for name in sources if any(f"{name}(" in sources[w] for w in wanted)} - wanted:

@@ -1,4 +1,4 @@
-"""Many random programs on several processes: progress, failures, a summary."""
+"""Runner of many random programs on several processes: progress, failures, a summary."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["Found", "Summary", "Workers", "deadly", "examine", "fuzz"]
 CHUNK = 50
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "fuzz"
-FRESH = 4000  # programs after which a process makes room: JAX keeps everything it ever traced
+FRESH = 4000  # programs after which a process clears JAX's caches, which keep all that JAX ever traced
 
 
 class Found(NamedTuple):
-    """What became of one program."""
+    """Result of one program."""
 
     number: int
     kind: str
     details: str
-    script: str  # empty unless it failed
+    script: str  # empty unless the program failed
     lines: int = 0
 
 
 def examine(seed: int, number: int, seconds: float = 30.0) -> Found:
-    """Make a program, judge it, and if it fails make it small."""
+    """Make a program, judge it, and shrink a failing program."""
     from fuzz.generating import generate
     from fuzz.judging import judge
     from fuzz.reproducers import script
@@ -52,13 +52,13 @@ def examine(seed: int, number: int, seconds: float = 30.0) -> Found:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two verdicts are alike; of what was raised the class counts too."""
+    """Whether two verdicts are alike, including the class of what was raised."""
     raised = [v.details.split(":")[0] if "raises" in v.kind else "" for v in (one, other)]
     return one.kind == other.kind and raised[0] == raised[1]
 
 
 def deadly(seed: int, number: int) -> Found:
-    """A program whose process ended while it ran: it cannot be made small here."""
+    """Return the result for a program whose process ended while it ran; it cannot be made small here."""
     from fuzz.generating import generate
     from fuzz.judging import Verdict
     from fuzz.reproducers import script
@@ -69,14 +69,14 @@ def deadly(seed: int, number: int) -> Found:
 
 
 def _prepare(parent: int) -> None:
-    """In each process: double precision on the CPU; interrupts are the parent's business."""
+    """Prepare each process: double precision on the CPU; the parent handles interrupts."""
     global _parent
     _parent = parent
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    gc.set_threshold(200_000, 50, 100)  # JAX makes a great many small objects, and waits for their collection
+    gc.set_threshold(200_000, 50, 100)  # JAX makes many small objects that wait for garbage collection
     jax.config.update("jax_disable_most_optimizations", True)
 
 
@@ -93,7 +93,7 @@ def _chunk(seed: int, numbers: range) -> list[Found]:
         jax.clear_caches()
     found = []
     for number in numbers:
-        if os.getppid() != _parent:  # it died, and nobody waits for this
+        if os.getppid() != _parent:  # the parent died, and nothing waits for results
             os._exit(1)
         found.append(examine(seed, number))
     return found
@@ -101,7 +101,7 @@ def _chunk(seed: int, numbers: range) -> list[Found]:
 
 @dataclass
 class Summary:
-    """What was found so far."""
+    """Summary of the results so far."""
 
     seed: int
     start: int
@@ -113,7 +113,7 @@ class Summary:
     begun: float = field(default_factory=time.monotonic)
 
     def add(self, found: Found) -> None:
-        """Count it; write down what failed."""
+        """Count a result; write down what failed."""
         self.kinds[found.kind] += 1
         if found.kind in ("JAX refuses", "funcgrad refuses", "unfit", "known divergence of JAX", "ill-conditioned"):
             self.reasons[f"{found.kind}: {found.details[:90]}"] += 1
@@ -125,14 +125,14 @@ class Summary:
 
     @property
     def next(self) -> int:
-        """The first number that is not done, with all before it."""
+        """First number that is not done, with all before it done."""
         at = self.start
         while at in self.finished:
             at += CHUNK
         return min(at, self.stop)
 
     def text(self) -> str:
-        """For people."""
+        """Return the summary as readable text."""
         count, seconds = sum(self.kinds.values()), time.monotonic() - self.begun
         lines = [f"{count} programs in {seconds:.0f} s, {1e3 * seconds / max(count, 1):.0f} ms each"]
         lines += [f"  {n:7d}  {kind}" for kind, n in self.kinds.most_common()]
@@ -145,7 +145,7 @@ class Summary:
 
 
 class Workers:
-    """Processes, and what they are at."""
+    """Processes, and the chunks that they work on."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -158,11 +158,11 @@ class Workers:
         return ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(os.getpid(),))
 
     def submit(self, seed: int, numbers: range) -> None:
-        """Have these programs examined."""
+        """Submit these programs."""
         self.pending[self.pool.submit(_chunk, seed, numbers)] = numbers
 
     def results(self, seed: int, chunks: Iterator[range]) -> Iterator[tuple[range, list[Found]]]:
-        """What is found in ``chunks``, as it comes."""
+        """Generate the results in ``chunks``, in order of completion."""
         while True:
             while len(self.pending) < 2 * self.jobs and (chunk := next(chunks, None)) is not None:
                 self.submit(seed, chunk)
@@ -180,7 +180,7 @@ class Workers:
                 yield self.pending.pop(future), found
 
     def one_by_one(self, seed: int) -> Iterator[tuple[range, list[Found]]]:
-        """What is found in the chunks during which a process died, each program by itself."""
+        """Generate the results of the chunks during which a process died, each program by itself."""
         lost, self.pending = list(self.pending.values()), {}
         self.pool = self._started(1)
         for numbers in lost:
@@ -198,12 +198,12 @@ class Workers:
         self.pool = self._started(self.jobs)
 
     def interrupt(self, *_: object) -> None:
-        """What an interrupt does: Python drops the exception where one comes to a callback of a weak reference."""
+        """Remember an interrupt: Python drops the exception if it is raised in a callback of a weak reference."""
         self.interrupted = True
         raise KeyboardInterrupt
 
     def stop(self, at_once: bool) -> None:
-        """End the processes, ``at_once`` in the middle of what they are at.
+        """End the processes, with ``at_once`` in the middle of their work.
 
         An interrupt may have come before ``pending`` knew of a chunk, or the pool of a process.
         """
@@ -214,7 +214,7 @@ class Workers:
 
 
 def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
-    """Examine programs ``start`` to ``start + count``; Ctrl-C ends it early, with what was found."""
+    """Examine programs ``start`` to ``start + count``; Ctrl-C ends the run early, with the results so far."""
     summary = Summary(seed, start, start + count)
     chunks = iter([range(n, min(n + CHUNK, start + count)) for n in range(start, start + count, CHUNK)])
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -239,7 +239,7 @@ def fuzz(count: int, seed: int, start: int, jobs: int) -> Summary:
 
 
 class _Progress:
-    """A bar where there is a terminal; failures are printed in any case."""
+    """Progress bar on a terminal; failures are printed in any case."""
 
     def __init__(self, summary: Summary) -> None:
         self.summary = summary
@@ -263,7 +263,7 @@ class _Progress:
             self.bar.stop()
 
     def show(self, found: list[Found]) -> None:
-        """What came in."""
+        """Show results that arrived."""
         say = print if self.bar is None else self.bar.console.out
         paths = iter(self.summary.files[self.printed :])
         for one in found:

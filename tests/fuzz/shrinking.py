@@ -1,4 +1,4 @@
-"""A mismatch made small: the same verdict from fewer statements, fewer layers, smaller arrays."""
+"""Reduction of a failing program: the same verdict from fewer statements, fewer layers, smaller arrays."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SECONDS = 60.0
 
 
 def shrink(program: Program, fails: Callable[[Program], bool], seconds: float = SECONDS) -> Program:
-    """The smallest program found that ``fails`` still.
+    """Return the smallest program found that ``fails`` still.
 
     Args:
-        program: one that fails.
-        fails: whether another one does, in the same way.
-        seconds: when to be content.
+        program: a program that fails.
+        fails: whether another program fails in the same way.
+        seconds: time after which the search ends.
     """
     end = time.monotonic() + seconds
     again = True
@@ -38,7 +38,7 @@ def shrink(program: Program, fails: Callable[[Program], bool], seconds: float = 
 
 
 def _size(p: Program) -> tuple[Any, ...]:
-    """What is to become small, the most important first."""
+    """Return the sizes to minimize, the most important first."""
     return (
         len(p.lines) + len(p.stack),
         len(p.inputs) + len(p.result),
@@ -53,10 +53,10 @@ def _size(p: Program) -> tuple[Any, ...]:
 
 
 def _smaller(p: Program) -> Iterator[Program]:
-    """Programs to try, those first that leave out most."""
+    """Generate programs to try, those first that leave out most."""
     for n in range(len(p.stack)):
         yield replace(p, stack=p.stack[:n] + p.stack[n + 1 :])
-    for n in range(len(p.lines) - 1, 0, -1):  # all that comes after
+    for n in range(len(p.lines) - 1, 0, -1):  # all later statements
         yield _without(p, set(range(n, len(p.lines))))
     for n in reversed(range(len(p.lines))):
         yield from _leaving_out(p, n)
@@ -73,7 +73,7 @@ def _smaller(p: Program) -> Iterator[Program]:
 
 
 def _without(p: Program, gone: set[int]) -> Program:
-    """Some statements left out, and all that need them."""
+    """Return the program without some statements, and without all that need them."""
     lost: set[int] = set()
     kept = []
     for n, line in enumerate(p.lines):
@@ -90,7 +90,7 @@ def _without(p: Program, gone: set[int]) -> Program:
 
 
 def _leaving_out(p: Program, n: int) -> Iterator[Program]:
-    """One statement left out, what it used standing for what it made."""
+    """Leave out one statement, and use one of its arguments in place of its result."""
     line = p.lines[n]
     if line.out is None:
         yield p.numbered(lines=p.lines[:n] + p.lines[n + 1 :])
@@ -107,7 +107,7 @@ def _using(line: Line, old: int, new: int) -> Line:
 
 
 def _simpler_lines(p: Program) -> Iterator[Program]:
-    """Statements that use earlier values, or are simple."""
+    """Generate programs whose statements use earlier values, or are simple."""
     for n, line in enumerate(p.lines):
         for place, used in enumerate(line.uses):
             for i in range(used):
@@ -120,7 +120,7 @@ def _simpler_lines(p: Program) -> Iterator[Program]:
 
 
 def _smaller_arrays(p: Program) -> Iterator[Program]:
-    """Fewer arguments, elements and digits."""
+    """Generate programs with fewer arguments, elements and digits."""
     if len(p.inputs) > 1:
         yield from _fewer_inputs(p)
     for n, x in enumerate(p.inputs):
@@ -138,7 +138,7 @@ def _smaller_arrays(p: Program) -> Iterator[Program]:
 
 
 def _fewer_inputs(p: Program) -> Iterator[Program]:
-    """One argument left out. Values have numbers, those of arguments come first: the others keep theirs."""
+    """Generate programs without one argument. The other values keep their order: argument indices come first."""
     for gone in range(len(p.inputs)):
         stand_in = 0
         kept = p.inputs[:gone] + p.inputs[gone + 1 :]
