@@ -1,4 +1,4 @@
-"""What a long chain notes of each step: a few bytes, by which another run of the step is told from the first."""
+"""Long chains note a few bytes per step, by which a repeated step is checked against the first run."""
 
 import gc
 import tracemalloc
@@ -80,7 +80,7 @@ def chain(count, kind):
 
 @pytest.mark.parametrize("kind", ["none", "range", "array"])
 def test_a_step_takes_a_few_bytes(kind):
-    """Two numbers of eight bytes, where a record, its mark and a sample had a thousand."""
+    """Two numbers of eight bytes; a record, its mark and a sample took a thousand bytes."""
 
     def peak(count):
         gc.collect()
@@ -92,13 +92,13 @@ def test_a_step_takes_a_few_bytes(kind):
 
     peak(50)
     short = peak(1000)
-    # again if need be: what others keep for good meanwhile, a table that grows, is not the steps'
+    # a second try: other allocations that stay meanwhile, such as a growing table, do not belong to the steps
     assert any((peak(2500) - short) / 1500 < 32 for _ in range(2))
 
 
 @pytest.mark.parametrize(("count", "budget"), [(300, 5), (2000, 20), (2000, 61), (700, 700)])
 def test_steps_are_run_as_often_as_binomials_say(count, budget):
-    """Griewank and Walther: ``r n - C(s + r, s + 1)`` on the way to states, one with the tape, one to the end."""
+    """Griewank and Walther: ``r n - C(s + r, s + 1)`` runs to reach states, one with the tape, and one to the end."""
     calls = []
 
     def step(h, w):
@@ -110,7 +110,7 @@ def test_steps_are_run_as_often_as_binomials_say(count, budget):
     while comb(states + repeats, states) < count:
         repeats += 1
     best = repeats * count - comb(states + repeats, states + 1) + count
-    assert best <= len(calls) <= best + 10  # where states run out, the last few steps run once more
+    assert best <= len(calls) <= best + 10  # when no state is left, the last few steps run once more
 
 
 def test_one_step_of_thousands_that_does_something_else():

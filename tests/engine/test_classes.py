@@ -1,4 +1,4 @@
-"""Of which class a traced value is: of that of the array or number which it stands for."""
+"""The class that a traced value reports: the class of the array or number that it represents."""
 
 import numbers
 import threading
@@ -48,7 +48,7 @@ def test_class_of_arguments(mode, x):
         return x * x
 
     MODES[mode](f, x)
-    example = x if "vmap" not in mode else np.stack([x, x])[0]  # a loop over examples has numbers of NumPy
+    example = x if "vmap" not in mode else np.stack([x, x])[0]  # a loop over examples yields NumPy scalars
     assert seen[0] == answers(example)
 
 
@@ -124,7 +124,7 @@ def test_class_of_results(mode):
     x = np.array([1.0, 2.0])
     MODES[mode](f, x)
     want = [answers(made(x)) for made in results]
-    if "vmap" in mode:  # NumPy has arrays without axes, batches of numbers
+    if "vmap" in mode:  # NumPy has an array without axes here, the batch has numbers
         seen[0][8], want[8] = None, None
     assert seen[0] == want
 
@@ -152,7 +152,7 @@ def test_branches():
 
 
 def test_after_a_write():
-    """An object that is written to refers to a value of another trace, and stays what it is."""
+    """An object that was written to refers to a value of another trace, and keeps its class."""
 
     def f(x):
         a = fnp.zeros(2)
@@ -231,7 +231,7 @@ made.append(answer(lambda: is_buffer(fnp.zeros(2))))
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("mode", MODES)
 def test_whoever_asks_is_told_the_same(mode):
-    """Modules of the libraries that take hold of memory, a notebook, code without a source, other threads."""
+    """The answers do not depend on the module that asks, a notebook cell, code without a source, or another thread."""
 
     def f(x):
         for name in (*NAMES, None):
@@ -276,7 +276,7 @@ def test_libraries_that_take_memory_are_right_or_refused():
 
 
 def test_on_jax():
-    """Functions that are compiled were written for NumPy; arrays of JAX themselves stand for nothing of NumPy's."""
+    """Compiled functions were written for NumPy, so their tracers report NumPy's classes; plain JAX arrays do not."""
     seen = []
 
     def f(x):

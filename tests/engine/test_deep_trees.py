@@ -1,4 +1,4 @@
-"""Trees that hold themselves, or are nested thousands of levels deep: an error that names the call, in every place."""
+"""Pytrees that contain themselves, or are thousands of levels deep: every error names the call."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def own(x):
 
 
 own.defvjp(lambda x: (1.0, None), lambda residuals, ct: (ct,))
-#: By the call that the message names: what is done with a function that makes a bad tree of a leaf.
+#: Calls with a bad tree that ``bad`` makes of a leaf; keys are the call and the part that the message names.
 CALLS = {
     ("grad", "argument"): lambda bad: grad(number)(bad(1.0)),
     ("grad", "result"): lambda bad: grad(bad)(1.0),

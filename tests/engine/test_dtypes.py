@@ -1,4 +1,4 @@
-"""Dtypes, memory layouts and what is no array of numbers: promotion is NumPy's, a derivative's dtype its argument's."""
+"""Dtypes, memory layouts, and inputs that are not arrays of numbers: NumPy's promotion; derivatives keep dtypes."""
 
 import enum
 import itertools
@@ -24,7 +24,7 @@ from funcgrad.errors import FuncgradError, InputError
 FLOATS = [np.float16, bfloat16, np.float32, np.float64, np.longdouble]
 COMPLEX = [np.complex64, np.complex128, np.clongdouble]
 WHOLE = [bool, np.int8, np.uint8, np.int32, np.int64, np.uint64]
-NUMBERS = [True, 2, 2.5, 1j]  # Python's, which are weak
+NUMBERS = [True, 2, 2.5, 1j]  # Python numbers, which are weakly typed
 X = np.array([1.0, 2.0])
 
 
@@ -48,9 +48,9 @@ def _silent():
 ROWS = [row for row in cases.rows() if any(case.live for case in row.cases)]
 SAME = {"float16": np.float16, "bfloat16": bfloat16, "float32": np.float32, "longdouble": np.longdouble}
 PAIRED = {np.float32: np.complex64, np.longdouble: np.clongdouble}
-#: What is left out: LAPACK and NumPy's einsum do not know bfloat16, NumPy's histograms and windows are of doubles.
-#: SciPy does not know bfloat16, its linear algebra, solvers, images and xlogy no long doubles; its quadrature is of
-#: doubles. The slope of a cosine stands at right angles to its vector: of their product only rounding is left.
+#: Rows left out: LAPACK and NumPy's einsum do not support bfloat16, NumPy's histograms and windows compute in double.
+#: SciPy does not support bfloat16; its linear algebra, solvers, images and xlogy no long double; its quadrature is in
+#: double. The gradient of a cosine is orthogonal to its vector, so their product consists of rounding errors.
 LEFT_OUT = {
     "float16": r"scipy\.integrate\.quad$",
     "bfloat16": r"linalg\.|.*fit$|convolve|correlate|polymul|polydiv|histogram|scipy\.",
@@ -60,7 +60,7 @@ LEFT_OUT = {
 
 
 def cast(x, dtype):
-    """``x`` in ``dtype`` or its complex counterpart; None where there is none."""
+    """Return ``x`` in ``dtype`` or in its complex counterpart, or None if ``dtype`` has no complex counterpart."""
     x = np.asarray(x)
     to = PAIRED.get(dtype) if x.dtype.kind == "c" else dtype
     return None if to is None else x.astype(to)[()]
@@ -71,7 +71,7 @@ def as_likes(directions, likes):
 
 
 def check_case(case, dtype):
-    """Results as NumPy has them; all derivatives in the dtypes of what they belong to."""
+    """Check that result dtypes are NumPy's, and that tangents and cotangents have the dtypes of their values."""
     primals = [cast(x, dtype) for x in case.primals]
     if any(x is None for x in primals):
         return
@@ -91,12 +91,12 @@ def check_case(case, dtype):
         want = case.call(case.numpy, values)
     except (TypeError, ValueError):
         return
-    if any(np.asarray(out).dtype == object for out in want):  # as above: NumPy does not take the dtype
+    if any(np.asarray(out).dtype == object for out in want):  # as above: NumPy does not support the dtype
         return
     outs, pullback = vjp(fun, *primals)
     if case.row.op.numpy == "same name":
         want = [out for out in want if inexact(out)]
-        if dtype is bfloat16:  # NumPy's Python code takes it for no floating dtype and may go on in double precision
+        if dtype is bfloat16:  # NumPy's Python code does not count it as floating and may go on in double
             want = [w.astype(min(w.dtype, np.asarray(out).dtype, key=width)) for w, out in zip(want, outs, strict=True)]
         assert_like([np.asarray(out)[()] for out in outs], want, "result")
     cts, tangents = as_likes(case.cotangents, outs), as_likes(case.tangents, primals)
@@ -124,7 +124,7 @@ def check_case(case, dtype):
 
 
 def assert_transposed_precisely(cts, pushed, pulled, tangents):
-    """``<ct, J t> == <J^T ct, t>`` to the precision of long doubles."""
+    """Check ``<ct, J t> == <J^T ct, t>`` to the precision of long double."""
 
     def terms(side, other):
         return np.concatenate([np.ravel(np.asarray(a) * b) for a, b in zip(side, other, strict=True)])
@@ -149,12 +149,12 @@ def test_no_derivative_changes_a_dtype(row):
     for case in (*live[:2], *[c for c in live if c.primals and np.asarray(c.primals[0]).dtype.kind == "c"][:1]):
         for name, dtype in SAME.items():
             if case is not live[0] and dtype in (np.float16, np.float32):
-                continue  # of these every case meets check_dtypes
+                continue  # check_dtypes covers these dtypes for every case
             if not re.match(LEFT_OUT.get(name, "$"), row.op.name):
                 check_case(case, dtype)
 
 
-#: SciPy computes these of half precision in a dtype of its own; its quadrature is of doubles.
+#: SciPy computes these in a dtype other than half precision; its quadrature is in double.
 HALF = (
     r"scipy\.signal\.(fftconvolve|oaconvolve|stft|welch|periodogram|csd)$"
     r"|scipy\.integrate\.quad$|scipy\.spatial\.distance\.euclidean$"
@@ -164,7 +164,7 @@ HALF = (
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.op.name}-{i}" for i, row in enumerate(ROWS)])
 def test_a_transform_changes_no_dtype_of_a_result(row):
-    """Also where the dtype is not the argument's, as of float_power: tangents are in the result's."""
+    """Also where the result's dtype is not the argument's, as in float_power: tangents have the result's dtype."""
     for dtype in (np.float32, np.float16):
         with cases.named_if_it_fails(dtype.__name__):
             look_at_dtypes(row, dtype)
@@ -173,7 +173,7 @@ def test_a_transform_changes_no_dtype_of_a_result(row):
 def look_at_dtypes(row, dtype):
     if dtype is np.float16 and re.match(HALF, row.op.name):
         return
-    if row.op.name == "scipy.integrate.cumulative_simpson" and not at_least(scipy, "1.17.0"):  # always of doubles
+    if row.op.name == "scipy.integrate.cumulative_simpson" and not at_least(scipy, "1.17.0"):  # always in double
         return
     to = {"f": dtype, "c": np.complex64}
     for case in [case for case in row.cases if case.live]:
@@ -183,7 +183,7 @@ def look_at_dtypes(row, dtype):
         )
         try:
             plain = case.smooth(*primals)
-        except (TypeError, ValueError, RuntimeError):  # NumPy, LAPACK or SciPy does not take the dtype
+        except (TypeError, ValueError, RuntimeError):  # NumPy, LAPACK or SciPy does not support the dtype
             continue
         kinds = [np.asarray(out).dtype for out in plain]
         outs, pushed = jvp(case.smooth, primals, tangents)
@@ -236,7 +236,7 @@ JOINING = ["concatenate", "stack", "append"]
 
 
 def binary(namespace, name):
-    """A function of two arrays by its name."""
+    """Return a function of two arrays by its name."""
     function = getattr(namespace, name)
     if name == "where":
         return lambda a, b: function(np.array([True, False, True]), a, b)
@@ -246,7 +246,7 @@ def binary(namespace, name):
 
 
 def operands(name):
-    """Pairs of arrays, of NumPy scalars, and of an array and a Python number."""
+    """Yield pairs of arrays, of NumPy scalars, and of an array and a Python number."""
     dtypes = [*WHOLE, *FLOATS, *COMPLEX]
     for first, second in itertools.product(dtypes, dtypes):
         yield np.array([1, 2, 1], first), np.array([1, 2, 2], second)
@@ -260,7 +260,7 @@ def operands(name):
 
 
 def strange(name, a, b, want):
-    """Whether NumPy itself has no good answer: products of bfloat16 and what shares no dtype with it."""
+    """Return whether NumPy has no good answer for bfloat16: no common dtype, or a result of Python objects."""
     dtypes = [np.asarray(x).dtype for x in (a, b)]
     if name in ELEMENTWISE or bfloat16 not in dtypes:
         return False
@@ -290,7 +290,7 @@ def test_promotion_is_that_of_numpy(name):
 
 
 def check_traced(fun, args, dtype, label):
-    """The same dtypes where the inexact ones among ``args`` are differentiated or mapped."""
+    """Check that dtypes stay the same where the inexact arrays among ``args`` are differentiated or mapped."""
     chosen = [i for i in range(2) if hasattr(args[i], "dtype") and inexact(args[i])]
     if not chosen:
         return
@@ -315,7 +315,7 @@ def check_traced(fun, args, dtype, label):
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX], ids=named)
 def test_every_transform_keeps_the_dtype(dtype):
-    """Whatever wider numbers take part, and although the function's result is wider."""
+    """Even if wider numbers take part and the function's result is wider."""
     x, wide = np.array([0.5, 1.5, 2.5], dtype), np.array([2.0, 3.0, 4.0])
 
     def loss(x):
@@ -386,7 +386,7 @@ def test_broadcasting_of_empty_single_and_scalar_arguments(shapes):
 
 
 def layouts(x):
-    """``x`` in other memory layouts."""
+    """Return ``x`` in several memory layouts."""
     frozen = x.copy()
     frozen.flags.writeable = False
     yield "read-only", frozen
@@ -443,11 +443,11 @@ class Two(enum.IntEnum):
 
 
 class Precise(float):
-    """A number of a class of its own."""
+    """A subclass of Python's float."""
 
 
 class Own(np.float64):
-    """The same of NumPy's."""
+    """A subclass of NumPy's float64."""
 
 
 @pytest.mark.parametrize(
@@ -485,25 +485,25 @@ def test_foreign_byte_order_works_in_constants():
     np.testing.assert_array_equal(vmap(lambda x: x * FOREIGN)(X), np.outer(X, X))
 
 
-# ---- what is refused ---------------------------------------------------------------------------------------
+# ---- refused inputs ----------------------------------------------------------------------------------------
 
 
 class Quantity(np.ndarray):
-    """An array with arithmetic of its own, as units have."""
+    """An array with arithmetic of its own, as arrays with units have."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         return NotImplemented
 
 
 def characters():
-    """An array of a class that NumPy 2.5 announces to remove."""
+    """Return an array of a class that NumPy 2.5 deprecates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return np.array(["a"]).view(np.char.chararray)
 
 
 RECORDS = np.array([(1.0, 2.0)], dtype=[("a", float), ("b", float)])
-#: Value, what the message says it is, what it says to do.
+#: Value, its description in the message, and the remedy in the message.
 REFUSED = {
     "masked": (np.ma.array(X, mask=[True, False]), "is a masked array, got MaskedArray", "where(mask, 0, data)"),
     "matrix": (X[None].view(np.matrix), "ndarray subclass, got matrix", "numpy.asarray(x)"),
@@ -527,9 +527,9 @@ refused = pytest.mark.parametrize("name", REFUSED)
 
 
 def refuses(call, name, starts):
-    """``call`` is refused in a message that begins so, says what was wrong, what came, and what to do."""
+    """Check that the error of ``call`` starts with ``starts`` and names the problem, the input and the remedy."""
     value, what, remedy = REFUSED[name]
-    with as_written(), pytest.raises(InputError) as caught:  # else a matrix has its rules with traced values, too
+    with as_written(), pytest.raises(InputError) as caught:  # in rewritten code a matrix works with traced values, too
         call(value)
     message = str(caught.value)
     assert message.startswith(starts), message
@@ -600,7 +600,7 @@ def test_functions_refuse_what_holds_no_numbers_beside_a_tracer(operation, mode,
     if isinstance(caught.value, InputError):
         assert re.match(r"\w+: argument \d+ is not an array or a number", message), message
         assert message.endswith("."), message
-    else:  # its shape did not fit either
+    else:  # the shape did not fit either
         assert np.ndim(value) != 1 or np.shape(value) == (1,), message
 
 
@@ -612,7 +612,7 @@ def test_operators_refuse_on_both_sides(operator, name):
         for run in (lambda fun: vjp(fun, X), lambda fun: vmap(fun)(np.stack([X, X]))):
             with pytest.raises(TypeError) as caught:
                 run(lambda x, e=expression: eval(e, {"x": x, "bad": bad}))
-            # a masked array on the left asks the tracer for its numbers itself
+            # a masked array on the left requests the tracer's numbers itself
             own = FuncgradError if expression.startswith("bad") and name == "masked" else InputError
             assert isinstance(caught.value, own), (expression, caught.value)
 
@@ -627,7 +627,7 @@ def test_transforms_refuse_foreign_byte_order(transform):
 
 
 def test_plain_values_are_numpys_business():
-    """Without a tracer funcgrad's functions are NumPy's, objects and texts included."""
+    """Without a tracer funcgrad's functions are NumPy's, also for objects and texts."""
     objects = np.array([1, 2], object)
     assert fnp.add(objects, objects).tolist() == [2, 4]
     assert fnp.subtract(np.array(["2020-01-03"], "M8[D]"), np.array(["2020-01-01"], "M8[D]")).astype(int).tolist() == [
@@ -638,7 +638,7 @@ def test_plain_values_are_numpys_business():
 
 
 def test_narrow_integers_are_constants():
-    """The dtypes of ml_dtypes are of one kind, numbers with and without a derivative."""
+    """All dtypes of ml_dtypes have the same ``kind``, integers and floating ones alike."""
     n = np.array([1, 2], int4)
     with pytest.raises(InputError, match="must be real or complex floating point, got int4"):
         grad(fnp.sum)(n)
@@ -660,7 +660,7 @@ def test_bfloat16_of_jax_is_that_of_numpy():
 
 @pytest.mark.parametrize("dtype", [np.float16, bfloat16])
 def test_cotangents_of_few_bits_are_added_up_with_more(dtype):
-    """As JAX does: in half precision 2048 + 1 is 2048."""
+    """As in JAX: sums in half precision would give 2048 + 1 = 2048."""
     bias, x = np.zeros(2, dtype), np.ones((5000, 2), dtype)
     want = np.full(2, 5000, dtype)
 
@@ -680,7 +680,7 @@ def test_tangents_of_numbers_times_a_complex_number_are_numpys(product):
     x = np.float64(1.5)
     for out, tangent in (jvp(product, (x,), (x,)), jvp(product, (x,), (1.0,))):
         assert type(out) is type(tangent) is np.complex128
-    assert type(jvp(product, (1.5,), (1.0,))[0]) is complex  # of Python's numbers alone
+    assert type(jvp(product, (1.5,), (1.0,))[0]) is complex  # computed from Python numbers alone
 
 
 ARITHMETIC = {
@@ -695,7 +695,7 @@ ARITHMETIC = {
 
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_arithmetic_of_python_numbers_promotes_nothing(name):
-    """A Python number does not make single precision double, whatever was computed of it."""
+    """A Python number does not promote single precision to double, however it was computed."""
 
     def scaled(k):
         return ARITHMETIC[name](k) * np.ones(2, np.float32)

@@ -1,4 +1,4 @@
-"""Every bad input gets its error: the builtin type a caller would catch, and a message that says what to do."""
+"""Every bad input raises the builtin type that a caller would catch, with a message that says what to do."""
 
 import dataclasses
 import datetime
@@ -28,7 +28,7 @@ def first(x, y):
 
 
 def raises(kind, *says):
-    """The builtin type, and every piece of text that the message must have."""
+    """Check the builtin type of the error, and every piece of text that the message must contain."""
     pattern = "".join(f"(?=.*{text})" for text in says)
     return pytest.raises(kind, match=f"(?s){pattern}")
 

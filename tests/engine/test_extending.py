@@ -1,4 +1,4 @@
-"""Operations defined outside of the package: every mode follows from one statement."""
+"""Operations defined outside of the package: one statement gives every mode."""
 
 import pickle
 
@@ -59,7 +59,7 @@ expm = defvjp(scipy.linalg.expm, lambda ans, x: lambda ct: slope_of_expm(x.T, ct
 
 
 def slope_of_expm(x, direction):
-    """The derivative along a direction, a block of the exponential of a larger matrix."""
+    """Return the derivative along a direction, which is a block of the exponential of a larger matrix."""
     n = x.shape[0]
     upper, lower = fnp.concatenate([x, direction], axis=1), fnp.concatenate([np.zeros((n, n)), x], axis=1)
     return expm(fnp.concatenate([upper, lower]))[:n, n:]
@@ -118,7 +118,7 @@ def test_pullback_makers():
     assert expm.__module__ == __name__
 
 
-# A rule for one direction gives the other.
+# A rule for one direction gives the rule for the other direction.
 
 RULES = {
     "vjps": {"vjps": [lambda ct, y, x: ct * (y + 2 * x), lambda ct, x: ct * x]},
@@ -197,7 +197,7 @@ def test_name_and_pickling():
     assert pickle.loads(pickle.dumps(gamma)) is gamma
 
 
-# What is refused.
+# Refused definitions.
 
 
 def test_a_numpy_routine_on_jax_arrays():

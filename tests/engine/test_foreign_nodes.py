@@ -1,4 +1,4 @@
-"""Containers that were registered with JAX or with optree, in any namespace, are containers here without a word."""
+"""Containers registered with JAX or optree, in any namespace, are pytrees here without further registration."""
 
 import dataclasses
 import uuid
@@ -16,7 +16,7 @@ X = np.array([1.0, 2.0, 3.0])
 
 
 class Plain:
-    """Two data fields and one that is structure."""
+    """A container with two data fields and one static field."""
 
     def __init__(self, w, b, name="plain"):
         self.w, self.b, self.name = w, b, name

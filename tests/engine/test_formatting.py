@@ -1,5 +1,5 @@
 # ruff: noqa: UP031
-"""Printing a traced value: what is shown under each transform, and what an error says where nothing can be shown."""
+"""Printing a traced value: the text under each transform, and the error where a value cannot be shown."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Functions made of text are compiled in their first call; nothing else tells them from functions in a file."""
+"""Functions generated from text are compiled at their first call, and else behave like functions in a file."""
 
 import ast
 import builtins
@@ -82,7 +82,7 @@ def test_importing_compiles_no_operation():
 
 
 def test_the_first_call_holds_nothing_that_the_function_is_given():
-    """What a VJP rule may overwrite is told by the count of references."""
+    """Reference counts decide what a VJP rule may overwrite."""
     text = "def operation(x, y):\n    return count(x), count(y)"
     counts = generated.make_function("counts", text, {"__name__": __name__}, count=sys.getrefcount)
     first, later = counts([1], [2]), counts([1], [2])
@@ -90,7 +90,7 @@ def test_the_first_call_holds_nothing_that_the_function_is_given():
 
 
 def test_numpy_may_warn():
-    """What shows a warning looks among the names of the function that runs for Python's own, as ``__import__``."""
+    """``warnings`` looks up Python's builtins, such as ``__import__``, in the globals of the running function."""
     text = "def operation(x):\n    return compute(x)"
     logarithm = generated.make_function("logarithm", text, {"__name__": __name__}, compute=np.log)
     with pytest.warns(RuntimeWarning, match="divide by zero"):

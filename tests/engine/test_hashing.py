@@ -1,4 +1,4 @@
-"""A traced value is no key: dictionaries, sets and caches say so, and what to do instead."""
+"""A traced value is not hashable: dictionaries, sets and caches raise an error that says what to do instead."""
 
 import copy
 import functools

@@ -1,4 +1,4 @@
-"""Memory that the process keeps: counted in pages that the system had to hand over."""
+"""Memory that the process keeps, measured by page faults."""
 
 import os
 import platform
@@ -40,7 +40,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def pages(transform: str, call: str, steps: int = 8, **environment: str) -> int:
-    """How many pages the system hands over in three calls, after two others."""
+    """Return the number of pages that the system provides in three calls, after two others."""
     done = run(PAGES.format(transform=transform, call=call, steps=steps), **environment)
     assert not done.returncode, done.stderr
     return int(done.stdout)
@@ -57,8 +57,8 @@ def pages(transform: str, call: str, steps: int = 8, **environment: str) -> int:
 )
 def test_memory_stays_with_the_process(transform, call, steps):
     given_back, kept = pages(transform, call, steps, FUNCGRAD_KEEP_MEMORY="0"), pages(transform, call, steps)
-    if GNU:  # the library that is known to give memory back, and to be told not to
-        assert given_back > 1_000  # so that the comparison says something: an array has 235 pages
+    if GNU:  # the C library known to return memory to the system, with a setting against it
+        assert given_back > 1_000  # makes the comparison meaningful: an array has 235 pages
         assert kept < given_back / 20
     else:
         assert kept <= given_back + 1_000

@@ -1,4 +1,4 @@
-"""Runs inside of runs: what stands still outside is a constant inside, whichever operation meets both."""
+"""Runs inside of runs: a constant of the outer run is a constant inside, whichever operation uses it."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ ROWS = [row for row in rows() if any(len(case.live) > 1 for case in row.cases)]
 
 
 def parts(case, position, given):
-    """What vjp gives of an operation, with ``given`` at ``position`` and the run's own values at the others."""
+    """Return results and cotangents of an operation, with ``given`` at ``position`` and traced values elsewhere."""
     place = case.live.index(position)
 
     def fun(*rest):
@@ -24,7 +24,7 @@ def parts(case, position, given):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_an_outer_value_in_no_grad_is_a_constant_of_an_inner_run(row):
-    """Were it taken for a value of the inner run, its derivative would be lost there, or stand in for another one."""
+    """If the inner run took the value for its own, the derivative would be lost or go to another value."""
     for case in [case for case in row.cases if len(case.live) > 1]:
         for position in case.live:
             with named_if_it_fails(f"argument {position} of {case.id}"):

@@ -1,6 +1,6 @@
-"""Ctrl-C and other signals arrive, wherever the program is, and leave nothing behind.
+"""Ctrl-C and other signals arrive wherever the program is, and leave no state behind.
 
-The library touches neither the garbage collector nor signals.
+The library changes neither the garbage collector nor signal handlers.
 """
 
 import dis
@@ -20,7 +20,7 @@ from funcgrad import blocks, checkpoint, debug_nans, grad, jvp, no_grad, strict,
 from funcgrad.running import write_lock
 from funcgrad.transforms import debugging
 
-# Lists of lists, so that the collector has work to do, and a signal after every few milliseconds.
+# Nested lists give the collector work to do; a signal arrives every few milliseconds.
 PROGRAM = """
 import gc, signal
 frozen = gc.get_freeze_count()  # Python 3.12 begins with some
@@ -74,7 +74,7 @@ def test_the_collector_is_let_alone():
     grad(long)(1.0)
     vjp(long, 1.0)[1](1.0)
     assert (list(gc.callbacks), gc.get_threshold(), gc.isenabled()) == before
-    assert gc.get_freeze_count() <= frozen  # what an earlier test froze may have been freed
+    assert gc.get_freeze_count() <= frozen  # objects that an earlier test froze may have been freed
 
 
 class Interrupt(BaseException):
@@ -82,16 +82,16 @@ class Interrupt(BaseException):
 
 
 def interrupt(program, place):
-    """Run ``program`` and interrupt it at a step of the interpreter in the library, if it comes so far.
+    """Run ``program`` and interrupt it at step number ``place`` inside the library, if it takes that many steps.
 
-    Where signals arrive: behind calls, at the beginning of functions and where loops go round.
+    Steps are the places where Python delivers signals: after calls, at the start of functions and at the ends of loops.
     """
     steps, before_this = itertools.count(), {}
 
     def look(frame, event, arg):
         if not frame.f_globals.get("__name__", "").startswith("funcgrad"):
             return None
-        if frame.f_code.co_name == "<genexpr>":  # to close it Python 3.12 takes a step, whose errors it only warns of
+        if frame.f_code.co_name == "<genexpr>":  # Python 3.12 takes a step to close it, and only warns of errors there
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -113,7 +113,7 @@ def interrupt(program, place):
 
 
 def interrupted(program, place):
-    """The same; whether it came so far."""
+    """Interrupt ``program`` at ``place`` and return whether it got that far."""
     try:
         interrupt(program, place)
     except Interrupt:
@@ -172,22 +172,22 @@ PROGRAMS = [in_a_block, looking, nested, around_a_function, strictly, watched, m
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_an_interrupt_anywhere_leaves_no_block_open(program):
-    interrupt(program, -1)  # never: Python 3.12 shows the steps of a second run
+    interrupt(program, -1)  # no interrupt: Python 3.12 shows the steps from the second run on
     place = 0
     while interrupted(program, place):
         assert blocks.current() == blocks.State(), place
         assert debugging._rule_origin.get() is None, place
-        assert not write_lock._is_owned(), place  # or other threads would wait for ever
+        assert not write_lock._is_owned(), place  # otherwise other threads would wait for ever
         assert grad(lambda x: x**2)(3.0) == 6.0, place
         assert jvp(lambda x: x**2, (3.0,), (1.0,))[1] == 6.0, place
-        # every step of a short program, and some of the later ones of a long one
+        # every step up to the 400th, then every seventh
         place += 1 if place < 400 else 7
-    assert place > 5  # it was interrupted at all
+    assert place > 5  # at least one interrupt happened
     assert blocks.none_open()
 
 
 def test_while_the_interrupt_is_being_handled():
-    """The traceback holds the frames of the exit; what the block said is over all the same."""
+    """The traceback holds the frames of the block's exit; the block's effect has ended all the same."""
     met = 0
     for place in range(200):
         try:
@@ -199,7 +199,7 @@ def test_while_the_interrupt_is_being_handled():
 
 
 def test_signals_in_blocks():
-    """Real signals, at random places."""
+    """Send real signals at random places."""
     lost = []
 
     class AlarmError(Exception):

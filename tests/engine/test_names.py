@@ -1,4 +1,4 @@
-"""What ``dir`` lists, names of other libraries, and dataclasses registered as in JAX."""
+"""Names that ``dir`` lists, names from other libraries, and dataclasses registered as in JAX."""
 
 import dataclasses
 import importlib
@@ -47,7 +47,7 @@ def test_names_of_other_libraries_name_ours(name, ours):
 
 @pytest.mark.parametrize("home", ["", "numpy", "scipy.fft", "scipy.linalg", "scipy.optimize", "scipy.signal"])
 def test_python_can_propose_the_name_that_is_alike(home):
-    """It does where an uncaught error says which name was asked of what."""
+    """Python proposes a similar name if an uncaught ``AttributeError`` carries the name and the object."""
     module = importlib.import_module(f"funcgrad.{home}".rstrip("."))
     with pytest.raises(AttributeError, match="gradd") as found:
         module.gradd  # noqa: B018
@@ -87,7 +87,7 @@ def test_dataclasses_are_registered_as_in_jax(how):
         static = how.get("meta_fields", ["name"])
         both = {"data_fields": [n for n in ("w", "scale", "name", "cache") if n not in static], "meta_fields": static}
     values = {"w": np.ones(2), "scale": 3.0, "name": "first"}
-    if "drop_fields" not in how or at_least(jax, "0.10.0"):  # it dropped nothing that is initialised before
+    if "drop_fields" not in how or at_least(jax, "0.10.0"):  # older versions dropped no field that ``__init__`` sets
         jax.tree_util.register_dataclass(theirs, **both)
         assert len(tree.leaves(ours(**values))) == len(jax.tree.leaves(theirs(**values)))
     slope = grad(lambda m: fnp.sum(m.w * m.scale))(ours(**values))

@@ -1,4 +1,4 @@
-"""Transforms inside transforms: no level takes another's perturbation for its own, whatever runs between."""
+"""Transforms inside transforms: no level confuses the perturbation of another level with its own."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ from funcgrad import (
 )
 from funcgrad.errors import EscapedTracerError
 
-# Ways to differentiate a scalar function of a scalar: each gives the derivative as a function.
+# Ways to differentiate a scalar function of a scalar; each returns the derivative as a function.
 DERIVATIVES = {
     "grad": grad,
     "value_and_grad": lambda f: lambda x: value_and_grad(f)(x)[1],
@@ -91,7 +91,7 @@ def test_third_derivative(names):
 
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_derivative_of_a_shift_applied_twice(name):
-    """The derivative of ``x -> (y -> f(x + y))`` at 0, as an operator on functions: twice it is the second."""
+    """The derivative of ``x -> (y -> f(x + y))`` at 0 maps functions to functions; twice it gives ``f''``."""
     derivative = DERIVATIVES[name]
 
     def slope(f):
@@ -103,7 +103,7 @@ def test_derivative_of_a_shift_applied_twice(name):
 
 
 def test_derivative_taken_outside_and_used_inside():
-    """The two traces of one function object, one running inside the other."""
+    """One function object has two traces, one running inside the other."""
     f = lambda x: x * x * x
     slope = grad(f)
     assert grad(lambda x: f(x) * slope(x))(1.5) == pytest.approx(15 * 1.5**4)
@@ -158,13 +158,13 @@ def test_hessian_of_a_function_with_an_inner_derivative():
 
 
 def test_constants_of_one_level_are_variables_of_another():
-    """``stop_gradient`` and ``no_grad`` of the inner level's result stop the outer level too, JAX likewise."""
+    """``stop_gradient`` and ``no_grad`` on the inner level's result stop the outer level too, as in JAX."""
     assert grad(lambda x: x * stop_gradient(grad(lambda y: x * y)(2.0)))(3.0) == 3.0
     assert grad(lambda x: grad(lambda y: stop_gradient(y) * y * x)(2.0))(3.0) == 2.0
 
     def f(x):
         with no_grad():
-            inner = grad(lambda y: y**3 * x)(2.0)  # younger than the block: differentiates; x is a constant
+            inner = grad(lambda y: y**3 * x)(2.0)  # begins after the block, so it differentiates; x is a constant
         return inner * x
 
     assert grad(f)(1.0) == pytest.approx(12.0)
@@ -263,7 +263,7 @@ def test_recursion():
 
 def test_recursion_of_transforms():
     def iterated(x, depth):
-        """``x -> d/dx`` of itself times x, over and over: for x^3 a factor 3 each time."""
+        """Apply ``f -> x * df/dx`` to x^3 ``depth`` times; each application multiplies by 3."""
         return x**3 if depth == 0 else x * grad(lambda y: iterated(y, depth - 1))(x)
 
     assert iterated(2.0, 5) == pytest.approx(3**5 * 8)
@@ -287,7 +287,7 @@ def test_python_control_flow_on_inner_values():
 
 
 def test_two_threads_interleaved():
-    """One thread leaves its ``grad`` while the other is inside one and goes on to nest another."""
+    """One thread leaves its ``grad`` while another thread is inside ``grad`` and nests a further one."""
     a_inside, b_inside, a_left = threading.Event(), threading.Event(), threading.Event()
     results = {}
 
@@ -363,7 +363,7 @@ def test_no_grad_in_one_thread_does_not_reach_another():
 
 
 def test_tracer_handed_to_another_thread():
-    """A tracer may be used in a thread that the function starts and waits for."""
+    """A function may pass a tracer to a thread that it starts and waits for."""
 
     def f(x):
         with ThreadPoolExecutor(2) as pool:
@@ -379,7 +379,7 @@ def test_asyncio_tasks_interleaved():
         for k in range(5):
             await asyncio.sleep(0)
             with no_grad():
-                await asyncio.sleep(0)  # other tasks run inside this block's time, not inside the block
+                await asyncio.sleep(0)  # other tasks run while this block is open, but not inside it
                 constant = grad(lambda y: y**3)(x)
             await asyncio.sleep(0)
             found.append(grad(lambda y: y * grad(lambda z: y * z * z)(1.0))(x) + 0 * constant + k)
@@ -393,7 +393,7 @@ def test_asyncio_tasks_interleaved():
 
 
 def test_coroutines_driven_inside_a_derivative():
-    """Two coroutines that hold tracers of two levels, advanced in turn."""
+    """Two coroutines hold tracers of two levels and are advanced in turn."""
 
     class Turn:
         def __await__(self):
@@ -466,14 +466,14 @@ def test_exception_leaves_nothing_behind(name):
         TRANSFORMS[name](failing(kept))
     assert blocks.current() == blocks.State()
     assert grad(lambda x: x * grad(lambda y: x * y * y)(1.0))(1.0) == 4.0
-    if isinstance(kept[0], core.Tracer):  # it belongs to a transform that has ended
+    if isinstance(kept[0], core.Tracer):  # the tracer belongs to a transform that has ended
         with pytest.raises(EscapedTracerError):
             kept[0] * 2
 
 
 @pytest.mark.parametrize("outer", ["grad", "jvp", "vmap_grad", "linearize"])
 def test_exception_caught_inside_a_derivative(outer):
-    """A failed inner transform does not disturb the one it ran in."""
+    """A failed inner transform does not disturb the transform around it."""
 
     def f(x):
         for transform in TRANSFORMS.values():
@@ -537,7 +537,7 @@ def test_escaped_tracer(name):
     for tracer, use in itertools.product(kept, uses):
         with pytest.raises(EscapedTracerError, match="finished"):
             use(tracer)
-    for transform in ("grad", "jvp", "linearize", "vjp"):  # used inside a younger transform
+    for transform in ("grad", "jvp", "linearize", "vjp"):  # used inside a transform that began later
         with pytest.raises(EscapedTracerError):
             TRANSFORMS[transform](lambda x: x * kept[1])
 
@@ -564,7 +564,7 @@ def test_pullback_called_many_times():
     rows = [pullback(e)[0] for e in np.eye(3)]
     assert np.array(rows) == pytest.approx(np.diag(np.cos(x) * x + np.sin(x)))
     assert np.array_equal(pullback(np.ones(3))[0], pullback(np.ones(3))[0])
-    rows[0][:] = 99.0  # the caller's own: nobody reads it again
+    rows[0][:] = 99.0  # these rows belong to the caller and are not read again
     assert pullback(np.eye(3)[0])[0] == pytest.approx([np.cos(0.5) * 0.5 + np.sin(0.5), 0, 0])
 
 
@@ -576,7 +576,7 @@ def test_pullback_under_vmap():
 
 
 def test_pullback_under_derivatives():
-    """A pullback is a function like any other: linear in its cotangent, and it may be made inside."""
+    """A pullback is an ordinary function: it is linear in its cotangent, and a transformed function may create it."""
     x = np.array([0.5, 1.0])
     _, pullback = vjp(lambda x: x**3, x)
     assert jacrev(lambda ct: pullback(ct)[0])(np.ones(2)) == pytest.approx(np.diag(3 * x**2))
@@ -591,7 +591,7 @@ def test_pullback_under_derivatives():
 
 
 def test_pullback_made_inside_and_called_outside():
-    """The pullback of an inner function holds tracers of the outer one; when that has ended, they have escaped."""
+    """The pullback of an inner function holds tracers of the outer transform; after its end they have escaped."""
     kept = []
 
     def f(x):
@@ -622,12 +622,12 @@ def test_linearized_function_under_derivatives():
 LENGTH = 200_000
 
 
-# Freeing a chain of tuples Python keeps to a fixed depth itself; from 3.12 on that depth takes more of the stack.
+# Python frees a chain of tuples only to a fixed depth of recursion; since 3.12 that depth takes more of the stack.
 STACK = 256 * 1024 if sys.version_info < (3, 12) else 8 * 1024 * 1024
 
 
 def in_small_stack(work):
-    """Run ``work`` in a thread whose stack has no room for recursion, with the cyclic collector off."""
+    """Run ``work`` in a thread whose stack is too small for recursion, with the cyclic collector off."""
     results = []
     before = threading.stack_size(STACK)
     thread = threading.Thread(target=lambda: results.append(work()))
@@ -668,13 +668,13 @@ def test_long_chain_is_freed_without_the_collector():
     held, left, seen, slope = in_small_stack(work)
     assert slope == pytest.approx(np.full(2, 0.999999**LENGTH))
     assert seen is None
-    assert held > 100 * LENGTH  # it was a tape of that length
+    assert held > 100 * LENGTH  # the tape really had that length
     assert left < held / 100
 
 
 @pytest.mark.parametrize("outer", ["grad", "jvp", "linearize"])
 def test_nothing_needs_the_collector(outer):
-    """No reference cycle is made by a transform, so what a run saved goes when the run ends."""
+    """Transforms create no reference cycles, so saved values are freed when the run ends."""
     x = np.array([1.0, 2.0, 3.0])
     seen = []
 
@@ -709,7 +709,7 @@ def test_dead_branches_are_freed_at_once():
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(100):
-            fnp.exp(x)  # nobody reads it
+            fnp.exp(x)  # the result is unused
         peak = tracemalloc.get_traced_memory()[1] - before
         assert peak <= 3 * 8 * size, f"{peak / (8 * size):.1f} results were held"
         return fnp.sum(x * x)
@@ -723,7 +723,7 @@ def test_dead_branches_are_freed_at_once():
 
 
 def test_backward_frees_as_it_goes():
-    """The pass of ``grad`` drops what it has passed: it never holds the whole tape and all cotangents."""
+    """The backward pass frees records on its way: it never holds the whole tape and all cotangents at once."""
     size, steps = 100_000, 30
 
     def f(x):
@@ -742,7 +742,7 @@ def test_backward_frees_as_it_goes():
 
 
 def test_backward_holds_nothing_that_it_has_passed():
-    """Also not the last of the parents of an operation with many."""
+    """The pass also frees the last parent of an operation with many parents."""
     held, seen = [], []
 
     @custom_vjp

@@ -1,4 +1,4 @@
-"""What a reader reads is what runs: records of plain runs and of watched ones, and the text of operations."""
+"""The printed source of an operation is the code that runs; watched runs make the records of plain runs."""
 
 import inspect
 import traceback
@@ -23,7 +23,7 @@ ROWS = [row for row in rows() if any(case.live for case in row.cases)]
 
 
 class Watch:
-    """Looks on and changes nothing; ``seen`` are the operations that traces processed."""
+    """A watcher that changes nothing; ``seen`` lists the operations that traces processed."""
 
     nans = all = False
 
@@ -48,7 +48,7 @@ class Watch:
 
 
 def recorded(case):
-    """The records of a run, in order: operation, places of parents, what is saved."""
+    """Return the records of a run in order: operation, positions of its parents, saved values."""
     values = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
     fun = case.of_live(case.fun, values)
     _, nodes = record_function(lambda *leaves: list(fun(*leaves)), [values[i] for i in case.live])
@@ -62,14 +62,14 @@ def recorded(case):
 
 
 def places_read(saved):
-    """Which places of an array were read: an index as the program wrote it, or as ``index_spec`` describes it."""
+    """Return the positions that a read touches; the index is saved as written or as ``index_spec`` describes it."""
     index, arrays, shape, _ = saved
     places = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     return np.asarray(places[index if arrays is None else index_from_spec(index, arrays)])
 
 
 def same(a, b):
-    """Whether two saved values are equal, down to types and bits."""
+    """Return whether two saved values are equal in type and bit for bit."""
     if type(a) is not type(b):
         return False
     if isinstance(a, (tuple, list)):
@@ -83,7 +83,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_a_watched_run_makes_the_same_records(row):
-    """Short cases against general rules: a watcher sees the records of the plain run, in their order."""
+    """Fast paths against general rules: a watched run makes the records of the plain run, in the same order."""
     for case in [case for case in row.cases if case.live]:
         with named_if_it_fails(case.id):
             look_at_records(case)
@@ -98,7 +98,7 @@ def look_at_records(case):
     for (operation, _, saved), (_, _, again) in zip(plain, watched, strict=True):
         if operation == "getitem":
             saved, again = [(places_read(each), *each[2:]) for each in (saved, again)]
-        if operation == "write":  # which also says in one of two ways where, and nothing else
+        if operation == "write":  # it also saves the written positions, in one of two forms, and nothing else
             continue
         assert same(saved, again), (operation, saved, again)
 
@@ -132,7 +132,7 @@ def test_a_watched_write_makes_the_same_records(index, traced):
 
 
 def test_results_without_a_derivative_can_be_written_to():
-    """Whoever computes them: a short case, the general one, or ``bind`` under a watcher."""
+    """Results may come from a fast path, from the general path, or from ``bind`` under a watcher."""
     results = []
 
     def each(x, y):
@@ -153,7 +153,7 @@ def test_results_without_a_derivative_can_be_written_to():
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_a_watched_run_gives_the_same_kinds_of_objects(row):
-    """Whether something traced can be written to a result does not depend on who computed it."""
+    """Whether a traced value can be written to a result does not depend on the path that computed the result."""
     for case in [case for case in row.cases if case.live]:
         with named_if_it_fails(case.id):
             look_at_kinds(case)
@@ -205,7 +205,7 @@ MEETINGS = [
 
 @pytest.mark.parametrize(("op", "pair"), MEETINGS)
 def test_forward_mode_gives_the_same_bits_watched_and_not(op, pair):
-    """Short cases against general rules, whichever arguments move, alone, around reverse mode and inside of it."""
+    """Fast paths against general rules, for any moving arguments, alone, around and inside of reverse mode."""
     values = PAIRS[pair]
 
     def moved(places):
@@ -231,7 +231,7 @@ def test_forward_mode_gives_the_same_bits_watched_and_not(op, pair):
         plain = outcome(places)
         with blocks.Block(lambda state: state._replace(watcher=Watch())):
             watched = outcome(places)
-        if op is arithmetic.power and pair == "numbers":  # which Python's operator rounds otherwise than NumPy's kernel
+        if op is arithmetic.power and pair == "numbers":  # Python's operator rounds differently from NumPy's kernel
             for a, b in zip(tree.leaves(plain), tree.leaves(watched), strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-14)
         else:
@@ -251,7 +251,7 @@ def test_the_text_of_an_operation_is_a_screen(operation):
     try:
         text = source(operation)
     except InputError:
-        assert inspect.getsource(operation)  # it has a file of its own
+        assert inspect.getsource(operation)  # the operation is defined in a file
         return
     assert operation.primitive.name in text
     for section in text.split("\n\n# ---- "):

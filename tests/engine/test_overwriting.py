@@ -1,4 +1,4 @@
-"""What the backward pass writes over is held by nobody else: large cotangents, products that were made for it."""
+"""The backward pass overwrites only arrays without another owner: large cotangents and its own products."""
 
 import ast
 from pathlib import Path
@@ -21,7 +21,7 @@ X, Y, CT = RNG.normal(size=(3, SIZE))
 
 
 def chain(x, y):
-    """Products with a constant, with another value and with itself; sums hand one cotangent to both arguments."""
+    """Multiply with a constant, another value and itself; sums pass one cotangent to both arguments."""
     z = x * 0.5 + y
     z = z * y + z
     z = fnp.exp(z * 0.1) * z
@@ -29,7 +29,7 @@ def chain(x, y):
 
 
 def by_parts(fun, *args):
-    """``fun`` of small arrays, of which nothing is written over."""
+    """Compute ``fun`` piece by piece: the pieces are so small that none is overwritten."""
     parts = [fun(*piece) for piece in zip(*[np.split(a, SIZE // 1000) for a in args], strict=True)]
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
@@ -44,7 +44,7 @@ def pushed(x, y, t):
 
 def test_these_arrays_are_large():
     assert ownership.LARGE <= SIZE
-    assert ownership.LARGE > 1000  # the parts are not
+    assert ownership.LARGE > 1000  # the pieces are smaller
 
 
 @pytest.mark.parametrize("fun", [pulled, pushed])
@@ -108,7 +108,7 @@ def test_second_order_and_batches():
 
 
 def observed(see):
-    """The identity, which shows its cotangent to ``see`` and hands on what that returns."""
+    """Return an identity function that passes its cotangent to ``see`` and returns the result of ``see``."""
 
     @custom_vjp
     def same(x):
@@ -119,7 +119,7 @@ def observed(see):
 
 
 def addressed():
-    """The addresses of cotangents, and what notes them: of a new one, and of one as it comes."""
+    """Return a list of addresses, and functions that append the address of a cotangent: copied, or as it comes."""
     addresses = []
 
     def made(ct):
@@ -136,7 +136,7 @@ def addressed():
 
 @pytest.mark.counts
 def test_what_nobody_holds_is_written_over():
-    """No array is made for the product with a number: the address stays the same while the old array lives."""
+    """The product with a number needs no new array: the address stays the same while the old array is alive."""
     addresses, made, noted = addressed()
 
     _, pullback = vjp(lambda x: observed(made)(observed(noted)(x) * 0.5), X)
@@ -147,7 +147,7 @@ def test_what_nobody_holds_is_written_over():
 @pytest.mark.counts
 @pytest.mark.parametrize("value", [lambda x: 0.0, lambda x: x[0]], ids=["constant", "traced"])
 def test_the_cotangent_of_an_array_that_was_written_to_is_cleared_where_it_lies(value):
-    """Else each write of a loop would copy the whole array in the backward pass."""
+    """Otherwise each write of a loop would copy the whole array in the backward pass."""
     addresses, made, noted = addressed()
 
     def written(x):
@@ -165,7 +165,7 @@ def test_the_cotangent_of_an_array_that_was_written_to_is_cleared_where_it_lies(
 
 
 def test_a_partial_derivative_of_another_shape_is_not_written_over():
-    """It is as large as one argument, and the product as large as both."""
+    """The partial derivative has the shape of one argument, the product has the broadcast shape of both."""
     scaled = elementwise("scaled", lambda xp, x, y: x * y * y, dx=lambda y: y * y, dy=lambda x, y: 2.0 * x * y)
     x, y = RNG.normal(size=(3, 1)), X[None]
     out, tangent = jvp(scaled, (x, y), (x, y))
@@ -176,11 +176,11 @@ def test_a_partial_derivative_of_another_shape_is_not_written_over():
     np.testing.assert_allclose(of_y, 2.0 * y * x.sum())
 
 
-# ---- how much a write costs ----------------------------------------------------------------------------------
+# ---- cost of writes -------------------------------------------------------------------------------------------
 
 
 def memory(x):
-    """Where the arrays lie that a traced value stands for, tangents among them."""
+    """Return the addresses of all arrays that a traced value represents, tangents included."""
     found = set()
     while isinstance(x, Tracer):
         if isinstance(x._trace, ForwardTrace):
@@ -225,7 +225,7 @@ def by_block(y, x, i):
     y[1:3, i] = fnp.sin(y[1:3, i - 1]) * y[1:3, i - 2] * x[i]
 
 
-#: How to write, and the shape of what is written to.
+#: Functions that write, and the shape of the array that they write to.
 WRITES = [
     *[(write, (50,)) for write in (by_number, by_addition, by_slice, by_place, by_constant, by_product)],
     (by_row, (50, 5)),
@@ -252,7 +252,7 @@ WRITTEN_IN = {
 @pytest.mark.parametrize("mode", WRITTEN_IN)
 @pytest.mark.parametrize(("write", "shape"), WRITES, ids=lambda w: getattr(w, "__name__", ""))
 def test_writes_go_to_memory_that_nobody_else_holds(write, shape, mode):
-    """However many they are: the array is copied at the first ones at most, when it becomes a traced one."""
+    """The first writes copy the array at most once, when it becomes traced; further writes copy nothing."""
     moved = []
 
     def fun(x):
@@ -272,7 +272,7 @@ def test_writes_go_to_memory_that_nobody_else_holds(write, shape, mode):
 
 
 def test_a_tangent_that_a_record_holds_too_is_left_alone():
-    """The array that is written to was used before, so an outer tape keeps value and tangent."""
+    """The array was used before the write, so an outer tape keeps its value and tangent."""
 
     def f(x):
         y = x * 1.0
@@ -323,7 +323,7 @@ VIEWS_OF_PARTS = {
 @pytest.mark.parametrize("part", [row, column, block])
 @pytest.mark.parametrize("kept", [False, True])
 def test_parts_are_views_where_those_of_numpy_are(part, view, kept):
-    """What is read of an array that is written to has memory of its own; to the program it is NumPy's view or copy."""
+    """A part read from a written array has memory of its own, but behaves as NumPy's view or copy does."""
 
     def fun(x, fnp):
         y = fnp.zeros((12, 12))
@@ -349,7 +349,7 @@ def test_parts_are_views_where_those_of_numpy_are(part, view, kept):
 
 
 def test_a_linear_function_writes_to_what_is_its_own():
-    """What ``linearize`` returns writes in place where a result is not needed any more, and leaves its input alone."""
+    """The linear function of ``linearize`` writes in place to results no longer needed, never to its input."""
 
     def fun(x):
         y = x * 2.0
@@ -371,7 +371,7 @@ def test_a_linear_function_writes_to_what_is_its_own():
 
 @pytest.mark.parametrize("n", range(5))
 def test_the_index_that_stands_for_two_names_the_same(n):
-    """All slices and integers of a slice, empty ones among them."""
+    """Compose every slice with every slice and integer, empty slices included."""
     whole, ends = np.arange(n), [None, *range(-n - 2, n + 3)]
     slices = [slice(a, b, step) for a in ends for b in ends for step in (None, 2, -1, -2)]
     for first in slices:
@@ -382,7 +382,7 @@ def test_the_index_that_stands_for_two_names_the_same(n):
 
 
 def random_step(rng, rank):
-    """An index of integers, slices and perhaps an ellipsis, or another order of the axes."""
+    """Return an index of integers, slices and perhaps an ellipsis, or another order of the axes."""
     if rng.random() < 0.25:
         return list(map(int, rng.permutation(rank)))
     bounds = [None, -3, -1, 0, 1, 2, 4]
@@ -397,7 +397,7 @@ def random_step(rng, rank):
 
 @pytest.mark.parametrize("seed", range(400))
 def test_the_index_that_stands_for_several_names_the_same(seed):
-    """Steps through an array of several axes, which may be exchanged, until NumPy refuses one."""
+    """Compose steps through an array of several axes, transposes included, until NumPy refuses a step."""
     rng = np.random.default_rng(seed)
     shape = tuple(map(int, rng.integers(1, 5, size=rng.integers(1, 4))))
     whole = np.arange(np.prod(shape)).reshape(shape)
@@ -443,7 +443,7 @@ def test_leading_axes_of_length_one_are_dropped(shape, index, mode):
 
 
 def large(value, shape):
-    """``value``, whose numbers are in the domain of the operation, repeated."""
+    """Repeat the entries of ``value``, which are in the domain of the operation."""
     return np.resize(value, shape)
 
 
@@ -452,7 +452,7 @@ def first_of(fun):
 
 
 def broadcasting_cases():
-    """Operations on several arrays, element by element; SciPy has the same kinds of rules, and takes long."""
+    """Yield elementwise operations on several arrays, without SciPy's: these take long and add no kinds of rules."""
     for row in (row for row in rows() if not row.op.name.startswith("scipy.")):
         for case in row.cases:
             values = [case.values[i] for i in case.live]
@@ -464,12 +464,12 @@ def broadcasting_cases():
                 thin = [
                     fun(*[large(x, (2,) if i == thin else (6, 2)) for i, x in enumerate(values)]) for thin in (0, 1)
                 ]
-            except Exception:  # they do not take these shapes, so they are of another kind
+            except Exception:  # the operation refuses these shapes, so it is not elementwise
                 continue
             shapes = [getattr(out, "shape", None) for out in (few, more, *thin)]
             if shapes == [(3, 2), (6, 2), (6, 2), (6, 2)] and np.array_equal(few, more[:3], equal_nan=True):
                 yield pytest.param(fun, values, id=case.id)
-                break  # others of the same operation have other shapes
+                break  # other cases of the same operation have other shapes
 
 
 @pytest.mark.parametrize(("fun", "values"), [*broadcasting_cases()])
@@ -492,19 +492,19 @@ def test_each_large_argument_has_its_own_cotangent(fun, values):
             np.testing.assert_allclose(found, one if one.shape == found.shape else one.sum(0), rtol=1e-10, atol=1e-10)
 
 
-#: Functions that may overwrite an argument, and which: the second one hands it on.
+#: Functions that may overwrite an argument, and the position of that argument; ``_times_slope`` passes it on.
 OVERWRITING = {"scaled": 1, "_times_slope": 2}
 
 
 def named(calls, name):
-    """The calls of ``name`` whose argument that may be overwritten is a variable."""
+    """Return the calls of ``name`` that pass a variable as the argument that may be overwritten."""
     found = [x for x in calls if isinstance(x, ast.Call) and getattr(x.func, "id", "") == name]
     return [call for call in found if isinstance(call.args[OVERWRITING[name]], ast.Name)]
 
 
 @pytest.mark.parametrize("name", OVERWRITING)
 def test_nobody_uses_a_variable_that_may_have_been_overwritten(name):
-    """Since Python 3.14 the count of references does not tell a variable of the caller from a value without holder."""
+    """Since Python 3.14 the reference count does not tell a caller's variable from a temporary value."""
     paths = [path for top in ("funcgrad", "transforms", "interop") for path in (ROOT / top).rglob("*.py")]
     texts = {path: path.read_text() for path in paths if path.parts[-2] in ("kinds", "primitives", "operations")}
     modules = {path: ast.parse(text) for path, text in texts.items() if f"{name}(" in text}

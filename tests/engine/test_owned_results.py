@@ -1,7 +1,7 @@
-"""What transforms return of functions that hand arrays through, return them twice, or return what they close over.
+"""Results of transforms of functions that return arguments, one array twice, or closed-over arrays.
 
-Every function here is put under every transform. Then all that came out, all that went in and all that is closed
-over is overwritten: nothing else may change, and nobody else's array may have been given away.
+Every function here runs under every transform. Then the test overwrites all results, all inputs and all closed-over
+arrays: nothing else may change, and no result may share memory with an array of another owner.
 """
 
 import array
@@ -47,7 +47,7 @@ CLOSED_OVER = [FACTORS, MATRIX, ORDER, MASK]
 KEPT = [x.copy() for x in CLOSED_OVER]
 
 
-# ---- functions that share -----------------------------------------------------------------------------------
+# ---- functions whose results share memory ---------------------------------------------------------------------
 
 
 @custom_vjp
@@ -203,7 +203,7 @@ TRANSFORMS = {
 }
 
 
-# ---- what is asked of them ----------------------------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------------------------
 
 
 def arrays(results):
@@ -213,7 +213,7 @@ def arrays(results):
 
 
 def overwrite(x):
-    if x.dtype.kind != "V":  # what stands for no derivative
+    if x.dtype.kind != "V":  # void arrays represent missing derivatives
         x[...] = ~x if x.dtype.kind == "b" else 1 if x.dtype.kind == "i" else 44.0
 
 
@@ -255,8 +255,8 @@ def test_results_are_the_callers_own(transform, function):
     assert_same(arrays(run(fun, X.copy())[0]), wanted)
 
 
-#: Memory that is no array's, and an array that shows it; each is made anew where the function runs, and only the tape
-#: holds it afterwards.
+#: Memory that does not belong to an array, and a function that returns an array view of that memory. The function under
+#: test creates a new view in each run, and only the tape holds the view afterwards.
 FOREIGN = {
     "bytearray": (lambda: bytearray(24), np.frombuffer),
     "memoryview": (lambda: bytearray(24), lambda memory: np.asarray(memoryview(memory).cast("d"))),
@@ -265,7 +265,7 @@ FOREIGN = {
     "ctypes": (lambda: (ctypes.c_double * 3)(), np.ctypeslib.as_array),
     "a row of it": (lambda: bytearray(48), lambda memory: np.frombuffer(memory).reshape(2, 3)[0]),
 }
-#: What outlives the call, what it is called with, and the derivative in what it gives.
+#: Transforms whose result outlives the call: the returned function, its argument, and how to read the derivative.
 LASTING = {
     "vjp": lambda f: (vjp(f, X)[1], T, lambda found: found[0]),
     "linearize": lambda f: (linearize(f, X)[1], T, lambda found: found),

@@ -1,4 +1,4 @@
-"""What transforms return can be copied; it can be stored where it holds no tape, and says so where it does."""
+"""Objects that transforms return can be copied; those without a tape can be pickled, the others raise an error."""
 
 import copy
 import pickle
@@ -74,7 +74,7 @@ def test_derivatives_of_trees_and_of_own_rules(way):
     got, want = push(TREE), jvp(of_tree, (TREE,), (TREE,))[1]
     np.testing.assert_allclose(got["out"], want["out"])
     np.testing.assert_allclose(got["all"][0], want["all"][0])
-    if way != "pickle":  # pickle finds the decorated function by its name, and that is not the one in the graph
+    if way != "pickle":  # pickle finds the decorated function by name, not the one in the graph
         same(COPIES[way](trace(own)(3.0))(2.0), 4.0)
 
 

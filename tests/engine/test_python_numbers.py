@@ -1,6 +1,6 @@
-"""Operators on Python's numbers alone are Python's, under every transform: their errors, complex powers, and digits.
+"""Operators on Python numbers alone are Python's under every transform: errors, complex powers and digits.
 
-NumPy's numbers and functions warn and give inf or nan, and so do derivatives.
+NumPy's numbers and functions warn and give inf or nan, and so do their derivatives.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What a backward pass runs again records what the first run recorded: of every operation, under vmap too."""
+"""A run that a backward pass repeats makes the records of the first run: every operation, also under vmap."""
 
 import warnings
 from functools import partial
@@ -17,7 +17,7 @@ ROWS = [row for row in rows() if any(case.live and any(leaf.mapped for leaf in c
 
 
 def arranging():
-    """Cases of operations that make views, or whose results lie in memory as the arguments do."""
+    """Return the rows of operations that make views, or whose results have the same memory layout as the arguments."""
     from operations import indexing, joining, shaping
 
     names = {op.name for module in (indexing, joining, shaping) for op in module.OPS}
@@ -25,7 +25,7 @@ def arranging():
 
 
 def cotangents(case, wrap, lift):
-    """Those of the arguments, where examples lie along the last axis and results are copied as they lie in memory."""
+    """Return the arguments' cotangents, with examples along the last axis and copies in the results' layout."""
     batch = Batch(case)
     axes = [-1 if case.leaves[i].mapped else None for i in case.live]
     inner = wrap(lambda *leaves: [fnp.copy(out) for out in case.smooth(*leaves)])
@@ -41,7 +41,7 @@ def check(row, lift, run=lambda fun: fun(), block=False):
     for case in row.cases:
         if case.live and any(case.leaves[i].mapped for i in case.live):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what is outside of a domain
+                warnings.simplefilter("ignore")  # arguments outside of a domain
                 expected = run(partial(cotangents, case, lambda fun: fun, lift))
                 ways = [run(partial(cotangents, case, checkpoint, lift))]
                 if block:
@@ -55,7 +55,7 @@ def check(row, lift, run=lambda fun: fun(), block=False):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_of_numpy_arrays(row):
-    """In a block too, where it asks in every operation: what short cases recorded the general ones must record."""
+    """In ``no_grad`` the general rules run each operation, and must make the records of the fast paths."""
     check(row, lambda x: x, block=True)
 
 
@@ -82,7 +82,7 @@ WRITES = {
 @pytest.mark.parametrize("made", ["copy", "zeros", "product"])
 @pytest.mark.parametrize("batched", [True, False])
 def test_of_writes(name, made, batched):
-    """The same of what programs write to, a copy, an array of constants, a result."""
+    """Programs write to a copy, to an array of constants, and to a result."""
 
     def written(x):
         v = {"copy": fnp.copy, "zeros": fnp.zeros_like, "product": lambda x: x * x}[made](x)
@@ -102,11 +102,11 @@ def test_of_writes(name, made, batched):
 
 @pytest.mark.parametrize("row", arranging(), ids=lambda row: row.op.name)
 def test_of_jax_arrays(row):
-    """Their order in memory is not seen, so that it has to be known of views."""
+    """The memory order of a JAX array cannot be observed, so views must know it."""
     check(row, jnp.asarray, run_eagerly)
 
 
 @pytest.mark.parametrize("row", arranging()[::16], ids=lambda row: row.op.name)
 def test_of_arrays_that_jax_computes(row):
-    """Some of the same, with nothing in JAX's place."""
+    """Run some of the rows with JAX itself, without ``run_eagerly``."""
     check(row, jnp.asarray)

@@ -1,4 +1,4 @@
-"""Products that share a matrix: their cotangents wait and are multiplied at once; and the forms that tracers know."""
+"""Products that share a matrix, whose cotangents are deferred and multiplied at once; and the avals of tracers."""
 
 import tracemalloc
 
@@ -61,7 +61,7 @@ PROGRAMS = {
 
 
 def one_at_a_time(f, h, w, b, steps, monkeypatch):
-    """The gradient with every product pulled back by itself: the operations take the general way, and none waits."""
+    """Return the gradient with a separate product for each cotangent: on the general path no product is deferred."""
     with monkeypatch.context() as patch:
         patch.setattr(matrices, "_MIN_ENTRIES", 1_000_000)
         with debug_nans():
@@ -202,7 +202,7 @@ def test_slices_that_are_the_whole_array_or_not(cuts):
     def f(x):
         return sum(of_one(x, i) for i in range(len(cuts)))
 
-    # the product with the Hessian, of each cut alone and by a formula
+    # Hessian-vector product by a formula, of each cut separately
     apart = np.zeros_like(x)
     for i, cut in enumerate(cuts):
         a, y = i + 1.5, x[cut]
@@ -213,7 +213,7 @@ def test_slices_that_are_the_whole_array_or_not(cuts):
     np.testing.assert_allclose(rows, [apart, -apart], rtol=1e-12, atol=1e-12)
 
 
-# ---- what tracers know of their values ----
+# ---- avals of tracers ----
 
 
 def test_the_form_is_that_of_the_value():

@@ -1,6 +1,6 @@
-"""Threads that write to different places of one array, as NumPy allows it: no write is lost, in no mode.
+"""Threads write to different places of one array, as NumPy allows: no write is lost, in any mode.
 
-The interpreter switches between the threads as often as it can. What is right is what one thread finds alone.
+The interpreter switches between threads as often as it can. Results must equal those of one thread.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ XS = np.stack([X, X * 1.1, X - 0.2])
 
 @contextlib.contextmanager
 def restless():
-    """Threads take turns as often as possible."""
+    """Let the interpreter switch threads as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -50,7 +50,7 @@ def restless():
         sys.setswitchinterval(before)
 
 
-# ---- who does the work --------------------------------------------------------------------------------------
+# ---- ways to run the threads --------------------------------------------------------------------------------
 
 
 def alone(work):
@@ -81,7 +81,7 @@ def in_pool(pool):
 
 
 def in_contexts(pool):
-    """Each of the threads runs in a copy of the context of the one that runs the transform."""
+    """Run each thread in a copy of the context of the thread that runs the transform."""
 
     def run(work):
         for job in [pool.submit(contextvars.copy_context().run, work, i) for i in range(THREADS)]:
@@ -91,7 +91,7 @@ def in_contexts(pool):
 
 
 def beside_the_main_thread(pool):
-    """The thread that runs the transform works as well."""
+    """Let the thread that runs the transform work as well."""
 
     def run(work):
         jobs = [pool.submit(work, i) for i in range(1, THREADS)]
@@ -102,7 +102,7 @@ def beside_the_main_thread(pool):
     return run
 
 
-# ---- what they do -------------------------------------------------------------------------------------------
+# ---- programs -----------------------------------------------------------------------------------------------
 
 programs = {}
 
@@ -167,7 +167,7 @@ def views_taken(x, run):
 
 @program
 def constants_first(x, run):
-    """The array becomes a traced one while other threads write constants to it, and read them."""
+    """Make the array traced while other threads write constants to it and read them."""
     out = fnp.zeros((THREADS, N))
 
     def work(i):
@@ -337,7 +337,7 @@ def test_no_write_is_lost(name):
 
 
 def test_parts_get_memory_of_their_own_under_the_lock(monkeypatch):
-    """A write of another thread, which takes views anew, does the same to them."""
+    """A write of another thread rebuilds views, and gives parts memory of their own, too."""
     original, calls = writable.copy_small, []
 
     def guarded(part):
@@ -420,7 +420,7 @@ def test_an_array_that_another_thread_made_says_why_it_takes_no_traced_value(wri
 
     with pytest.raises(error, match=r"thread does not run the transform.*pass it to this one.*stack") as found:
         grad(f)(X)
-    assert "numpy.zeros" not in str(found.value)  # that makes an ordinary array here too
-    with pytest.raises(error) as found:  # in the thread that runs the transform there is another reason
+    assert "numpy.zeros" not in str(found.value)  # in this thread ``numpy.zeros`` makes an ordinary array
+    with pytest.raises(error) as found:  # the thread that runs the transform has another reason
         grad(lambda x: write(np.zeros(N), x))(X)
     assert "does not run the transform" not in str(found.value)

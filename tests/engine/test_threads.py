@@ -1,7 +1,7 @@
-"""A pool of threads that take derivatives of all kinds at once: to the last bit what one thread finds alone.
+"""A pool of threads takes derivatives of all kinds at once: results equal those of one thread bit for bit.
 
-The interpreter switches between the threads as often as it can. The work of each thread goes through all kinds of
-work in an order of its own, so that different kinds meet.
+The interpreter switches between threads as often as it can. Each thread runs all kinds of work in its own order, so
+different kinds run at the same time.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ from funcgrad.interop import jit
 
 THREADS = 8
 SHARED = np.random.default_rng(0).uniform(0.5, 1.5, (4, 4))
-LONG = np.linspace(0.1, 1.0, 20_000)  # long enough for buffers that are used again
+LONG = np.linspace(0.1, 1.0, 20_000)  # long enough that buffers are reused
 
 work = []
 
@@ -204,7 +204,7 @@ pushed.defjvp(lambda primals, tangents: (pushed(*primals), fnp.cos(*primals) * t
 @kind_of_work
 def own_rules(seed):
     x = numbers(seed, 3)
-    cube = elementwise("cube", lambda xp, x: x * x * x, dx=lambda x: 3.0 * x * x)  # made anew in every thread
+    cube = elementwise("cube", lambda xp, x: x * x * x, dx=lambda x: 3.0 * x * x)  # rebuilt in every thread
     f = lambda x: fnp.sum(ruled(pushed(x)) * cube(x))
     return grad(f)(x), hessian(f)(x), vmap(grad(f))(numbers(seed, 2, 3))
 
@@ -257,7 +257,7 @@ def on_jax(seed):
 
 
 def bits(x):
-    """Everything in a result, to compare it to the last bit."""
+    """Return shape and bytes of all arrays in a result, for a comparison bit for bit."""
     if isinstance(x, (tuple, list)):
         return [bits(part) for part in x]
     return (np.shape(x), np.asarray(x).tobytes()) if not isinstance(x, (str, int)) else x
@@ -265,7 +265,7 @@ def bits(x):
 
 @contextlib.contextmanager
 def restless():
-    """Threads take turns as often as possible."""
+    """Let the interpreter switch threads as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -275,7 +275,7 @@ def restless():
 
 
 def in_threads(jobs, rounds=1):
-    """What ``jobs`` give, one after the other in an order of its own in each thread."""
+    """Run all ``jobs`` in each thread, in an order of its own, and return pairs of position and result."""
     barrier = threading.Barrier(THREADS)
 
     def run(number):
@@ -296,7 +296,7 @@ def check(jobs, rounds=1):
 
 @pytest.fixture(autouse=True)
 def nothing_stays_open():
-    """NumPy is quiet, and after the threads nothing is open that any of them opened."""
+    """Silence NumPy's warnings, and check afterwards that no thread left a trace or block open."""
     with np.errstate(all="ignore"):
         yield
     assert not running.open_traces
@@ -304,7 +304,7 @@ def nothing_stays_open():
 
 
 def test_all_kinds_of_work_at_once():
-    with warnings.catch_warnings():  # the filters are those of the whole process
+    with warnings.catch_warnings():  # the filters apply to the whole process
         warnings.simplefilter("ignore")
         check([lambda fun=fun: fun(1) for fun in work])
 
@@ -316,7 +316,7 @@ def test_one_pullback_in_all_threads():
 
 
 def test_threads_record_on_one_tape():
-    """A function may start threads and wait for them: what they record meets in its gradient."""
+    """A function may start threads and wait for them: the gradient includes the operations of all threads."""
 
     def part(x, k):
         return checkpoint(lambda x: fnp.sin(x * k) * x)(x) + fnp.cos(x) * k
@@ -331,11 +331,11 @@ def test_threads_record_on_one_tape():
     x = numbers(0, 5)
     with restless():
         found = [grad(in_parts)(x) for _ in range(5)]
-    np.testing.assert_allclose(found, [grad(f)(x)] * 5, rtol=1e-14)  # cotangents are added in another order
+    np.testing.assert_allclose(found, [grad(f)(x)] * 5, rtol=1e-14)  # the order in which cotangents are added differs
 
 
 class Pair:
-    """A container that does something else while its parts are taken out."""
+    """A container that runs a function while it is flattened."""
 
     def __init__(self, a, b, meanwhile=None):
         self.a, self.b, self.meanwhile = a, b, meanwhile
@@ -354,7 +354,7 @@ register_pytree_node(Pair, parts_of, lambda _, parts: Pair(*parts))
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_tape_that_begins_while_another_thread_repeats_a_run(steps):
-    """The leaves of a tape are its first records, whatever others do at the time."""
+    """The leaves of a tape are its first records, whatever other threads do meanwhile."""
     found = []
 
     def meanwhile():
@@ -367,7 +367,7 @@ def test_a_tape_that_begins_while_another_thread_repeats_a_run(steps):
 
 @pytest.mark.parametrize("block", [no_grad(), debug_nans(), strict()], ids=["no_grad", "debug_nans", "strict"])
 def test_two_threads_in_one_block(block):
-    """The same object: each thread leaves what it entered."""
+    """Two threads enter the same block object: each thread leaves its own entry."""
     inside, entered, left = threading.Event(), threading.Event(), threading.Event()
     found = []
 
@@ -393,7 +393,7 @@ def test_two_threads_in_one_block(block):
 
 
 def calls_of(run):
-    """The names of all functions that a call of ``run`` calls, in order."""
+    """Return the names of all functions that ``run`` calls, in order."""
     found = []
     sys.setprofile(lambda frame, event, _: found.append(frame.f_code.co_qualname) if event == "call" else None)
     try:
@@ -417,7 +417,7 @@ def layers(x):
     "derive", [lambda f: grad(f), lambda f: vmap(grad(f)), lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: f]
 )
 def test_an_open_block_in_another_thread_changes_no_step(derive, block):
-    """Operations here go the same way, whatever is open in other contexts; so they do after a block of this one."""
+    """A block that is open in another thread, or was open in this one, does not change how operations run."""
     run = derive(layers)
     x = np.linspace(0.1, 1.0, 3) if "vmap" not in run.__repr__() else np.linspace(0.1, 1.0, 6).reshape(2, 3)
     opened, over = threading.Event(), threading.Event()
@@ -448,7 +448,7 @@ def test_an_open_block_in_another_thread_changes_no_step(derive, block):
 
 
 def test_a_worker_in_whose_thread_a_block_is_open_obeys_it():
-    """Also with a tracer of another thread."""
+    """The block also applies to a tracer of another thread."""
     with ThreadPoolExecutor(1) as pool:
 
         def f(x):
