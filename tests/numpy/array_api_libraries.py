@@ -1,8 +1,8 @@
-"""SciPy and scikit-learn, where they are written against the array API standard, on traced values.
+"""Functions of SciPy and scikit-learn that are written against the array API standard, on traced values.
 
-``test_array_api.py`` runs this file in a process of its own: SciPy looks at SCIPY_ARRAY_API when it is imported. These
-libraries want arrays of one namespace, so data that are not traced are made by the namespace of those that are; where
-they are NumPy's, the function is run as code of NumPy is.
+``test_array_api.py`` runs this file in a process of its own, because SciPy reads SCIPY_ARRAY_API at import. These
+libraries need all arrays in one namespace, so constant data are made by the namespace of the traced data; where the
+data are NumPy's, the function is run as rewritten NumPy code.
 """
 
 import os
@@ -40,7 +40,7 @@ def data(values):
 
 
 def standard(fun):
-    """``fun`` as one for any array library, with ``data`` in the namespace of its argument."""
+    """Return ``fun`` as a function for any array library, with ``data`` in the namespace of its argument."""
 
     def inside(x):
         global XP
@@ -53,7 +53,7 @@ def standard(fun):
     return from_array_api(inside)
 
 
-#: What mixes a traced array with truth values, counts and constants, which are NumPy's outside of ``from_array_api``.
+#: Functions that mix a traced array with NumPy's booleans, counts and constants outside of ``from_array_api``.
 MIXED = ("stats.tmean", "stats.lmoment", "stats.variation", "Ridge")
 
 
@@ -64,7 +64,7 @@ def dispatching():
 
 
 def total(result):
-    """A number that every part of a result has a share in."""
+    """Return a number that depends on every entry of the result."""
     if isinstance(result, tuple):
         return sum(map(total, result))
     if result.dtype.kind == "c":
@@ -72,7 +72,7 @@ def total(result):
     return fnp.sum(result * fnp.arange(1.0, result.size + 1).reshape(result.shape))
 
 
-#: SciPy's rule of Simpson is written in the standard since 1.18.
+#: SciPy's Simpson rule follows the standard since 1.18.
 SIMPSON_IS_STANDARD = "array_namespace" in integrate.simpson.__code__.co_names
 
 SCIPY = {
@@ -169,7 +169,7 @@ REFUSED = {
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_leaves_the_standard_is_refused(name):
-    """SciPy's compiled code, and Python's float(): both would lose the derivative."""
+    """SciPy's compiled code and Python's float() would both lose the derivative."""
     with pytest.raises(ConcretizationError, match="converting a traced value to a plain one"):
         grad(lambda x: fnp.sum(standard(REFUSED[name])(x)))(X)
 
@@ -245,7 +245,7 @@ def test_closed_forms_of_scikit_learn():
 
 
 def test_fitting_through_scikit_learn():
-    """A network in front of a kernel: the loss falls along the gradient."""
+    """Train a network through a kernel of scikit-learn: the loss decreases along the gradient."""
 
     def loss(w):
         features = fnp.tanh(data(POINTS) @ w)

@@ -1,7 +1,7 @@
-"""What shares memory in NumPy is seen to share it under every transform, and nothing else is.
+"""Arrays that share memory in NumPy share it under every transform, and no others do.
 
-For every row of the table of operations: the results of NumPy's function and its arguments are written to, one
-after the other, and what else changes is noted. On traced values the same must change.
+For every row of the table of operations: write to each result of NumPy's function and to each argument in turn, and
+note which other arrays change. On traced values the same arrays must change.
 """
 
 import copy
@@ -18,27 +18,27 @@ from funcgrad.core import Tracer
 from funcgrad.writable import is_number
 
 ROWS = cases.rows()
-# Built anew, the harness would ask other classes than the operations see.
+# In rewritten code, the test's own helpers would see other classes than the operations do.
 pytestmark = pytest.mark.usefixtures("written")
 
 
 def numbers(x):
-    """A copy of what ``x`` stands for in the end."""
+    """Return a copy of the plain array that ``x`` finally represents."""
     while isinstance(x, Tracer):
         x = x._val
     return np.array(x)
 
 
 def is_array(x):
-    """Whether it has memory, as arrays without axes have and numbers have not."""
+    """Return whether ``x`` has memory, as arrays without axes do and numbers do not."""
     return issubclass(type(x), np.ndarray) or (issubclass(type(x), Tracer) and not is_number(x))
 
 
 def write(x, marker):
-    """Change all of ``x``; whether that is allowed."""
+    """Change all of ``x``, and return whether that is allowed."""
     kind = kind_of(x)
     number = marker if kind in "fc" else 77
-    if issubclass(type(x), np.ndarray):  # a constant: it takes numbers only
+    if issubclass(type(x), np.ndarray):  # a constant: it accepts plain numbers only
         number = ~numbers(x) if kind == "b" else numbers(number).flat[0]
     try:
         with warnings.catch_warnings():
@@ -50,10 +50,10 @@ def write(x, marker):
 
 
 def observed(fun, arrays, one):
-    """Who changes when a result, and then an argument, is written to; by numbers, arguments first.
+    """Note which values change when each result, and then each argument, is written to; arguments come first.
 
     Returns:
-        That, and the numbers of the results that are constants which take no traced numbers.
+        The notes, and the positions of the results that are constants and accept no traced numbers.
     """
     outs = list(flatten(fun(arrays)))
     everything = [*arrays, *outs]
@@ -64,7 +64,7 @@ def observed(fun, arrays, one):
         before = [numbers(x) for x in everything]
         allowed = write(everything[k], (100.0 + k) * one)
         if not allowed and not everything[k].shape:
-            continue  # as good as a number
+            continue  # behaves like a number
         after = [numbers(x) for x in everything]
         changed = [
             i
@@ -77,7 +77,7 @@ def observed(fun, arrays, one):
 
 
 def made_inside(given, values):
-    """The arguments as a function makes them: traced where a transform gave them, else constant; arrays of arrays."""
+    """Return the arguments as a function would make them: traced if a transform passed them, otherwise constant."""
     return [fnp.array(x) if isinstance(v, np.ndarray) else x for x, v in zip(given, values, strict=True)]
 
 
@@ -94,7 +94,7 @@ def run(transform, fun, arrays):
 
 
 def under(transform, fun, values, mapped, frozen=()):
-    """What is observed under a transform; None where there is nothing to trace. No derivative is in the frozen ones."""
+    """Return what ``observed`` notes under a transform, or None without traced values; ``frozen`` has no derivative."""
     found = []
     live = [
         i
@@ -109,7 +109,7 @@ def under(transform, fun, values, mapped, frozen=()):
         found.append(observed(fun, made_inside(full, values), one))
 
     if transform == "constants" and not any(is_array(v) for v in values):
-        return None  # numbers are constant for good
+        return None  # numbers stay constant
     if live:
         run(transform, inside, [values[i] for i in live])
     return found[0] if found else None
@@ -119,7 +119,7 @@ TRANSFORMS = ("vjp", "jvp", "vmap", "constants")
 
 
 def differences(fun, numpy, values, mapped, frozen=()):
-    """How what is observed differs from what NumPy does."""
+    """Yield a text for each difference between NumPy's notes and those under a transform."""
     arrays = [np.copy(v) if is_array(v) else v for v in values]
     with np.errstate(all="ignore"):
         want, _ = observed(numpy, arrays, 1.0)
@@ -208,7 +208,7 @@ def test_methods(name, kind):
     assert not bad, "\n".join(bad)
 
 
-# ---- what has no axes ----------------------------------------------------------------------------------------
+# ---- numbers and arrays without axes -------------------------------------------------------------------------
 
 
 NUMBERS = {
@@ -231,7 +231,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_have_no_memory(name):
-    """What NumPy gives as a scalar nobody can write to by way of another name or a view."""
+    """A scalar of NumPy cannot be written to through another name or a view."""
 
     def f(x):
         number = NUMBERS[name](x)
@@ -260,7 +260,7 @@ def test_a_tensor_product_without_axes_is_an_array():
 
 # ---- arrays without axes ---------------------------------------------------------------------------------------
 
-#: What NumPy makes of an array without axes, or of a number: ``v`` and ``n``.
+#: Results that NumPy makes of an array ``v`` without axes, or of a number ``n``.
 WITHOUT_AXES = {
     "astype": lambda np_, v, n: v.astype(float),
     "astype of a number": lambda np_, v, n: n.astype(float),
@@ -286,7 +286,7 @@ WITHOUT_AXES = {
 @pytest.mark.parametrize("transform", ["vjp", "jvp", "vmap"])
 @pytest.mark.parametrize("name", WITHOUT_AXES)
 def test_a_write_through_a_view_of_what_has_no_axes(name, transform):
-    """An array sees what is written to its view; a number does not."""
+    """An array sees a write to its view; a number does not."""
 
     def f(np_, x):
         v = np_.array(np_.sum(x))

@@ -1,4 +1,4 @@
-"""The Python array API standard, 2024.12: names, signatures, dtypes, and code written against it, on traced values."""
+"""The Python array API standard, 2024.12: names, signatures, dtypes, and code for it, on traced values."""
 
 import inspect
 import math
@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 X = np.array([0.7, -1.3, 2.1, 0.4])
 M = np.array([[2.0, 0.5, -1.0], [0.3, 1.5, 0.2]])
 
-#: The functions of the standard by their parameters; names of parameters before "/" are not said.
+#: Parameters of the standard's functions; parameters before "/" are positional-only, so their names do not matter.
 SIGNATURES = {
     "()": "__array_namespace_info__",
     "(x, /)": (
@@ -91,7 +91,7 @@ SIGNATURES = {
     "(x, /, *, axes=None)": "fft.fftshift fft.ifftshift",
 }
 DECLARED = [(name, text) for text, names in SIGNATURES.items() for name in names.split()]
-#: Parameters whose default is another than the standard's, and means the same.
+#: Parameters whose default differs from the standard's but means the same.
 OTHER_DEFAULTS = {
     ("argsort", "stable"),
     ("sort", "stable"),
@@ -127,7 +127,7 @@ BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "a
 
 
 def declared(text):
-    """The signature that ``text`` writes down."""
+    """Return the signature that ``text`` spells out."""
     space = {}
     exec(f"def function{text}: ...", space)
     return inspect.signature(space["function"])
@@ -297,7 +297,7 @@ def test_arrays_of_other_libraries_come_in():
     assert type(fnp.from_dlpack(np.ones(2))) is np.ndarray
 
 
-# ---- what the standard adds to NumPy ------------------------------------------------------------------------
+# ---- additions of the standard to NumPy ---------------------------------------------------------------------
 
 TIES = np.array([1.0, 3.0, 1.0, 2.0, 3.0])
 FALLING = [1, 4, 3, 0, 2]
@@ -328,7 +328,7 @@ def test_nan_comes_last_in_falling_order():
     assert np.array_equal(jacrev(lambda x: fnp.sort(x, descending=True))(x), np.eye(6)[[5, 2, 0, 3, 1, 4]])
     z = np.array([complex(math.nan, 1), 1j, complex(1, math.nan), complex(math.nan, math.nan), 2, complex(math.nan, 1)])
     assert fnp.argsort(z, descending=True).tolist() == [4, 1, 2, 0, 5, 3]
-    if "descending" in inspect.signature(np.sort).parameters:  # NumPy's since 2.5
+    if "descending" in inspect.signature(np.sort).parameters:  # NumPy has it since 2.5
         for values in (x, z, TIES, np.array([3, 1, 3])):
             want = np.argsort(values, stable=True, descending=True)
             assert np.array_equal(fnp.argsort(values, descending=True), want)
@@ -397,7 +397,7 @@ def test_the_tolerance_of_a_rank_may_be_traced():
 
 
 def namespace(*arrays):
-    """The one of all arrays, as array_api_compat finds it; numpy's arrays alone have funcgrad's."""
+    """Return the common namespace as array_api_compat does; for NumPy's arrays alone it is funcgrad's."""
     (xp,) = {x.__array_namespace__() for x in arrays}
     return fnp if xp is np else xp
 
@@ -409,7 +409,7 @@ def softmax(x):
 
 
 def smooth_absolute(x):
-    """With masks, and writing where they hold."""
+    """Compute with masks, and write where a mask is True."""
     xp = namespace(x)
     small = xp.abs(x) < 1.0
     namespace(small, x)
@@ -423,7 +423,7 @@ def smooth_absolute_of_numbers(x):
 
 
 def householder(a):
-    """The R of a QR decomposition, column by column, in place."""
+    """Compute R of a QR decomposition, column by column, in place."""
     xp = namespace(a)
     r = xp.asarray(a, copy=True)
     for k in range(min(r.shape)):
@@ -436,7 +436,7 @@ def householder(a):
 
 
 def rank_weighted(x):
-    """Positions, counts and conversions of what carries no derivative."""
+    """Compute with positions, counts and conversions of values without a derivative."""
     xp = namespace(x)
     order = xp.argsort(x, descending=True)
     weights = 1.0 / xp.astype(xp.arange(1, x.shape[0] + 1), x.dtype)
@@ -484,7 +484,7 @@ class TestPrograms:
     def test_batches(self, fun, x):
         xs = np.stack([x, 1.5 * x, x[::-1]])
         alone = np.stack([grad(fun)(x) for x in xs])
-        if fun.fun in (smooth_absolute, smooth_absolute_of_numbers):  # how many elements a mask names must be the same
+        if fun.fun in (smooth_absolute, smooth_absolute_of_numbers):  # in vmap, masks must select equally many elements
             fun = from_array_api(masked_by_where)
         assert np.allclose(vmap(grad(fun))(xs), alone, rtol=1e-12)
 
@@ -511,7 +511,7 @@ def test_closed_forms():
 
 
 def parts(x):
-    """Results without a derivative, and numbers that are computed of constants."""
+    """Return results without a derivative, and numbers computed from constants."""
     xp = x.__array_namespace__()
     made = xp.asarray([3.0, 4.0])
     return [
@@ -546,7 +546,7 @@ def test_results_have_the_namespace_of_what_they_are_computed_from(transform):
 
 
 def test_the_type_of_a_result_depends_on_its_arguments_only():
-    """Asking for the namespace changes nothing, here, in a run around or in another thread."""
+    """A call of ``__array_namespace__`` changes nothing: not here, not in an outer run, not in another thread."""
 
     def types(x):
         return [type(x > 0), type(x[0] > 0), type(fnp.argmax(x)), type(fnp.asarray(X)), type(fnp.sum(fnp.zeros(2)))]
@@ -677,8 +677,8 @@ def test_different_elements_come_in_rising_order():
 
 
 def test_scipy_and_scikit_learn():
-    """In a process of their own: SciPy looks at SCIPY_ARRAY_API when it is imported."""
-    if not at_least(scipy, "1.17.0") or not at_least(sklearn, "1.9.0"):  # before, many took NumPy only
+    """They run in a process of their own, because SciPy reads SCIPY_ARRAY_API at import."""
+    if not at_least(scipy, "1.17.0") or not at_least(sklearn, "1.9.0"):  # before, many functions accepted NumPy only
         return
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "array_api_libraries.py")]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""NumPy's classes of arrays with rules of their own, made of traced values: refused, with what to use instead."""
+"""NumPy's array classes with rules of their own, made from traced values, are refused with an alternative."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ MATRIX, MASK, RECORDS, TEXT = r"A @ B for A \* B", r"where\(mask, fill, x\)", "d
 
 
 class Units(np.ndarray):
-    """A class of the user's."""
+    """A user's array class."""
 
 
 MADE = {

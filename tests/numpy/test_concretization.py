@@ -1,4 +1,4 @@
-"""What a tracer answers when Python or NumPy asks for a plain value, what it refuses, and what it says then."""
+"""Answers of a tracer where Python or NumPy needs a plain value, its refusals, and their texts."""
 
 import cmath
 import copy
@@ -36,7 +36,7 @@ def in_jvp(fun, x=2.0):
 
 
 def in_vmap(fun, x=2.0):
-    return vmap(fun)(np.stack([x, x * 0.0]))  # examples that differ, in their truth too
+    return vmap(fun)(np.stack([x, x * 0.0]))  # examples that differ, also in their truth values
 
 
 def in_linearize(fun, x=2.0):
@@ -69,7 +69,7 @@ everywhere = pytest.mark.parametrize("run", EVERYWHERE)
 
 
 def seen(run, fun, x=2.0):
-    """What ``fun`` makes of the tracer of ``x`` that it sees in ``run``."""
+    """Return the result of ``fun`` on the tracer of ``x`` in ``run``."""
     results = []
 
     def body(t):
@@ -133,7 +133,7 @@ def test_bool_of_a_batch_of_numbers_of_one_truth():
 
 
 def alike(fun):
-    """``fun`` in a batch whose examples go the same way, as it is, in other transforms, and recorded."""
+    """Check ``fun`` on a batch whose examples take the same branch: plain, under other transforms, and recorded."""
     xs = np.array([[1.0, 2.0, -3.0], [4.0, 0.5, -0.1]])
     want = np.stack([fun(x) for x in xs])
     for run in (vmap(fun), jit(vmap(fun), backend="numpy")):
@@ -146,7 +146,7 @@ def alike(fun):
 
 
 def test_a_batch_whose_examples_agree_goes_one_way():
-    """What Python asks of values is answered where all examples have the same answer."""
+    """Python's questions about values are answered if all examples give the same answer."""
     alike(lambda x: x * 2.0 if x[0] > 0 else x)
     alike(lambda x: x[x > 0] ** 2)
     alike(lambda x: x[(np.sign(x[0]) + 0.5).astype(int)] * x)
@@ -177,7 +177,7 @@ def test_a_recorded_batch_asks_again_whether_its_examples_agree():
 
 
 def here(fun):
-    """How a message names the line of ``fun``."""
+    """Return the text by which a message names the line of ``fun``."""
     return f"{__file__}:{inspect.getsourcelines(fun)[1]}"
 
 
@@ -194,7 +194,7 @@ def test_control_flow_by_value():
 
 
 def captured_integer(fun):
-    """``fun`` of an integer that is traced but stands for one value: derivatives never trace integers, graphs do."""
+    """Apply ``fun`` to a traced integer with one known value: derivatives never trace integers, graphs do."""
     index = fnp.argmax(GraphTrace().input(X))
     assert isinstance(index, Tracer)
     return fun(index)
@@ -285,7 +285,7 @@ def test_plain_values_are_refused(run, ask, name):
         assert "each of the 2 examples of a vmap" in ways
 
 
-#: By what asks, the one remedy that the message itself has, and not others.
+#: The one remedy that the message contains, by the call that fails; the other remedies are absent.
 REMEDIES = {
     "float": (lambda x: float(x), "Use x itself in place of float(x); if a constant is meant, use stop_gradient(x)."),
     "item": (lambda x: x.item(), "Use x itself in place of x.item(); if a constant is meant, use stop_gradient(x)."),
@@ -364,7 +364,7 @@ def test_the_message_names_the_mode():
 
 @everywhere
 def test_element_assignment(run):
-    """NumPy replaces the error by its own, which would be useless; the transforms raise the first."""
+    """NumPy replaces the error by a useless one; the transforms raise the original error."""
     with pytest.raises(ConcretizationError) as caught:
         seen(run, lambda x: operator.setitem(np.zeros(3), 0, x))
     message = str(caught.value)
@@ -596,7 +596,7 @@ def test_escaped_tracers():
     assert f"{x:.1f}" == "2.0"  # a debugger may show it
 
 
-# ---- JAX's tracers below -----------------------------------------------------------------------------------
+# ---- JAX's tracers inside ----------------------------------------------------------------------------------
 
 
 def test_jax_decides_what_its_own_tracers_answer():

@@ -1,4 +1,4 @@
-"""Making arrays: what is traced stays traced, what is plain is NumPy's, what is JAX's stays JAX's."""
+"""Creation of arrays: traced values stay traced, plain values give NumPy arrays, JAX arrays give JAX arrays."""
 
 import jax
 import jax.numpy as jnp
@@ -336,7 +336,7 @@ def test_astype_of_plain_values_is_numpys():
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.float16, np.float32, np.complex64])
 @pytest.mark.parametrize("name", ["linspace", "geomspace", "logspace"])
 def test_ranges_between_small_numbers_are_as_exact_as_numpys(name, dtype):
-    """Their dtypes are too small to subtract them, or to take their logarithms."""
+    """The dtypes are too small for the difference of the ends, or for their logarithms."""
     ours, theirs = getattr(fnp, name), getattr(np, name)
     for start, stop in ((2, 1), (1, 2), (1, 1)):
         args = np.array(start).astype(dtype), np.array(stop).astype(dtype)
@@ -351,7 +351,7 @@ def test_ranges_between_small_numbers_are_as_exact_as_numpys(name, dtype):
 @pytest.mark.parametrize("num", [0, 1, 2, 7, 50])
 @pytest.mark.parametrize("endpoint", [True, False])
 def test_sequences_of_traced_bounds_have_numpys_digits(num, endpoint):
-    """So a program takes the same way where it compares with them."""
+    """So a program takes the same branch when it compares with the sequence."""
     bounds = [(0.1, 1.3), (np.array([0.3, 2.0, 0.7]), 1.7), (2.0, np.array([[0.1], [0.7]]))]
     for name in ("linspace", "logspace", "geomspace"):
         ours, theirs = getattr(fnp, name), getattr(np, name)

@@ -1,4 +1,4 @@
-"""Functions of real numbers with complex results, windows and other elements in several places: writes, refusals."""
+"""Functions of real numbers with complex results; windows and overlapping views: writes and refusals."""
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ def test_outside_of_the_domain_numbers_are_complex(name, x):
     ours, theirs = getattr(fnp.emath, name), getattr(np.emath, name)
     want = theirs(x)
     assert want.dtype == complex
-    for fun in (ours, theirs):  # NumPy's own leads here
+    for fun in (ours, theirs):  # NumPy's function dispatches to ours
         value, pullback = vjp(fun, x)
         np.testing.assert_allclose(value, want, rtol=1e-15)
         assert pullback(value)[0].dtype == x.dtype
@@ -187,11 +187,11 @@ def test_windows_that_numpy_refuses(window, axis):
         vjp(lambda x: sliding_window_view(x, window, axis), np.ones(3))
 
 
-# ---- distances in memory ----------------------------------------------------------------------------------
+# ---- strides ----------------------------------------------------------------------------------------------
 
 
 def patches(x, k):
-    """As code for images takes them."""
+    """Return patches of an image by strides, as image code does."""
     return np.lib.stride_tricks.as_strided(x, (x.shape[0] - k + 1, x.shape[1] - k + 1, k, k), x.strides + x.strides)
 
 
@@ -225,7 +225,7 @@ def test_elements_at_distances_show_their_array_and_nothing_beside_it():
         return (shown * shown).sum()
 
     x = np.arange(1.0, 5.0)
-    found = grad(fun)(x, lambda a, shown: a.__setitem__(0, 3 * a[3]))  # 1 and 3 stand in two places
+    found = grad(fun)(x, lambda a, shown: a.__setitem__(0, 3 * a[3]))  # elements 1 and 3 appear twice
     np.testing.assert_array_equal(found, [0.0, 8.0, 12.0, 80.0])
     with pytest.raises(ReadOnlyError):
         grad(fun)(x, lambda a, shown: shown.__setitem__(0, 0.0))

@@ -1,7 +1,7 @@
-"""Programs that exchange or reorder parts of an array in place do what they do to ndarrays, or are refused.
+"""Programs that exchange or reorder parts of an array in place behave as on ndarrays, or are refused.
 
-Rows are views: what exchanges them one by one leaves some of them twice, in NumPy too. NumPy's ``shuffle`` knows that
-of ndarrays, and exchanges the rows of anything else so. Nobody means that, so it is refused, whoever does it.
+Rows are views, so a program that exchanges rows one by one duplicates some of them, in NumPy too. NumPy's ``shuffle``
+handles ndarrays correctly, and other objects in this wrong way. No program intends that, so it is always refused.
 """
 
 import operator

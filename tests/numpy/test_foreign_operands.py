@@ -1,4 +1,4 @@
-"""Operators of traced values beside objects with operators of their own: these answer, as they answer an ndarray."""
+"""Operators between traced values and objects with operators of their own: those answer as to an ndarray."""
 
 import operator
 from array import array
@@ -25,20 +25,20 @@ class Number:
 
 
 class Apart(Number):
-    """One that has no part in NumPy's ufuncs."""
+    """A number that takes no part in NumPy's ufuncs."""
 
     __array_ufunc__ = None
 
 
 class Measured(Number):
-    """One that has a say in them, as pint's quantities have."""
+    """A number that implements NumPy's ufuncs itself, as pint's quantities do."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         return type(self)(getattr(ufunc, method)(*[getattr(x, "number", x) for x in inputs], **kwargs))
 
 
 class Preferred(Number):
-    """One that is an array for NumPy, and says that its operators go first."""
+    """A number that NumPy can convert to an array, and whose operators have priority."""
 
     __array_priority__ = 2000.0
 
@@ -72,7 +72,7 @@ def test_operands_with_operators_of_their_own_answer(kind, operation, rebuilt):
     right = lambda x: operation(x, constant).number.sum()
     left = lambda x: operation(constant, x).number.sum()
     run = (lambda f: f) if rebuilt else as_written()
-    assert type(operation(X, constant)) is kind  # what NumPy does
+    assert type(operation(X, constant)) is kind  # the class that NumPy gives
     np.testing.assert_array_equal(run(grad(right))(X), grad(plain)(X))
     np.testing.assert_array_equal(run(hessian(right))(X), hessian(plain)(X))
     np.testing.assert_array_equal(run(jacfwd(right))(X), jacfwd(plain)(X))
@@ -113,7 +113,7 @@ def test_in_place_the_name_gets_what_the_operand_makes():
 
 
 class Knowing:
-    """An object whose operators know only their own kind."""
+    """An object whose operators accept only objects of its own class."""
 
     def __rmul__(self, other):
         return NotImplemented
@@ -129,7 +129,7 @@ class Failing:
 
 
 class Named:
-    """What NumPy takes for an array, with operators that do not go first."""
+    """An object that NumPy can convert to an array, without priority for its operators."""
 
     def __array__(self, dtype=None, copy=None):
         return np.arange(3.0)
@@ -222,7 +222,7 @@ NUMBERS = (2, 1.5, 1 + 2j, True, np.float32(1.5), np.float16(1.5), np.int32(2), 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_views_see_what_an_operator_writes_in_place(dtype, symbol, y):
     def written(x):
-        whole = fnp.array(x) * 2 if type(x) is np.ndarray else 2 * x  # inside of a transform either can be written to
+        whole = fnp.array(x) * 2 if type(x) is np.ndarray else 2 * x  # inside of a transform both can be written to
         view = whole[:]
         whole = getattr(operator, symbol)(whole, y)
         return view
@@ -230,7 +230,7 @@ def test_views_see_what_an_operator_writes_in_place(dtype, symbol, y):
     points = np.array([1.25, 0.75], dtype)
     try:
         plain = written(points)
-    except TypeError:  # NumPy's casting rules
+    except TypeError:  # the casting rules of NumPy refuse
         with pytest.raises(TypeError):
             vjp(written, points)
         return
@@ -257,7 +257,7 @@ def test_sequences_of_python_are_arrays(operation, other):
 
 
 class Length:
-    """An array with a unit that asks its operands for a ``value``, as units of measurement do."""
+    """An array with a unit that reads the ``value`` of its operands, as units of measurement do."""
 
     def __init__(self, value):
         self.value = value

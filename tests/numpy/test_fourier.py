@@ -1,4 +1,4 @@
-"""Fourier transforms: every length and way of scaling, what is ignored, what is refused, and what it costs."""
+"""Fourier transforms: every length and normalization, ignored input, refusals, and cost."""
 
 import itertools
 import warnings
@@ -29,12 +29,12 @@ def sample(name, *shape):
 
 
 def inner(a, b):
-    """The real part of ``sum(a * b)``, which cotangents and tangents are paired by."""
+    """Return the real part of ``sum(a * b)``, the pairing of cotangents and tangents."""
     return np.sum(np.real(a * b))
 
 
 def check_transposed(ours, numpys, x):
-    """The value is NumPy's, forward mode is the function itself, and reverse mode its transpose."""
+    """Check that the value is NumPy's, forward mode the function itself, and reverse mode its transpose."""
     out, pullback = vjp(ours, x)
     same(out, numpys(x))
     assert out.dtype == numpys(x).dtype
@@ -50,7 +50,7 @@ def check_transposed(ours, numpys, x):
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "irfft2", "irfftn"])
 def test_real_numbers_from_no_entries_are_zeros(name):
-    """NumPy 2.4 reads the first entry from memory that is not the array's."""
+    """NumPy 2.4 reads the first entry from memory outside of the array."""
     several = name.endswith(("2", "n"))
     x = np.zeros((2, 0), complex)
     asked = {"s": (2, 3), "axes": (0, 1)} if several else {"n": 3}
@@ -74,7 +74,7 @@ def test_a_number_is_refused_as_numpy_refuses_it(name):
 def test_every_length(name, norm):
     for length, n in itertools.product(range(1, 6), (None, 1, 2, 3, 4, 5, 6, 7)):
         if n is None and length == 1 and name in ("irfft", "hfft"):
-            continue  # no values: refused below
+            continue  # refused, see the tests below
         check_transposed(
             lambda x, n=n: getattr(fnp.fft, name)(x, n, norm=norm),
             lambda x, n=n: getattr(np.fft, name)(x, n, norm=norm),
@@ -142,7 +142,7 @@ def test_no_axes_transform_nothing():
 
 @pytest.mark.parametrize(("n", "real_at"), [(4, (0, 2)), (5, (0,))])
 def test_irfft_ignores_imaginary_parts(n, real_at):
-    """Of the first entry, and of the last one when n is even: as JAX has it."""
+    """It ignores those of the first entry, and for even n those of the last entry, as JAX does."""
     z = array(3, kind="complex")
     weights = array(n, seed=1)
     ours = grad(lambda z: fnp.sum(fnp.fft.irfft(z, n) * weights))(z)
@@ -153,7 +153,7 @@ def test_irfft_ignores_imaginary_parts(n, real_at):
 
 
 def test_the_shift_theorem_differentiates():
-    """The power spectrum does not see a shift, and the phase moves with it: d/ds fft(x shifted by s) = -i k fft(x)."""
+    """The power spectrum is shift-invariant, and the phase rotates: d/ds fft(x shifted by s) = -i k fft(x)."""
     x = array(8)
     k = 2 * np.pi * np.fft.fftfreq(8)
 
@@ -267,7 +267,7 @@ def test_out_of_plain_arrays():
 
 
 class Counted:
-    """``numpy.fft`` functions, and how often they were called."""
+    """Functions of ``numpy.fft`` that count their calls."""
 
     def __init__(self, monkeypatch):
         self.calls = []

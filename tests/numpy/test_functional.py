@@ -1,4 +1,4 @@
-"""Functions that take functions, where they differ from a plain loop, or refuse."""
+"""Functions that take functions, where they differ from a plain loop or refuse."""
 
 import pickle
 

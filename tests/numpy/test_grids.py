@@ -1,4 +1,4 @@
-"""Grids and rows written as slices, going through elements, and what NumPy tells of arrays: on traced values."""
+"""Grids and rows written as slices, iteration, and NumPy's questions about arrays, on traced values."""
 
 import itertools
 
@@ -51,7 +51,7 @@ def test_grids_are_numpys(key, dtype):
 
 
 def test_what_decides_a_number_of_points_has_no_derivative():
-    """As for ``arange``."""
+    """The stop of a slice with a step only determines the number of points, as in ``arange``."""
     grid = lambda a, b, c: fnp.mgrid[a:b:c]
     for jacobian in (jacrev, jacfwd):
         same(jacobian(grid, (0, 1, 2))(1.0, 2.9, 0.5), (np.ones(4), np.zeros(4), np.arange(4.0)))
@@ -233,7 +233,7 @@ ASKED = {
 def test_answers_are_numpys(name):
     answers = []
     x = X.copy() if "memory" not in name else X
-    grad(lambda x: (answers.append(ASKED[name](fnp, x)), fnp.sum(x))[1])(x)  # vjp would take a copy
+    grad(lambda x: (answers.append(ASKED[name](fnp, x)), fnp.sum(x))[1])(x)  # vjp would make a copy
     assert answers == [ASKED[name](np, x)]
     assert ASKED[name](fnp, x) == ASKED[name](np, x)
 

@@ -1,4 +1,4 @@
-"""What is said where code in C, or NumPy itself, gets a traced value; what only looks at values gets an answer."""
+"""Errors where C code or NumPy itself gets a traced value; functions that only inspect values get an answer."""
 
 import math
 import traceback
@@ -23,14 +23,14 @@ rng = np.random.default_rng(0)
 
 
 def said(program, x=X):
-    """All that is said where ``program`` fails, its notes too."""
+    """Return the text of the error that ``program`` raises, its notes included."""
     with pytest.raises(Exception, match=r".+") as caught:
         grad(lambda x: np.sum(program(x)))(x)
     return "".join(traceback.format_exception_only(caught.value))
 
 
 def failing(z):
-    """What a function of Python does when C calls it though an error is set already."""
+    """Fail as a Python function does that C calls while an error is already set."""
     raise AttributeError("__getitem__")
 
 
@@ -123,7 +123,7 @@ def test_without_source_nothing_is_guessed():
     assert "rng.normal" not in str(caught.value)
 
 
-# ---- what only looks -------------------------------------------------------------------------------------
+# ---- inspection without an error --------------------------------------------------------------------------
 
 
 ASSERTIONS = {
@@ -140,7 +140,7 @@ ASSERTIONS = {
 
 @pytest.mark.parametrize("name", ASSERTIONS)
 def test_numpys_assertions_compare_constants(name):
-    """They ask for an array, as whoever loses the derivative does."""
+    """NumPy's assertions convert their argument to an array, as code does that loses the derivative."""
     check = getattr(np.testing, name)
 
     def program(x, shift=0.0):
@@ -151,7 +151,7 @@ def test_numpys_assertions_compare_constants(name):
         check(x, *ASSERTIONS[name])
         return np.sum(x * x)
 
-    if name != "assert_array_almost_equal_nulp":  # that is written with functions which tracers know
+    if name != "assert_array_almost_equal_nulp":  # its functions accept tracers
         with pytest.raises(ConcretizationError, match=r"use stop_gradient\(x\)"):
             grad(asking)(X)
     np.testing.assert_array_equal(grad(program)(X), 2 * X)
@@ -183,7 +183,7 @@ def test_numpys_assertions_know_no_examples():
 
 
 def test_percent_is_refused_as_float_is():
-    """``"%.2f" % x`` asks for ``float(x)``, and nothing but the caller's source could tell the two apart."""
+    """``"%.2f" % x`` calls ``float(x)``, and only the caller's source could distinguish the two."""
     form = "%.1f"
     for refused in (
         lambda x: "%.2f" % x,  # noqa: UP031
@@ -198,7 +198,7 @@ def test_percent_is_refused_as_float_is():
         for run in (grad, lambda f: lambda x: vmap(f)(np.stack([x, x]))):
             with pytest.raises(ConcretizationError, match=r"f'\{x:\.3f\}'"):
                 run(lambda x, refused=refused: (refused(x), x)[1])(1.0)
-    with pytest.raises(TypeError, match="%d format: a real number is required") as caught:  # CPython's words
+    with pytest.raises(TypeError, match="%d format: a real number is required") as caught:  # CPython's text
         grad(lambda x: ("%d" % x, x)[1])(1.0)  # noqa: UP031
     assert any("To print it, write f'{x:.3f}'" in note for note in caught.value.__notes__)
     assert grad(lambda x: x * len("%s and %r" % (x, x)))(1.0) > 0  # noqa: UP031

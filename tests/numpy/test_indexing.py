@@ -1,4 +1,4 @@
-"""Reading parts of arrays: NumPy's rules under every transform, and the cost of many reads."""
+"""Reads of parts of arrays: NumPy's rules under every transform, and the cost of many reads."""
 
 import itertools
 
@@ -21,7 +21,7 @@ SIZE = 3
 
 
 class RandomIndex:
-    """An index of an array of ``shape``, with a place for each of its integer arrays."""
+    """A random index of an array of ``shape``, with a placeholder for each of its integer arrays."""
 
     def __init__(self, rng, shape):
         self.rng, self.shape = rng, shape
@@ -40,7 +40,7 @@ class RandomIndex:
                 ellipsis = True
                 used += int(rng.integers(0, len(shape) - used + 1))
             elif kind in ("int", "slice", "array") or (kind == "mask" and not ellipsis):
-                # behind an ellipsis the axis is not known here: take what fits any
+                # behind an ellipsis the axis is unknown here: choose an entry that fits any axis
                 self.template.append(getattr(self, kind)(min(shape) if ellipsis else shape[used]))
                 used += 1
 
@@ -67,7 +67,7 @@ class RandomIndex:
 
 
 def random_reads(seed, count):
-    """Arrays and indices of them that NumPy takes."""
+    """Yield random generators, arrays, and indices that NumPy accepts."""
     rng = np.random.default_rng(seed)
     while count:
         x = rng.normal(size=tuple(rng.integers(1, 5, rng.integers(0, 5))))
@@ -81,7 +81,7 @@ def random_reads(seed, count):
 
 
 def others(rng, a):
-    """``a`` and two arrays of its shape with other elements of the same range."""
+    """Return a stack of ``a`` and two arrays of its shape with other elements of the same range."""
     if a.dtype.kind == "f":
         return np.stack([a, a + 1, a * 2])
     flat = a.reshape(-1)
@@ -107,11 +107,11 @@ def test_random_index_in_both_modes(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_index_under_vmap(seed):
-    """Batched or not, the array and each index array: as a loop, in value and in derivative."""
+    """Values and derivatives equal those of a loop, whether the array and the index arrays are batched or not."""
     for rng, x, index in random_reads(seed + 100, 60):
 
         def read(x, *arrays, index=index):
-            return getitem(x, index(arrays))  # an ndarray of its own does not take a traced index
+            return getitem(x, index(arrays))  # an ndarray does not accept a traced index
 
         def pulled(ct, table, *arrays, read=read):
             return vjp(lambda table: read(table, *arrays), table)[1](ct)[0]
@@ -239,7 +239,7 @@ def test_positions_of_floats_are_constants():
 
 
 def mixed_reads(x):
-    """Reads by numbers, slices and arrays, and the whole array."""
+    """Read by numbers, slices and arrays, and read the whole array."""
     total = (x * x).sum()
     for i in range(5):
         total = total + x[i] ** 3 * x[(i + 1) % 5] + (x[-1] * x[1:4]).sum() + (x[[0, 2, 0]] ** 3).prod()
@@ -277,7 +277,7 @@ def mixed_reads_for_jax(x):
 
 @pytest.fixture
 def made(monkeypatch):
-    """The sizes of all arrays of zeros that are made meanwhile."""
+    """Return a list that collects the sizes of all arrays of zeros that the test makes."""
     sizes = []
     zeros = np.zeros
 
@@ -301,7 +301,7 @@ def test_reads_share_one_buffer(made, n):
     assert made.count(n) == 1
     made.clear()
     np.testing.assert_allclose(grad(lambda x: fnp.sum(grad(fun)(x)))(x), 6 * x)
-    assert made.count(n) == 2  # one of the inner pass, one of the outer
+    assert made.count(n) == 2  # one in the inner pass, one in the outer pass
     made.clear()
     np.testing.assert_allclose(grad(lambda x: sum(grad(fun)(x)[i] for i in range(2)))(x)[:2], 6 * x[:2])
     assert made.count(n) <= 6
@@ -323,7 +323,7 @@ def test_second_order_is_one_scatter_and_n_reads():
 
 
 def test_index_changed_after_the_read():
-    """A program may use one index array again and again."""
+    """A program may reuse and change one index array."""
     x, index = np.arange(4.0), np.array([0, 1])
 
     def fun(x):
@@ -365,7 +365,7 @@ def test_dtypes(dtype):
 
 
 def test_a_large_table_read_in_few_places():
-    """Where it pays to add place by place, and where positions are counted through."""
+    """Few positions are added one by one, many positions by counting."""
     table = np.zeros((1000, 4))
     for index in (np.array([7, 7, 999]), np.tile(np.array([7, 7, 999]), 100)):
         g = grad(lambda t, index=index: fnp.sum(t[index, index % 4]))(table)
@@ -457,7 +457,7 @@ def test_positions_must_be_integers():
 
 
 def test_permutation_along_an_axis():
-    """The promise that nothing is read twice changes the way, not the result."""
+    """The hint that no element is read twice changes the algorithm, not the result."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3, 4))
     y = rng.permuted(np.tile(np.arange(4), (3, 1)), axis=1)
@@ -473,7 +473,7 @@ def test_permutation_along_an_axis():
 
 
 def test_scatter_sum_is_linear():
-    """The transpose of several reads, with some of its arguments traced, some batched."""
+    """Transpose several reads, with some arguments traced and some batched."""
     a, b, i = np.array([1.0, 2.0]), 5.0, np.array([2, 0])
     whole = {"specs": (("array",), (1,)), "shape": (3,), "dtype": np.dtype(float)}
 
@@ -528,7 +528,7 @@ def test_an_open_mesh_of_numbers_keeps_their_derivative():
 @pytest.mark.parametrize("rows", [[0, -1, 2, 2], [[1, 3], [0, -4]], [], [True, False, True, False]])
 @pytest.mark.parametrize("rest", [(), (slice(None),), (slice(0, 3, 1),), (slice(1, None),), (slice(None, None, -1),)])
 def test_rows_come_as_numpy_gives_them(x, rows, rest):
-    """By whatever way: values, type, order in memory, refusals."""
+    """Check values, type, memory order and refusals on every path."""
     kinds = (bool,) if rows and type(rows[0]) is bool else (np.int64, np.int32, np.uint64)
     for array in (x, np.asfortranarray(x), x[::-1]):
         for index in [np.array(rows, kind) for kind in kinds if kind is not np.uint64 or np.min(rows, initial=0) >= 0]:
@@ -551,7 +551,7 @@ def test_rows_that_are_not_there_are_refused(shape):
 @pytest.mark.parametrize("x", [np.array(0.7), np.array([0.7]), np.array([[0.7, -0.2], [0.3, 1.1]])], ids=np.shape)
 @pytest.mark.parametrize("index", [..., 0, (0, 0), np.array([0, 0]), (slice(None), 0)], ids=str)
 def test_parts_and_a_whole_in_a_second_derivative(x, index):
-    """Cotangents of parts are added to that of the whole, on every level: here it is a tracer."""
+    """Cotangents of parts are added to that of the whole at every level; here that cotangent is a tracer."""
     index = index if np.ndim(x) == 2 or index is ... or (np.ndim(x) and type(index) is not tuple) else ()
 
     def f(x):
@@ -559,7 +559,7 @@ def test_parts_and_a_whole_in_a_second_derivative(x, index):
 
     weight = np.zeros(x.shape)
     np.add.at(weight, index, 1.0)
-    # of x**3 and of x * sin(x), as often as an element is named; no element meets another
+    # from x**3 and from x * sin(x), as often as the index names an element; elements do not mix
     want = 6 * x + weight * (6 * x + 2 * np.cos(x) - x * np.sin(x))
     np.testing.assert_allclose(grad(lambda x: fnp.sum(grad(f)(x)))(x), want, rtol=1e-13)
     np.testing.assert_allclose(jacfwd(grad(f))(x).reshape(x.size, x.size), np.diag(want.ravel()), rtol=1e-13)
@@ -622,7 +622,7 @@ def test_reads_in_a_checkpoint_that_forward_mode_runs_again(shape, index):
 
 
 def looked_at(cost):
-    """The gradient in a block that looks on, where operations go the long way."""
+    """Return the gradient inside ``debug_nans``, where operations take the general path."""
 
     def slope(x):
         with debug_nans():

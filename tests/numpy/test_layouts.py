@@ -1,6 +1,6 @@
-"""What every function of NumPy gives lies in memory as NumPy's does: a number, an array, a view, and in which order.
+"""Results of NumPy's functions are a number, an array or a view as NumPy's are, in the same memory order.
 
-On that depends who sees a write to the result, to a view of it, or to its ``ravel``.
+This decides which objects see a write to the result, to a view of the result, or to its ``ravel``.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from funcgrad.core import Tracer
 from funcgrad.views import array_with_layout_of
 from funcgrad.writable import View, is_buffer, is_number
 
-#: What differs: the order follows from steps of NumPy's own that are not taken here, or a number is an array there.
+#: Cases that differ: the order follows from intermediate steps of NumPy, or a number is an array in funcgrad.
 DIFFER = (
     *("nanquantile", "nanpercentile", "linalg.det", "cross-3x2-3x2-axis0", "linalg.cross-3x2-3x2-axis0"),
     *("einsum-bij,bjk->kbi", "einsum-bj,bij->ib", "einsum-ij,jk,kl", "einsum-ijk,l->jl", "einsum-2x3-0_"),
@@ -23,18 +23,18 @@ DIFFER = (
 
 
 def tried(case):
-    """Whether the case is compared."""
+    """Return whether the test compares ``case``."""
     other = case.id.startswith(("scipy.", "polynomial.", *DIFFER))
     return bool(case.live) and case.numpy is not None and not other
 
 
 ROWS = [row for row in cases.rows() if any(map(tried, row.cases))]
-#: A write to what NumPy broadcasts is refused, so that its order does not matter; batches are not broadcast.
+#: Results of NumPy's broadcasts cannot be written to, so their order does not matter; batches are not broadcast.
 BROADCAST = ("broadcast_to", "broadcast_arrays")
 
 
 def described(out, given):
-    """What ``out``, made from ``given``, is."""
+    """Describe ``out``, made from ``given``: number, view or new array, and its memory order."""
     if isinstance(out, Tracer):
         like, number = array_with_layout_of(out), is_number(out)
         view = any(
@@ -60,7 +60,7 @@ def shares(a, b):
 
 
 def results(case, fun, library, live):
-    """What ``fun`` gives of the arrays, of copies where there is a library, and its description."""
+    """Return the results of ``fun`` and their descriptions; a ``library`` copies the array arguments."""
     full = [x.copy() if isinstance(x, np.ndarray) else x for x in case.values]
     for i, x in zip(case.live, live, strict=True):
         full[i] = library.array(x) if isinstance(case.values[i], np.ndarray) and library else x
@@ -83,7 +83,7 @@ MODES = {
 
 
 def told(case, mode, *, gaps=False):
-    """What ``case`` gives in NumPy and in the mode, of examples with ``gaps`` in memory; None where it does not run."""
+    """Return descriptions for NumPy and for ``mode``, with ``gaps`` in memory or not; None if it does not run."""
     live, found = tuple(case.primals), []
     each = [np.stack([x, x], -1)[..., 0] if isinstance(x, np.ndarray) else x for x in live]
 
@@ -95,7 +95,7 @@ def told(case, mode, *, gaps=False):
     try:
         _, expected = results(case, case.numpy, None if gaps else np, each if gaps else live)
         MODES[mode](noted, live)
-    except Exception:  # of what is read-only, say, or has no vmap
+    except Exception:  # for example a read-only array, or a missing vmap
         if not found:
             return None
     return expected, found[0]

@@ -1,7 +1,7 @@
 """Every public function of NumPy on a traced array: the derivative is right, or an error says what to do.
 
-Functions are called with many lists of arguments. Where NumPy itself takes them, and its result moves with the
-argument, the derivative in both modes must move as much. What is a stated zero is listed with its reason.
+The tests call functions with many lists of arguments. Where NumPy accepts the arguments and the result changes with
+the argument, the derivative in both modes must change equally. Documented zeros are listed with their reasons.
 """
 
 import inspect
@@ -16,8 +16,8 @@ from funcgrad import jvp, vjp
 
 pytestmark = pytest.mark.usefixtures("written")
 
-#: Values with no ties and no integer ratios, inside the domain of most functions; functions that read a triangle of a
-#: matrix take it for a symmetric one.
+#: Values without ties and integer ratios, in the domain of most functions; matrices are symmetric for functions that
+#: read one triangle.
 POINTS = [
     np.array([[0.831, 0.247, 0.119], [0.247, 0.913, 0.178], [0.119, 0.178, 0.719]]),
     np.array([0.317, 0.423, 0.771]),
@@ -47,7 +47,7 @@ MODULES = {
     "numpy.ma": np.ma,
     **{f"numpy.polynomial.{name}": getattr(np.polynomial, name) for name in POLYNOMIALS},
 }
-#: Functions that write files, set things for the whole process, or give memory as it was.
+#: Functions that write files, change the process, or return uninitialized memory.
 NOT_CALLED = frozenset(
     [
         "empty",
@@ -70,7 +70,7 @@ NOT_CALLED = frozenset(
         "set_bit_generator",
     ]
 )
-#: What moves with its argument but has a derivative of zero, as docs/coverage.md says.
+#: Functions whose result changes but whose derivative is documented as zero, see docs/coverage.md.
 STATED_ZERO = {"nextafter": "a function of the rounding, taken for a constant"}
 
 
@@ -94,7 +94,7 @@ def filled(template, x):
 
 
 def numbers(out):
-    """The floating results, of which a derivative can be asked."""
+    """Return the floating results, which can have a derivative."""
     if isinstance(out, (tuple, list)):
         return [leaf for part in out for leaf in numbers(part)]
     if isinstance(out, dict):
@@ -119,17 +119,17 @@ def direction(x):
 
 
 def differences(call, x, t):
-    """How NumPy's results move along ``t``; None where it does not take the arguments, or nothing moves."""
+    """Return differences of NumPy's results along ``t``; None if NumPy refuses the arguments or nothing changes."""
     try:
         ends = [[np.array(leaf) for leaf in call(x + sign * STEP * t)] for sign in (1, -1)]
-    except Exception:  # whatever NumPy has against arguments of this kind
+    except Exception:  # NumPy may raise any error for such arguments
         return None
     if [leaf.shape for leaf in ends[0]] != [leaf.shape for leaf in ends[1]]:
         return None
     found = [(a - b) / (2 * STEP) for a, b in zip(*ends, strict=True)]
     steady = all(
         np.isfinite(d).all() and np.abs(d).max(initial=0) < 1e4 for d in found
-    )  # else it jumped, or overflowed
+    )  # otherwise the result jumped or overflowed
     return found if steady and any(np.abs(d).max(initial=0) > 1e-6 for d in found) else None
 
 
@@ -145,7 +145,7 @@ def real_sum(leaves):
 
 
 def derivatives(call, x, t):
-    """The tangents, and the sums of what cotangents of ones give along ``t``; nothing of what raises."""
+    """Yield the tangents, and the products of ``t`` with the cotangents; skip a mode that raises."""
     with suppress(Exception):
         yield jvp(call, (x,), (t,))[1], list
     with suppress(Exception):
@@ -181,7 +181,7 @@ def test_a_function_that_loses_a_derivative_is_found(monkeypatch):
 @pytest.mark.parametrize("home", MODULES)
 @pytest.mark.filterwarnings("ignore")
 def test_functions_move_with_some_arguments(home):
-    """As many functions as should be are really looked at by the test above."""
+    """The test above really compares the expected number of functions."""
     calls = {
         name: [called(function, template) for template in TEMPLATES]
         for name, function in FUNCTIONS.items()

@@ -1,4 +1,4 @@
-"""``out=``: every function of NumPy's that has it writes into arrays that the transformed function made."""
+"""``out=``: every NumPy function that has it writes into arrays that the transformed function made."""
 
 import inspect
 import operator
@@ -22,7 +22,7 @@ HOLES = np.where(X > 0.65, np.nan, X)
 PICK = np.array([[0, 1, 1], [1, 0, 1]])
 COMPLEX = X + 1j * X[::-1]
 
-#: For each function calls ``f(x, out=...)``: positional arguments with ``...`` for the array that is traced, keywords.
+#: Calls ``f(x, out=...)`` of each function: positional arguments with ``...`` for the traced array, and keywords.
 CALLS = {
     "all": [((..., 0), {})],
     "amax": [((..., 1), {})],
@@ -112,7 +112,7 @@ def public(prefix, own):
 
 
 def test_every_function_with_out_has_it():
-    """In the same place as NumPy's, and it is run below; ufuncs have tests of their own."""
+    """It is at NumPy's position, and the tests below call it; ufuncs have separate tests."""
     found = set()
     for prefix, own in (("", fnp), ("linalg.", fnp.linalg), ("fft.", fnp.fft)):
         for name, function in public(prefix, own):
@@ -139,7 +139,7 @@ def sample(name):
 
 
 def filled(args, x):
-    """``args`` with ``x`` for ``...``."""
+    """Return ``args`` with ``x`` in place of ``...``."""
     if isinstance(args, np.ndarray) and args.dtype == object:
         return x
     if isinstance(args, (tuple, list)):
@@ -156,7 +156,7 @@ def test_out_of_plain_arrays_is_numpys(name, args, kwargs):
     assert look_up(fnp, name)(*filled(args, x), **kwargs, out=out) is out
     if look_up(np, name)(*filled(args, x), **kwargs, out=given) is given:
         identical(out, given)
-    else:  # NumPy 2.4 forgets it here
+    else:  # NumPy 2.4 ignores ``out`` here
         assert name in ("fft.hfft", "fft.ifft2", "fft.irfft2")
         identical(out, want)
 
@@ -164,7 +164,7 @@ def test_out_of_plain_arrays_is_numpys(name, args, kwargs):
 @pytest.mark.parametrize("face", [fnp, np], ids=["funcgrad", "numpy"])
 @pytest.mark.parametrize(("name", "args", "kwargs"), CASES)
 def test_out_of_traced_values(name, args, kwargs, face):
-    """Value, both derivatives and vmap are those of the function without it, and the array is what is returned."""
+    """Value, both derivatives and vmap equal those without ``out``, and the function returns ``out``."""
     x = sample(name)
     like = np.asarray(look_up(fnp, name)(*filled(args, x), **kwargs))
 
@@ -172,7 +172,7 @@ def test_out_of_traced_values(name, args, kwargs, face):
         out = fnp.full((2, *like.shape), 7, like.dtype)
         part = out[1]
         assert look_up(face, name)(*filled(args, x), **kwargs, out=part) is part
-        return out  # it was written through the view
+        return out  # the array was written to through its view
 
     def plain(x):
         return look_up(fnp, name)(*filled(args, x), **kwargs)
@@ -224,7 +224,7 @@ def test_out_of_methods(name):
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "cumprod", "max", "var", "median"])
 @pytest.mark.parametrize(("have", "to"), [(np.float32, np.float64), (np.float64, np.float32)])
 def test_out_of_another_precision(name, have, to):
-    """Sums are added up in the dtype of ``out``, as NumPy does it."""
+    """Sums are accumulated in the dtype of ``out``, as in NumPy."""
     x = (np.arange(1, 7).reshape(2, 3) / np.float32(7)).astype(have)
     own, theirs = getattr(fnp, name), getattr(np, name)
     want = theirs(x, 1, out=np.zeros(np.shape(theirs(x, 1)), to))
@@ -340,7 +340,7 @@ def test_an_ndarray_takes_no_traced_value(name):
 
 @pytest.mark.usefixtures("written")
 def test_arrays_without_axes():
-    """They can be written to where they are arrays; numbers cannot."""
+    """Arrays without axes can be written to; numbers cannot."""
 
     def fun(x):
         total = fnp.zeros(())
@@ -427,7 +427,7 @@ def test_out_may_be_an_argument_of_the_same_call():
 
 
 def test_loops_without_new_arrays():
-    """The usual way to save memory in NumPy: scratch arrays that every step overwrites."""
+    """Use scratch arrays that every step overwrites, the usual way to save memory in NumPy."""
 
     def leapfrog(x, np):
         v, force = np.zeros(3), np.empty(3)
@@ -467,7 +467,7 @@ def test_on_jax_arrays():
 
 
 def test_functions_without_a_rule_compute_constants():
-    """Arrays made inside a transformed function stay NumPy's as long as nothing traced is written to them."""
+    """Arrays made inside a transformed function stay NumPy arrays until a traced value is written to them."""
     seen = []
 
     def fun(x):
@@ -516,7 +516,7 @@ def test_a_view_that_nobody_knows_is_not_written_to():
 def test_buffers_stay_writable_in_both_ways():
     def fun(x):
         a = fnp.zeros((2, 3))
-        np.add(fnp.ones(3), 1.0, out=a[0])  # constants, through a view
+        np.add(fnp.ones(3), 1.0, out=a[0])  # constants, written through a view
         np.multiply(a, 2.0, out=a)
         np.add(x, a[0], out=a[1])
         return (a * a).sum()

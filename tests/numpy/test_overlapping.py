@@ -1,6 +1,6 @@
-"""Writes whose two sides show the same memory: traced arrays hold what NumPy's hold afterwards, in every mode.
+"""Writes whose two sides share memory: traced arrays end up with the contents of NumPy's arrays, in every mode.
 
-NumPy reads all before it writes, but for masks of all axes and ``x.flat``.
+NumPy reads everything before it writes, except for masks of all axes and ``x.flat``.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Polynomials where derivatives, lengths and refusals are special."""
+"""Polynomials: derivatives, lengths and refusals in special cases."""
 
 import pickle
 
@@ -28,7 +28,7 @@ BOTH = pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
 
 @BOTH
 def test_roots_move_by_the_implicit_function_theorem(jacobian):
-    # x**2 - 3 x + 2 has the zeros 2 and 1, and the slopes 1 and -1 there
+    # x**2 - 3 x + 2 has the roots 2 and 1, and the slopes 1 and -1 there
     close(jacobian(fnp.roots)(np.array([1.0, -3.0, 2.0])), [[-4.0, -2.0, -1.0], [1.0, 1.0, 1.0]])
 
 
@@ -80,7 +80,7 @@ def test_roots_of_jax_arrays_are_not_stripped():
 def test_characteristic_polynomial_of_equal_eigenvalues(jacobian, matrix):
     n = len(matrix)
     found = jacobian(fnp.poly)(matrix)
-    # by the definition: the polynomial of a matrix that is changed a little in one element
+    # by definition: the characteristic polynomial of a matrix with one element slightly changed
     step = 1e-6
     for i in range(n):
         for j in range(n):
@@ -91,7 +91,7 @@ def test_characteristic_polynomial_of_equal_eigenvalues(jacobian, matrix):
 
 
 def coefficients(matrix):
-    """Those of ``det(z - matrix)``, from its values at as many points."""
+    """Compute the coefficients of ``det(z - matrix)`` from its values at as many points."""
     n = len(matrix)
     points = np.arange(n + 1.0)
     values = [np.linalg.det(z * np.eye(n) - matrix) for z in points]
@@ -116,7 +116,7 @@ def test_products_lose_leading_zeros_but_no_derivative():
     a, b = np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0])
     value, pull = vjp(fnp.polymul, a, b)
     close(value, np.polymul(a, b))
-    # the first coefficient that is left, that of x**1, is a[1] b[1] + a[2] b[0]
+    # the leading coefficient after trimming, that of x**1, is a[1] b[1] + a[2] b[0]
     left, right = pull(np.array([1.0, 0.0]))
     close(left, [0.0, 3.0, 0.0])
     close(right, [2.0, 1.0])
@@ -158,7 +158,7 @@ def test_series_are_trimmed_as_numpys(module):
 def test_what_is_trimmed_has_its_derivative():
     multiply = families.chebyshev.chebmul
     a, b = np.array([1.0, 0.0]), np.array([1.0, 2.0])
-    # (a0 T0 + a1 T1) (T0 + 2 T1) = (a0 + a1) T0 + (2 a0 + a1) T1 + a1 T2, of which the last is zero
+    # (a0 T0 + a1 T1) (T0 + 2 T1) = (a0 + a1) T0 + (2 a0 + a1) T1 + a1 T2, where the last term is zero
     close(jacrev(multiply)(a, b), [[1.0, 1.0], [2.0, 1.0]])
     close(jacfwd(multiply)(a, b), [[1.0, 1.0], [2.0, 1.0]])
 
@@ -191,7 +191,7 @@ def test_series_division():
 @pytest.mark.parametrize("module", MODULES)
 def test_nothing_of_a_family_is_missing(module):
     ours, theirs = getattr(families, module), getattr(np.polynomial, module)
-    added = {MODULES[module] + "valnd"}  # NumPy's since 2.5, here with every NumPy
+    added = {MODULES[module] + "valnd"}  # NumPy has it since 2.5, funcgrad with every NumPy
     assert set(ours.__all__) == set(theirs.__all__) | added
     assert len(set(ours.__all__)) == len(ours.__all__)
     assert set(families.__all__) == set(np.polynomial.__all__) - {"set_default_printstyle"}
@@ -433,7 +433,7 @@ def test_polynomials_are_arrays_for_functions_of_numpy():
     ],
 )
 def test_numpys_class_cuts_no_derivative(fun):
-    """Python calls it, not NumPy's dispatch, so it gets traced coefficients, and cuts those that are 0 just now."""
+    """Python calls the class without NumPy's dispatch: it sees traced coefficients and trims those that are 0 now."""
     c = np.array([2.0, -1.0, 0.5])
     close(jacfwd(fun)(c), jacrev(fun)(c))
     step = 1e-6 * np.eye(3)

@@ -1,4 +1,4 @@
-"""Products: every pair of ranks under every transform, Einstein sums and their formulas, and what they cost."""
+"""Products: every pair of ranks under every transform, Einstein sums and their formulas, and cost."""
 
 import itertools
 import subprocess
@@ -26,7 +26,7 @@ def numbers(*shape, seed=0):
 
 @pytest.mark.parametrize("shapes", list(itertools.product(LEFT, RIGHT)), ids=str)
 def test_matmul_of_all_ranks_under_vmap(shapes):
-    """Value and both cotangents, for every choice of what is batched, against a loop."""
+    """Compare value and both cotangents with a loop, for every choice of batched arguments."""
 
     def pulled(ct, x, y):
         return vjp(fnp.matmul, x, y)[1](ct)
@@ -87,7 +87,7 @@ def test_dtypes_stay(shapes, dtypes):
 
 
 def test_short_way_and_long_way_agree():
-    """Factors of one dtype are recorded the short way; a second dtype, or a product inside no_grad, is not."""
+    """The fast path is for factors of one dtype; a second dtype, or no_grad, leads to the general path."""
     x, y = numbers(2, 3), numbers(3, 4)
     want = np.ones((2, 4)) @ y.T, x.T @ np.ones((2, 4))
     for cast in (lambda a: a, lambda a: a.astype("f4"), lambda a: a.astype(complex)):
@@ -118,7 +118,7 @@ def test_higher_orders_of_a_quadratic_form():
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_shared_matrix_needs_no_batch_of_matrices(side):
-    """The cotangent of a matrix that multiplies a batch is one product, not a sum over a batch of them."""
+    """The cotangent of a matrix that multiplies a batch is one product, not a sum over a batch of matrices."""
     w = np.ones((40, 40))
     x = np.ones((400, 8, 40) if side == "right" else (400, 40, 8))
     out, pullback = vjp(lambda w: x @ w if side == "right" else w @ x, w)
@@ -136,7 +136,7 @@ def test_shared_matrix_needs_no_batch_of_matrices(side):
 
 
 def random_formula(rng):
-    """A formula of one to four operands, some letters repeated, some summed, some in an ellipsis; its operands."""
+    """Return a formula of one to four operands, with repeated and summed letters and ellipses, and its operands."""
     lengths = dict(zip("abcdef", rng.permutation([1, 2, 3, 2, 3, 4]), strict=True))
     terms, shapes = [], []
     dots = tuple(rng.integers(1, 4, rng.integers(0, 3)))
@@ -161,7 +161,7 @@ def random_formula(rng):
 
 @pytest.mark.parametrize("seed", range(120))
 def test_random_formula(seed):
-    """The value is NumPy's; each cotangent is the transpose of NumPy's linear map; ``vmap`` is a loop."""
+    """The value is NumPy's; each cotangent is the transpose of NumPy's linear map; ``vmap`` equals a loop."""
     rng = np.random.default_rng(seed)
     text, operands = random_formula(rng)
     want = np.einsum(text, *operands)
@@ -176,7 +176,7 @@ def test_random_formula(seed):
             moved = np.einsum(text, *operands[:i], t, *operands[i + 1 :])
             np.testing.assert_allclose(np.sum(got * t), np.sum(ct * moved), atol=1e-10)
     pushed = jvp(sum_up, tuple(operands), tuple(operands))[1]
-    np.testing.assert_allclose(pushed, len(operands) * want, atol=1e-11)  # homogeneous
+    np.testing.assert_allclose(pushed, len(operands) * want, atol=1e-11)  # the product is homogeneous
     batches = [np.stack([x, 2 * x, x + 1]) for x in operands]
     flags = tuple(0 if rng.random() < 0.6 else None for _ in operands)
     args = [x if f is None else b for x, b, f in zip(operands, batches, flags, strict=True)]
@@ -233,7 +233,7 @@ def test_every_order_of_evaluation_gives_the_same(optimize):
 
 
 def test_a_chain_is_multiplied_in_a_good_order():
-    """A million terms in the naive order, which would take minutes; the tape holds products of pairs."""
+    """The naive order has a million terms and takes minutes; the tape holds products of pairs."""
     n = 30
     xs = [numbers(n, n, seed=i) / n for i in range(6)]
     g = grad(lambda x: fnp.einsum("ab,bc,cd,de,ef,fa->", x, *xs[1:]))(xs[0])
@@ -249,7 +249,7 @@ def test_path_of_traced_operands():
 
 
 def test_import_of_what_only_long_products_need():
-    """``opt_einsum`` is imported by the first product of three."""
+    """The first product of three factors imports ``opt_einsum``."""
     script = (
         "import sys, numpy as np, funcgrad.numpy as fnp; from funcgrad import grad; x = np.ones((2, 2))\n"
         "grad(lambda x: fnp.einsum('ij,ij->', x, x))(x); assert 'opt_einsum' not in sys.modules\n"
@@ -258,7 +258,7 @@ def test_import_of_what_only_long_products_need():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-# ---- the others --------------------------------------------------------------------------------------------
+# ---- other products ----------------------------------------------------------------------------------------
 
 
 def test_refused():
@@ -281,7 +281,7 @@ def test_refused():
 
 
 def test_numbers_of_full_precision_in_dot():
-    """As in NumPy, which turns a Python number into float64 here, unlike in arithmetic."""
+    """NumPy converts a Python number to float64 in dot, unlike in arithmetic."""
     x = np.ones(2, np.float32)
     assert fnp.dot(2.0, x).dtype == np.float64
     out, pullback = vjp(lambda x: fnp.dot(2.0, x), x)
@@ -294,7 +294,7 @@ def test_numbers_of_full_precision_in_dot():
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, bool, np.int64])
 @pytest.mark.parametrize("subscripts", ["ii", "ij->", "ij->j", "ij,ij->i", "ij,jk->ik", "ij,j->", "...i->..."])
 def test_einsum_of_integers_keeps_their_dtype(subscripts, dtype):
-    """As NumPy's, whose sums and products wrap around in it."""
+    """Sums and products wrap around in the integer dtype, as in NumPy."""
     x = np.array([[100, 90, 1], [0, 77, 60], [3, 120, 9]]).astype(dtype)
     operands = [x, x[0] if ",j->" in subscripts else x][: 1 + subscripts.count(",")]
     want = np.einsum(subscripts, *operands)

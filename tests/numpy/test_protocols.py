@@ -1,4 +1,4 @@
-"""NumPy's functions, operators with arrays on the left, and JAX's operators, on tracers."""
+"""NumPy's functions, operators with arrays on the left, and JAX's operators, applied to tracers."""
 
 import inspect
 import operator
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("written")
 X = np.array([0.5, 1.5, 2.5])
 MATRIX = np.array([[0.5, 1.5, -2.5], [1.0, -3.0, 0.25]])
 
-#: NumPy makes an array of its arguments without asking them, so it refuses; funcgrad's function works.
+#: NumPy converts arguments to arrays without dispatch, so it raises an error; funcgrad's functions work.
 NOT_ASKED = {
     "arange",
     "array",
@@ -47,11 +47,11 @@ NOT_ASKED = {
     "kaiser",
     "require",
 }
-#: What they write is no array: test_concretization.py and test_grids.py have them.
+#: Their results are texts: see test_concretization.py and test_grids.py.
 PRINTING = {"array2string", "array_repr", "array_str"}
-#: What it makes has arbitrary elements; see below.
+#: Its entries are arbitrary; see below.
 ARBITRARY = {"empty_like"}
-#: No argument of these can be traced.
+#: Functions without an argument that can be traced.
 STATIC = {
     "base_repr",
     "binary_repr",
@@ -86,7 +86,7 @@ STATIC = {
 }
 
 
-#: Those whose rows ask a function of them, and those that write to an argument: they have tests of their own.
+#: Functions that take a function or write to an argument: they have separate tests.
 ELSEWHERE = {
     "copyto",
     "fill_diagonal",
@@ -111,7 +111,7 @@ ELSEWHERE = {
 
 
 def shared():
-    """The functions that funcgrad.numpy and numpy both have."""
+    """Return the names of the functions that funcgrad.numpy and numpy share."""
     found = set()
     for prefix, own in (("", fnp), ("linalg.", getattr(fnp, "linalg", None)), ("fft.", getattr(fnp, "fft", None))):
         for name in getattr(own, "__all__", ()):
@@ -131,7 +131,7 @@ def test_every_shared_name_is_run_both_ways():
 
 
 def results(run, case: Case, fun):
-    """Values and derivatives of ``fun`` on a case's arguments, as ``run`` computes them."""
+    """Return values and derivatives of ``fun`` on a case's arguments, computed by ``run``."""
     live = [i for i, leaf in enumerate(case.leaves) if kind_of(leaf.value) in "fc" and (leaf.live or not case.live)]
     primals = tuple(case.values[i] for i in live)
 
@@ -174,7 +174,7 @@ def assert_identical(got, want):
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in NOT_ASKED])
 def test_numpys_function_is_funcgrads(name):
-    """In reverse mode, in forward mode, and under ``vmap`` where all of its arrays can be mapped."""
+    """Compare in reverse mode, in forward mode, and under ``vmap`` where all arrays can be mapped."""
     theirs = look_up(np, name)
     for case in ROWS[name].cases:
         can_be_mapped = case.leaves and all(leaf.mapped for leaf in case.leaves)
@@ -210,7 +210,7 @@ def test_functions_that_do_not_ask_refuse(make):
 
 
 def everywhere(fun, x):
-    """The results of ``fun`` in every kind of trace; they agree, and the derivatives agree with differences."""
+    """Return the results of ``fun`` in every kind of trace; check that they agree, and derivatives by differences."""
     want = fun(x)
     value, pullback = vjp(fun, x)
     tangent = np.cos(np.arange(x.size, dtype=float)).reshape(x.shape)
@@ -288,7 +288,7 @@ def test_casting_is_numpys(casting):
 
 
 def refused(error, fun, x=X):
-    """What ``fun`` is refused with, everywhere."""
+    """Return the message with which every kind of trace refuses ``fun``."""
     messages = []
     for run in (lambda: vjp(fun, x), lambda: jvp(fun, (x,), (x,)), lambda: vmap(fun)(np.stack([x, x]))):
         with pytest.raises(error) as caught:
@@ -299,7 +299,7 @@ def refused(error, fun, x=X):
 
 
 def test_methods_of_ufuncs_that_compute_nothing_traced():
-    """The values, not the trace, decide: a comparison of traced values is a constant to derivatives."""
+    """Values decide, not the trace: a comparison of traced values is a constant for derivatives."""
     assert jvp(lambda x: (x, np.logical_xor.reduce(x > 1)), (X,), (X,), has_aux=True)[2] == np.logical_xor.reduce(X > 1)
 
 
@@ -322,7 +322,7 @@ def test_ufuncs_of_other_libraries_are_refused():
     assert refused(NotDifferentiableError, lambda x: scipy.special.mathieu_a(2, x)).startswith("mathieu_a: ")
 
 
-# ---- functions about arrays --------------------------------------------------------------------------------
+# ---- functions that describe arrays ------------------------------------------------------------------------
 
 
 ABOUT = {
@@ -370,7 +370,7 @@ def test_arrays_like_a_tracer_are_constants(make):
         assert type(made._val) is np.ndarray
         assert made.dtype == np.float32
         assert made.shape == (2, 3)
-        made[0, 0] = 1.0  # it can be written to
+        made[0, 0] = 1.0  # the result can be written to
 
 
 @pytest.mark.parametrize("home", ["linalg", "fft"])
@@ -413,7 +413,7 @@ def test_array_namespace():
     np.testing.assert_allclose(grad(norm)(X), X / np.linalg.norm(X), rtol=1e-14)
 
 
-# ---- an operand on the left --------------------------------------------------------------------------------
+# ---- a plain left operand ----------------------------------------------------------------------------------
 
 
 OPERATORS = [
@@ -450,7 +450,7 @@ LEFT = {
 @pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
 @pytest.mark.parametrize("x", [X, np.float32(X), np.float64(1.5)], ids=["float64", "float32", "scalar"])
 def test_operand_on_the_left(left, x, apply):
-    # NumPy compares and repeats a list beside a scalar as an object
+    # NumPy compares and repeats a list next to a scalar as a Python object
     want = apply(np.array(left) if isinstance(left, (list, tuple)) and not np.ndim(x) else left, x)
     got, pullback = vjp(lambda x: apply(left, x), x)
     assert_like(got, want)
@@ -547,7 +547,7 @@ def test_jax_arrays_defer_inside_jit():
     ],
 )
 def test_jax_functions_refuse_tracers(use):
-    """They take no argument apart, so they cannot be asked; nothing may come out of them silently."""
+    """They do not dispatch on their arguments; they must raise an error, not return a wrong result silently."""
     for x in (X, jnp.asarray(X)):
         for run in (lambda x: vjp(use, x), lambda x: jvp(use, (x,), (x,)), lambda x: vmap(use)(x[None])):
             with pytest.raises((TypeError, ValueError)) as caught:
@@ -569,7 +569,7 @@ def test_jax_takes_constants():
 
 
 def test_a_numpy_program_is_differentiated_as_it_stands():
-    """A function written for NumPy alone, in all transforms, against the same with funcgrad.numpy."""
+    """Compare a function written for NumPy with the same function of funcgrad.numpy, in all transforms."""
 
     def model(np, w, x):
         hidden = np.tanh(np.dot(x, w.T) + np.sum(w, axis=1))

@@ -1,4 +1,4 @@
-"""Arrays as sets: where the derivative goes, what is refused, and NumPy's shapes and orders."""
+"""Arrays as sets: which elements get the derivative, refusals, and NumPy's shapes and orders."""
 
 import re
 
@@ -16,7 +16,7 @@ T = np.array([1.0, 10.0, 100.0, 1000.0, 10000.0])
 NAN = float("nan")
 
 
-# ---- where the derivative goes -----------------------------------------------------------------------------
+# ---- which elements get the derivative ---------------------------------------------------------------------
 
 
 def test_the_first_of_equal_elements_counts():
@@ -40,12 +40,12 @@ def test_rows():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_order_left_open_is_the_same_traced(sign):
-    """The derivative belongs to the element that NumPy puts at that place."""
+    """The derivative belongs to the element that NumPy puts at that position."""
     x = sign * np.array([8.5, -3.0, 700.25, 0.0, 8.5, 41.0, -3.0, 12.0])
     for fun, plain in (
         (fnp.unique_values, np.unique_values),
         (lambda x: fnp.unique(x, sorted=False), lambda x: np.unique(x, sorted=False)),
-    )[: 2 if at_least(np, "2.3.0") else 1]:  # sorted came with it
+    )[: 2 if at_least(np, "2.3.0") else 1]:  # older versions have no argument sorted
         value, tangent = jvp(fun, (x,), (x * 3,))
         identical(value, plain(x))
         identical(tangent, plain(x) * 3)
@@ -66,7 +66,7 @@ def test_elements_of_one_array_only():
 
 
 def test_jax_loses_this_derivative():
-    """Which is why the rows are not compared with it; on JAX arrays it is kept."""
+    """Therefore the rows are not compared with JAX; funcgrad keeps the derivative on JAX arrays, too."""
     want = np.array([1.0, 1.0, 0.0, 1.0, 0.0])
     np.testing.assert_array_equal(jax.grad(lambda x: jax.numpy.unique(x).sum())(X), np.zeros(5))
     np.testing.assert_array_equal(grad(lambda x: fnp.sum(fnp.unique(x)))(jax.numpy.asarray(X)), want)
@@ -175,7 +175,7 @@ def test_sort_complex_has_numpys_dtypes(dtype):
 
 
 @pytest.mark.parametrize("trim", ["fb", "f", "b", "BF"])
-@pytest.mark.parametrize("axis", [None, 0, -1, *[(0, 1), ()] * at_least(np, "2.3.0")])  # several since then
+@pytest.mark.parametrize("axis", [None, 0, -1, *[(0, 1), ()] * at_least(np, "2.3.0")])  # several axes since 2.3
 @pytest.mark.parametrize(
     "x", [np.zeros((2, 3)), np.pad([[1.0, 0.0, 2.0]], 1), np.pad([[1.0], [0.0], [2.0]], ((0, 1), (2, 0)))]
 )

@@ -1,4 +1,4 @@
-"""Shaping and joining beyond the table: NumPy's own errors, sharing, mixed dtypes, the tape's thrift."""
+"""Shaping and joining beyond the table: NumPy's errors, shared memory, mixed dtypes, memory use of the tape."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from funcgrad.errors import ConcretizationError, InputError
 
 V, M, T = np.arange(1.0, 5.0), np.arange(6.0).reshape(2, 3), np.arange(24.0).reshape(2, 3, 4)
 
-#: What NumPy refuses, by function: traced arrays are refused with the same type of error.
+#: Arguments that NumPy refuses, by function: traced arrays are refused with the same type of error.
 REFUSED = {
     "reshape": [(M, (4, 2)), (M, (-1, -1)), (M, (4, -1)), (np.ones((0, 3)), (-1, 0))],
     "transpose": [(M, (0,)), (M, (0, 0)), (M, (0, 2))],
@@ -73,7 +73,7 @@ def test_what_numpy_refuses_is_refused(name):
 
 
 def scaled(arrays, c):
-    """Nested lists with every array multiplied by ``c``."""
+    """Return nested lists with every array multiplied by ``c``."""
     return type(arrays)([scaled(a, c) for a in arrays]) if isinstance(arrays, (list, tuple)) else arrays * c
 
 
@@ -102,7 +102,7 @@ def test_elements_in_the_order_in_which_they_lie_in_memory(call, laid_out):
     def fun(x):
         return call(laid_out(x))
 
-    def written(x):  # to a view of it, where NumPy gives one
+    def written(x):  # writes to a view of it, where NumPy gives one
         y = laid_out(x)
         z = call(y)
         z[:2] = 7.0
@@ -207,7 +207,7 @@ def test_what_pad_refuses(arguments, options):
 def test_pad_takes_a_dictionary_of_axes():
     fun = lambda x: fnp.pad(x, {-1: (1, 2)})
     np.testing.assert_array_equal(jvp(fun, (M,), (M,))[0], np.pad(M, ((0, 0), (1, 2))))
-    if at_least(np, "2.4.0"):  # of plain arrays NumPy's own is called, which took none before
+    if at_least(np, "2.4.0"):  # NumPy's function handles plain arrays; before, it accepted no dictionary
         np.testing.assert_array_equal(fun(M), np.pad(M, ((0, 0), (1, 2))))
     assert vmap(lambda x: fnp.pad(x, {0: 1}))(M).shape == (2, 5)
 

@@ -1,6 +1,6 @@
-"""Convolution, interpolation, Bessel functions, windows, differences and phases: kinks, edges, and what is refused.
+"""Convolution, interpolation, Bessel functions, windows, differences and phases: kinks, edges and refusals.
 
-Where JAX has the function, it is asked as well.
+The tests compare with JAX where JAX has the function.
 """
 
 import itertools
@@ -26,7 +26,7 @@ MODES = ("full", "same", "valid")
 
 
 def value_and_jacobians(fun, *args):
-    """The value on traced arguments, and the Jacobians in reverse mode; forward mode agrees."""
+    """Return the value on traced arguments and the Jacobians in reverse mode; check them against forward mode."""
     argnums = tuple(range(len(args)))
     backward, forward = jacrev(fun, argnums)(*args), jacfwd(fun, argnums)(*args)
     for b, f in zip(backward, forward, strict=True):
@@ -40,7 +40,7 @@ def value_and_jacobians(fun, *args):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_every_pair_of_lengths(name, mode):
-    """The Jacobian in one argument is the function of the other and the unit vectors."""
+    """The Jacobian in one argument is the function applied to the other argument and the unit vectors."""
     numpys, ours = getattr(np, name), getattr(fnp, name)
     for n, m in itertools.product(range(1, 6), repeat=2):
         a, v = array(n), array(m, seed=1)
@@ -52,7 +52,7 @@ def test_every_pair_of_lengths(name, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_pair_of_lengths_complex(mode):
-    """Correlation conjugates its second argument; the pullback is the plain transpose."""
+    """Correlation conjugates its second argument; the pullback is the transpose without conjugation."""
     for n, m in itertools.product(range(1, 5), repeat=2):
         a, v = array(n, kind="complex"), array(m, seed=1, kind="complex")
         out, pullback = vjp(lambda a, v: fnp.correlate(a, v, mode), a, v)
@@ -66,7 +66,7 @@ def test_every_pair_of_lengths_complex(mode):
 @pytest.mark.parametrize("lengths", [(7, 3), (3, 7), (90, 60)])
 @pytest.mark.parametrize("mode", MODES)
 def test_many_at_once(mode, lengths):
-    """Short and long ones are computed in different ways."""
+    """Short and long convolutions use different algorithms."""
     n, m = lengths
     a, v = array(3, n), array(2, m, seed=1)
     want = [[np.convolve(x, y, mode) for y in v] for x in a]
@@ -127,7 +127,7 @@ KNOTS, HEIGHTS = np.array([0.0, 1.0, 2.0]), np.array([0.0, 10.0, 30.0])
 
 
 def check_interp(x, slope, knots, heights, xp=KNOTS, fp=HEIGHTS):
-    """The derivatives at a point in reverse and forward mode, here and in JAX."""
+    """Check the derivatives at a point in reverse and forward mode, here and in JAX."""
     wanted = (slope, knots, heights)
     for interp, gradient, push in ((fnp.interp, grad, jvp), (jnp.interp, jax.grad, jax.jvp)):
         for i, (got, want) in enumerate(zip(gradient(interp, (0, 1, 2))(x, xp, fp), wanted, strict=True)):
@@ -155,13 +155,13 @@ def test_interp_at_knots_and_outside(x, slope, knots, heights):
 
 
 def test_interp_at_a_jump():
-    """Where two knots coincide the later one counts, as for the value."""
+    """Where two knots coincide, value and derivative use the later knot."""
     xp, fp = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.0, 10.0, 20.0, 40.0])
     check_interp(1.0, 20.0, [0.0, 0.0, -20.0, 0.0], [0.0, 0.0, 1.0, 0.0], xp, fp)
 
 
 def test_interp_at_coinciding_last_knots():
-    """NumPy's value is that of the last one, JAX's of the one before."""
+    """NumPy returns the value of the last knot, JAX that of the one before."""
     xp, fp = np.array([0.0, 1.0, 1.0]), np.array([0.0, 10.0, 20.0])
     assert np.interp(1.0, xp, fp) == 20.0
     slope, knots, heights = grad(fnp.interp, (0, 1, 2))(1.0, xp, fp)
@@ -186,7 +186,7 @@ def test_interp_left_and_right(x, to_left, to_right):
 
 
 def test_interp_with_a_period():
-    """Knots in any order; the derivative flows to the period too."""
+    """Knots may have any order, and the period gets a derivative too."""
     args = (np.array([-0.7, 0.45, 2.9]), np.array([2.75, 0.1, -0.2, 1.4]), array(4), 2.5)
     argnums = (0, 1, 2, 3)
     periodic = lambda interp: lambda x, xp, fp, period: interp(x, xp, fp, period=period)
@@ -217,7 +217,7 @@ def test_interp_second_order():
 
 
 def test_interp_of_batched_knots():
-    """In both orders of vmap and grad."""
+    """Check ``vmap(grad)`` and ``grad(vmap)``."""
     x, xp, fp = array(2, 5), np.sort(array(3, 4, seed=1)), array(3, 4, seed=2)
     one = lambda x, xp, fp: fnp.sum(fnp.interp(x, xp, fp) ** 2)
     many = lambda x, xp, fp: vmap(lambda x: vmap(one, (None, 0, 0))(x, xp, fp))(x)
@@ -230,7 +230,7 @@ def test_interp_of_batched_knots():
 
 
 def test_interp_computes_in_double_precision():
-    """As NumPy does, whatever the dtype of the arguments; their cotangents have that dtype."""
+    """It computes in double as NumPy does, whatever the arguments' dtype; cotangents have the arguments' dtype."""
     x, xp, fp = np.float32(0.3), KNOTS.astype(np.float32), HEIGHTS.astype(np.float32)
     out, pullback = vjp(fnp.interp, x, xp, fp)
     assert out.dtype == np.interp(x, xp, fp).dtype == np.float64
@@ -243,7 +243,7 @@ def test_interp_computes_in_double_precision():
 
 @pytest.mark.parametrize("order", range(1, 6))
 def test_bessel_functions(order):
-    """Against the integral ``(1/pi) int_0^pi exp(x cos t) cos(n t) dt``, which the mean over n points gives exactly."""
+    """Compare with ``(1/pi) int_0^pi exp(x cos t) cos(n t) dt``, which the mean over n points gives exactly."""
     x = np.concatenate([np.linspace(-60.0, 60.0, 97), [1e-3, 20.0, np.nextafter(20.0, 30.0), 500.0]])
     t = np.arange(1024) * (2 * math.pi / 1024)
     scaled = np.mean(np.exp(np.abs(x)[:, None] * (np.cos(t) - 1)) * np.cos(order * t), -1)
@@ -252,7 +252,7 @@ def test_bessel_functions(order):
 
 
 def test_i0_at_zero_to_any_order():
-    """i0 is even, and its derivatives at 0 are the binomial coefficients C(2n, n) / 4^n."""
+    """i0 is even, and its even derivatives at 0 are C(2n, n) / 4^n."""
     fun = fnp.i0
     for order in range(9):
         want = math.comb(order, order // 2) / 2**order if order % 2 == 0 else 0.0
@@ -263,7 +263,7 @@ def test_i0_at_zero_to_any_order():
 
 @pytest.mark.parametrize("inner", [0, 2])
 def test_i0_inside_of_jaxs_derivatives(inner):
-    """JAX differentiates the series themselves."""
+    """JAX differentiates the power series."""
     fun = fnp.i0
     for _ in range(inner):
         fun = grad(fun)
@@ -273,7 +273,7 @@ def test_i0_inside_of_jaxs_derivatives(inner):
 
 
 def test_i0_obeys_its_equation():
-    """``x^2 f'' + x f' - x^2 f = 0``, near and far from 0, on both sides."""
+    """Check ``x^2 f'' + x f' - x^2 f = 0`` near and far from 0, on both sides."""
     x = np.array([-35.0, -3.0, 0.5, 7.9, 8.1, 19.9, 20.1, 300.0])
     first, second = vmap(grad(fnp.i0))(x), vmap(grad(grad(fnp.i0)))(x)
     same((second + first / x) / np.i0(x), np.ones(8))
@@ -345,7 +345,7 @@ def test_ediff1d_keeps_its_dtype():
     "spacing", [[], [0.3], [np.array([0.0, 0.5, 1.0, 1.5])], [np.array([0.0, 0.1, 0.7, 1.5])], [[0, 1, 3, 4]]]
 )
 def test_gradient_matches_numpy(spacing, edge_order):
-    """Its Jacobian in the samples is the gradient of unit vectors; constant and traced spacings give the same."""
+    """Its Jacobian in the samples is the gradient of unit vectors; constant and traced spacings agree."""
     f = array(4)
     want = np.gradient(f, *spacing, edge_order=edge_order)
     on_grid = lambda f, *h: fnp.gradient(f, *h, edge_order=edge_order)
@@ -370,14 +370,14 @@ def test_gradient_of_several_axes():
 
 
 def test_gradient_at_an_even_grid_moves_with_the_grid():
-    """The value does not need the weight of the middle sample there, its derivative does."""
+    """The weight of the middle sample is zero there, but its derivative is not."""
     f, x = np.array([1.0, 5.0, 2.0]), np.array([0.0, 1.0, 2.0])
     check_grads(lambda x: fnp.gradient(f, x), (x,), order=2)
 
 
 def test_trapezoid():
     x = np.array([0.0, 1.0, 3.0])
-    assert grad(lambda x: fnp.trapezoid(x, x))(x).tolist() == [0.0, 0.0, 3.0]  # of x**2 / 2
+    assert grad(lambda x: fnp.trapezoid(x, x))(x).tolist() == [0.0, 0.0, 3.0]  # derivative of x**2 / 2
     y = array(3, 2, 4)
     for axis in (0, -1):
         at = array(y.shape[axis], seed=1)
@@ -405,7 +405,7 @@ def test_unwrap_is_the_identity_between_jumps():
 
 @pytest.mark.parametrize("p", [[0.0, 0.5, 0.7], [0.0, -0.5, -0.7], [0.0, 1.5, 3.0, 4.5]])
 def test_unwrap_at_half_a_period(p):
-    """The value jumps, which way is NumPy's choice; the derivative is the same on both sides."""
+    """The value jumps in the direction that NumPy chooses; the derivative is the same on both sides."""
     value, (jacobian,) = value_and_jacobians(lambda p: fnp.unwrap(p, period=1.0), np.array(p))
     same(value, np.unwrap(p, period=1.0))
     same(jacobian, np.eye(len(p)))

@@ -1,4 +1,4 @@
-"""Every function and every method takes NumPy's arguments: the same names in the same order, the same defaults."""
+"""Every function and method takes NumPy's arguments: same names, same order, same defaults."""
 
 import inspect
 
@@ -12,7 +12,7 @@ from funcgrad.core import Tracer
 
 SPACES = {"": (np, fnp), "linalg.": (np.linalg, fnp.linalg), "fft.": (np.fft, fnp.fft)}
 
-# Where NumPy's default is a mark that stands for "not given", this is ours, and means the same.
+# Our default where NumPy's default is a marker for "not given"; it means the same.
 NEUTRAL = {
     "axes": None,
     "axis": None,
@@ -22,9 +22,9 @@ NEUTRAL = {
     "mean": None,
     "where": True,
 }
-# What NumPy has and we have not, whatever the function.
+# Parameters of NumPy that no function here has.
 NOWHERE = {"like": "it chooses the library that makes an array; here that is this one, and its results are NumPy's"}
-# What we have and NumPy has not, by function: keywords only, so no call of NumPy's means another thing.
+# Parameters that only functions here have: keywords only, so no call written for NumPy changes its meaning.
 MORE = {
     "argsort": {"descending": "the array API standard's"},
     "sort": {"descending": "the array API standard's"},
@@ -59,7 +59,7 @@ PAIRS["nditer"] = (np.nditer, fnp.nditer)
 
 
 def described(function, name=""):
-    """Positional parameters in their order, and keywords in any: names, kinds and defaults."""
+    """Return the positional parameters in order and the keywords in any order, with names, kinds and defaults."""
     positional, keywords = [], {}
     for p in inspect.signature(function).parameters.values():
         if p.name in NOWHERE or p.name in MORE.get(name, ()):
@@ -78,18 +78,18 @@ def test_every_function_is_compared():
     assert set(OTHERWISE) | set(MORE) <= set(PAIRS)
 
 
-#: What NumPy took otherwise before a version.
+#: Functions whose signature in NumPy was different before a version.
 BEFORE = {
     "2.3.0": {"take_along_axis", "unique"},
     "2.4.0": {"percentile", "nanpercentile", "quantile", "nanquantile", "corrcoef", "reshape"},
 }
 OLDER = set().union(*[names for version, names in BEFORE.items() if not at_least(np, version)])
-#: Methods that NumPy had before 2.4, if only to say that they are gone.
+#: Methods that NumPy had before 2.4, if only to report their removal.
 GONE = {"itemset", "newbyteorder", "ptp", "tostring"}
 
 
 def tells(function):
-    """Whether NumPy tells the signature: before 2.4 it does not of what is compiled."""
+    """Return whether the signature can be inspected: before 2.4 that of compiled functions cannot."""
     try:
         return bool(inspect.signature(function))
     except ValueError:
@@ -112,16 +112,16 @@ def test_what_is_more_is_a_keyword():
 
 # ---- methods ----------------------------------------------------------------------------------------------
 
-# Attributes of memory, which a traced value does not have; every access is an AttributeError.
+# Attributes about memory, which a traced value does not have; every access raises AttributeError.
 MEMORY = {"base", "ctypes", "data", "flags", "strides"}
-# Methods that refuse everything, or hand everything on to NumPy where the value is a constant.
+# Methods that always refuse, or that pass a constant value on to NumPy.
 HANDED_ON = {
     "byteswap", "dump", "dumps", "getfield", "item", "setfield", "setflags", "tobytes", "tofile", "tolist",
 }  # fmt: skip
 
 
 def own_method(name):
-    """The parameters that positions reach, and whatever keywords there are beside them."""
+    """Return the parameters of the tracer's method, and its keyword-only names, with ``**`` if it takes any."""
     p = list(inspect.signature(getattr(Tracer, name)).parameters.values())[1:]
     return p, {q.name for q in p if q.kind is q.KEYWORD_ONLY} | {"**" for q in p if q.kind is q.VAR_KEYWORD}
 
@@ -139,7 +139,7 @@ def test_method(name):
     for i, p in enumerate(list(inspect.signature(theirs).parameters.values())[1:]):
         if p.kind is p.KEYWORD_ONLY:
             assert p.name in keywords
-        elif p.kind is p.VAR_KEYWORD:  # of a reduction: what its function has besides; of view it tells nothing
+        elif p.kind is p.VAR_KEYWORD:  # the further parameters of a reduction; those of view are unknown
             assert name == "view" or {"keepdims", "where", "**"} & ({q.name for q in own[i:]} | keywords)
         elif p.kind is p.POSITIONAL_ONLY or p.kind is p.VAR_POSITIONAL:
             assert own[i].kind in (p.kind, p.POSITIONAL_OR_KEYWORD)

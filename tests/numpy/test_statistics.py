@@ -1,4 +1,4 @@
-"""Covariances, histograms and counts where the table of operations does not reach: ties, edges, refusals, ``vmap``."""
+"""Covariances, histograms and counts beyond the table of operations: ties, edges, refusals, ``vmap``."""
 
 import warnings
 from functools import partial
@@ -93,7 +93,7 @@ def test_cov_refuses_traced_repeats():
 
 
 def test_correlation_one_has_the_derivatives_of_a_maximum():
-    """Neither half nor none of the curvature, though the value is clipped there."""
+    """The value is clipped at 1, but the curvature stays whole, neither halved nor zero."""
 
     def together(t):
         x = fnp.asarray([0.0, 1.0, 2.0 + t])
@@ -210,7 +210,7 @@ def test_digitize_refuses():
 
 
 def samples():
-    """Elements of which many lie on an edge."""
+    """Yield random elements and numbers of bins; many elements lie on an edge."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         bins = int(rng.integers(1, 12))
@@ -425,7 +425,7 @@ def test_variances_of_complex_numbers_in_another_dtype_are_numpys(name, dtype, o
     assert out.dtype == want.dtype
     if dtype not in ("float32", "complex64"):
         t, h = RNG.normal(size=X.shape) + 1j * RNG.normal(size=X.shape), 1e-6
-        difference = (total(z + h * t) - total(z - h * t)) / (2 * h)  # right to 1e-9
+        difference = (total(z + h * t) - total(z - h * t)) / (2 * h)  # accurate to 1e-9
         np.testing.assert_allclose(jvp(total, (z,), (t,))[1], difference, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(np.real((grad(total)(z) * t).sum()), difference, rtol=1e-7, atol=1e-9)
 

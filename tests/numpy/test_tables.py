@@ -1,4 +1,4 @@
-"""Tables of pandas and xarray as arguments of transforms: what comes back is a table with the same labels."""
+"""Tables of pandas and xarray as arguments of transforms: results are tables with the same labels."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Tables of pandas and xarray beside traced values: labels stay, programs give what they give as they stand."""
+"""Tables of pandas and xarray next to traced values: labels stay, and programs run unchanged."""
 
 import math
 
@@ -100,10 +100,10 @@ PROGRAMS = {
     "solve": lambda w: np.linalg.solve(COVARIANCE * 10000.0, w).sum(),
     "abs": lambda w: (S * w).abs().sum() + abs(S - w).sum(),
 }
-if not at_least(pd, "3.0.0"):  # which fills arrays of NumPy with the results, or looks at them, or warns
+if not at_least(pd, "3.0.0"):  # older versions fill NumPy arrays with the results, inspect them, or warn
     for name in ("apply", "methods of operators", "agg", "round", "np.sum"):
         del PROGRAMS[name]
-#: Programs that take another way for each example of a batch.
+#: Programs that take a different branch for each example of a batch.
 STEERED = ("clip", "sort")
 
 

@@ -1,4 +1,4 @@
-"""Tables of pandas that a function makes of traced arrays, with labels of its own."""
+"""Tables of pandas that a function makes from traced arrays, with labels of its own."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Ways on which a derivative might get lost without a word: numbers that go through texts, and other threads."""
+"""Ways to lose a derivative silently: numbers that are formatted as text, and other threads."""
 
 import ast
 import decimal
@@ -238,7 +238,7 @@ def test_what_threads_lose_is_refused():
             transformed(0.7)
     with as_written(), pytest.raises(ConversionError):
         grad(by_list)(0.7)
-    assert grad(lambda x: x * 2.0)(1.0) == 2.0  # nothing is left behind
+    assert grad(lambda x: x * 2.0)(1.0) == 2.0  # no state is left
 
 
 def first_or_one(x):
@@ -333,7 +333,7 @@ def test_what_an_interrupt_left_is_no_business_of_the_next_function():
 
     pending_refusals[threading.get_ident()] = "float(x): refused"
     assert grad(f)(3.0) == 6.0
-    assert len(seen) == 1  # it was not run again
+    assert len(seen) == 1  # the function was not run again
     assert not pending_refusals
 
 
@@ -397,7 +397,7 @@ def test_a_constant_after_a_refusal_is_refused():
 
 
 def test_texts_of_a_batch_are_not_compared():
-    """Each example has another text, so `==` would take a branch that none of them takes."""
+    """Each example has a different text, so `==` would take a branch that is right for none of them."""
     f = lambda x: 2.0 * x if f"{x:.1f}" == "0.1" else 3.0 * x
     g = lambda x: 2.0 * x if f"{x:.1f}" != "0.1" else 3.0 * x
     assert grad(f)(0.1) == 2.0
@@ -407,4 +407,4 @@ def test_texts_of_a_batch_are_not_compared():
                 run(np.array([0.1, 0.2]))
     texts = []
     vmap(lambda x: texts.append(f"{x:.1f}") or x)(np.array([0.1, 0.2]))
-    assert texts == ["[0.1 0.2]"]  # when the run is over
+    assert texts == ["[0.1 0.2]"]  # after the run

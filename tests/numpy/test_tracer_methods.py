@@ -1,7 +1,7 @@
-"""Tracers behave like ndarrays: every operator, attribute and method gives what it gives on an ndarray.
+"""Tracers behave like ndarrays: every operator, attribute and method gives the result of an ndarray.
 
-The rows have the form of the table of operations and meet its demands; the referee of ``x.sum()`` is ``x.sum()``
-of an ndarray. Comparisons with JAX are the table's.
+The rows have the format of the table of operations and undergo its checks; the referee of ``x.sum()`` is ``x.sum()``
+of an ndarray. The table covers comparisons with JAX.
 """
 
 import operator
@@ -30,12 +30,12 @@ MASK = np.array([[True, False, True], [False, True, True]])
 
 
 def same(name, fun, *samples, **options):
-    """A row whose referee is the same function of ndarrays."""
+    """Return a row whose referee is the same function of ndarrays."""
     return Row(op(name, *samples, fun=fun, numpy=fun, jax=None, reason=REASON, **options))
 
 
 def constant(name, fun, *samples, **options):
-    """The same for what has no derivative."""
+    """Return a row as ``same`` does, for a function without a derivative."""
     return same(name, fun, *samples, differentiable=False, **options)
 
 
@@ -229,11 +229,11 @@ def test_no_derivative(case):
     checks.check_zero(case)
 
 
-# ---- what is no array --------------------------------------------------------------------------------------
+# ---- attributes, and operations that ndarrays refuse ------------------------------------------------------
 
 
 def seen(fun, x):
-    """What ``fun`` makes of the tracers of ``x``, in each kind of trace."""
+    """Return the results of ``fun`` on the tracers of ``x``, in each kind of trace."""
     results = []
     vjp(lambda t: results.append(fun(t)) or t, x)
     jvp(lambda t: results.append(fun(t)) or t, (x,), (np.ones_like(x),))
@@ -268,12 +268,12 @@ def test_len():
     assert seen(len, MATRIX) == [2] * 4
     assert seen(len, EMPTY) == [0] * 4
     with pytest.raises(TypeError, match=r"^len\(\) of unsized object$"):
-        vjp(len, np.asarray(2.0))  # of numbers see test_classes
+        vjp(len, np.asarray(2.0))  # test_classes covers numbers
 
 
 @pytest.mark.parametrize("use", [iter, list, lambda x: x[0], lambda x: x.mT, lambda x: 1.0 in x[0]])
 def test_numpys_errors(use):
-    """What NumPy refuses is refused by the same class with the same words."""
+    """An operation that NumPy refuses raises the same class of error with the same text."""
     with pytest.raises(Exception) as expected:  # noqa: PT011
         use(np.asarray(2.0))
     for run in (lambda f, x: vjp(f, x), lambda f, x: vmap(f)(np.stack([x, x]))):
@@ -342,7 +342,7 @@ def test_iteration_stops_early():
 
 
 def test_iteration_costs_what_it_reads():
-    """A pullback through n rows takes memory and time for n rows, not for n arrays."""
+    """A pullback through n rows needs memory and time for n rows, not for n arrays."""
     x = np.arange(200_000.0).reshape(2000, 100)
     np.testing.assert_array_equal(grad(lambda x: sum(row @ row for row in x))(x), 2 * x)
 
@@ -351,8 +351,8 @@ def test_iteration_costs_what_it_reads():
 
 
 def test_operators_are_the_primitives_themselves():
-    """No step stands between ``x * y`` and the operation."""
-    assert Tracer.__mul__.text == arithmetic.multiply.text  # bound in another way on a graph, which it records
+    """``x * y`` calls the operation directly."""
+    assert Tracer.__mul__.text == arithmetic.multiply.text  # bound differently where a graph records it
     assert Tracer.__add__ is arithmetic.add
     assert Tracer.__sub__ is arithmetic.subtract
     assert Tracer.__truediv__ is arithmetic.divide
@@ -368,7 +368,7 @@ def test_operators_are_the_primitives_themselves():
 @pytest.mark.parametrize("digits", [None, 0, 1, 2, -1])
 @pytest.mark.parametrize("number", [2.675, 0.15, 12.5, 1e22, np.float64(2.675), np.float64(1e22), np.float32(2.5)])
 def test_round_gives_what_it_gives_for_the_number(number, digits):
-    """A float of Python's is rounded by its exact decimals; without digits, a number becomes an integer of Python's."""
+    """A Python float is rounded by its exact decimals; without digits the result is a Python integer."""
     seen = []
 
     def f(x):

@@ -1,4 +1,4 @@
-"""Ufuncs: options, attributes, and the methods reduce, accumulate, reduceat, outer and at, of all of them."""
+"""Options and attributes of ufuncs, and the methods reduce, accumulate, reduceat, outer and at of all ufuncs."""
 
 import functools
 import inspect
@@ -23,7 +23,7 @@ MATRIX = np.array([[0.7, 0.3, 0.45], [0.25, 0.85, 0.6]])
 
 
 def arguments(own):
-    """Two rows of arguments at which the ufunc is smooth."""
+    """Return two rows of arguments at which the ufunc is smooth."""
     first, second = (MATRIX + 1.0, MATRIX[:, ::-1] + 0.07) if own is fnp.arccosh else (MATRIX, MATRIX[:, ::-1] + 0.07)
     if own.__name__ in INTEGER:
         first, second = (first * 20).astype(int), (second * 4).astype(int) + 1
@@ -33,7 +33,7 @@ def arguments(own):
 
 
 def live(own, call):
-    """``call`` with all arguments as a function of the floating ones."""
+    """Return ``call`` as a function of the floating arguments of ``own``."""
     args = arguments(own)
     places = [i for i, a in enumerate(args) if a.dtype.kind == "f"]
 
@@ -47,7 +47,7 @@ def live(own, call):
 
 
 def differentiable(own):
-    """Whether a derivative passes: rounding, comparisons and integers have none."""
+    """Return whether ``own`` has a derivative: rounding, comparisons and integer functions have none."""
     value = own(*arguments(own))
     if own.nout > 1 or value.dtype.kind not in "fc":
         return False
@@ -55,7 +55,7 @@ def differentiable(own):
 
 
 def floats(own):
-    """The arguments that are differentiated."""
+    """Return the arguments that are differentiated."""
     return [a for a in arguments(own) if a.dtype.kind == "f"] or [MATRIX]
 
 
@@ -63,7 +63,7 @@ SMOOTH = {name: own for name, own in PLAIN.items() if differentiable(own)}
 
 
 def everywhere(fun, *args, exact=True, order=2):
-    """``fun`` in both modes, in a vmap and to the second order, against itself on plain arrays and differences."""
+    """Check ``fun`` in both modes, in a vmap and to second order, against plain arrays and differences."""
     want = fun(*args)
     rng = np.random.default_rng(0)
     value, pullback = vjp(fun, *args)
@@ -163,7 +163,7 @@ def _tuple(x):
 @pytest.mark.parametrize("face", ["funcgrad", "numpy", "positional", "tuple"])
 @by_name(PLAIN)
 def test_out_on_traced_values(own, face):
-    """The result goes into the array, with its derivative, and the array is what is returned."""
+    """``out`` receives the result with its derivative, and the function returns ``out``."""
     theirs, args = own.ufunc, arguments(own)
     want = _tuple(theirs(*args))
 
@@ -195,7 +195,7 @@ def test_out_on_traced_values(own, face):
 
 @by_name({name: own for name, own in SMOOTH.items() if own is not fnp.heaviside})
 def test_where_with_out(own):
-    """What is not selected keeps its value and its derivative, and leaves no mark on the arguments'."""
+    """Entries that are not selected keep their value and derivative, and add nothing to the arguments' cotangents."""
     mask = np.array([[True, False, True], [False, True, True]])
     theirs = own.ufunc
 
@@ -209,7 +209,7 @@ def test_where_with_out(own):
     primals = tuple(floats(own))
     for face in (own, theirs):
         everywhere(fun(face), *primals)
-    # where it is not computed the arguments may be anything
+    # where the mask is False, the arguments may have any value
     wild = [np.where(mask, a, -1e300).astype(a.dtype) if a.dtype.kind == "f" else a for a in arguments(own)]
     keep = [i for i, a in enumerate(wild) if a.dtype.kind == "f"]
 
@@ -383,7 +383,7 @@ def operand(own):
 
 
 def tried(call):
-    """What NumPy gives, or the error that it raises."""
+    """Return NumPy's result, or the error that NumPy raises."""
     try:
         return call(), None
     except (IndexError, TypeError, ValueError) as error:
@@ -407,7 +407,7 @@ REDUCTIONS = {
 @pytest.mark.parametrize("options", REDUCTIONS.values(), ids=REDUCTIONS)
 @by_name(BINARY)
 def test_reductions_are_numpys(own, options):
-    """In value, shape and dtype; what NumPy refuses is refused."""
+    """Value, shape and dtype are NumPy's; calls that NumPy refuses are refused."""
     x = operand(own)
     want, error = tried(lambda: own.ufunc.reduce(x, **options))
     if error is not None:
@@ -417,7 +417,7 @@ def test_reductions_are_numpys(own, options):
         return
     identical(own.reduce(x, **options), want)
     if own in (fnp.power, fnp.arctan2) and options == {"axis": -1}:
-        # along the last axis NumPy 2.4 does not fold these on some processors: the result is that of the two ends
+        # on some processors NumPy 2.4 does not fold these along the last axis, but combines the two ends
         want = functools.reduce(own.ufunc, np.moveaxis(x, -1, 0))
     for face in (own, own.ufunc):
         got = vmap(lambda x, face=face: face.reduce(x, **options))(np.stack([x, x]))
@@ -451,7 +451,7 @@ def test_accumulations_are_numpys(own, along):
             np.testing.assert_allclose(value, want, rtol=1e-15)
 
 
-#: Ufuncs whose folds are smooth at the sample.
+#: Ufuncs whose reductions are smooth at the sample.
 FOLDS = {
     name: own
     for name, own in SMOOTH.items()
@@ -483,7 +483,7 @@ def test_folds_are_jaxs(own):
         "reduceat": lambda u, x: u.reduceat(x, np.array([0, 2])),
     }
     for name, call in calls.items():
-        if name == "reduceat" and own is not fnp.add:  # JAX has it of sums only
+        if name == "reduceat" and own is not fnp.add:  # JAX has reduceat of sums only
             continue
         want, pull = jax.vjp(lambda x, call=call: call(theirs, x), jnp.asarray(x))
         ct = np.cos(np.arange(want.size).reshape(want.shape))
@@ -645,7 +645,7 @@ def test_at_of_two_arguments(own, index):
 
     for face in (own, own.ufunc):
         everywhere(fun(face), start, y, exact=own not in (fnp.add, fnp.subtract))
-    # only what is added is traced
+    # here only the added values are traced
     constant = grad(lambda y: _at(own, fnp.full(4, 0.5), index, y).sum())(y)
     np.testing.assert_allclose(constant, grad(lambda y: fun(own)(np.full(4, 0.5) + 0 * y.sum(), y).sum())(y))
 
@@ -658,7 +658,7 @@ def _at(own, a, *rest):
 @by_name({n: SMOOTH[n] for n in SMOOTH if SMOOTH[n].nin == 1})
 def test_at_of_one_argument(own):
     start = np.array([1.3, 1.5, 1.2]) if own is fnp.arccosh else np.array([0.3, 0.5, 0.4])
-    leaves = (fnp.arccosh, fnp.arccos, fnp.log, fnp.log2, fnp.log10, fnp.rad2deg, fnp.degrees)  # its own domain
+    leaves = (fnp.arccosh, fnp.arccos, fnp.log, fnp.log2, fnp.log10, fnp.rad2deg, fnp.degrees)  # leave their own domain
     index = [0, 2] if own in leaves else [0, 2, 0]
 
     def fun(x):
@@ -671,7 +671,7 @@ def test_at_of_one_argument(own):
 
 def test_at_is_jaxs():
     x, y = np.array([0.3, 0.5, 0.4]), np.array([2.0, 0.5, 3.0])
-    for name, index in (("add", np.array([0, 2, 0])), ("multiply", np.array([2, 0, 1]))):  # JAX's products name once
+    for name, index in (("add", np.array([0, 2, 0])), ("multiply", np.array([2, 0, 1]))):  # unique for JAX products
         once = {} if name == "add" else {"unique_indices": True}
         want = jax.vjp(lambda x, y, name=name, i=index, once=once: getattr(x.at[i], name)(y, **once), jnp.asarray(x), y)
         got = vjp(lambda x, y, name=name, i=index: _at(getattr(fnp, name), x * 1.0, i, y), x, y)
@@ -752,7 +752,7 @@ def test_at_refuses():
 
 
 def test_arrays_that_are_not_of_numbers_are_refused():
-    """With options and in methods as without them: NumPy would go on in a way of its own."""
+    """With options and in methods as without; NumPy itself would compute with such arrays differently."""
     masked, records = np.ma.array([1.0, 2.0], mask=[False, True]), np.zeros(2, "i4, f8")
     for x in (masked, records, np.array(["a", "b"]), np.array([1, None])):
         for call in (

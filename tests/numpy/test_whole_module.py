@@ -1,4 +1,4 @@
-"""``import funcgrad.numpy as np`` in place of NumPy's import: every name is there. Tables of pandas beside arrays."""
+"""``import funcgrad.numpy as np`` in place of NumPy's import has every name. Tables of pandas next to arrays."""
 
 import io
 
@@ -11,7 +11,7 @@ from funcgrad import as_written, grad, jvp, vmap
 
 
 def test_every_name_of_numpy_is_there():
-    gone = {"in1d", "trapz"}  # with NumPy 2.4
+    gone = {"in1d", "trapz"}  # removed in NumPy 2.4
     missing = {name for name in dir(numpy) if not name.startswith("_") and not hasattr(np, name)}
     assert missing - gone == {"test"}
 

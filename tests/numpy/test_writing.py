@@ -1,4 +1,4 @@
-"""Arrays that a function made can be written to, with NumPy's own view semantics, under every transform."""
+"""Arrays that a function made can be written to, with NumPy's view semantics, under every transform."""
 
 import contextlib
 import copy
@@ -36,12 +36,12 @@ from funcgrad.interop import from_jax, to_jax
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Setting the shape:DeprecationWarning"
-)  # of plain arrays, since NumPy 2.5
+)  # warning on plain arrays since NumPy 2.5
 X = np.array([0.7, -1.2, 2.5, 0.4])
 
 
 def complex_step(fun, x):
-    """The Jacobian of a real function, by running it on NumPy's complex numbers."""
+    """Return the Jacobian of a real function by NumPy's complex arithmetic."""
     columns = []
     for i in range(x.size):
         moved = x.astype(complex)
@@ -51,11 +51,11 @@ def complex_step(fun, x):
 
 
 class Program:
-    """Random statements over a pool of arrays: views, copies, writes. The same for NumPy and for tracers.
+    """Random statements over a pool of arrays: views, copies, writes; the same for NumPy and for tracers.
 
     Args:
-        seed: which program.
-        statements: how many.
+        seed: seed of the program.
+        statements: number of statements.
         staged: whether JAX can compile it: positions are integers and slices, and all memory is in C order.
     """
 
@@ -76,7 +76,7 @@ class Program:
     def statement(self, rng, pool, a, b):
         number = b.reshape(-1)[int(rng.integers(b.size))]
         index = self.index(rng, a)
-        # NumPy's put, place and putmask do not look whether what they write lies where they write: hence copies
+        # NumPy's put, place and putmask do not check for overlapping memory: hence the copies
         statements = [
             lambda: pool.append(self.view(rng, a)),
             lambda: pool.append(a.copy()),
@@ -99,7 +99,7 @@ class Program:
         if not self.staged:
             statements += [
                 lambda: pool.append(np.copy(a)),
-                lambda: (a.__iadd__(0.37 * np.arange(a.size).reshape(a.shape)), a.sort()),  # no equal numbers
+                lambda: (a.__iadd__(0.37 * np.arange(a.size).reshape(a.shape)), a.sort()),  # avoids ties
                 lambda: np.place(a, np.arange(a.size).reshape(a.shape) % 2 == 1, b.copy()),
                 lambda: np.put_along_axis(a, np.zeros((1,) * a.ndim, int), number, axis=-1),
                 lambda: self.reshape_in_place(a),
@@ -112,7 +112,7 @@ class Program:
 
     @staticmethod
     def reshape_in_place(a):
-        with contextlib.suppress(AttributeError):  # it does not lie in memory as it must
+        with contextlib.suppress(AttributeError):  # the memory layout does not allow it
             a.shape = (a.size,) if a.ndim > 1 else (1, -1)
 
     @staticmethod
@@ -121,7 +121,7 @@ class Program:
 
     @staticmethod
     def fitting(like, b):
-        """Numbers of ``b`` in the shape of ``like``."""
+        """Return numbers of ``b`` in the shape of ``like``."""
         if not np.ndim(like) if not hasattr(like, "shape") else not like.shape:
             return b.reshape(-1)[0]
         flat = b.reshape(-1)
@@ -201,7 +201,7 @@ def test_random_programs_in_jax(seed):
     program = Program(seed, 10, staged=True)
     value, slopes = program(X.copy()), complex_step(program, X)
     scale = max(1.0, np.abs(slopes).max(), abs(value))
-    # JAX's derivative of what funcgrad did, and funcgrad's, compiled
+    # JAX's derivative of funcgrad's operations, and funcgrad's derivative, compiled
     got = jax.jit(jax.value_and_grad(to_jax(program)))(X)
     np.testing.assert_allclose(got[0], value, rtol=1e-12, atol=1e-12 * scale)
     np.testing.assert_allclose(got[1], slopes, rtol=1e-12, atol=1e-12 * scale)
@@ -209,7 +209,7 @@ def test_random_programs_in_jax(seed):
 
 
 class ComplexProgram(Program):
-    """The same with complex arrays, and writes through views of their parts."""
+    """A ``Program`` with complex arrays that also writes through views of real and imaginary parts."""
 
     def __call__(self, x):
         rng = np.random.default_rng(self.seed)
@@ -250,11 +250,11 @@ def test_random_programs_with_complex_parts(seed):
     np.testing.assert_allclose(vjp(grad(program), X)[1](t)[0], forward, rtol=1e-10, atol=1e-10 * scale)
 
 
-# ---- what can be written, and where ------------------------------------------------------------------------
+# ---- targets of writes -------------------------------------------------------------------------------------
 
 
 def everywhere(fun, x, want):
-    """The gradient of ``fun`` in reverse, forward, second-order and batched runs is ``want``."""
+    """Check that the gradient of ``fun`` in reverse, forward, second-order and batched runs is ``want``."""
     np.testing.assert_allclose(grad(fun)(x), want, rtol=1e-13)
     np.testing.assert_allclose(jacfwd(fun)(x), want, rtol=1e-13)
     np.testing.assert_allclose(vmap(grad(fun))(np.stack([x, x]))[1], want, rtol=1e-13)
@@ -293,7 +293,7 @@ def clipped(x):
 
 def rows(x):
     m = fnp.ones((3, 4))
-    for row, factor in zip(m, (1.0, 2.0, 3.0), strict=True):  # iteration gives views
+    for row, factor in zip(m, (1.0, 2.0, 3.0), strict=True):  # iteration yields views
         row *= x * factor
     return fnp.sum(m * m)
 
@@ -339,7 +339,7 @@ def test_loops(name):
         h = 1e-6
         want = np.array([fun(X + h * e) - fun(X - h * e) for e in np.eye(4)]) / (2 * h)
         want = np.where(np.abs(grad(fun)(X) - want) < 1e-7, grad(fun)(X), want)
-    if name in ("sorted in place", "clipped"):  # a mask in JAX has no known number of hits; see the tests below
+    if name in ("sorted in place", "clipped"):  # JAX does not know how many entries a mask selects; see the tests below
         np.testing.assert_allclose(grad(fun)(X), want, rtol=1e-13)
         np.testing.assert_allclose(jacfwd(fun)(X), want, rtol=1e-13)
         np.testing.assert_allclose(vmap(grad(fun))(np.stack([X, X]))[1], want, rtol=1e-13)
@@ -353,7 +353,7 @@ def test_masks_that_differ_between_examples():
     np.testing.assert_allclose(vmap(grad(clipped))(batch), want, rtol=1e-14)
     np.testing.assert_allclose(jax.jit(vmap(grad(clipped)))(batch), want, rtol=1e-14)
 
-    def assigned(x):  # something for each hit: as many as the mask has places must be given
+    def assigned(x):  # one value for each True entry: the number of values must match the mask
         y = x * 1.0
         y[x < 0] = fnp.where(x < 0, x * x, 0.0)[x < 0]
         return y.sum()
@@ -395,7 +395,7 @@ def test_an_unbatched_array_takes_batched_values():
         constant = fnp.ones(4)
         table[0] = constant
         row[:2] = x[0]
-        constant[0] = 5.0  # of the other no trace
+        constant[0] = 5.0  # the constant stays plain
         return table, constant
 
     table, constant = vmap(f, out_axes=(0, None))(np.stack([X, -X]))
@@ -410,7 +410,7 @@ def test_examples_in_the_middle_of_a_batch():
     def f(m):
         a = m * 1.0
         b = a.T * 2.0
-        b.T.reshape(-1)[1] = 9.0  # a view, since b lies in memory as a.T does
+        b.T.reshape(-1)[1] = 9.0  # a view, since b has the same memory layout as a.T
         a.reshape(-1)[2] = b[0, 0]
         return a, b
 
@@ -429,7 +429,7 @@ def f_numpy(m):
     return a, b
 
 
-# ---- what a tape keeps -------------------------------------------------------------------------------------
+# ---- values that a tape keeps ------------------------------------------------------------------------------
 
 
 def test_a_saved_value_is_written_to():
@@ -474,7 +474,7 @@ def test_results_and_arguments_after_the_pullback_was_made():
 @pytest.mark.parametrize("fun", [np.exp, lambda x: np.exp(x)[1:], lambda x: (-x, np.sqrt(x)), lambda x: x * 2.0])
 @pytest.mark.parametrize("has_aux", [False, True])
 def test_a_result_is_written_to_before_the_derivative_is_used(fun, has_aux):
-    """A tape may need it: a loss that is made of it in place, ``out -= target; pullback(out)``, is commonplace."""
+    """A tape may need the result; a loss made in place, ``out -= target; pullback(out)``, is common."""
 
     def pair(x):
         out = fun(x)
@@ -541,7 +541,7 @@ def test_an_outer_array_is_written_to_in_an_inner_transform():
         y = x * 2.0
 
         def inner(z):
-            y[0] = x[1] * 3.0  # of the outer transform: no harm
+            y[0] = x[1] * 3.0  # belongs to the outer transform, so nothing is lost
             return z * z * y[0]
 
         return grad(inner)(x[0]) + y[0]
@@ -585,7 +585,7 @@ def test_no_grad():
         y = x * 2.0
         with no_grad():
             view = y[1:]
-            view[0] = x[0] * 10.0  # a constant, but the others stay what they are
+            view[0] = x[0] * 10.0  # a constant; the other elements keep their derivative
             c = x * 5.0
             c[0] = 1.0
             with pytest.raises(ReadOnlyError):
@@ -804,7 +804,7 @@ def test_dtypes():
 
 
 def test_what_a_checkpoint_runs_again_may_write():
-    """In the backward pass no transform runs any more, but what is run again makes its arrays as it did before."""
+    """No transform runs during the backward pass, but the repeated run makes its arrays as the first run did."""
 
     def fill(x):
         y = fnp.zeros(3)
@@ -834,7 +834,7 @@ VIEWED = {
 
 
 def halved(y):
-    """What is written to a part of a view goes to where the view was taken from."""
+    """Write to a part of a view, which changes the base array."""
     y = y * 1.0
     y.T[0] *= 0.5
     return y
@@ -870,7 +870,7 @@ def test_what_a_checkpoint_runs_again_lies_in_memory_as_it_did(given, step, axis
 
 @pytest.mark.parametrize("n", [3, 2000])
 def test_what_a_checkpoint_was_given_is_written_to_afterwards(n):
-    """It is run again with what it had: a few of its numbers are compared, which would not show every change."""
+    """The repeated run uses the original values: comparing a few numbers would not detect every change."""
 
     def argument(x, mark):
         y = x * 2.0
@@ -946,7 +946,7 @@ def test_steps_of_a_chain_write_to_their_carry(budget):
 
 
 def test_an_array_without_axes_stays_one():
-    """It can be written to again after it has taken a traced number, and whoever holds it sees that."""
+    """After a traced number was written to it, it can be written to again, and all references see that."""
 
     def f(x, xp=fnp):
         t = xp.zeros(())
@@ -968,7 +968,7 @@ def test_an_array_without_axes_stays_one():
 @pytest.mark.parametrize(
     ("index", "count"),
     [
-        (np.array([0, -4]), 2),  # the same element of four, twice
+        (np.array([0, -4]), 2),  # the same element twice: the axis has four
         (np.array([0, -3]), 2),
         ((slice(None), np.array([1, -2])), (4, 2)),
         ((np.array([0, 0, 1]), np.array([1, 2, 1])), 3),
@@ -980,7 +980,7 @@ def test_an_array_without_axes_stays_one():
     ],
 )
 def test_arrays_in_an_index_may_name_an_element_twice(index, count):
-    """Of several writes to an element the last counts: for the value, and for the gradient of what was written."""
+    """The last of several writes to an element counts, for the value and for the gradient of the written values."""
     values = np.arange(1.0, 1.0 + np.prod(count)).reshape(count)
     if type(index) is np.ndarray and index.dtype != bool:
         values = np.outer(values, [1.0, 10.0, 100.0])
@@ -1104,7 +1104,7 @@ def test_reading_a_view_of_an_argument_writes_nothing():
 @pytest.mark.parametrize("operation", [fnp.multiply, fnp.divide, fnp.power, fnp.arctan2, fnp.maximum, fnp.hypot])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_batched_constant_is_written_to_after_its_use(operation, swapped):
-    """What a tape keeps of it stays as it was."""
+    """The tape keeps the values from before the write."""
 
     def fun(x, data, change):
         constant = data * 2.0
@@ -1133,7 +1133,7 @@ def tripled(x):
 
 tripled.defjvp(lambda primals, tangents: (tripled(*primals), tangents[0] * 3.0))
 
-#: Functions that are one operation for a transform.
+#: Functions that a transform sees as one operation.
 WHOLE = {
     "fori_loop": lambda x: fori_loop(0, 2, lambda _, c: 0.8 * c + 0.1, x),
     "scan": lambda x: scan(lambda c, _: (c * 0.8, c), x, None, length=3)[1],
@@ -1149,7 +1149,7 @@ WHOLE = {
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("whole", WHOLE.values(), ids=WHOLE)
 def test_what_is_constant_in_a_block_is_written_to(whole, within, compiled):
-    """As the results of all other operations are, whatever array library computes them."""
+    """Results behave like those of all other operations, whichever array library computes them."""
 
     def write(y, x):
         y[..., 0] = x[1] * 5.0
@@ -1173,7 +1173,7 @@ def test_what_is_constant_in_a_block_is_written_to(whole, within, compiled):
 
 
 def test_in_a_batch_the_last_of_several_writes_counts_however_indices_lie_in_memory():
-    """Through several axes NumPy goes as they lie in memory: a batch of indices that run backwards backwards."""
+    """Along several axes NumPy writes in memory order: a batch of reversed indices in reversed order."""
     rows = np.random.default_rng(0).integers(0, 3, (4, 7))
     values = np.arange(7.0)
 

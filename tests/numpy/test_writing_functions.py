@@ -1,4 +1,4 @@
-"""NumPy's functions and methods that write, ``x.at`` and ``x.flat``: on traced arrays as on NumPy's."""
+"""NumPy's functions and methods that write, ``x.at`` and ``x.flat``: traced arrays behave like NumPy's."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ MASK = np.array([[True, False, True], [False, True, True]])
 
 
 def written(fun, *args):
-    """What ``fun(a, *args)`` makes of a copy of ``a``."""
+    """Return a function that applies ``fun(a, *args)`` to a copy of ``a`` and returns the copy."""
 
     def changed(a, *args):
         a = a * 1
@@ -28,7 +28,7 @@ def written(fun, *args):
 
 
 def assert_as_in_numpy(fun, *args):
-    """``fun`` writes to its first argument, in every mode what it writes to an ndarray, with the right derivative."""
+    """Check that ``fun`` writes to a traced first argument as to an ndarray, in every mode, with right derivatives."""
     changed = written(fun)
     want = changed(*args)
     out, pullback = vjp(changed, *args)
@@ -39,7 +39,7 @@ def assert_as_in_numpy(fun, *args):
     tangents = tuple([rng.normal(size=np.shape(a)) for a in args])
     out, tangent = jvp(changed, args, tangents)
     np.testing.assert_array_equal(out, want)
-    # writing is linear in all numbers
+    # writes are linear in all numbers
     moved = changed(*[a + t for a, t in zip(args, tangents, strict=True)])
     np.testing.assert_allclose(tangent, moved - want, rtol=1e-12, atol=1e-12)
     ct = rng.normal(size=want.shape)
@@ -146,7 +146,7 @@ REFUSED = {
     "flat[i, j]": (lambda a: a.flat.__setitem__((0, 1), 1.0), IndexError, "too many indices for flat iterator"),
     "flat[None]": (lambda a: a.flat[None], IndexError, "are valid indices"),
 }
-if not at_least(np, "2.4.0"):  # which said it in other words
+if not at_least(np, "2.4.0"):  # older versions have another text
     del REFUSED["flat[i, j]"], REFUSED["flat[None]"]
 
 
@@ -178,7 +178,7 @@ def test_ordinary_arrays(change):
 
     def constants(x):
         a = np.zeros((2, 3))
-        change(a, fnp.array(V))  # nothing traced: NumPy writes
+        change(a, fnp.array(V))  # no traced value: NumPy writes
         with no_grad():
             change(a, x * 1.0)
         np.testing.assert_array_equal(a, want)
@@ -283,7 +283,7 @@ def test_at_as_in_jax(name):
 
     np.testing.assert_allclose(change(fnp.at, X), change(lambda x: x.at, jnp.asarray(X)), rtol=1e-14)
     batch = np.stack([X, X + 0.05])
-    with np.errstate(all="ignore"):  # JAX computes both sides of a ``where``
+    with np.errstate(all="ignore"):  # JAX evaluates both branches of ``where``
         want = run_eagerly(jax.grad(theirs), X)
         wanted = run_eagerly(jax.vmap(jax.grad(theirs)), batch)
     by_attribute = grad(lambda x: (change(lambda x: x.at, x).reshape(-1) * weights).sum())
@@ -293,7 +293,7 @@ def test_at_as_in_jax(name):
 
 
 def in_numpy(x, index, name, *values):
-    """The ufunc's own ``at``."""
+    """Compute with the ``at`` of the ufunc."""
     x = x.copy()
     getattr(np, name).at(x, index, *values)
     return x
@@ -354,7 +354,7 @@ def test_at_apply():
     batch = np.stack([index, index[::-1]])
     np.testing.assert_allclose(vmap(jacrev(f), in_axes=(None, 0))(X, batch), [slope, slope])
     np.testing.assert_allclose(jax.jit(jacrev(f))(X, index), slope)
-    # where nothing is asked for no derivative is infinite
+    # elements that are not selected get no infinite derivative
     roots = vmap(jacrev(lambda x, i: x.at[i].apply(fnp.sqrt)), in_axes=(None, 0))
     np.testing.assert_allclose(roots(np.array([4.0, 0.0]), np.array([[0], [0]])), [np.diag([0.25, 1.0])] * 2)
     masked = grad(lambda x: fnp.sum(fnp.at(x)[x > 0].apply(fnp.sqrt)))
@@ -375,7 +375,7 @@ def test_ties_in_at():
 
 def test_at_leaves_what_it_is_given():
     def f(x):
-        y = x.at[0].set(5.0)  # of an argument: nothing is written
+        y = x.at[0].set(5.0)  # an update of an argument leaves the argument unchanged
         z = y.at[1:].add(1.0)
         y[1] = 0.0
         z[0] = x[3]
@@ -432,7 +432,7 @@ def assert_like_flatiter(make):
         f = make(a)
         found = [len(f), f.index, f.coords, next(f), next(f), f.index, f.coords, list(f), f.coords]
         found += [f[0], f[-1], f.index, f[1:3], f[::-1], f[[0, 1]], f[np.array([[0, 1], [2, 0]])], f[...]]
-        found += [f[()]] * at_least(np, "2.4.0")  # it had the array's shape before
+        found += [f[()]] * at_least(np, "2.4.0")  # older versions kept the array's shape
         found += [f[np.arange(len(f)) % 2 == 0], f.copy(), f == 2.5, f > 1.0, f <= f, f != f, sum(make(a))]
         found += [np.sum(f), np.max(make(a)), np.sin(make(a)), np.concatenate([f, f]), f.base is a]
         return found

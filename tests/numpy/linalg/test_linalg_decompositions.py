@@ -1,7 +1,7 @@
-"""Decompositions where values coincide or vanish, their conventions, results as NumPy has them, functions of matrices.
+"""Decompositions where values coincide or vanish, conventions, NumPy's results, and functions of matrices.
 
-Derivatives that do not exist are NaN; those of functions that do not depend on what is open are right. Expected
-numbers are JAX's where it has them (each test asks it as well), formulas, or central differences.
+Derivatives that do not exist are NaN; functions that do not depend on an arbitrary choice have correct derivatives.
+Expected numbers are JAX's where it has them (each test compares with JAX), formulas, or central differences.
 """
 
 import decimal
@@ -33,7 +33,7 @@ def unitary(n, seed=0, real=True):
 
 
 def with_eigenvalues(*w, seed=0, real=True):
-    """A Hermitian matrix in no special basis."""
+    """Return a Hermitian matrix with the given eigenvalues in a random basis."""
     q = unitary(len(w), seed, real)
     a = (q * np.array(w)) @ q.conj().T
     return (a + a.conj().T) / 2
@@ -45,7 +45,7 @@ def with_singular_values(*s, rows, columns, seed=0, real=True):
 
 
 def slope(f, x, t, h=1e-5):
-    """The derivative of ``f`` at ``x`` along ``t``, by central differences of values."""
+    """Return the derivative of ``f`` at ``x`` along ``t``, by central differences of values."""
     return (f(x + h * t) - f(x - h * t)) / (2 * h)
 
 
@@ -158,7 +158,7 @@ def test_one_triangle_is_read_and_gradients_are_hermitian():
     want = np.linalg.eigvalsh(lower)
     for value in (vjp(la.eigvalsh, lower)[0], vjp(lambda a: la.eigh(a.T, "U")[0], lower)[0]):
         close(value, want, 1e-14)
-    # semantics as of a Hermitian matrix: both triangles share the derivative
+    # as for a Hermitian matrix: both triangles share the derivative
     a = np.array([[2.0, 1.0], [1.0, 3.0]])
     for f, theirs in (
         (lambda a: la.eigvalsh(a)[0], lambda a: jnp.linalg.eigvalsh(a)[0]),
@@ -178,7 +178,7 @@ def test_vectors_on_jax_arrays():
         lambda a: fnp.sum(la.svd(a)[0] ** 2 * weights),
         lambda a: fnp.real(fnp.sum(la.eig(a)[1] ** 2 * weights)),
     ]
-    for f in functions[: 4 if at_least(jax, "0.10.0") else 2]:  # the last two had no rule for vectors before
+    for f in functions[: 4 if at_least(jax, "0.10.0") else 2]:  # older versions lack vector rules for the last two
         want = grad(f)(a)
         close(jax.jit(grad(f))(jnp.asarray(a)), want)
         close(jax.grad(f)(jnp.asarray(a)), want)
@@ -189,7 +189,7 @@ def test_vectors_on_jax_arrays():
 
 @pytest.mark.parametrize("columns", [2, 3, 4])
 def test_phases_of_complex_vectors_are_jaxs(columns):
-    """Nothing fixes them, so a convention does: functions that depend on them get JAX's derivatives."""
+    """Phases are arbitrary, so a convention decides: functions that depend on phases get JAX's derivatives."""
     weights = complex_normal(3, 3), complex_normal(columns, columns)
     k = min(3, columns)
 
@@ -212,7 +212,7 @@ def test_complex_eigenvectors_are_jaxs():
     general = complex_normal(3, 3)
     theirs = lambda a: jax.lax.linalg.eig(a, compute_left_eigenvectors=False, enable_eigvec_derivs=True)[1]
     pairs = [(hermitian, la.eigh, lambda a: jnp.linalg.eigh(a)[1]), (general, la.eig, theirs)]
-    for a, ours, other in pairs[: 2 if at_least(jax, "0.10.0") else 1]:  # eig had no rule for vectors before
+    for a, ours, other in pairs[: 2 if at_least(jax, "0.10.0") else 1]:  # older versions lack the vector rule of eig
         f = lambda a, ours=ours: fnp.real(fnp.sum(ours(a)[1] * weights))
         g = lambda a, other=other: jnp.real(jnp.sum(other(a) * weights))
         close(grad(f)(a), jax.grad(g)(jnp.asarray(a)))
@@ -220,7 +220,7 @@ def test_complex_eigenvectors_are_jaxs():
 
 
 def test_eigenvectors_keep_lapacks_normalization():
-    """Length 1, the largest element real: so single elements have derivatives that differences confirm."""
+    """Length 1, the largest element real: so differences confirm the derivatives of single elements."""
     for a in (complex_normal(3, 3), normal(3, 3, seed=4)):
         t = normal(3, 3, seed=1) * (1 if a.dtype.kind == "f" else 1 + 0.5j)
         w, v = jvp(la.eig, (a,), (t,))[1]
@@ -259,7 +259,7 @@ def hermitian_direction(a, seed=7):
 
 
 def test_eigenvalues_of_the_identity():
-    """The derivative of each is that along its vector of the basis returned."""
+    """The derivative of each eigenvalue is the one along its vector in the returned basis."""
     t = normal(3, 3)
     for i in range(3):
         want = np.zeros((3, 3))
@@ -296,15 +296,15 @@ def test_projector_on_the_vectors_of_one_eigenvalue(a):
         return fun
 
     close(along(grad(projector(fnp))(a), t), slope(projector(np), a, t), 1e-8)
-    # of both together it is the identity, which does not change
+    # with both vectors together it is the constant identity
     close(grad(lambda a: fnp.real(fnp.sum((lambda v: v @ adjoint(v))(la.eigh(a)[1]) * c)))(a), np.zeros_like(a))
-    # forward mode has the vectors only, and they turn
+    # forward mode has only the vectors, and they rotate
     assert all_nan(jvp(projector(fnp), (a,), (t,))[1])
 
 
 @pytest.mark.parametrize("a", [TWIN, TWIN_COMPLEX, EYE], ids=range(3))
 def test_directions_that_do_not_mix_vectors(a):
-    """Along these the vectors of one eigenvalue may stay, so forward mode is defined."""
+    """Along these directions the vectors of one eigenvalue may stay, so forward mode is defined."""
     t = a @ a * 3 + EYE
     w, v = jvp(la.eigh, (a,), (t,))[1]
     close(v, np.zeros_like(v))
@@ -319,7 +319,7 @@ def test_sums_of_eigenvalues_that_coincide(a):
     close(jvp(pair(fnp), (a,), (t,))[1], slope(pair(np), a, t), 1e-8)
     close(grad(lambda a: fnp.sum(la.eigvalsh(a)))(a), EYE)
     close(grad(lambda a: fnp.sum(la.eigvalsh(a) ** 2))(a), 2 * a.conj())
-    # to second order, all four ways
+    # second order, in all four combinations of modes
     want = curvature(pair(np), a, t)
     pulled = lambda a: along_tracer(grad(pair(fnp))(a), t)
     pushed = lambda a: jvp(pair(fnp), (a,), (t,))[1]
@@ -341,7 +341,7 @@ def test_third_derivatives_of_sums_of_eigenvalues_are_not_known():
 
 
 def test_eigenvalues_and_vectors_of_a_pair_together_are_not_a_number():
-    """The gradient of a function of the matrix exists, but the cotangents do not tell it: no wrong number."""
+    """The gradient exists, but cannot be computed from these cotangents: the result is NaN, not a wrong number."""
     c = normal(3, 3)
 
     def of(f):
@@ -357,15 +357,15 @@ def test_eigenvalues_and_vectors_of_a_pair_together_are_not_a_number():
         assert all_nan(jvp(of(f), (TWIN,), (normal(3, 3, seed=1),))[1])
     entry = lambda a: (lambda w, v: ((v * fnp.exp(w)) @ v.T)[0, 1])(*la.eigh(a))
     assert all_nan(grad(entry)(EYE))
-    # where all differ it is right
+    # where all eigenvalues differ, the gradient is right
     a, t = with_eigenvalues(1.0, 2.0, 4.0), hermitian_direction(TWIN)
     close(along(grad(of(fnp.exp))(a), t), np.sum(scipy.linalg.expm_frechet(a, t)[1] * c))
-    # and the functions of matrices are right everywhere
+    # functions of matrices are right everywhere
     close(along(grad(lambda a: fnp.sum(la.expm(a) * c))(TWIN), t), np.sum(scipy.linalg.expm_frechet(TWIN, t)[1] * c))
 
 
 def test_vectors_that_are_left_alone_do_no_harm():
-    """Values and vectors of the largest eigenvalues, as principal components are made: others may coincide."""
+    """Use values and vectors of the largest eigenvalues, as for principal components: unused ones may coincide."""
     a = with_eigenvalues(0.0, 0.0, 0.0, 1.0, 3.0)
     c, t = normal(5, 5), hermitian_direction(a)
 
@@ -419,7 +419,7 @@ def test_singular_values_that_coincide(rows, columns, real):
     a = with_singular_values(2.0, 2.0, 1.0, rows=rows, columns=columns, real=real)
     c, t = weights_for(a), weights_for(a, 7)
 
-    def polar(xp):  # does not depend on the choice of vectors
+    def polar(xp):  # independent of the choice of vectors
         def fun(a):
             u, _, vh = xp.linalg.svd(a, full_matrices=False)
             return xp.real(xp.sum((u @ vh) * c))
@@ -441,7 +441,7 @@ def test_singular_values_that_coincide(rows, columns, real):
 @pytest.mark.parametrize("real", [True, False])
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 3), (3, 5)])
 def test_low_rank(rows, columns, real):
-    """What is made of the singular values that are not zero and their vectors is smooth."""
+    """Functions of the nonzero singular values and their vectors are smooth."""
     a = with_singular_values(3.0, 1.0, rows=rows, columns=columns, real=real)
     c, t = weights_for(a), weights_for(a, 7)
 
@@ -457,7 +457,7 @@ def test_low_rank(rows, columns, real):
         return fnp.real(fnp.sum((u * s) @ vh * c))
 
     close(along(grad(cut(fnp))(a), t), slope(cut(np), a, t), 1e-7)
-    assert all_nan(grad(whole)(a))  # of the zeros only their products with the vectors would tell
+    assert all_nan(grad(whole)(a))  # for zeros, only their products with the vectors would determine the derivative
     if rows < columns:
         of_zero = lambda a: fnp.real(fnp.sum(la.svd(a, full_matrices=False)[2][2] * c[0]))
     else:
@@ -495,7 +495,7 @@ def test_eigenvalues_that_coincide_with_eigenvectors():
     def projector(xp):
         def fun(a):
             w, v = xp.linalg.eig(a)
-            index = int(xp.argmax(xp.real(w)))  # their order depends on LAPACK
+            index = int(xp.argmax(xp.real(w)))  # the order of eigenvalues depends on LAPACK
             return xp.real(xp.sum(v[:, index, None] * xp.linalg.inv(v)[index] * c))
 
         return fun
@@ -530,7 +530,7 @@ def test_pinv_of_low_rank(shape, real):
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5)])
 def test_constant_rank_is_smooth(shape):
-    """A product of factors keeps its rank, so differences exist: of first and second order."""
+    """A product of factors keeps its rank, so differences of first and second order exist."""
     left, right, b = normal(shape[0], 2), normal(2, shape[1], seed=1), normal(shape[0], 2, seed=2)
     check_grads(lambda x, y: la.pinv(x @ y, rcond=1e-10), (left, right), order=2)
     check_grads(lambda x, y, b: la.lstsq(x @ y, b, 1e-10)[0], (left, right, b), order=2)
@@ -538,7 +538,7 @@ def test_constant_rank_is_smooth(shape):
 
 
 def test_pinv_and_lstsq_that_leave_out_singular_values():
-    """Those that are left out need not be zero."""
+    """Singular values that are cut off need not be zero."""
     for rows, columns in ((4, 3), (3, 4)):
         a = with_singular_values(3.0, 1.0, 0.5, rows=rows, columns=columns)
         b = normal(rows, 2)
@@ -552,7 +552,7 @@ def test_pinv_and_lstsq_that_leave_out_singular_values():
 def test_residuals():
     a, b = normal(5, 3), normal(5, 2, seed=1)
     check_grads(lambda a, b: la.lstsq(a, b)[1], (a, b), order=2)
-    # examples of different ranks
+    # examples of different rank
     lost = with_singular_values(2.0, 1.0, rows=5, columns=3)
     found = vmap(lambda a: la.lstsq(a, b)[1])(np.stack([a, lost]))
     close(found[0], np.linalg.lstsq(a, b)[1])
@@ -560,7 +560,7 @@ def test_residuals():
     assert vmap(lambda a: la.lstsq(a, b)[1])(np.stack([lost, lost])).shape == (2, 0)
     ranks = vmap(lambda a: la.lstsq(a, b)[2])(np.stack([a, lost]))
     np.testing.assert_array_equal(ranks, [3, 2])
-    # of JAX arrays they are there at any rank
+    # on JAX arrays residuals exist at any rank
     f = lambda a: fnp.sum(la.lstsq(a, b, 0.6)[1])
     theirs = lambda a: jnp.sum(jnp.linalg.lstsq(a, b, 0.6)[1])
     close(jax.jit(grad(f))(jnp.asarray(a)), jax.grad(theirs)(jnp.asarray(a)))
@@ -598,7 +598,7 @@ FUNCTIONS = ("expm", "sqrtm", "logm")
         S,  # complex roots
         1e-6 * POSITIVE,
         40 * POSITIVE,
-        np.array([[1.0, 1, 0], [0, 1, 1], [0, 0, 1]]),  # lacks eigenvectors
+        np.array([[1.0, 1, 0], [0, 1, 1], [0, 0, 1]]),  # defective
         np.array([[-1.0, 1.0], [0.0, -2.0]]),  # on the branch cut
         np.diag([-1.0, 2.0]).astype(complex),
         EYE[:1, :1] * 3,
@@ -609,9 +609,9 @@ FUNCTIONS = ("expm", "sqrtm", "logm")
 )
 def test_functions_of_matrices_against_scipy(name, a):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # SciPy warns of its own rounding
+        warnings.simplefilter("ignore")  # SciPy warns of its own rounding errors
         got, want = getattr(la, name)(a), getattr(scipy.linalg, name)(a)
-    if name != "sqrtm" or at_least(scipy, "1.16.0"):  # some real roots had a complex dtype before
+    if name != "sqrtm" or at_least(scipy, "1.16.0"):  # older versions gave some real roots a complex dtype
         assert got.dtype == want.dtype
     close(got / abs(want).max(), want / abs(want).max(), 1e-11 if a.shape == (5, 5) else 1e-12)
     single = (a / abs(a).max()).astype(np.complex64 if a.dtype.kind == "c" else np.float32)
@@ -619,7 +619,7 @@ def test_functions_of_matrices_against_scipy(name, a):
 
 
 def long_expm(a):
-    """The exponential in decimal numbers of 60 digits: the Taylor series of a / 4096, squared 12 times."""
+    """Compute the exponential with 60 decimal digits: the Taylor series of a / 4096, squared 12 times."""
     with decimal.localcontext(prec=60):
         exact = np.vectorize(lambda x: decimal.Decimal(float(x)), otypes=[object])
         x = exact(a) / decimal.Decimal(4096)
@@ -695,7 +695,7 @@ def test_where_there_is_no_root_or_logarithm():
     close(la.sqrtm(ones), ones / np.sqrt(2), 1e-14)
     close(la.sqrtm(np.zeros((2, 2))), np.zeros((2, 2)))
     assert all_nan(la.logm(ones))
-    assert all_nan(jvp(la.sqrtm, (ones,), (normal(2, 2),))[1])  # infinite
+    assert all_nan(jvp(la.sqrtm, (ones,), (normal(2, 2),))[1])  # the derivative is infinite
     broken = np.array([[np.nan, 1.0], [0.0, 1.0]])
     found = la.sqrtm(np.stack([broken, 4 * np.eye(2), ones, nilpotent]))
     assert all_nan(found[0])

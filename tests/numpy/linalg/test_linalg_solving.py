@@ -1,6 +1,6 @@
-"""Determinants, inverses, systems, Cholesky factors and norms where they are singular or not smooth, and refusals.
+"""Singular or non-smooth determinants, inverses, systems, Cholesky factors and norms, and refusals.
 
-The expected numbers at kinks are JAX's, which each test asks as well, unless it says why not.
+The expected numbers at kinks are JAX's; each test compares with JAX, unless it states a reason.
 """
 
 import itertools
@@ -28,7 +28,7 @@ la = fnp.linalg
 
 
 def minors(x):
-    """The cofactors by their definition."""
+    """Return the cofactors by their definition."""
     n = len(x)
     signs = (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
     drop = lambda i, j: np.delete(np.delete(x, i, 0), j, 1)
@@ -55,7 +55,7 @@ def test_gradient_of_det_is_exact_where_integers_are():
 
 
 def along(n, order, x, t):
-    """The derivative of ``order`` of ``det(x + s t)`` in s at 0, from the coefficients of that polynomial."""
+    """Return derivative number ``order`` of ``det(x + s t)`` in s at 0, from the coefficients of that polynomial."""
     s = np.arange(n + 1.0) - n / 2
     coefficients = np.polynomial.polynomial.polyfit(s, [np.linalg.det(x + v * t) for v in s], n)
     return coefficients[order] * np.prod(np.arange(1, order + 1))
@@ -125,9 +125,9 @@ def test_slogdet_of_a_singular_matrix(x, want):
     with np.errstate(invalid="ignore"):
         tangent = jvp(logarithm, (x,), (np.abs(x),))[1]
     assert np.isnan(tangent) == np.isnan(want[0][0]) or np.isinf(want[0][0])
-    if at_least(jax, "0.10.0"):  # infinities had the other sign before
+    if at_least(jax, "0.10.0"):  # older versions gave infinities the opposite sign
         same(jax.grad(lambda x: jnp.linalg.slogdet(x)[1])(jnp.array(x)), want)
-    # another matrix of the batch keeps its derivative
+    # the other matrix of the batch keeps its derivative
     batch = vmap(grad(logarithm))(np.stack([2 * np.eye(2), x]))
     same(batch, [np.eye(2) / 2, want])
 
@@ -206,7 +206,7 @@ def test_integers_become_floating():
 
 def test_right_hand_sides_are_vectors_with_one_axis_only():
     x, b = normal(3, 3, 3), normal(3, 3)
-    want = np.linalg.solve(x, b)  # three times all columns, not three vectors
+    want = np.linalg.solve(x, b)  # three systems with all columns of b, not three vectors
     same(vjp(la.solve, x, b)[0], want)
     same(vmap(la.solve)(x, b), np.linalg.solve(x, b[..., None])[..., 0])
     assert grad(lambda b: fnp.sum(la.solve(x, b)))(b).shape == b.shape
@@ -224,7 +224,7 @@ def test_one_matrix_for_many_vectors_is_factored_once(monkeypatch):
     x, b = normal(3, 3), normal(7, 3)
     _, pullback = vjp(lambda x, b: vmap(la.solve, in_axes=(None, 0))(x, b), x, b)
     same(pullback(b)[1], plain(x.T, b.T).T)
-    assert calls == [(3, 3), (3, 3)]  # one forward, one back for both arguments
+    assert calls == [(3, 3), (3, 3)]  # one solve forward, one backward for both arguments
 
 
 def test_tensorsolve_and_tensorinv_refuse():
@@ -256,7 +256,7 @@ def test_triangular_systems(lower, transposed, unit, kind):
 
 
 def test_triangular_systems_are_solved_by_substitution():
-    """No rows are exchanged, so a tiny pivot leaves the exact answer."""
+    """Substitution exchanges no rows, so a tiny pivot gives the exact answer."""
     x, y = np.array([[1e-20, 0.0], [1.0, 1.0]]), np.array([[1e-20], [3.0]])
     options = {"lower": True, "transposed": False, "unit_diagonal": False}
     np.testing.assert_array_equal(solve_triangular(x, y, **options), [[1.0], [2.0]])
@@ -341,7 +341,7 @@ def test_norm_where_it_is_not_smooth(x, ord, gradient, tangent):
     with np.errstate(all="ignore"):
         same(grad(ours)(x), gradient)
         same(jvp(ours, (x,), (direction,))[1], tangent)
-    if x.any() or ord not in (1, INF) or at_least(jax, "0.10.0"):  # of zeros two conventions met otherwise before
+    if x.any() or ord not in (1, INF) or at_least(jax, "0.10.0"):  # older versions mixed two conventions at 0
         same(jax.grad(theirs)(jnp.array(x)), gradient)
         same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
 
@@ -479,7 +479,7 @@ def test_power_of_zero_is_the_identity():
 def test_plane_vectors_have_a_cross_product_with_a_warning(n, m, axes):
     x, y = normal(n, 3) if axes else normal(3, n), normal(3, m, seed=1)
     cross = lambda x, y: fnp.cross(x, y, **axes)
-    if np.lib.NumpyVersion(np.__version__) >= "2.5.0":  # NumPy refuses them
+    if np.lib.NumpyVersion(np.__version__) >= "2.5.0":  # since then NumPy refuses them
         for call in (np.cross, fnp.cross):
             with pytest.raises(ValueError, match="3-dimensional vectors"):
                 call(x, y, **axes)
