@@ -1,6 +1,6 @@
 """The functions of neural networks: kinks, special values, grids of convolutions, extreme logits, narrow dtypes.
 
-JAX and optax are asked in one compiled function per subject.
+One compiled function per subject computes the values of JAX and optax.
 """
 
 import inspect
@@ -31,14 +31,14 @@ BFLOAT = np.dtype(ml_dtypes.bfloat16)
 
 
 def slopes(fun, x):
-    """The derivative in both modes."""
+    """Return the derivative in both modes."""
     return grad(fun)(x), jvp(fun, (x,), (np.ones_like(x)[()],))[1]
 
 
 # ---- signatures --------------------------------------------------------------------------------------------
 
 SHARED = [(home, name) for home in (jax.nn, optax.losses) for name in fnn.__all__ if hasattr(home, name)]
-#: Functions that took other arguments in older versions.
+#: Functions whose signature was different in older versions.
 CHANGED = set()
 if not at_least(jax, "0.10.0"):
     CHANGED |= {"dot_product_attention", "log_softmax", "one_hot", "softmax", "standardize"}
@@ -161,7 +161,7 @@ KINKS = {
     "squareplus": (0.0, 3.0, -3.0),
     "log1mexp": (math.log(2), 1e-9, 40.0),
 }
-if not hasattr(jax.nn, "log1mexp"):  # as in JAX 0.4
+if not hasattr(jax.nn, "log1mexp"):  # missing in JAX 0.4
     del KINKS["log1mexp"]
 
 
@@ -189,7 +189,7 @@ def test_names_for_one_thing():
 
 @pytest.mark.parametrize("approximate", [True, False])
 def test_gelu_far_out(approximate):
-    """Where the cube would overflow the limits come out."""
+    """Where the cube would overflow, the results are the limits."""
     x = np.array([-1e300, -50.0, 50.0, 1e300])
     same(fnn.gelu(x, approximate), [0, 0, 50, 1e300])
     same(grad(lambda x: fnp.sum(fnn.gelu(x, approximate)))(x), [0, 0, 1, 1])
@@ -197,7 +197,7 @@ def test_gelu_far_out(approximate):
 
 @pytest.mark.parametrize("approximate", [True, False])
 def test_gelu_of_what_is_not_finite(approximate):
-    """To second order, and without a warning."""
+    """Also to second order and without a warning."""
     x = np.array([-INF, INF, NAN, 0.0])
     fun = lambda x: fnp.sum(fnn.gelu(x, approximate))
     same(fnn.gelu(x, approximate), [0, INF, NAN, 0])
@@ -300,7 +300,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", FUSED)
 def test_arrays_of_any_size_and_layout(name, layout, dtype):
-    """Many elements at once are what the longest double makes of them; nothing that comes in is written over."""
+    """Results for many elements equal those in long double; arguments are not overwritten."""
     fun, x = FUSED[name], LAYOUTS[layout](np.random.default_rng(0).normal(size=(130, 100)).astype(dtype))
     before = x.copy()
     out, pullback = vjp(fun, x)
@@ -313,7 +313,7 @@ def test_arrays_of_any_size_and_layout(name, layout, dtype):
     assert np.array_equal(out, kept)
     assert np.array_equal(x, before)
     assert np.array_equal(ct, np.cos(np.arange(out.size, dtype=dtype)).reshape(out.shape))
-    widest = np.float64 if name == "exact gelu" else np.longdouble  # of which SciPy has no error function
+    widest = np.float64 if name == "exact gelu" else np.longdouble  # SciPy's error function has no long double
     want, pull = vjp(fun, x.astype(widest))
     tolerance = 200 * np.finfo(dtype).eps
     same(out, want, rtol=tolerance, atol=tolerance)
@@ -367,7 +367,7 @@ def pulled(fun, vjp, lhs, rhs):
 
 @pytest.fixture(scope="module")
 def by_lax():
-    """What ``jax.lax`` gives for all of them: the value, and the cotangents of both arguments."""
+    """Return the values of ``jax.lax``: the result, and the cotangents of both arguments."""
 
     def everything(pairs, more):
         plain = [
@@ -408,7 +408,7 @@ def test_transposed_convolution_is_that_of_lax(number, by_lax):
 
 
 def by_definition(x, y, geometry):
-    """The sum of the module's docstring, place by place."""
+    """Compute the sum in the module's docstring, element by element."""
     stride, before, stretch, dilation, out = geometry
     ans = np.zeros((*x.shape[:2], y.shape[1], *out))
     for q in np.ndindex(out):
@@ -424,7 +424,7 @@ def by_definition(x, y, geometry):
 @pytest.mark.parametrize("transformed", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_convolution_of_any_geometry(seed, transformed, monkeypatch):
-    """Random strides, borders and dilations on both sides, more kernel than array among them."""
+    """Random strides, paddings and dilations on both sides, also with a kernel larger than the array."""
     monkeypatch.setattr(patches, "worth_transforming", lambda *args: transformed)
     rng = np.random.default_rng(seed)
     plain = (1, 2)
@@ -446,7 +446,7 @@ def test_convolution_of_any_geometry(seed, transformed, monkeypatch):
 
 @pytest.mark.parametrize("block", [1, 400, 10**9])
 def test_convolution_in_pieces(block, monkeypatch):
-    """Whatever fits the cache, the result is the same."""
+    """The result does not depend on the block size that fits the cache."""
     x, y = array(3, 4, 7, 6), array(4, 2, 3, 2, seed=1)
     fun = lambda x, y: fnn.conv(x, y, (2, 1), "SAME", feature_group_count=2)
     want = pulled(fun, vjp, x, y)
@@ -455,7 +455,7 @@ def test_convolution_in_pieces(block, monkeypatch):
         same(got, expected, atol=1e-12)
 
 
-#: Arrays, kernels, and what else is asked of the convolution.
+#: Shapes of arrays and kernels, and options of the convolution.
 LONG = [
     ((2, 3, 300), (2, 3, 70), {}),
     ((2, 2, 20, 16), (3, 2, 11, 8), {"padding": [(10, 3), (0, 7)]}),
@@ -471,7 +471,7 @@ LONG = [
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.parametrize("number", range(len(LONG)))
 def test_long_kernels(number, dtype, monkeypatch):
-    """By transforms and by sums the same to rounding of the largest element, in both modes, strided or not."""
+    """FFTs and direct sums agree up to rounding of the largest element, in both modes, with and without strides."""
     lhs, rhs, options = LONG[number]
     rng = np.random.default_rng(number)
     x, y, t, s = [rng.normal(size=shape).astype(dtype) for shape in (lhs, rhs) * 2]
@@ -507,7 +507,7 @@ def test_long_kernels_per_example_and_to_second_order():
 
 
 def test_long_kernels_of_what_is_not_finite():
-    """An infinity reaches what it meets only; what overflows in between is summed."""
+    """An infinity affects only the sums that contain it; if the transform would overflow, direct sums are used."""
     x, y = np.ones((1, 1, 1000)), np.ones((1, 1, 400))
     assert patches.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 400), (0,), (601,), x.dtype)
     assert not patches.worth_transforming((1, 1, 1, 1000), (1, 1, 1, 9), (0,), (992,), x.dtype)
@@ -519,7 +519,7 @@ def test_long_kernels_of_what_is_not_finite():
 
 
 def test_convolution_of_what_is_not_finite():
-    """Nothing beyond the borders is looked at: zeros there meet no infinity."""
+    """Entries beyond the borders are not read, so no zero there is multiplied by an infinity."""
     x, y = np.ones((1, 1, 4, 4)), np.ones((1, 1, 2, 2))
     x[0, 0, 3, 3] = INF
     out, pullback = vjp(lambda x, y: fnn.conv(x, y), x, y)
@@ -553,7 +553,7 @@ def test_convolution_is_bilinear_to_any_order():
 
 
 def test_convolution_per_example():
-    """One kernel for all, one array for all, and a kernel for each."""
+    """One kernel for all examples, one array for all examples, and a kernel for each example."""
     x, y = array(3, 1, 2, 5), array(3, 2, 2, 3, seed=1)
     for axes in itertools.product((0, None), repeat=2):
         if axes == (None, None):
@@ -647,7 +647,7 @@ def test_a_window_of_one_number_is_refused():
 
 
 def test_pools_are_those_of_lax():
-    """With many ties: the first of equals gets the derivative."""
+    """The samples have many ties: the first of equal elements gets the derivative."""
     arrays = [np.round(array(2, *shape)) for shape, *_ in POOLS]
     kinds = (("max", -INF), ("add", 0.0))
 
@@ -716,7 +716,7 @@ IDS = np.array([2, 0, 2, -1, 0, 7, 2])
 
 
 def test_segments_are_jaxs():
-    """Ties share the derivative, empty segments have the extremum of nothing, numbers outside belong nowhere."""
+    """Ties share the derivative, empty segments have the extremum of no elements, ids out of range are dropped."""
     data = np.array([1.0, 5.0, 3.0, 9.0, 5.0, 8.0, 3.0])
     names = ("segment_sum", "segment_max", "segment_min")
 
@@ -782,7 +782,7 @@ def test_binary_cross_entropy_at_any_logit(dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_cross_entropy_at_any_logit(dtype):
-    """Classes of logit -inf are left out."""
+    """Classes with logit -inf are left out."""
     x = np.array([[1e4, 0.0, -INF], [40.0, 0.0, -1e4], [-1e4, -1e4, -INF]], dtype)
     labels = np.array([1, 0, 0])
     with np.errstate(invalid="ignore"):
@@ -810,7 +810,7 @@ def test_cross_entropy_with_masks_is_optaxs():
         ("kl_divergence", (labels, -1, mask)),
         ("cosine_similarity", (labels,)),
     ]
-    if at_least(optax, "0.2.8"):  # where classes may have two axes, and a mask may be one of examples
+    if at_least(optax, "0.2.8"):  # since then classes may have two axes, and a mask one entry per example
         calls += [
             ("softmax_cross_entropy_with_integer_labels", (np.array([11, 3]), (1, 2))),
             ("softmax_cross_entropy", (labels, (1, 2), examples)),
@@ -825,7 +825,7 @@ def test_cross_entropy_with_masks_is_optaxs():
 
 
 def test_a_mask_of_all_changes_nothing():
-    """With a mask the cross entropies are composed of other operations: to second order these are the same."""
+    """With a mask, other operations make up the cross entropies: the results agree to second order."""
     x, labels, classes = array(3, 4), positive(3, 4, seed=1), np.array([3, 0, 2])
     x[0, 1] = x[1, 2] = -INF
     labels[0, 1] = labels[1, 2] = 0.0
@@ -847,7 +847,7 @@ def test_a_mask_of_all_changes_nothing():
 
 
 def test_labels_of_cross_entropy():
-    """Classes count from the end too; what is no class is refused; batches of labels share the logits."""
+    """Negative labels count from the end; invalid labels are refused; batches of labels share the logits."""
     x, classes = array(2, 3), np.array([2, 0])
     fun = fnn.softmax_cross_entropy_with_integer_labels
     same(fun(x, classes - 3), fun(x, classes))
@@ -911,7 +911,7 @@ def test_smooth_labels():
 
 
 def test_attention_is_jaxs():
-    """In float32, which is the precision of JAX's softmax whatever the arguments."""
+    """The test uses float32, the precision of JAX's softmax for all dtypes."""
     q, k, v = (array(*shape, seed=i).astype(np.float32) for i, shape in enumerate([(2, 3, 4, 2), *[(2, 5, 2, 2)] * 2]))
     lengths, mask = np.array([2, 3], np.int32), array(2, 1, 3, 5) > -1
     calls = [
@@ -921,7 +921,7 @@ def test_attention_is_jaxs():
         {"query_seq_lengths": lengths, "key_value_seq_lengths": lengths + np.int32(1)},
         {"local_window_size": 1, "is_causal": True},
     ]
-    if "dot_product_attention" not in CHANGED:  # it knew no residual, and overlooked a window without another mask
+    if "dot_product_attention" not in CHANGED:  # older versions had no residual and ignored a window without a mask
         calls.append({"local_window_size": (1, 0), "return_residual": True})
 
     def everything(q, k, v):
@@ -940,7 +940,7 @@ def test_attention_of_masks_and_heads_is_differentiated():
     mask = np.array([[True, False, True], [False, False, False]])
     fun = lambda q, k, v: fnn.dot_product_attention(q, k, v, mask=mask, return_residual=True)
     check_grads(lambda *x: fun(*x)[0], (q, k, v), order=2)
-    same(fun(q, k, v)[0][0, 1], np.broadcast_to(v[0, :, 0].mean(0), (2, 2)))  # who sees nothing sees all alike
+    same(fun(q, k, v)[0][0, 1], np.broadcast_to(v[0, :, 0].mean(0), (2, 2)))  # a masked query weights all keys equally
     with pytest.raises(ShapeError, match="shapes do not fit"):
         fnn.dot_product_attention(q, k[:, :2], v)
 
@@ -1002,7 +1002,7 @@ NARROW = {
 @pytest.mark.parametrize("dtype", [np.float16, BFLOAT, np.float32], ids=str)
 @pytest.mark.parametrize("name", NARROW)
 def test_narrow_dtypes_stay(name, dtype):
-    """Results, cotangents and tangents have the dtype of the argument, and the accuracy that it allows."""
+    """Results, cotangents and tangents have the dtype of the argument, and the accuracy of that dtype."""
     fun, x = NARROW[name], IMAGE.astype(dtype)
     out, pullback = vjp(fun, x)
     assert out.dtype == fun(x).dtype == dtype

@@ -1,4 +1,4 @@
-"""Derivatives of determinants of every order, at matrices of every rank, against sums over permutations of integers."""
+"""Derivatives of determinants of any order, at matrices of any rank, against exact sums over permutations."""
 
 import itertools
 
@@ -25,10 +25,10 @@ def of_rank(n, rank, kind):
 
 
 def exact(x, *directions):
-    """The derivative of det at x along the directions: det is linear in each row, so rows of x are replaced.
+    """Return the derivative of det at x along the directions, which replace rows of x: det is linear in each row.
 
-    The sum over permutations and replaced rows is taken row by row: sums by the columns and the directions that were
-    taken. Of small integers every step is exact.
+    The sum over permutations and replaced rows is computed row by row: the partial sums are indexed by the columns and
+    directions used so far. For small integers every step is exact.
     """
     n, k = len(x), len(directions)
     sums = {(0, 0): 1}
@@ -49,7 +49,7 @@ def exact(x, *directions):
 
 
 def size(x, *directions):
-    """A bound of the terms of the sum, by which an error is measured."""
+    """Return a bound of the terms of the sum, to which errors are relative."""
     if len(directions) > len(x):
         return 0.0
     norms = [np.linalg.norm(y, 2) for y in directions]
@@ -77,7 +77,7 @@ def test_derivatives_are_exact_at_every_rank(n, rank, kind):
             for mode, y in zip(modes, ys, strict=False):
                 f = mode(f, y)
             assert abs(f(x) - want) <= allowed, (order, [m.__name__ for m in modes])
-            if order < 4 or len(set(modes)) == 1:  # half of all ways are of the fourth order
+            if order < 4 or len(set(modes)) == 1:  # half of all combinations have order four
                 assert abs(vmap(f)(np.stack([np.eye(n), x]))[1] - want) <= allowed
 
 

@@ -1,7 +1,7 @@
-"""Binary elementwise operations at 0, at infinity, and where squares overflow or vanish: both orders, both modes.
+"""Binary elementwise operations at 0, at infinity, and with extreme squares: both orders, both modes.
 
-The referee evaluates the partial derivatives as formulas, in numbers of mpmath whose exponents have no bound. For an
-infinite argument it takes two very large ones: where both give the same double, that is the limit.
+The referee evaluates formulas for the partial derivatives in mpmath numbers, whose exponents are unbounded. It
+replaces an infinite argument by two very large ones: if both give the same double, that is the limit.
 """
 
 import itertools
@@ -32,7 +32,7 @@ def logistic(d):
 
 
 def power(x, y):
-    if x > 0 and abs(y) > 1e6 and x != 1:  # beyond every double, or below
+    if x > 0 and abs(y) > 1e6 and x != 1:  # overflows every double, or underflows
         return mpmath.mpf(10) ** (5000 if (x > 1) == (y > 0) else -5000)
     return mpmath.power(x, y)
 
@@ -47,7 +47,7 @@ def rounded(x, y):
     return mpmath.floor(x / y) if x / y > 0 else mpmath.ceil(x / y)
 
 
-#: The partial derivatives in x, y, xx, xy and yy.
+#: Partial derivatives in x, y, xx, xy and yy.
 PARTIALS = {
     "arctan2": (
         lambda x, y: y / square_sum(x, y),
@@ -88,7 +88,7 @@ PARTIALS = {
     "maximum": (lambda x, y: mpmath.mpf(x > y), lambda x, y: mpmath.mpf(y > x), *CONSTANT),
     "minimum": (lambda x, y: mpmath.mpf(x < y), lambda x, y: mpmath.mpf(y < x), *CONSTANT),
 }
-#: Whose points and partials are those of another: mpmath takes its time.
+#: Operations with the points and partial derivatives of another operation: mpmath is slow.
 SAME = {"fmax": "maximum", "fmin": "minimum", "float_power": "power", "mod": "remainder", "true_divide": "divide"}
 PARTIALS |= {name: PARTIALS[other] for name, other in SAME.items()}
 KINKS = {
@@ -110,7 +110,7 @@ def double(value):
 
 
 def limit(partial, x, y):
-    """NaN where there is none."""
+    """Return the limit of ``partial`` at (x, y), or NaN if there is none."""
     found = []
     for size in (330, 660):
         wide = [mpmath.mpf(10) ** size * (1 if v > 0 else -1) if math.isinf(v) else mpmath.mpf(v) for v in (x, y)]
@@ -123,7 +123,7 @@ def limit(partial, x, y):
 
 @cache
 def wanted(name, how):
-    """Points and partials there."""
+    """Return the points and the partial derivatives there."""
     return list(points_and_partials(name, how))
 
 
@@ -135,7 +135,7 @@ def points_and_partials(name, how):
         if KINKS.get(name, lambda x, y: False)(x, y):
             continue
         small = min(abs(v) if v else INF for v in (x, y))
-        if len(how) == 2 and small < 1e-200:  # squares of 1 / small overflow, which the result need not
+        if len(how) == 2 and small < 1e-200:  # squares of 1 / small may overflow although the result does not
             continue
         want = limit(partial, x, y)
         if not math.isnan(want):

@@ -1,6 +1,6 @@
 """Elementwise operations at their kinks, poles and limits, on branch cuts and at extreme arguments.
 
-The conventions are JAX's; JAX is asked too, at every point except where it is known to be wrong.
+The conventions are JAX's; the tests compare with JAX at every point except where JAX is known to be wrong.
 """
 
 import math
@@ -17,7 +17,7 @@ from funcgrad.numpy.ufuncs import UFUNCS
 
 INF, NAN, PI = math.inf, math.nan, math.pi
 
-# Function, arguments, derivative in each of them; the same in both modes and in JAX.
+# Function, arguments, and the derivative in each argument; the same in both modes and in JAX.
 KINKS = [
     ("absolute", (0.0,), (1.0,)),
     ("absolute", (-0.0,), (1.0,)),
@@ -104,9 +104,9 @@ KINKS = [
     ("float_power", (0.0, 2.0), (0.0, 0.0)),
 ]
 
-# The same where JAX has no derivative, a wrong one, or one that differs from mode to mode.
+# The same columns, where JAX has no derivative, a wrong one, or one that depends on the mode.
 OWN = [
-    ("power", (0.0, 0.0), (0.0, NAN)),  # of x**0 the derivative is 0, of 0**y there is none at a jump
+    ("power", (0.0, 0.0), (0.0, NAN)),  # x**0 has the derivative 0, 0**y jumps and has none
     ("heaviside", (NAN, 0.5), (0.0, 0.0)),
     ("logaddexp", (INF, 1.0), (1.0, 0.0)),
     ("logaddexp2", (INF, 1.0), (1.0, 0.0)),
@@ -224,7 +224,7 @@ def test_kink(name, args, expected, mode):
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize(("name", "args", "expected"), [*KINKS, *OWN], ids=label)
 def test_kink_of_an_array(name, args, expected, mode):
-    """Arrays take other paths than numbers do; a plain neighbour must not disturb."""
+    """Arrays take other paths than numbers do; the ordinary second element must not change the first."""
     arrays = [np.array([a, 0.7]) for a in args]
     found = [part[0] for part in mode_of_arrays(mode, getattr(fnp, name), arrays)]
     np.testing.assert_allclose(found, expected, rtol=1e-15)
@@ -240,7 +240,7 @@ def mode_of_arrays(mode, fun, arrays):
 @pytest.mark.parametrize(("name", "args", "expected"), KINKS, ids=label)
 def test_kink_is_that_of_jax(name, args, expected):
     found = theirs(getattr(jnp, name), *args)
-    if name == "hypot" and args == (0.0, 0.0) and np.isnan(found[0]).all():  # JAX's since 0.12
+    if name == "hypot" and args == (0.0, 0.0) and np.isnan(found[0]).all():  # JAX's value since 0.12
         return
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
@@ -305,7 +305,7 @@ def test_where_does_not_shield_an_infinite_derivative_in_reverse():
 
 @pytest.mark.parametrize("order", range(1, 8))
 def test_sinc_of_every_order(order):
-    """At 0 against the Taylor coefficients; elsewhere both ways to compute it must meet."""
+    """Compare with the Taylor coefficients at 0; elsewhere the two formulas must agree."""
     fun = fnp.sinc
     for _ in range(order):
         fun = grad(fun)
@@ -319,7 +319,7 @@ def test_sinc_of_every_order(order):
 
 
 def test_mixed_second_derivative_of_power():
-    """At y = 0 the derivative in x vanishes, its derivative in y does not."""
+    """At y = 0 the derivative in x vanishes, but its derivative in y does not."""
     mixed = grad(lambda x, y: grad(fnp.power)(x, y), 1)
     np.testing.assert_allclose(mixed(2.0, 0.0), 0.5)
     np.testing.assert_allclose(mixed(np.float64(2.0), 3.0), 4.0 * (1 + 3 * math.log(2.0)))
@@ -368,7 +368,7 @@ CUTS = [
 
 @pytest.mark.parametrize(("name", "z"), CUTS)
 def test_derivative_on_a_branch_cut(name, z):
-    """It belongs to the side of the value: the quotient along the cut, zeros keeping their signs."""
+    """The derivative belongs to the side of the value: the quotient along the cut, with signs of zeros kept."""
     own, reference = getattr(fnp, name), getattr(np, name)
     a, b = z
     step = 1e-6
@@ -452,7 +452,7 @@ def test_float_power_computes_in_double_precision():
 
 
 def test_every_ufunc_is_covered():
-    """Those of linear algebra have axes of their own; isnat is of dates."""
+    """Ufuncs of linear algebra have core axes; isnat is for dates."""
     public = {u for u in vars(np).values() if isinstance(u, np.ufunc)}
     elsewhere = {np.matmul, np.vecdot, np.matvec, np.vecmat, np.isnat}
     assert public - set(UFUNCS) - elsewhere == set()
@@ -475,7 +475,7 @@ def test_clip_of_integers():
 def test_where_of_one_argument():
     assert [a.tolist() for a in fnp.where(np.array([[0, 1], [2, 0]]))] == [[0, 1], [1, 0]]
     x = np.array([3.0, 0.0, 4.0])
-    found = []  # in a derivative these are plain positions
+    found = []  # in a derivative these are plain indices
     vjp(lambda x: found.append(fnp.where(x)[0]) or fnp.multiply(x, x), x)
     assert found[0].tolist() == [0, 2]
     with pytest.raises(ValueError, match="both or neither"):

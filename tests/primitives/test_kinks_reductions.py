@@ -1,6 +1,6 @@
-"""Reductions, running products and sorting where they are not smooth, and what they refuse.
+"""Reductions, running products and sorting where they are not smooth, and refusals.
 
-The expected numbers are JAX's, which each test asks as well, unless it says why not.
+The expected numbers are JAX's; each test compares with JAX, unless it states a reason.
 """
 
 import warnings
@@ -22,7 +22,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 def check(name, x, gradient, tangent, **more):
-    """Reverse and forward mode, here and in JAX; the direction is 1, 2, 3, ..."""
+    """Check reverse and forward mode, here and in JAX, along the direction 1, 2, 3, ..."""
     x = np.array(x)
     direction = 1.0 + np.arange(x.size).reshape(x.shape)
     ours = lambda x: getattr(fnp, name)(x, **more)
@@ -30,7 +30,7 @@ def check(name, x, gradient, tangent, **more):
     with np.errstate(all="ignore"):
         same(grad(ours)(x), gradient)
         same(jvp(ours, (x,), (direction,))[1], tangent)
-    if name not in ("var", "std") or at_least(jax, "0.10.0"):  # the mean of equal elements was off by a rounding before
+    if name not in ("var", "std") or at_least(jax, "0.10.0"):  # older means of equal elements had rounding errors
         same(jax.grad(theirs)(jnp.array(x)), gradient)
         same(jax.jvp(theirs, (jnp.array(x),), (jnp.array(direction),))[1], tangent)
 
@@ -243,7 +243,7 @@ def test_quantile_of_equal_elements():
 
 @pytest.mark.parametrize(("q", "slope"), [(0.25, 2.0), (0.75, 4.0), (0.0, 0.0), (0.5, 0.0), (1.0, 0.0)])
 def test_quantile_in_q(q, slope):
-    """Linear between sorted positions; at one of them zero."""
+    """The derivative in q is that of linear interpolation between sorted positions, and zero at a position."""
     x = np.array([1.0, 2.0, 4.0])
     same(grad(lambda q: fnp.quantile(x, q))(q), slope)
     same(jvp(lambda q: fnp.percentile(x, q), (100 * q,), (100.0,))[1], slope)
@@ -268,7 +268,7 @@ def test_logsumexp_beside_minus_infinity():
 
 
 def test_logsumexp_of_minus_infinity_alone():
-    """A stated convention: elements at -inf get no gradient. (JAX's is NaN here, and 0 with a mask.)"""
+    """Elements at -inf get no gradient, by a documented convention. (JAX's is NaN here, and 0 with a mask.)"""
     x = np.full(3, -INF)
     assert fnp.logsumexp(x) == -INF
     same(grad(fnp.logsumexp)(x), np.zeros(3))
@@ -326,7 +326,7 @@ def test_logsumexp_with_factors():
     value, sign = fnp.logsumexp(x, b=b, return_sign=True)
     same([value, sign], [np.log(-total), -1])
     assert np.isnan(fnp.logsumexp(x, b=b))
-    # of a factor that is 0 too: JAX leaves that one out
+    # a factor of 0 has a derivative, too, which JAX leaves out
     by_b = grad(lambda b: fnp.logsumexp(x, b=b, return_sign=True)[0])(b)
     np.testing.assert_allclose(by_b, np.exp(x) / total, rtol=1e-14)
     assert fnp.logsumexp(np.array([INF, 0.0]), b=np.array([0.0, 1.0])) == 0
@@ -336,7 +336,7 @@ def test_logsumexp_with_factors():
     assert (value, sign) == (-INF, 0)
 
 
-# ---- what NumPy gives --------------------------------------------------------------------------------------
+# ---- NumPy's results ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
@@ -345,7 +345,7 @@ def test_a_complex_dtype_makes_the_variance_of_real_elements_complex(name):
     for options in ({}, {"ddof": 1}, {"where": np.array([True, False, True])}):
         ours = lambda x, o=options: getattr(fnp, name)(x, axis=1, dtype=np.complex128, **o)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # of NumPy's functions that leave NaN out
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # from NumPy's nan-functions
             want = getattr(np, name)(x.astype(float), axis=1, dtype=np.complex128, **options)
         value, pullback = vjp(ours, x)
         assert value.dtype == ours(x).dtype == want.dtype == np.complex128

@@ -1,4 +1,4 @@
-"""Arrays of short rows are computed column by column: NumPy's numbers, to the last bit and in the same layout."""
+"""Arrays of short rows are computed column by column: NumPy's numbers bit for bit, in the same layout."""
 
 import itertools
 
@@ -22,7 +22,7 @@ SHAPES = [
 
 
 def special(shape, dtype, seed):
-    """Numbers of many sizes, zeros of both signs, infinities and NaN."""
+    """Return numbers of many sizes, with zeros of both signs, infinities and NaN."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
     for value in (0.0, -0.0, np.inf, -np.inf, np.nan):
@@ -94,7 +94,7 @@ def test_repeated(length):
 
 
 def distances(xp):
-    """Squared lengths of points from a centre, each divided by one of them: all that is computed by columns."""
+    """Return a function of points and a centre, of which every step is computed column by column."""
 
     def total(points, centre):
         away = (points - centre) / xp.sqrt(xp.sum(points * points, axis=-1, keepdims=True) + 1.0)
@@ -105,7 +105,7 @@ def distances(xp):
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_derivatives_are_those_of_few_points(length):
-    """A few rows, which go NumPy's way, and the same rows many times."""
+    """Compare a few rows, which NumPy computes, with the same rows repeated many times."""
     few, centre = np.random.default_rng(0).normal(size=(5, length)), np.arange(1.0, 1.0 + length)
     many = np.tile(few, (2_000, 1))
     fun = distances(fnp)

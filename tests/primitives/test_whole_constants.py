@@ -1,4 +1,4 @@
-"""Constants of few bits, unsigned or real beside what is differentiated: derivatives are those of the same numbers."""
+"""Narrow, unsigned or real constants combined with differentiated values count as the same numbers in double."""
 
 import functools
 
@@ -25,7 +25,7 @@ CONSTANTS |= {"Python's int": int, "Python's float": float, "Python's bool": boo
 
 
 def derivatives(fun, x, values, position, constant):
-    """Result, cotangent and tangent; None where there are none."""
+    """Return result, cotangent and tangent, or None if the result has no derivative."""
     args = [constant(v) for v in values]
 
     def of(x):
@@ -39,7 +39,7 @@ def derivatives(fun, x, values, position, constant):
 
 @pytest.mark.filterwarnings(
     "ignore::RuntimeWarning", "ignore::DeprecationWarning"
-)  # SciPy's, of what is no whole number
+)  # SciPy's, for numbers that are not integers
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_constants_count_as_their_values(name):
     fun, arity = OPERATIONS[name]
@@ -54,9 +54,9 @@ def compare(fun, x, values, position, tolerance):
     floating = functools.cache(lambda values: derivatives(fun, x, values, position, lambda v: np.full(2, v, x.dtype)))
     for name, constant in CONSTANTS.items():
         try:
-            want = floating(tuple(float(np.max(constant(v))) for v in values))  # most of them are the same numbers
+            want = floating(tuple(float(np.max(constant(v))) for v in values))  # cached: most constants coincide
             theirs = fun(*[x if i == position else constant(v) for i, v in enumerate(values)])
-        except (TypeError, ValueError):  # no derivative in it, or whole numbers are wanted or refused
+        except (TypeError, ValueError):  # no derivative exists, or integers are required or refused
             continue
         if want is None or not np.allclose(theirs, want[0], tolerance) or np.isnan(want[1]).any():
             continue
