@@ -1,4 +1,4 @@
-"""Ordinary NumPy algorithms, as people write them who have never heard of automatic differentiation."""
+"""Ordinary NumPy algorithms, written without automatic differentiation in mind."""
 
 import math
 
@@ -362,7 +362,7 @@ def portfolio(x):
 
 
 def alignments(x):
-    """The sum over all alignments of three symbols with four frames, in log space: what is impossible is -inf."""
+    """Sum over all alignments of three symbols with four frames, in log space: impossible alignments are -inf."""
     frames = x.reshape(4, 2) - np.logaddexp.reduce(x.reshape(4, 2), axis=1)[:, None]
     symbols = [0, 1, 0]
     table = np.full((4, 3), -np.inf)

@@ -1,4 +1,4 @@
-"""Programs with classes of their own: numbers, arrays and containers that programs define, and NumPy's older ones."""
+"""Programs with classes of their own: numbers, arrays and containers, and NumPy's older array classes."""
 
 import math
 import warnings
@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 
 class Vector:
-    """Arithmetic on the components, and a number where one is asked for."""
+    """A vector with componentwise arithmetic that converts to a number."""
 
     __array_priority__ = 1000
 
@@ -43,7 +43,7 @@ def numbers_of_objects(x):
 
 
 class Rotor:
-    """What says itself what array it is."""
+    """An object that NumPy converts to an array by ``__array__``."""
 
     def __init__(self, *parts):
         self.parts = list(parts)
@@ -59,7 +59,7 @@ def objects_as_arrays(x):
 
 
 class Scaled(np.lib.mixins.NDArrayOperatorsMixin):
-    """What has a say in NumPy's ufuncs."""
+    """A value with a unit that implements NumPy's ufuncs."""
 
     def __init__(self, value, unit=1.0):
         self.value, self.unit = np.asarray(value), unit
@@ -157,7 +157,7 @@ class Ring(deque):
 
 
 class Settings:
-    """Attributes are looked up in a dictionary, which raises another error than Python expects."""
+    """Settings whose attributes are looked up in a dictionary, so a missing one raises KeyError."""
 
     def __init__(self, **items):
         self.__dict__ = dict(items=items)
@@ -169,7 +169,7 @@ class Settings:
         return math.exp(self.rate)
 
 
-#: In a dictionary, as pytest asks objects of a module for attributes, and these raise a ``KeyError``.
+#: In a dictionary, because pytest reads attributes of a module's objects, and these would raise ``KeyError``.
 SET_UP = {
     "options": Options(scale=2.0, data=np.array([1.0, 3.0])),
     "bunch": Bunch(rate=0.5, data=np.array([1.0, 2.0])),
@@ -288,7 +288,7 @@ class Part:
 
 
 class Whole:
-    """What the class has its methods use: arrays, tables of functions, objects, classes, memory to work in."""
+    """A class whose methods use its attributes: arrays, function tables, objects, classes, work arrays."""
 
     weights = np.array([[0.5, 1.0], [2.0, 0.1]])
     table: ClassVar = {"sin": lambda v: math.sin(v), "square": lambda v: np.array([v, v]).prod()}

@@ -1,4 +1,4 @@
-"""Programs that use what Python has: objects made elsewhere, closures, decorators, caches, texts that are evaluated."""
+"""Programs that use Python's features: objects made elsewhere, closures, decorators, caches, evaluated text."""
 
 import abc
 import bisect
@@ -26,7 +26,7 @@ START = np.zeros(3)
 
 
 class Model:
-    """An object that is made when the module is imported."""
+    """An object made when the module is imported."""
 
     scale = 2.0
 
@@ -604,7 +604,7 @@ def kinds_in_a_table(x, other={"rate": float}):  # noqa: B006
 
 
 def copies_of_random_numbers(x):
-    """Copies of generators draw the same numbers, and leave those that they were made from as they are."""
+    """Copied generators draw the same numbers and do not change the original generators."""
     RNG_STATE.seed(5)
     copies = [copy.deepcopy(GENERATOR), pickle.loads(pickle.dumps(GENERATOR)), copy.deepcopy(RNG_STATE)]
     drawn = [math.exp(x[0]) * rng.normal() + x[1] ** 2 * rng.uniform() for rng in copies]
@@ -656,7 +656,7 @@ def dates_and_times(x):
     days = np.array(["2020-01-01", "2020-03-01"], dtype="datetime64[D]")
     days[0] += np.timedelta64(5, "D")
     months = np.arange("2020-01", "2020-04", dtype="datetime64[M]")
-    steps = np.arange(2) * np.timedelta64(3, "D")  # plain whole numbers are deprecated beside dates
+    steps = np.arange(2) * np.timedelta64(3, "D")  # plain integers are deprecated next to dates
     later = np.sort(np.concatenate([days, start + steps, start - steps]))
     years = (later - later[0]) / np.timedelta64(365, "D") + np.diff(months)[0].astype(float)
     years[0] = x[0]
