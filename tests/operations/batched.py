@@ -1,4 +1,4 @@
-"""What is demanded of an operation under ``vmap``: whatever a loop gives."""
+"""Checks of an operation under ``vmap``: results must equal those of a loop."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from operations.comparing import assert_all_close, assert_like
 class Batch:
     """Three examples of a case's leaves, and the loop that ``vmap`` must agree with.
 
-    The second example has its elements in reverse order, so that examples differ in more than size, unless
-    the operation does not take that: then all three differ by a factor only.
+    The second example has its elements in reverse order, so that examples differ in more than size. If the operation
+    refuses that, all three examples differ by a factor only.
     """
 
     def __init__(self, case: Case) -> None:
@@ -40,9 +40,9 @@ class Batch:
         return all(np.isfinite(out).all() for out in outs)
 
     def axes(self) -> Iterator[tuple[int | None, ...]]:
-        """An axis for each leaf, in every combination: 0 or None.
+        """Yield every combination of axes, 0 or None for each leaf.
 
-        Of more than three, the combinations of one or of all but one: rules look at each, or at what is mapped at all.
+        With more than three mapped leaves: one mapped, or all but at most one, since rules look at one leaf or at all.
         """
         choices = [(0, None) if leaf.mapped else (None,) for leaf in self.case.leaves]
         many = len(self.mapped) > 3
@@ -52,11 +52,11 @@ class Batch:
                 yield axes
 
     def arrays(self, axes: Sequence[int | None]) -> list[Any]:
-        """The leaves, with the examples along ``axes``."""
+        """Return the leaves, with the examples along ``axes``."""
         return [self.case.values[i] if a is None else np.stack(self.examples[i], a) for i, a in enumerate(axes)]
 
     def each(self, axes: Sequence[int | None]) -> list[list[Any]]:
-        """The leaves of each example; of the first one, whatever the axes, they are the case's own."""
+        """Return the leaves of each example; those of the first example are always the case's."""
         return [
             [self.case.values[i] if a is None else self.examples[i][k] for i, a in enumerate(axes)] for k in range(3)
         ]
@@ -75,7 +75,7 @@ def stack(results: list[Sequence[Any]], axis: int = 0) -> list[Any]:
 
 
 def check_vmap(case: Case) -> None:
-    """``vmap`` gives what a loop gives, whatever is mapped and along whatever axis."""
+    """Check that ``vmap`` equals a loop, for all mapped leaves and axes."""
     batch = Batch(case)
 
     def fun(*values: Any) -> Any:
@@ -98,7 +98,7 @@ def check_vmap(case: Case) -> None:
 
 
 def _check_no_examples(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
-    """A batch of nothing has the right shape."""
+    """Check that an empty batch has the right shape."""
     axes = tuple(0 if leaf.mapped else None for leaf in case.leaves)
     whole = batch.arrays(axes)
     got = vmap(fun, in_axes=axes)(*[x if a is None else x[:0] for x, a in zip(whole, axes, strict=True)])
@@ -107,7 +107,7 @@ def _check_no_examples(case: Case, batch: Batch, fun: Callable[..., Any]) -> Non
 
 
 def _check_nested(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
-    """An outer ``vmap`` over the first leaf and an inner one over the others."""
+    """Check an outer ``vmap`` over the first leaf and an inner one over the others."""
     first = batch.mapped[0]
     inner = tuple(0 if i in batch.mapped and i != first else None for i in range(len(case.leaves)))
     outer = tuple(0 if i == first else None for i in range(len(case.leaves)))
@@ -118,7 +118,7 @@ def _check_nested(case: Case, batch: Batch, fun: Callable[..., Any]) -> None:
 
 
 def check_vmap_of_derivatives(case: Case) -> None:
-    """``vmap`` of the pullback and of the pushforward, and the pullback of ``vmap``, agree with loops."""
+    """Check ``vmap`` of the pullback and of the pushforward, and the pullback of ``vmap``, against loops."""
     batch = Batch(case)
     cts = [case.random(case.outs, f"cotangents {k}") for k in range(3)]
     tangents = [case.random(case.primals, f"tangents {k}") for k in range(3)]
@@ -146,7 +146,7 @@ def check_vmap_of_derivatives(case: Case) -> None:
         first = of(*case.values)
         own = first(directions[0])
         for axes in (*all_axes, nothing):
-            # of several directions at one point the forward run is the same
+            # several directions at one point share the forward run
             others = [first if axes is nothing else of(*x) for x in batch.each(axes)[1:]]
             found = [own, *[along(d) for along, d in zip(others, directions[1:], strict=True)]]
             if derivative is pull:
@@ -161,13 +161,13 @@ def check_vmap_of_derivatives(case: Case) -> None:
                 assert_all_close(got, want, 1e-12, f"vmap of the {name}, direction not mapped")
     for axes in all_axes:
         _check_pullback_of_vmap(case, batch, axes, cts, pulled[axes])
-    # what is batched there depends on the operation, hardly on its sample
+    # batching depends on the operation there, hardly on its sample
     if case.row.op.order >= 2 and case.among_first:
         _check_second_order(case, batch, pull)
 
 
 def _check_second_order(case: Case, batch: Batch, pull: Callable[..., Any]) -> None:
-    """``vmap`` of the pullback's derivatives, in both modes, with everything mapped."""
+    """Check ``vmap`` of the pullback's derivatives, in both modes, with everything mapped."""
     axes = tuple(0 if leaf.mapped else None for leaf in case.leaves)
 
     def pulled(values: Sequence[Any]) -> Callable[..., Any]:
@@ -202,7 +202,7 @@ def _check_second_order(case: Case, batch: Batch, pull: Callable[..., Any]) -> N
 def _check_pullback_of_vmap(
     case: Case, batch: Batch, axes: tuple[int | None, ...], cts: list[Any], parts: list[Any]
 ) -> None:
-    """The pullback of ``vmap`` gives ``parts``, those of the examples."""
+    """Check that the pullback of ``vmap`` gives ``parts``, the cotangents of the examples."""
     want = [
         np.sum(part, 0) if axes[i] is None else np.stack(part)
         for i, part in zip(case.live, zip(*parts, strict=True), strict=True)

@@ -1,4 +1,4 @@
-"""Rows of the table of operations as cases: functions of a flat list of arrays, with directions to try."""
+"""Rows of the table of operations as cases: functions of a flat list of arrays, with directions to test."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MACHINERY |= {"numeric", "jax_reference", "ownership"}
 
 
 def row_modules() -> dict[str, Any]:
-    """The modules that hold rows, by name."""
+    """Return the modules that hold rows, by name."""
     package = importlib.import_module("operations")
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     return {name: importlib.import_module(f"operations.{name}") for name in names if name not in MACHINERY}
 
 
 def rows() -> list[Row]:
-    """Every row of every module: the same for all who ask, as to make their cases takes long."""
+    """Return every row of every module; the rows are shared, because making their cases takes long."""
     return list(_made())
 
 
@@ -42,10 +42,10 @@ def _made() -> tuple[Row, ...]:
 
 @contextmanager
 def named_if_it_fails(what: Any) -> Iterator[None]:
-    """One test of a row runs for many cases, as pytest takes longer over a test than many of them: say which failed."""
+    """Add a note that names ``what`` to an error; one test runs many cases, because pytest is slow per test."""
     try:
         yield
-    except BaseException as error:  # pytest's own are no exceptions
+    except BaseException as error:  # pytest's outcomes derive from BaseException
         error.add_note(f"This is of {what}.")
         raise
 
@@ -55,12 +55,12 @@ class Leaf:
     """An array (or number) among the arguments of a sample."""
 
     value: Any
-    live: bool  # to be differentiated
-    mapped: bool  # vmap may map over it
+    live: bool  # is differentiated
+    mapped: bool  # may be mapped by vmap
 
 
 class Hole:
-    """The place of a leaf in the arguments."""
+    """The position of a leaf in the arguments."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -70,7 +70,7 @@ class Row:
     """A row with its cases."""
 
     def __init__(self, op: Op, seen: dict[str, int] | None = None) -> None:
-        """Make the cases; ``seen`` counts the ids given out, so that all are different."""
+        """Make the cases; ``seen`` counts the ids in use, so that all ids are different."""
         self.op = op
         self.cases: list[Case] = []
         seen = {} if seen is None else seen
@@ -79,7 +79,7 @@ class Row:
             seen[label] = seen.get(label, 0) + 1
             self.cases.append(Case(self, sample, label if seen[label] == 1 else f"{label}-{seen[label]}"))
         for group in (self.cases[: len(op.samples)], self.cases[len(op.samples) :]):
-            for case in group[:1]:  # rounding does not depend on axes, and JAX takes time; differences tell of all
+            for case in group[:1]:  # JAX is slow; rounding does not depend on axes, and differences check all cases
                 case.compares_singles = op.jax is not None
                 case.compares_second = op.jax is not None and op.order >= 2
             for case in group[:2]:
@@ -90,13 +90,13 @@ class Case:
     """One sample of one row.
 
     Attributes:
-        row: where it stands.
-        id: what the tests call it, such as ``sum-3x4-axis1``.
+        row: the row of the sample.
+        id: the name in the tests, such as ``sum-3x4-axis1``.
         leaves: the arrays among the positional arguments, read-only, in order.
         compares_singles: whether its derivatives in float32 are compared with JAX's.
-        compares_second: whether its second derivatives are.
+        compares_second: whether its second derivatives are compared with JAX's.
         among_first: whether it is one of the first two real or complex cases of its row.
-        answers: what JAX says about it, once somebody has asked.
+        answers: JAX's answers, None until first use.
     """
 
     compares_singles = compares_second = among_first = False
@@ -115,7 +115,7 @@ class Case:
         return f"<case {self.id}>"
 
     def _template(self, position: int, arg: Any) -> Any:
-        """The argument with a hole where each array was."""
+        """Return the argument with a ``Hole`` in place of each array."""
         if _holds_arrays(arg):
             return type(arg)([self._template(position, a) for a in arg])
         fixed, frozen = position in self.sample.unbatched, position in self.sample.frozen
@@ -131,9 +131,9 @@ class Case:
 
     @cached_property
     def call(self) -> Callable[[Callable[..., Any], Sequence[Any]], tuple[Any, ...]]:
-        """``call(fun, values)``: ``fun`` with ``values`` for the leaves; the leaves of its result.
+        """Function ``call(fun, values)`` that applies ``fun`` to ``values`` as leaves and returns the leaves.
 
-        It closes over what it needs, as what is recorded looks at all that a function closes over.
+        The function closes over only what it needs, because recording inspects all closed-over values.
         """
         template, kwargs = self.template, self.sample.kwargs
 
@@ -144,14 +144,14 @@ class Case:
 
     @cached_property
     def fun(self) -> Callable[..., Any]:
-        """The operation as funcgrad has it."""
+        """Operation in funcgrad."""
         found = self.row.op.fun or named(self.row.op.name, OURS)
         assert found is not None, f"funcgrad has no {self.row.op.name}"
         return found
 
     @cached_property
     def numpy(self) -> Callable[..., Any] | None:
-        """NumPy's counterpart."""
+        """Counterpart in NumPy."""
         theirs = self.row.op.numpy
         name = self.row.op.name if theirs == "same name" else theirs
         found = named(name, THEIRS) if isinstance(name, str) else name
@@ -160,16 +160,16 @@ class Case:
 
     @property
     def values(self) -> list[Any]:
-        """The values of all leaves."""
+        """Values of all leaves."""
         return [leaf.value for leaf in self.leaves]
 
     @property
     def primals(self) -> list[Any]:
-        """The values of the leaves that are differentiated."""
+        """Values of the differentiated leaves."""
         return [self.leaves[i].value for i in self.live]
 
     def of_live(self, fun: Callable[..., Any], values: Sequence[Any] | None = None) -> Callable[..., tuple[Any, ...]]:
-        """``fun`` as a function of the differentiated leaves, giving its floating results only."""
+        """Return ``fun`` as a function of the differentiated leaves that returns its floating results only."""
         base, live, call = self.values if values is None else list(values), self.live, self.call
 
         def smooth(*primals: Any) -> tuple[Any, ...]:
@@ -182,43 +182,43 @@ class Case:
 
     @cached_property
     def smooth(self) -> Callable[..., tuple[Any, ...]]:
-        """funcgrad's operation as a function of the differentiated leaves."""
+        """Operation of funcgrad as a function of the differentiated leaves."""
         return self.of_live(self.fun)
 
     @cached_property
     def referee(self) -> Callable[..., tuple[Any, ...]]:
-        """The same from NumPy alone, or from plain values where NumPy does not have it."""
+        """NumPy's operation as a function of the differentiated leaves, or funcgrad's if NumPy has none."""
         return self.of_live(self.numpy or self.fun)
 
     @cached_property
     def outs(self) -> tuple[Any, ...]:
-        """The floating results."""
+        """Floating results."""
         return self.smooth(*self.primals)
 
     @cached_property
     def pulled(self) -> tuple[Any, ...]:
-        """What the pullback gives for the cotangents."""
+        """Result of the pullback for ``cotangents``."""
         pullback: Any = vjp(self.smooth, *self.primals)[1]
         return tuple(pullback(self.cotangents))
 
     @cached_property
     def pushed(self) -> tuple[Any, ...]:
-        """What the pushforward gives for the tangents."""
+        """Result of the pushforward for ``tangents``."""
         return tuple(jvp(self.smooth, tuple(self.primals), self.tangents)[1])
 
     @cached_property
     def eps(self) -> float:
-        """The rounding of the coarsest dtype among the primals and the results."""
+        """Rounding unit of the coarsest dtype among the primals and the results."""
         dtypes = [np.asarray(x).dtype for x in (*self.primals, *self.outs)]
         return float(max([np.finfo(d).eps for d in (np.dtype(float), *dtypes)]))
 
     def within(self, tolerance: float) -> float:
-        """``tolerance``, or what the rounding allows."""
+        """Return ``tolerance``, or the larger error that rounding allows."""
         return tolerance if self.eps < 1e-12 else max(tolerance, 100 * self.eps)
 
     @cached_property
     def tangents(self) -> tuple[Any, ...]:
-        """A direction in the space of the primals."""
+        """Direction in the space of the primals."""
         return self.random(self.primals, "tangents")
 
     @cached_property
@@ -228,11 +228,11 @@ class Case:
 
     @cached_property
     def cotangents(self) -> tuple[Any, ...]:
-        """A direction in the space of the results."""
+        """Direction in the space of the results."""
         return self.random(self.outs, "cotangents")
 
     def random(self, likes: Sequence[Any], name: str) -> tuple[Any, ...]:
-        """Random numbers of the shapes and dtypes of ``likes``, read-only; the same whenever ``name`` is."""
+        """Return random read-only numbers of the shapes and dtypes of ``likes``; ``name`` determines the numbers."""
         rng = np.random.default_rng(zlib.crc32(f"{self.id} {name}".encode()))
         return tuple(random_like(like, rng) for like in likes)
 
@@ -242,7 +242,7 @@ def _holds_arrays(arg: Any) -> bool:
 
 
 def _filled(part: Any, values: Sequence[Any]) -> Any:
-    """``part`` of a template with a value in each hole."""
+    """Return ``part`` of a template with a value in each hole."""
     if isinstance(part, Hole):
         return values[part.number]
     return type(part)([_filled(p, values) for p in part]) if _has_holes(part) else part
@@ -253,7 +253,7 @@ def _has_holes(part: Any) -> bool:
 
 
 def flatten(out: Any) -> Iterator[Any]:
-    """The arrays in nested tuples and lists."""
+    """Yield the arrays in nested tuples and lists."""
     if isinstance(out, (tuple, list)):
         for part in out:
             yield from flatten(part)
@@ -262,12 +262,12 @@ def flatten(out: Any) -> Iterator[Any]:
 
 
 def kind_of(x: Any) -> str:
-    """The kind of an array's, tracer's or number's dtype."""
+    """Return the kind of the dtype of an array, a tracer or a number."""
     return (x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype).kind
 
 
 def random_like(like: Any, rng: np.random.Generator, dtype: Any = None) -> Any:
-    """Numbers from -1 to 1 of the shape and dtype of ``like``, none of them small."""
+    """Return numbers from -1 to 1 of the shape and dtype of ``like``, none of them small."""
     like = np.asarray(like)
     made = rng.uniform(0.2, 1.0, like.shape) * rng.choice([-1.0, 1.0], like.shape)
     if like.dtype.kind == "c":
@@ -278,7 +278,7 @@ def random_like(like: Any, rng: np.random.Generator, dtype: Any = None) -> Any:
 
 
 def _labels(sample: Sample) -> Iterator[str]:
-    """A sample in a few words: shapes, then what is static."""
+    """Return a short description of a sample: shapes, then static arguments."""
     for arg in sample.args:
         yield _label(arg)
     for key, value in sample.kwargs.items():

@@ -1,8 +1,8 @@
-"""What is demanded of an operation.
+"""Checks of an operation.
 
-Each demand is a function ``check_...(case)`` that raises ``AssertionError``; those under ``vmap`` are in
-``batched.py``. ``tests/test_operations.py`` makes every case of the table meet every demand;
-``tests/test_checker.py`` shows that they notice wrong rules.
+Each check is a function ``check_...(case)`` that raises ``AssertionError``; ``batched.py`` has the checks under
+``vmap``. ``tests/test_operations.py`` runs every check on every case of the table;
+``tests/test_checker.py`` shows that the checks detect wrong rules.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from operations.jax_reference import reference
 
 
 def check_value(case: Case) -> None:
-    """Plain NumPy in gives what NumPy gives: values, shapes, dtypes, and scalars where NumPy has scalars."""
+    """Check that plain NumPy arguments give NumPy's values, shapes, dtypes and scalars."""
     got = case.call(case.fun, case.values)
     if case.numpy is not None:
         want = case.call(case.numpy, case.values)
@@ -45,7 +45,7 @@ def check_value(case: Case) -> None:
 
 
 def subsets(case: Case) -> Iterator[tuple[int, ...]]:
-    """Which live leaves to differentiate: all of them, and each alone."""
+    """Yield the subsets of live leaves to differentiate: all leaves, and each alone."""
     n = len(case.live)
     yield tuple(range(n))
     if n > 1:
@@ -53,7 +53,7 @@ def subsets(case: Case) -> Iterator[tuple[int, ...]]:
 
 
 def restricted(fun: Callable[..., Any], primals: Sequence[Any], chosen: tuple[int, ...]) -> Callable[..., Any]:
-    """``fun`` as a function of the chosen primals, the others being constants."""
+    """Return ``fun`` as a function of the chosen primals, with the others constant."""
 
     def some(*values: Any) -> Any:
         full = list(primals)
@@ -65,7 +65,7 @@ def restricted(fun: Callable[..., Any], primals: Sequence[Any], chosen: tuple[in
 
 
 def check_jvp(case: Case) -> None:
-    """Forward mode agrees with differences of NumPy's values."""
+    """Check forward mode against differences of NumPy's values."""
     for chosen in subsets(case):
         fun = restricted(case.smooth, case.primals, chosen)
         plain = restricted(case.referee, case.primals, chosen)
@@ -80,7 +80,7 @@ def check_jvp(case: Case) -> None:
 
 
 def check_vjp(case: Case) -> None:
-    """Reverse mode is the transpose of forward mode, and a cotangent has its primal's shape and dtype."""
+    """Check that reverse mode is forward mode's transpose, and that cotangents have primals' shapes and dtypes."""
     for chosen in subsets(case):
         fun = restricted(case.smooth, case.primals, chosen)
         primals = tuple(case.primals[i] for i in chosen)
@@ -96,7 +96,7 @@ def check_vjp(case: Case) -> None:
 
 
 def directions(case: Case) -> list[tuple[Any, ...]]:
-    """Cotangents; times 1j too where a result is complex, which the real part of a product cannot see else."""
+    """Return cotangents, for complex results also times 1j: the real part of a product misses the imaginary part."""
     if all(kind_of(out) == "f" for out in case.outs):
         return [case.cotangents]
     turned = tuple(ct * 1j if kind_of(ct) == "c" else ct for ct in case.cotangents)
@@ -104,7 +104,7 @@ def directions(case: Case) -> list[tuple[Any, ...]]:
 
 
 def check_arguments(case: Case) -> None:
-    """Arrays in any memory layout, and one array for several arguments, make no difference."""
+    """Check that memory layouts, and one array for several arguments, make no difference."""
     primals, cts, tangents = (tuple(map(laid_out, a)) for a in (case.primals, case.cotangents, case.tangents))
     outs, other = vjp(case.smooth, *primals)
     assert_all_close(outs, case.outs, 1e-14, "value of strided arrays")
@@ -115,13 +115,13 @@ def check_arguments(case: Case) -> None:
 
 
 def _check_shared(case: Case) -> None:
-    """One array for all arguments: its cotangent is the sum of theirs."""
+    """Check that the cotangent of one array for all arguments is the sum of the separate cotangents."""
     x = sum(case.primals) / len(case.primals)
     many = [x] * len(case.primals)
     try:
         with np.errstate(all="raise"):
             case.referee(*many)
-    except Exception:  # no point of the domain
+    except Exception:  # outside of the domain
         return
     outs, pullback = vjp(case.smooth, *many)
     cts = case.random(outs, "cotangents")
@@ -137,7 +137,7 @@ def _check_shared(case: Case) -> None:
 
 
 def laid_out(x: Any) -> Any:
-    """The same numbers, read backwards from every second place of a buffer in Fortran order."""
+    """Return the same numbers as a reversed view, with steps of 2, of a buffer in Fortran order."""
     if not isinstance(x, np.ndarray) or not x.ndim:
         return x
     buffer = np.full([2 * n for n in x.shape], np.nan, x.dtype, order="F")
@@ -148,7 +148,7 @@ def laid_out(x: Any) -> Any:
 
 
 def check_linearize(case: Case) -> None:
-    """``linearize`` gives the map that ``jvp`` applies."""
+    """Check that ``linearize`` gives the map that ``jvp`` applies."""
     value, push = linearize(case.smooth, *case.primals)
     assert_all_close(value, case.outs, 1e-14, "value of linearize")
     of_others = jvp(case.smooth, tuple(case.primals), case.others)[1]
@@ -159,13 +159,13 @@ def check_linearize(case: Case) -> None:
 
 
 def check_jax(case: Case) -> None:
-    """Both modes agree with JAX."""
+    """Check both modes against JAX."""
     assert_all_close(case.pulled, reference(case, "vjp"), case.within(1e-10), "vjp against JAX")
     assert_all_close(case.pushed, reference(case, "jvp"), case.within(1e-10), "jvp against JAX")
 
 
 def check_on_jax_arrays(case: Case) -> None:
-    """funcgrad on JAX arrays, inside ``jax.jit``, gives what it gives on NumPy arrays, or says that JAX cannot."""
+    """Check funcgrad on JAX arrays, inside ``jax.jit``, against NumPy arrays, or that it reports what JAX lacks."""
     if case.row.op.on_jax is None:
         return
     if not case.row.op.on_jax:
@@ -180,7 +180,7 @@ def check_on_jax_arrays(case: Case) -> None:
 
 
 def check_second_order(case: Case) -> None:
-    """Derivatives of the pullback and of the pushforward: the two demands again, and JAX."""
+    """Check derivatives of the pullback and of the pushforward: by differences, as transposes, and against JAX."""
     primals, ct, t, s = tuple(case.primals), case.cotangents, case.tangents, case.others
 
     def pulled(*x: Any) -> Any:
@@ -210,7 +210,7 @@ def check_second_order(case: Case) -> None:
 
 
 def narrowed(value: Any, bits: int) -> Any:
-    """A floating value in fewer bits, read-only."""
+    """Return a floating value in fewer bits, read-only."""
     value = np.asarray(value)
     to = f"complex{max(64, 2 * bits)}" if value.dtype.kind == "c" else f"float{bits}"
     cast = value.astype(to)
@@ -219,7 +219,7 @@ def narrowed(value: Any, bits: int) -> Any:
 
 
 def check_dtypes(case: Case) -> None:
-    """float32, float16 and mixed arguments: results as NumPy has them, every derivative in its own dtype."""
+    """Check float32, float16 and mixed arguments: results have NumPy's dtypes, derivatives those of their values."""
     singles = [narrowed(x, 32) for x in case.primals]
     _check_narrow(case, singles, 1e-5 if case.compares_singles else None)
     halves = [narrowed(x, 16) for x in case.primals]
@@ -232,7 +232,7 @@ def check_dtypes(case: Case) -> None:
 
 
 def _numpy_takes(case: Case, primals: Sequence[Any]) -> bool:
-    """NumPy's linear algebra refuses float16, and some samples overflow there."""
+    """Return whether NumPy accepts the values, without overflow: its linear algebra refuses float16."""
     try:
         with np.errstate(all="ignore"):
             outs = case.referee(*primals)
@@ -252,7 +252,7 @@ def _check_narrow(case: Case, primals: list[Any], tolerance: float | None) -> No
     pushed = jvp(case.smooth, tuple(primals), tangents)[1]
     assert_like(pushed, outs, "tangent")
     live = [leaf for leaf in case.leaves if leaf.live]
-    # what a batch promotes depends on the operation, hardly on its sample; numbers are weak
+    # promotion in a batch depends on the operation, hardly on its sample; numbers are weak
     if case.among_first and all(leaf.mapped and hasattr(leaf.value, "dtype") for leaf in live):
         _check_narrow_batch(case, primals, cts)
     if tolerance is not None:
@@ -261,7 +261,7 @@ def _check_narrow(case: Case, primals: list[Any], tolerance: float | None) -> No
 
 
 def _check_narrow_batch(case: Case, primals: list[Any], cts: tuple[Any, ...]) -> None:
-    """``vmap`` promotes nothing either."""
+    """Check that ``vmap`` promotes nothing either."""
     batch = [np.stack([x, x]) for x in primals]
     outs, pullback = vjp(vmap(case.smooth), *batch)
     assert_like(outs, [np.stack([ct, ct]) for ct in cts], "result of vmap")
@@ -276,7 +276,7 @@ def _check_narrow_batch(case: Case, primals: list[Any], cts: tuple[Any, ...]) ->
 
 
 def check_zero(case: Case) -> None:
-    """No derivative passes: zero in both modes, under ``vmap`` too, whatever the dtype of the results."""
+    """Check zero derivatives in both modes, also under ``vmap``, whatever the dtype of the results."""
 
     def fun(*primals: Any) -> Any:
         full = case.values

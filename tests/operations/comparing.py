@@ -1,4 +1,4 @@
-"""What it means for results to be equal."""
+"""Comparisons of results."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ FLOAT0 = np.dtype([("float0", "V")])
 
 
 def assert_close(got: Any, want: Any, tolerance: float, what: str) -> None:
-    """``got`` equals ``want`` to ``tolerance``, relative to the largest number in ``want``."""
+    """Check that ``got`` equals ``want`` to ``tolerance``, relative to the largest number in ``want``."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
     if got.dtype == FLOAT0 or want.dtype == FLOAT0:
         assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
         return
-    if (got == want).all():  # as most are; what follows takes ten times as long
+    if (got == want).all():  # the most frequent case; the rest takes ten times as long
         return
     unlike = np.isnan(got) != np.isnan(want)
     assert not unlike.any(), f"{what}: not a number in different places\ngot  {got}\nwant {want}"
@@ -32,14 +32,14 @@ def assert_close(got: Any, want: Any, tolerance: float, what: str) -> None:
 
 
 def assert_all_close(got: Sequence[Any], want: Sequence[Any], tolerance: float, what: str) -> None:
-    """``assert_close`` for each pair."""
+    """Call ``assert_close`` for each pair."""
     assert len(got) == len(want), f"{what}: {len(got)} results, expected {len(want)}"
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
         assert_close(g, w, tolerance, f"{what} {i}" if len(want) > 1 else what)
 
 
 def inner(a: Sequence[Any], b: Sequence[Any]) -> tuple[float, float]:
-    """The real part of the bilinear product of two lists of arrays, and the size of its terms."""
+    """Return the real part of the bilinear product of two lists of arrays, and the sum of its terms' sizes."""
     products = [np.asarray(p) * q for p, q in zip(a, b, strict=True)]
     return (
         float(sum(p.real.sum(dtype=np.float64) for p in products)),
@@ -48,7 +48,7 @@ def inner(a: Sequence[Any], b: Sequence[Any]) -> tuple[float, float]:
 
 
 def assert_transposed(cts: Any, pushed: Any, pulled: Any, tangents: Any, what: str, tolerance: float) -> None:
-    """``<ct, J t> == <J^T ct, t>``: the two modes have the same derivative."""
+    """Check that ``<ct, J t> == <J^T ct, t>``, so both modes have the same derivative."""
     left, left_size = inner(cts, pushed)
     right, right_size = inner(pulled, tangents)
     allowed = tolerance * max(0.01, left_size, right_size)
@@ -58,7 +58,7 @@ def assert_transposed(cts: Any, pushed: Any, pulled: Any, tangents: Any, what: s
 
 
 def assert_like(got: Sequence[Any], likes: Sequence[Any], what: str) -> None:
-    """Each array has the shape and dtype of what it belongs to."""
+    """Check that each array has the shape and dtype of its counterpart."""
     assert len(got) == len(likes), f"{what}: {len(got)} results, expected {len(likes)}"
     for i, (g, like) in enumerate(zip(got, likes, strict=True)):
         like = np.asarray(like)

@@ -1,4 +1,4 @@
-"""Rows for arrays made of values that may be traced."""
+"""Rows for arrays made from values that may be traced."""
 
 import numpy as np
 

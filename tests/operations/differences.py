@@ -17,17 +17,17 @@ def complexes(*shape):
 
 
 def ends(function):
-    """``diff`` with its ends as positional arguments."""
+    """Call ``diff`` with its ends as positional arguments."""
     return lambda a, prepend, append, axis: function(a, axis=axis, prepend=prepend, append=append)
 
 
 def on_grid(function, **options):
-    """``gradient`` of samples and spacings."""
+    """Call ``gradient`` with samples and spacings."""
     return lambda f, *spacings: function(f, *spacings, **options)
 
 
 def periodic(function):
-    """``unwrap`` of phases and a period."""
+    """Call ``unwrap`` with phases and a period."""
     return lambda p, period: function(p, period=period)
 
 

@@ -15,13 +15,13 @@ NAN, INF = float("nan"), float("inf")
 
 
 def unary(name, low=-2.0, high=2.0, numbers=COMPLEX, **options):
-    """A row for a function of one argument: a matrix, no axes, no elements, a Python number, complex numbers."""
+    """Return a row for a function of one argument: a matrix, no axes, no elements, a Python number, complex numbers."""
     samples = [array(2, 3, low=low, high=high), array(low=low, high=high), EMPTY, 0.37 * low + 0.63 * high]
     return op(name, *[(x,) for x in samples], complex_samples=[] if numbers is None else [(numbers,)], **options)
 
 
 def binary(name, first=array, second=array, numbers=True, **options):
-    """A row for a function of two arguments: every way to broadcast, Python numbers, integers, complex numbers."""
+    """Return a row for a function of two arguments: every way to broadcast, Python, integer and complex numbers."""
     other = array(2, 3, kind="complex", seed=7)
     return op(
         name,
@@ -39,12 +39,12 @@ def binary(name, first=array, second=array, numbers=True, **options):
 
 
 def away(*shape, seed=0):
-    """Numbers of both signs, away from zero."""
+    """Return numbers of both signs, away from zero."""
     return array(*shape, seed=seed, low=1.1, high=1.9) * (-1.0) ** np.arange(np.prod(shape, dtype=int)).reshape(shape)
 
 
 def choose(condition, x, y):
-    """One choice that both arguments reach."""
+    """Choose between functions of both arguments, so that each is chosen somewhere."""
     return fnp.where(condition, fnp.sin(x), fnp.multiply(x, y))
 
 
@@ -129,7 +129,7 @@ TRANSCENDENTAL = [
     unary("cosh"),
     unary("tanh"),
     unary("arcsinh"),
-    # of numbers with a negative real part JAX has the derivative with the wrong sign
+    # for negative real parts JAX's derivative has the wrong sign
     unary("arccosh", 1.2, 4.0, numbers=COMPLEX + 2.5),
     unary("arctanh", -0.9, 0.9),
     op("asinh", (REAL,)),

@@ -1,6 +1,6 @@
-"""Rows for functions whose results are complex outside of their domain, and for windows that slide.
+"""Rows for functions whose results are complex outside of their domain, and for sliding windows.
 
-What is outside of the domain has tests of its own: no row can say that the dtype of no examples is another.
+Separate tests cover arguments outside of the domain: a row cannot state that an empty batch has another dtype.
 """
 
 from operations.spec import Sample, array, op, positive

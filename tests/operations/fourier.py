@@ -15,7 +15,7 @@ def complexes(*shape, **options):
 
 
 def one(name, *, spectrum=False, **options):
-    """A transform along one axis: even and odd, cut and padded."""
+    """Return a row for a transform along one axis: even and odd, truncated and padded."""
     of_reals = (real(4), real(5, norm="ortho"))
     more = (real(3, 2, n=4, axis=0, norm="forward"), real(5, n=2))
     if spectrum:
@@ -27,7 +27,7 @@ def one(name, *, spectrum=False, **options):
 
 
 def several(name, *, spectrum=False):
-    """A transform along several axes."""
+    """Return a row for a transform along several axes."""
     if spectrum:
         return op(
             name,

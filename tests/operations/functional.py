@@ -40,7 +40,7 @@ def along(module):
 
 
 def pieces(module):
-    """A function of some elements, a number and a function of all others."""
+    """Return a function that differs on parts of x: two functions and a number."""
 
     def fun(x, c):
         return module.piecewise(x, [x < -0.5, x > 1], [lambda v: v * v * c, c * 3.0, lambda v: v * v * v])
@@ -53,7 +53,7 @@ def product(x, y):
 
 
 def branched(*args):
-    """A call of a function that branches, which ``vmap`` refuses."""
+    """Return a sample for a function that branches, which ``vmap`` refuses."""
     return S(args, unbatched=(0, 1))
 
 

@@ -1,4 +1,4 @@
-"""Rows for grids and rows written as slices, for going through elements, and for what returns its argument."""
+"""Rows for grids and rows written as slices, for iteration, and for functions that return their argument."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +13,7 @@ BOUNDS = "JAX needs bounds that are known when it traces"
 
 
 def both(name, make, *samples, jax=None, reason=BOUNDS, **options):
-    """A row of what ``make(namespace, *arguments)`` makes."""
+    """Return a row for ``make(namespace, *arguments)``."""
     return op(
         name,
         *samples,

@@ -100,7 +100,7 @@ GETITEM = [
 
 
 def listless(index):
-    """JAX wants arrays where NumPy takes lists."""
+    """Convert a list to an array, because JAX requires arrays where NumPy takes lists."""
     return np.asarray(index) if isinstance(index, list) else index
 
 
@@ -126,7 +126,7 @@ OPS = [
     ),
     op(
         "take_along_axis",
-        *[(V, TWICE)] * at_least(np, "2.3.0"),  # axis had no default before
+        *[(V, TWICE)] * at_least(np, "2.3.0"),  # older versions had no default axis
         (M, np.array([[0, -1, 0]] * 3), 1),
         (M, np.array([[1, 2, 0, 1]]), 0),
         (M, np.array([[3], [3], [-4]]), -1),
@@ -165,7 +165,7 @@ OPS = [
         S((np.array([4, -1, 0]), [array(3), array(3, seed=1)]), {"mode": "clip"}),
         jax=lambda a, choices, mode="raise": jnp.choose(a, choices, mode="clip" if mode == "raise" else mode),
     ),
-    # of integers, since no derivative of a vmap could be asked of them; floats are in test_indexing.py
+    # integers, because no derivative of a vmap can be tested; test_indexing.py has floats
     *[
         op(name, S((COUNTS,), unbatched=(0,)), differentiable=False, jit=False, reason="the shape depends on values")
         for name in ("nonzero", "flatnonzero", "argwhere")

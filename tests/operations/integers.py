@@ -1,4 +1,4 @@
-"""Rows for operations that give integers or take them, where the same name is differentiable on floating arrays."""
+"""Rows for operations with integer results or arguments that are differentiable on floating arrays."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""What JAX says.
+"""JAX's answers.
 
-Tracing and compiling is what costs time here. So what JAX's rules make of its operations NumPy computes, one after the
-other (see ``fuzz/eager.py``). Of each row funcgrad's pullback of the first case (its value where there is none) is
-written down by JAX before anything is computed, as ``jax.jit`` does. What NumPy cannot compute is left to XLA.
+Tracing and compiling dominate the time. Therefore NumPy computes the operations that JAX's rules emit, one by one
+(see ``fuzz/eager.py``). Only funcgrad's pullback of each row's first case (its value if there is no pullback) is
+traced by JAX as a whole first, as ``jax.jit`` does. XLA compiles the quantities that NumPy cannot compute.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Answers = dict[str, Any]
 Group = tuple[tuple[str, ...], Callable[..., Any]]
 
 
-#: Of what XLA compiles all that is no derivative by JAX, and for all cases: NumPy would go round its loops for long.
+#: Rows whose values and funcgrad quantities XLA compiles for all cases: NumPy would run their loops slowly.
 LOOPING = (
     *("linalg.logm", "linalg.sqrtm", "scipy.linalg.logm", "scipy.linalg.fractional_matrix_power"),
     *("scipy.special.hyp2f1", "scipy.special.bessel_jn"),
 )
-#: Whose loops JAX writes down, where to go round them takes it longer.
+#: Rows whose loops JAX traces as loops, because running them unrolled takes longer.
 WRITTEN = (
     *("linalg.expm", "scipy.linalg.expm", "scipy.linalg.sqrtm"),
     *("scipy.special.bessel_jn", "scipy.special.expi", "scipy.special.expn"),
@@ -40,7 +40,7 @@ WRITTEN = (
 
 
 def reference(case: Case, quantity: str) -> list[np.ndarray]:
-    """JAX's answer for a case: "value", "vjp", "jvp", "own vjp", "forward over pullback", ...
+    """Return JAX's answer for a case: "value", "vjp", "jvp", "own vjp", "forward over pullback", ...
 
     A quantity named "own ..." is funcgrad's, computed on JAX arrays, under ``jax.jit`` or another trace of JAX.
     """
@@ -53,7 +53,7 @@ def reference(case: Case, quantity: str) -> list[np.ndarray]:
 
 
 def answers(case: Case) -> Answers:
-    """All quantities of a case."""
+    """Return all quantities of a case."""
     groups = list(_quantities(case))
     inputs = [case.values[i] for i in case.inexact]
     if not case.row.op.jit:
@@ -70,7 +70,7 @@ def answers(case: Case) -> Answers:
 
 
 def _whole(case: Case) -> str:
-    """What JAX writes down before it is computed."""
+    """Return the name of the quantity that JAX traces as a whole before it is computed, or ""."""
     if case is not case.row.cases[0]:
         return ""
     return "own vjp" if case.live and case.row.op.on_jax else "own value"
@@ -82,7 +82,7 @@ def _written_down(fun: Callable[..., Any], *inputs: Any) -> Any:
 
 
 def _compiled(groups: list[Group], inputs: list[Any]) -> Answers:
-    """By XLA, in one function."""
+    """Compute with XLA, in one compiled function."""
     failed: Answers = {}
 
     def everything(inputs: list[Any]) -> Answers:
@@ -94,7 +94,7 @@ def _compiled(groups: list[Group], inputs: list[Any]) -> Answers:
 
 
 def _by_numpy(groups: list[Group], inputs: list[Any], by: Callable[..., Any]) -> Answers:
-    """By NumPy, each group by itself, so that what it cannot compute is told from the rest."""
+    """Compute each group separately with NumPy, so that a failure affects one group only."""
     found: Answers = {}
     with np.errstate(all="ignore"):  # JAX computes both sides of a ``where``
         for names, compute in groups:
@@ -106,18 +106,18 @@ def _by_numpy(groups: list[Group], inputs: list[Any], by: Callable[..., Any]) ->
 
 
 def _attempted(groups: list[Group], inputs: Sequence[Any]) -> Answers:
-    """By JAX; what raises an error has it for its answer."""
+    """Compute with JAX; the answer of a failing group is its error."""
     made: Answers = {}
     for names, compute in groups:
         try:
             made.update(zip(names, compute(inputs), strict=True))
-        except Exception as error:  # kept for the test that asks for it
+        except Exception as error:  # the test that needs the quantity raises it
             made.update(dict.fromkeys(names, error))
     return made
 
 
 def _quantities(case: Case) -> Iterator[Group]:
-    """How to compute what of JAX's arrays for the floating leaves; what shares work is computed together."""
+    """Yield names and functions of JAX arrays for the floating leaves; quantities that share work share a function."""
     theirs, op = _function(case), case.row.op
 
     def full(inputs: Sequence[Any]) -> list[Any]:
@@ -132,7 +132,7 @@ def _quantities(case: Case) -> Iterator[Group]:
 
     if theirs is not None:
         yield ("value",), lambda x: (case.call(theirs, full(x)),)
-    # Of further cases the value is the one that forward mode computes, where that is all of it.
+    # After the first case, forward mode also gives the value, if all results are floating.
     shared = op.on_jax and case.live and case is not case.row.cases[0]
     shared = shared and len(case.outs) == len(case.call(case.fun, case.values))
     if case.inexact and op.on_jax and not shared:
@@ -151,7 +151,7 @@ def _quantities(case: Case) -> Iterator[Group]:
 
 
 def _derivatives(case: Case, fun: Callable[..., Any], primals: Callable[..., Any]) -> Iterator[Group]:
-    """JAX's derivatives."""
+    """Yield JAX's derivatives."""
     ct, t, s = case.cotangents, case.tangents, case.others
     if case.compares_second:
         names = ("vjp", "forward over pullback", "reverse over pullback", "reverse over pushforward")
@@ -173,11 +173,11 @@ def _derivatives(case: Case, fun: Callable[..., Any], primals: Callable[..., Any
 
 
 def _of_pullback(pullback: Callable[..., Any], primals: Sequence[Any], s: Any, t: Any) -> tuple[Any, ...]:
-    """The pullback and its derivatives.
+    """Return the pullback and its derivatives.
 
-    Those in reverse mode are the forward one along ``t``: with ``L(x) = <ct, f(x)>`` the pullback is L's
-    gradient and the pushforward its slope along ``t``; the gradient of either is the Hessian, which is
-    symmetric, times ``t``. Tracing that once takes a quarter of the time of all four.
+    Both derivatives in reverse mode equal the forward derivative along ``t``: with ``L(x) = <ct, f(x)>`` the pullback
+    is L's gradient and the pushforward its slope along ``t``; the gradient of either is the Hessian, which is
+    symmetric, times ``t``. Tracing it once takes a quarter of the time of all four.
     """
     pulled, push = jax.linearize(pullback, *primals)
     along_t = push(*t)
@@ -185,7 +185,7 @@ def _of_pullback(pullback: Callable[..., Any], primals: Sequence[Any], s: Any, t
 
 
 def _function(case: Case) -> Callable[..., Any] | None:
-    """JAX's counterpart of the operation."""
+    """Return JAX's counterpart of the operation."""
     row = case.row.op
     name = row.name if row.jax == "same name" else row.jax
     if not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Rows for putting arrays together and taking them apart."""
+"""Rows for joining and splitting arrays."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Rows for eigenvalues, singular values, QR, pseudo-inverses, least squares, and functions of matrices.
 
-Vectors are known up to signs and phases, so most rows look at functions that do not depend on those. Matrices
-are made Hermitian by the row where the operation takes them for such.
+Vectors are defined up to signs and phases, so most rows use functions that do not depend on these. If an operation
+assumes Hermitian matrices, the row makes its matrices Hermitian.
 """
 
 import jax
@@ -17,7 +17,7 @@ S = Sample
 
 
 def rows(name, of, *samples, theirs=None, **options):
-    """A row whose function is ``of(xp, *args, **kwargs)`` in each library; ``theirs`` instead for JAX, if given."""
+    """Return a row whose function is ``of(xp, *args, **kwargs)`` in each library; ``theirs`` replaces it for JAX."""
     options.setdefault("jax", theirs or (lambda *args, **kwargs: of(jnp, *args, **kwargs)))
     return op(
         name,
@@ -45,7 +45,7 @@ def hermitian(xp, a):
 
 
 def squares(xp, v):
-    """Of a vector's elements: no phase changes them."""
+    """Return the squared moduli of a vector's elements, which do not depend on phases."""
     return xp.real(v * xp.conj(v))
 
 
@@ -59,7 +59,7 @@ def eigvalsh(xp, a, **options):
 
 
 def of_eig(xp, w, v):
-    w, v = w + 0j, v + 0j  # NumPy's are real where all eigenvalues are
+    w, v = w + 0j, v + 0j  # NumPy returns real arrays if all eigenvalues are real
     return w, squares(xp, v), (v * xp.exp(w)[..., None, :]) @ xp.linalg.inv(v)
 
 
@@ -77,7 +77,7 @@ def svd(xp, a, **options):
 
 
 def full_svd(xp, a):
-    """With what completes the basis as its projector."""
+    """Return functions of the full SVD; the vectors that complete the basis enter as a projector."""
     u, s, vh = xp.linalg.svd(a)
     k = s.shape[-1]
     inner = (u[..., :k] * xp.sin(s)[..., None, :]) @ vh[..., :k, :]
@@ -102,7 +102,7 @@ def residuals(xp, a, b):
 
 
 def pushed(name):
-    """A function that NumPy does not have, of matrices with eigenvalues off the negative axis."""
+    """Return a function that NumPy lacks, of a matrix shifted to have no eigenvalues on the negative axis."""
     return lambda a: getattr(fnp.linalg, name)(a + 5 * np.eye(a.shape[-1], dtype=np.int8))
 
 
@@ -111,7 +111,7 @@ def svdvals(xp, a):
 
 
 def gradient(lib, xp, of):
-    """The gradient of a sum of values, which has a rule of its own."""
+    """Return the gradient of a sum of values; it has a rule of its own."""
     return lib.grad(lambda a: xp.sum(of(xp, a)[..., :2]))
 
 

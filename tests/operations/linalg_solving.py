@@ -14,18 +14,18 @@ INF = np.inf
 
 
 def regular(*shape, seed=0, kind="float"):
-    """Matrices that are far from singular."""
+    """Return matrices that are far from singular."""
     return array(*shape, seed=seed, kind=kind) + 4 * np.eye(shape[-1])
 
 
 def definite(*shape, kind="float"):
-    """Hermitian positive-definite matrices."""
+    """Return Hermitian positive definite matrices."""
     x = array(*shape, seed=5, kind=kind)
     return x @ x.conj().swapaxes(-1, -2) + np.eye(shape[-1])
 
 
 def symmetrized(xp, **options):
-    """The Cholesky factor of the Hermitian part: there a derivative along any matrix exists."""
+    """Return the Cholesky factor of the Hermitian part, which has a derivative along any matrix."""
 
     def cholesky(a):
         return xp.linalg.cholesky((a + xp.conj(xp.swapaxes(a, -1, -2))) / 2, **options)
@@ -34,7 +34,7 @@ def symmetrized(xp, **options):
 
 
 def deficient(n, rank, kind="float"):
-    """A matrix of low rank."""
+    """Return a matrix of low rank."""
     return array(n, rank, seed=1, kind=kind) @ array(rank, n, seed=2, kind=kind)
 
 
@@ -190,7 +190,7 @@ OPS = [
         (X,),
         *[S((M,), {"p": p}) for p in (-2, 1, -1, INF, "fro")],
         (B, 2),
-        complex_samples=[(C, None), *[(C, "fro")] * at_least(np, "2.4.0")],  # a complex number before
+        complex_samples=[(C, None), *[(C, "fro")] * at_least(np, "2.4.0")],  # older versions return a complex number
     ),
     op(
         "linalg.matrix_rank",

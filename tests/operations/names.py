@@ -1,4 +1,4 @@
-"""The functions that rows name: ours and their counterparts."""
+"""Lookup of the functions that rows name: ours and their counterparts."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 
-#: Namespaces beside ``funcgrad.numpy``: where they are here, in SciPy, in JAX.
+#: Namespaces other than ``funcgrad.numpy``: their modules here, in SciPy, and in JAX.
 HOMES = {"scipy": ("funcgrad.scipy", "scipy", "jax.scipy"), "nn": ("funcgrad.nn", "", "jax.nn")}
 OURS, THEIRS, JAXS = 0, 1, 2
 
 
 def look_up(root: Any, name: str) -> Any:
-    """``root.a.b`` for the name ``a.b``; None where there is no such thing."""
+    """Return ``root.a.b`` for the name ``a.b``, or None if it is missing."""
     for part in name.split("."):
         root = getattr(root, part, None)
     return root
 
 
 def named(name: str, place: int) -> Any:
-    """The function of a row: ours, NumPy's or SciPy's, or JAX's; None where there is no such thing.
+    """Return the function of a row, ours, NumPy's or SciPy's, or JAX's, or None if it is missing.
 
-    ``sum`` and ``linalg.inv`` are names of ``funcgrad.numpy``, ``scipy.special.erf`` and ``nn.relu`` of others.
+    ``sum`` and ``linalg.inv`` are names of ``funcgrad.numpy``; ``scipy.special.erf`` and ``nn.relu`` belong to others.
     """
     space, _, rest = name.partition(".")
     if space not in HOMES:

@@ -1,4 +1,4 @@
-"""Rows for the functions of neural networks. JAX has them under several roofs; NumPy has none."""
+"""Rows for the functions of neural networks. JAX has them in several modules; NumPy has none."""
 
 import importlib
 
@@ -11,7 +11,7 @@ X = array(3)
 
 
 def jax(name):
-    """A function of JAX or optax that is found when it is called."""
+    """Return a function of JAX or optax that is looked up when it is called."""
     module, _, function = name.rpartition(".")
     return lambda *args, **kwargs: getattr(importlib.import_module(module), function)(*args, **kwargs)
 
@@ -21,7 +21,7 @@ def row(name, *samples, **options):
 
 
 def lax_pool(name, start):
-    """A pool of ``jax.lax.reduce_window`` over the last two axes."""
+    """Return a pool of ``jax.lax.reduce_window`` over the last two axes."""
 
     def pooled(x, window, strides, padding="VALID"):
         lax = importlib.import_module("jax.lax")
@@ -56,7 +56,7 @@ def segment_means(x, ids, n):
 
 
 def attend(q, k, v, bias):
-    """Attention with as many queries as keys and one key for two heads, as the definition has it."""
+    """Compute causal attention of as many queries as keys, with one key per two heads, by definition."""
     j = importlib.import_module("jax.numpy")
     logits = j.einsum("btnh,bsh->bnts", q, k[:, :, 0]) * 0.7 + bias
     logits = j.where(j.tril(j.ones(logits.shape[-2:], bool)), logits, -j.inf)

@@ -1,8 +1,8 @@
 """The independent referee: directional derivatives from values alone.
 
-It knows nothing of rules, tapes or JAX. Central differences are extrapolated (Richardson) and come with
-an estimate of their own error, from which the tolerance follows. Where the function also computes with
-complex numbers and agrees, the complex step takes over: it has no cancellation, so it is exact to rounding.
+The referee uses no rules, no tapes and no JAX. Its central differences are extrapolated (Richardson) and come with
+an estimate of their own error, which determines the tolerance. If the function also accepts complex numbers, and the
+complex step agrees, the complex step replaces the differences: without cancellation it is exact up to rounding.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Any
 
 import numpy as np
 
-STEP = 4e-3  # the widest; samples keep a distance from kinks that is larger
-LEVELS = 5  # at most: no more are asked once ENOUGH is known
+STEP = 4e-3  # the largest step; samples stay farther away from kinks
+LEVELS = 5  # at most: differences stop earlier if ENOUGH is reached
 ENOUGH = 1e-10
 COMPLEX_STEP = 1e-40
 
 Function = Callable[..., Sequence[Any]]
-#: For each result its derivative and how far a right answer may be from it.
+#: For each result, its derivative and the allowed error.
 Found = list[tuple[np.ndarray, float]]
 
 
 def derivative(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Found:
-    """The derivative of ``fun`` along ``tangents``, as well as values can tell."""
+    """Return the derivative of ``fun`` along ``tangents``, as accurately as values allow."""
     found = differences(fun, primals, tangents)
     exact = complex_step(fun, primals, tangents)
     if exact is None or any(e.shape != d.shape for e, (d, _) in zip(exact, found, strict=True)):
         return found
     best = []
     for e, (d, allowed) in zip(exact, found, strict=True):
-        # Where the complex function is not the analytic continuation of the real one, the two differ by far.
+        # If the complex function is not the analytic continuation of the real one, the two differ by far.
         sure = np.isfinite(e).all() and allowed <= 1e-6 * size(d)
         agrees = sure and np.abs(e - d).max(initial=0.0) <= 10 * allowed
         best.append((e, 1e-12 * size(e)) if agrees else (d, allowed))
@@ -40,7 +40,7 @@ def derivative(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -
 
 
 def differences(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Found:
-    """Central differences, extrapolated to step zero."""
+    """Return central differences, extrapolated to step zero."""
 
     def central(h: float) -> list[np.ndarray]:
         above = fun(*moved(primals, tangents, h))
@@ -56,14 +56,14 @@ def differences(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) 
 
 
 def extrapolated(column: list[np.ndarray]) -> tuple[np.ndarray, float]:
-    """The best entry of Neville's table over differences at halved steps, and what it may be off by."""
+    """Return the best entry of Neville's table over differences at halved steps, and its possible error."""
     best, error = column[-1], float("inf")
     previous = column
     for order in range(1, len(column)):
         factor = 4.0**order
         current = [(factor * fine - coarse) / (factor - 1) for coarse, fine in pairwise(previous)]
         for k, entry in enumerate(current):
-            # how much it moved from both entries it is made of
+            # change from the two entries that it was computed from
             moves = max(distance(entry, previous[k]), distance(entry, previous[k + 1]))
             if moves < error:
                 best, error = entry, moves
@@ -72,7 +72,7 @@ def extrapolated(column: list[np.ndarray]) -> tuple[np.ndarray, float]:
 
 
 def complex_step(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> list[np.ndarray] | None:
-    """``imag(f(x + ih t)) / h``; None where the function does not take complex numbers."""
+    """Return ``imag(f(x + ih t)) / h``, or None if the function does not accept complex numbers."""
     if any(np.asarray(x).dtype.kind == "c" for x in primals):
         return None
     try:
@@ -80,29 +80,29 @@ def complex_step(fun: Function, primals: Sequence[Any], tangents: Sequence[Any])
             warnings.simplefilter("error", np.exceptions.ComplexWarning)  # a function that drops imaginary parts
             outs = fun(*moved(primals, tangents, 1j * COMPLEX_STEP))
             return [np.asarray(np.imag(out) / COMPLEX_STEP) for out in outs]
-    except Exception:  # whatever a function says that does not know complex numbers
+    except Exception:  # a function without complex support may raise any error
         return None
 
 
 def moved(primals: Sequence[Any], tangents: Sequence[Any], h: complex) -> list[Any]:
-    """``x + h t``, scalars staying scalars."""
+    """Return ``x + h t``; scalars stay scalars."""
     return [x + h * t for x, t in zip(primals, tangents, strict=True)]
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
-    """The largest difference."""
+    """Return the largest difference."""
     return float(np.abs(a - b).max(initial=0.0))
 
 
 def size(x: np.ndarray) -> float:
-    """The largest number, but not below one: values of that size went into the differences."""
+    """Return the largest absolute value, but at least one: the differences use values of that size."""
     return max(1.0, float(np.abs(x).max(initial=0.0)))
 
 
 def assert_within(got: Any, want: np.ndarray, allowed: float, what: str, eps: float = 0.0) -> None:
-    """``got`` is as near to the referee's ``want`` as the referee can tell.
+    """Check that ``got`` is as close to the referee's ``want`` as the referee's accuracy allows.
 
-    ``eps`` is the rounding of the values, which limits how sure the referee can be.
+    ``eps`` is the rounding unit of the values, which limits the referee's accuracy.
     """
     got = np.asarray(got)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"

@@ -1,4 +1,4 @@
-"""What rows of the table are not asked with older versions of the libraries that they are compared with."""
+"""Exceptions for rows that older versions of the compared libraries cannot meet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from helpers import at_least
 
 from operations.spec import Op
 
-#: Library, version, what a row has with older ones, names of rows.
+#: Library, version, changes to the rows with older versions, names of rows.
 CAME_LATER: list[tuple[Any, str, dict[str, Any], str]] = [
-    (  # functions, arguments and derivatives that JAX had not, and products of complex and real numbers that warned
+    (  # missing functions, arguments and derivatives, and products of complex and real numbers that warned
         jax,
         "0.10.0",
         {"jax": None},
@@ -25,7 +25,7 @@ CAME_LATER: list[tuple[Any, str, dict[str, Any], str]] = [
         " scipy.special.sici scipy.special.sph_harm_y scipy.special.wofz scipy.stats.gumbel_l scipy.stats.gumbel_r sort"
         " vdot vecdot",
     ),
-    (  # those among them that compute on JAX's arrays by JAX's function
+    (  # rows that compute on JAX arrays by a missing JAX function
         jax,
         "0.10.0",
         {"on_jax": None},
@@ -34,21 +34,21 @@ CAME_LATER: list[tuple[Any, str, dict[str, Any], str]] = [
         " scipy.special.sph_harm_y scipy.special.voigt_profile scipy.special.wofz scipy.stats.exponnorm"
         " scipy.stats.norm scipy.stats.skewnorm scipy.stats.truncnorm",
     ),
-    (np, "2.4.0", {"numpy": None}, "count_nonzero"),  # it gave Python's number
+    (np, "2.4.0", {"numpy": None}, "count_nonzero"),  # it returned a Python number
     (scipy, "1.17.0", {"numpy": None}, "scipy.integrate.cumulative_simpson scipy.special.comb"),
 ]
-#: Rows that do not meet the demands: values were not exact enough to be differentiated by differences, or sinc of a
-#: half 0 was no number.
+#: Rows left out: values were too inexact for numerical differentiation, or sinc of a half-precision 0
+#: was NaN.
 LEFT_OUT = [
     *["scipy.special.btdtria", "scipy.special.pdtrik"] * (not at_least(scipy, "1.17.0")),
-    # off by 3e-12 and 2e-9 of what mpmath has
+    # off by 3e-12 and 2e-9 from mpmath's values
     *["scipy.special.chndtrix", "scipy.special.nctdtrit"] * (not at_least(scipy, "1.17.0")),
     *["scipy.special.sici"] * (not at_least(np, "2.4.0")),
 ]
 
 
 def asked(op: Op) -> Op:
-    """The row as it is asked with the versions that are there."""
+    """Return the row with the changes for the installed versions."""
     for library, version, changes, names in CAME_LATER:
         if op.name in names.split() and not at_least(library, version):
             op = replace(op, **changes, reason=op.reason or f"came with {library.__name__} {version}")

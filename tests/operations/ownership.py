@@ -1,8 +1,8 @@
-"""What a transform returns is the caller's own: nobody else's memory, and nobody else has its memory.
+"""Results of a transform belong to the caller: they share memory with nothing else.
 
-Every transform is run on copies of a case's arrays. Then all that it returned is overwritten, and all that it was
-given: what it returned for later use, a pullback say, must still give what it gave, and another call the same as the
-first.
+Every transform runs on copies of a case's arrays. Then the test overwrites all results and all arguments: functions
+returned for later use, such as a pullback, must still give the same results, and another call must give the same as
+the first.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from operations.cases import Case, kind_of
 
 __all__ = ["check_ownership"]
 
-#: Jacobians of more numbers than that take long.
+#: Largest number of entries of a Jacobian to compute: larger ones take long.
 FEW = 40
 
 
 class Arrays:
-    """Copies of the arrays of a case, and functions of them.
+    """Copies of the arrays of a case, and functions of these copies.
 
     Attributes:
-        values: all of them; what is differentiated is also passed as arguments, the rest is closed over.
-        live: those that are differentiated.
+        values: all arrays; the differentiated ones are also passed as arguments, the others are closed over.
+        live: the differentiated arrays.
         cotangents: directions in the space of the results.
         tangents: directions in the space of the arguments.
     """
@@ -41,26 +41,26 @@ class Arrays:
         self.cotangents, self.tangents = tuple(map(_copy, case.cotangents)), tuple(map(_copy, case.tangents))
 
     def outs(self, *primals: Any) -> tuple[Any, ...]:
-        """The floating results."""
+        """Return the floating results."""
         return self.case.of_live(self.case.fun, self.values)(*primals)
 
     def both(self, *primals: Any) -> Any:
-        """The results, and as aux the results, the arguments, and copies of them: the same values many times."""
+        """Return the results, and as aux the results, the arguments and copies: the same values many times."""
         outs = self.outs(*primals)
         return outs, (outs, primals, {"copies": [fnp.array(x) for x in primals]}, self.values)
 
     def scalar(self, *primals: Any) -> Any:
-        """One number."""
+        """Return one number, computed from all results."""
         parts = zip(self.outs(*primals), self.cotangents, strict=True)
         total = sum((fnp.sum(fnp.real(out * ct)) for out, ct in parts), 0.0 * fnp.real(fnp.ravel(primals[0])[:1].sum()))
         return total
 
     def scalar_and_aux(self, *primals: Any) -> Any:
-        """One number, and as aux what has the memory of something else."""
+        """Return one number, and as aux values that share memory with others."""
         return self.scalar(*primals), self.both(*primals)[1]
 
     def given(self) -> list[Any]:
-        """All arrays that the library was given."""
+        """Return all arrays that the library was given."""
         return _arrays([self.values, self.cotangents, self.tangents])
 
 
@@ -99,11 +99,11 @@ def _checkpointed(a: Arrays) -> Any:
 
 
 def _mapped(a: Arrays) -> Any:
-    """Over a new axis of what can be mapped, of which ``both`` makes the same results twice."""
+    """Map over a new axis of the arrays; the mapped function returns its arguments twice."""
     rows = [np.stack([x, x]) if isinstance(x, np.ndarray) else x for x in a.live]
     axes = tuple([0 if isinstance(x, np.ndarray) else None for x in a.live])
     found = vmap(lambda *xs: (a.outs(*xs), xs, xs), in_axes=axes)(*rows)
-    return (found, rows), None  # the rows were given: nothing may share their memory either
+    return (found, rows), None  # the rows are arguments: results must not share their memory either
 
 
 def _argnums(a: Arrays) -> tuple[int, ...]:
@@ -111,12 +111,12 @@ def _argnums(a: Arrays) -> tuple[int, ...]:
 
 
 def runs(case: Case) -> Iterator[tuple[str, Callable[[Arrays], Any]]]:
-    """Transforms by name: a function that gives results, and what gives the derivative once more, if anything does."""
+    """Yield names of transforms, and functions that return results and, if possible, a second derivative call."""
     real = all(kind_of(x) == "f" for x in (*case.primals, *case.outs))
     yield "vjp", _vjp
     yield "linearize", _linearize
     if not case.among_first:
-        return  # where results come from depends on the operation, hardly on its sample
+        return  # sharing depends on the operation, hardly on its sample
     yield "jvp", lambda a: (jvp(a.both, a.live, a.tangents, has_aux=True), None)
     yield "checkpoint", _checkpointed
     yield "no_grad", lambda a: (no_grad(a.both)(*a.live), None)
@@ -135,7 +135,7 @@ def runs(case: Case) -> Iterator[tuple[str, Callable[[Arrays], Any]]]:
 
 
 def check_ownership(case: Case) -> None:
-    """All that any transform returns is the caller's own."""
+    """Check that all results of every transform belong to the caller."""
     for name, run in runs(case):
         _check(name, run, Arrays(case))
 
@@ -153,7 +153,7 @@ def _check(name: str, run: Callable[[Arrays], Any], arrays: Arrays) -> None:
         assert not shared, f"result {i} of {name} shares memory with what was given, {shared}"
     kept = [x.copy() for x in given]
     before = None if again is None else [x.copy() for x in _arrays(again())]
-    directions = {id(x) for x in _arrays([arrays.cotangents, arrays.tangents])}  # these are given once more
+    directions = {id(x) for x in _arrays([arrays.cotangents, arrays.tangents])}  # later calls use these again
     for x in (*found, *[x for x in given if id(x) not in directions]):
         _overwrite(x)
     if again is not None:

@@ -9,10 +9,10 @@ from operations.spec import Sample, array, op, positive
 
 S = Sample
 P, Q = array(4, seed=1), array(3, seed=2)
-DIVISOR = np.array([2.0, 0.75, -1.25])  # its first coefficient divides without rounding
+DIVISOR = np.array([2.0, 0.75, -1.25])  # division by its leading coefficient is exact
 X = array(2, 3, seed=3)
 Z = array(3, seed=4, kind="complex")
-#: Zeros of these are complex, so that NumPy's result has JAX's dtype.
+#: These polynomials have complex roots, so NumPy's result has JAX's dtype.
 QUADRATIC = np.array([1.5, 2.0, 3.0])
 QUINTIC = np.array([1.0, 0.4, 2.1, -0.7, 3.0, 1.2])
 REAL_ZEROS = np.array([1.0, -2.5, -1.0, 2.0])
@@ -23,7 +23,7 @@ NO_SECOND = "JAX has no second derivative of eigenvalues"
 
 
 def divided(u, v):
-    """JAX's quotient and remainder, without the leading zeros of the remainder."""
+    """Return JAX's quotient and remainder, without the leading zeros of the remainder."""
     quotient, remainder = jnp.polydiv(u, v)
     return quotient, remainder[-(len(v) - 1) :]
 
@@ -54,7 +54,7 @@ OLD = [
         "roots",
         (REAL_ZEROS,),
         (np.array([2.0, -3.0]),),
-        fun=lambda p: fnp.real(fnp.roots(p)),  # JAX's zeros are always complex
+        fun=lambda p: fnp.real(fnp.roots(p)),  # JAX's roots are always complex
         numpy=lambda p: np.roots(p).real,
         jax=None,
         reason=NO_SECOND,
@@ -76,7 +76,7 @@ OLD = [
     op("polyint", (P,), S((P,), {"m": 2}), (P, 2, array(2)), (P, 2, 1.5), complex_samples=[(Z, 1, 0.5)]),
 ]
 
-#: Fits: the points, the values, the degree.
+#: Fits: points, values, degree.
 FIT = S((T, Y, 2), unbatched=(2,))
 OLD += [
     op("polyfit", FIT),
@@ -101,7 +101,7 @@ OLD += [
     ),
 ]
 
-#: A module of a family, and what its functions' names begin with.
+#: Module of a family, and the prefix of its functions' names.
 PREFIXES = {
     "polynomial": "poly",
     "chebyshev": "cheb",
@@ -110,7 +110,7 @@ PREFIXES = {
     "hermite_e": "herme",
     "laguerre": "lag",
 }
-#: For every family: the function, and its calls.
+#: Functions of every family, and their samples.
 SHARED = {
     "val": [(X, P), (1.5, array(3, 2)), S((array(3), array(4, 3)), {"tensor": False})],
     "val2d": [(array(3), array(3, seed=1), array(2, 3))],
@@ -137,12 +137,12 @@ ALONE = "jax.numpy has no series"
 
 
 def real_part(function):
-    """The real part of what a function gives: JAX's zeros are always complex."""
+    """Return ``function`` with the real part of its result: JAX's roots are always complex."""
     return lambda *args: fnp.real(function(*args))
 
 
 def family_rows(module, prefix):
-    """The rows of one family; those for which all families are alike have all calls in two of them only."""
+    """Yield the rows of one family; functions shared by all families have all samples in two families only."""
     ours, theirs = getattr(families, module), getattr(np.polynomial, module)
     many = None if module in ("polynomial", "laguerre") else 1
 
@@ -157,7 +157,7 @@ def family_rows(module, prefix):
     for name, samples in SHARED.items():
         static = {"jit": False, "portable": False, "reason": "the length depends on the values"}
         yield row(prefix + name, *samples[:many], **(static if name == "trim" else {}))
-    together = getattr(theirs, f"{prefix}val3d")  # which NumPy has before 2.5, too
+    together = getattr(theirs, f"{prefix}val3d")  # older NumPy versions have this function, too
     points = array(2), array(2, seed=1), array(2, seed=2)
     yield row(f"{prefix}valnd", (points, array(2, 1, 3)), numpy=lambda pts, c: together(*pts, c))
     yield row(f"{prefix}fit", FIT, S((T, array(5, 2), [0, 2], None, False, W), unbatched=(2, 3, 4)))

@@ -6,17 +6,17 @@ S = Sample
 
 
 def real(*shapes):
-    """Arrays of these shapes, all different."""
+    """Return arrays of these shapes with different numbers."""
     return tuple(array(*shape, seed=i) for i, shape in enumerate(shapes))
 
 
 def complexes(*shapes):
-    """The same of complex numbers."""
+    """Return complex arrays of these shapes with different numbers."""
     return tuple(array(*shape, seed=i, kind="complex") for i, shape in enumerate(shapes))
 
 
 def mixed(first, second):
-    """A complex and a real array."""
+    """Return a complex and a real array."""
     return (*complexes(first), array(*second, seed=1))
 
 

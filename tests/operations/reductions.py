@@ -21,7 +21,7 @@ HOLES = np.where(np.arange(24).reshape(2, 3, 4) % 5 == 2, np.nan, APART)
 
 
 def everywhere(x, **more):
-    """Every way to name axes."""
+    """Return samples for all forms of ``axis``."""
     return [
         S((x,), more),
         S((x,), {"axis": 1, **more}),
@@ -32,14 +32,14 @@ def everywhere(x, **more):
 
 
 def plain(name, x=CUBE, numbers=COMPLEX, **options):
-    """A row for a reduction: all axes, none, nothing to reduce, no axes at all."""
+    """Return a row for a reduction: over all axes, no axes, no elements, and of arrays without axes."""
     samples = [*everywhere(x), S((x[0, 0, 0],)), S((EMPTY,), {"axis": 1}), S((1.5,)), S((x[:1],), {"axis": 0})]
     numbers = [] if numbers is None else [S((numbers,)), S((numbers,), {"axis": -1, "keepdims": True})]
     return op(name, *samples, complex_samples=numbers, **options)
 
 
 def masked(name, x=CUBE, **more):
-    """A row for a reduction that takes a mask, which ``vmap`` then maps over too."""
+    """Return a row for a reduction with a mask, which ``vmap`` maps too."""
 
     def of(function):
         return lambda x, where: function(x, axis=(1, -1), where=where, **more)
@@ -56,7 +56,7 @@ def masked(name, x=CUBE, **more):
 
 
 def starting(name, initial):
-    """A row for a reduction that starts from a number, which is differentiated."""
+    """Return a row for a reduction with a differentiated initial value."""
 
     def of(function):
         return lambda x, initial: function(x, axis=1, initial=initial, keepdims=True)
@@ -177,7 +177,7 @@ def weighted(x, b):
 
 
 def normalised(name):
-    """A row for the softmax or its logarithm; SciPy reduces all axes unless told otherwise."""
+    """Return a row for the softmax or its logarithm; SciPy reduces all axes by default."""
     theirs = getattr(scipy.special, name)
     return op(
         name,

@@ -19,7 +19,7 @@ def complexes(*shape, **options):
 
 
 def fourier(name, *samples, complex_samples=()):
-    """A transform that ``fourier.py`` has compared under NumPy's name."""
+    """Return a row for a transform that ``fourier.py`` compares under NumPy's name."""
     return op(f"scipy.fft.{name}", *samples, complex_samples=complex_samples, jax=None, reason=AS_NUMPYS)
 
 

@@ -10,7 +10,7 @@ from operations.spec import Sample, array, op
 NO_JAX = "JAX has no such function"
 KNOTS = np.array([0.1, 0.5, 1.4, 1.7, 2.5, 3.1])
 TIMES = np.array([0.0, 0.4])
-#: Few intervals: in double precision one is enough, in single none is, and the limit would be ten thousand.
+#: Few intervals: double precision needs one, single precision never converges and would use ten thousand.
 VECTORS = {"epsabs": 1e-13, "limit": 10}
 
 

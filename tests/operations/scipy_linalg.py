@@ -15,7 +15,7 @@ NO_JAX = "JAX has no such function, or no derivative of it"
 
 
 def regular(*shape, seed=0, kind="float"):
-    """Matrices that are far from singular."""
+    """Return matrices that are far from singular."""
     return array(*shape, seed=seed, kind=kind) + 4 * np.eye(shape[-1])
 
 
@@ -25,7 +25,7 @@ def definite(n, seed=5):
 
 
 def rows(name, of, *samples, **options):
-    """A row whose function is ``of(library, *args)``, the library being SciPy's linear algebra, or a counterpart."""
+    """Return a row whose function is ``of(library, *args)``, with SciPy's linear algebra or a counterpart."""
     options.setdefault("jax", lambda *args, **kwargs: of(jsl, *args, **kwargs))
     return op(
         f"scipy.linalg.{name}",
@@ -37,7 +37,7 @@ def rows(name, of, *samples, **options):
 
 
 def alone(name, *samples, of=None, **options):
-    """A row that JAX has no counterpart of."""
+    """Return a row without a counterpart in JAX."""
     of = of or (lambda lib, *args, **kwargs: getattr(lib, name)(*args, **kwargs))
     return rows(name, of, *samples, jax=None, reason=NO_JAX, **options)
 
@@ -89,20 +89,20 @@ def left_eigenvectors(lib, a, b):
 
 
 def sizes_of(name):
-    """What does not depend on the phases of columns."""
+    """Return a function of the squared moduli of the results, which do not depend on phases of columns."""
     return lambda lib, *args, **options: [(part * part.conj()).real for part in getattr(lib, name)(*args, **options)]
 
 
-#: Matrices of three rows with a pair of conjugate eigenvalues, and with real ones that differ.
+#: 3x3 matrices with a pair of conjugate eigenvalues, and with distinct real eigenvalues.
 PAIRED = np.array([[1.0, 2.0, 0.3], [-1.5, 0.7, 0.4], [0.2, 0.1, -2.0]])
 DISTINCT = np.array([[1.0, 0.4, 0.3], [0.2, 4.0, 0.5], [0.1, 0.3, -3.0]])
 M, D, X = regular(2, 2), definite(2), array(2, seed=3)
 DOUBLE = np.zeros(())
 BANDS = np.array([[0.0, 1.0, -2.0], [5.0, 6.0, 7.0], [1.5, -0.5, 0.0]])
 
-#: Samples that SciPy computes from a version on.
+#: Samples that SciPy supports since a version.
 BATCHED = at_least(scipy, "1.16.0")  # several matrices at once
-ROOTED = at_least(scipy, "1.16.0")  # the root of real matrices is real where eigenvalues are complex
+ROOTED = at_least(scipy, "1.16.0")  # real matrices with complex eigenvalues have a real root
 BANDED = at_least(scipy, "1.17.0")  # a system of two unknowns can be tridiagonal
 
 OPS = [
@@ -189,7 +189,7 @@ OPS = [
     alone("sqrtm", (M if ROOTED else D,)),
     *[alone(name, (M,)) for name in ("cosm", "sinm", "tanm")],
     *[alone(name, (array(3, 3),)) for name in ("coshm", "sinhm", "tanhm")],
-    # of single precision SciPy warns, or gives one precision or the other
+    # in single precision SciPy warns, or the precision of the result varies
     alone("logm", (M,), of=lambda lib, a: lib.logm(a + DOUBLE)),
     alone(
         "expm_frechet",

@@ -12,7 +12,7 @@ LABELS = np.array([[0, 1, 1], [2, 2, 1], [1, 1, 2], [0, 2, 2]])
 
 
 def theirs(name):
-    """SciPy's function, which takes no float16."""
+    """Return SciPy's function, made to refuse float16."""
 
     def call(*args, **kwargs):
         if any(getattr(a, "dtype", None) == np.float16 for a in args):
@@ -32,7 +32,7 @@ def in_jax(x, at, order=3, mode="constant"):
 
 
 def labelled(name):
-    """Of labels that count from 0: of others SciPy divides by nothing."""
+    """Return a row with labels that count from 0: for others SciPy divides by zero."""
     return row(name, Sample((IMAGE, LABELS, [2, 1]), frozen=(1, 2), unbatched=(1, 2)))
 
 

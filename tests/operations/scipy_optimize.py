@@ -1,4 +1,4 @@
-"""Rows for solvers: what they find as functions of what the equations hold."""
+"""Rows for solvers: their solutions as functions of the equations' parameters."""
 
 import numpy as np
 import scipy.optimize
@@ -13,7 +13,7 @@ TIMES = np.linspace(0.0, 1.0, 4)
 
 
 def row(name, of, *samples, **options):
-    """A row whose function is ``of(library, *args)``, the library being SciPy's, or ours."""
+    """Return a row whose function is ``of(library, *args)``, with SciPy's library or ours."""
     known = {"numpy": lambda *args: of(scipy.optimize, *args), "reason": NO_JAX}
     fun = lambda *args: of(optimize, *args)
     return op(f"scipy.optimize.{name}", *samples, fun=fun, jax=None, jit=False, **{**known, **options})
@@ -102,7 +102,7 @@ OPS = [
             lib.elementwise.find_minimum(lambda x, a, b: a * x**2 - b * x, (-1.0, 0.3, 2.0), args=(a, b)).x
         ),
         (A2, A2[::-1].copy()),
-        numpy=lambda a, b: (b / (2 * a)).astype(float),  # as the bracket is
+        numpy=lambda a, b: (b / (2 * a)).astype(float),  # the bracket's dtype
         order=1,
         reason=f"{NO_JAX}; it is not exact enough for differences: test_scipy_optimize.py has the second order",
     ),

@@ -14,7 +14,7 @@ SECTIONS = np.array([[1.0, 0.3, -0.2, 0.4, 0.1]])
 
 
 def theirs(name, place=None):
-    """SciPy's function, which takes no float16 or gives it no consistent dtype."""
+    """Return SciPy's function, made to refuse float16, for which its dtypes are missing or inconsistent."""
 
     def call(*args, **kwargs):
         if any(getattr(a, "dtype", None) == np.float16 for a in args):
@@ -26,12 +26,12 @@ def theirs(name, place=None):
 
 
 def with_leading_ones(coefficients):
-    """Sections as SciPy demands them."""
+    """Return second-order sections with the leading ones that SciPy requires."""
     return fnp.concatenate([coefficients[:, :3], 0 * coefficients[:, :1] + 1, coefficients[:, 3:]], axis=1)
 
 
 def part(name, *args, place=-1, **kwargs):
-    """A function of signals from one that also gives frequencies and times."""
+    """Return functions of signals alone, for a function that also returns frequencies and times."""
     return {
         "fun": lambda *xs: getattr(signal, name)(*xs, *args, **kwargs)[place],
         "numpy": lambda *xs: theirs(name, place)(*xs, *args, **kwargs),
@@ -113,5 +113,5 @@ OPS = [
 ]
 
 
-#: Rows whose function of SciPy refuses float16 in its own way.
+#: Rows for which SciPy's function refuses float16 itself.
 OPS = [replace(row, numpy=theirs(row.name.rpartition(".")[2])) if row.numpy == "same name" else row for row in OPS]

@@ -32,19 +32,19 @@ def of_values(name, fun, numpy):
 
 
 def definite(data):
-    """A matrix that is symmetric and positive definite."""
+    """Return a symmetric positive definite matrix."""
     places = np.arange(3).repeat(3), np.tile(np.arange(3), 3)
     full = sparse.csr_array((np.full(9, 0.5), places))
     return sparse.diags_array(data[:3] ** 2 + 1.0) + full
 
 
 def of_eigen(w, v):
-    """What does not depend on the signs of vectors, or their phases."""
+    """Combine eigenvalues and vectors so that signs and phases of the vectors do not matter."""
     return fnp.sum(fnp.abs(v) ** 2 * np.array([[1.0], [2.0], [4.0]]), axis=0) * fnp.real(w)
 
 
 def largest(data):
-    """A sum of two eigenvalues, whose gradient has a derivative of its own."""
+    """Return a sum of two eigenvalues, whose gradient has a derivative of its own."""
     return fnp.sum(sparse.linalg.eigsh(definite(data), 2, v0=np.ones(3), return_eigenvectors=False))
 
 

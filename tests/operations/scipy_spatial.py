@@ -13,7 +13,7 @@ INVERSE = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 1.0]])
 
 
 def theirs(name, weighted):
-    """SciPy's function, which takes no float16 or gives other numbers of it."""
+    """Return SciPy's function, made to refuse float16, with which it fails or computes other numbers."""
 
     def call(*args, **kwargs):
         if any(getattr(a, "dtype", None) == np.float16 for a in args):
@@ -37,7 +37,7 @@ def weighted(name, *samples):
 
 
 def by_options(name, key, x, y, value):
-    """All pairs by a metric with an option."""
+    """Return a row for all pairs by a metric with an option."""
 
     def of(module):
         return lambda x, y, value: module.cdist(x, y, name, **{key: value})

@@ -1,4 +1,4 @@
-"""Rows for the distributions of SciPy: the logarithm of the density of each, and what JAX can be asked beside."""
+"""Rows for SciPy's distributions: log densities, and other functions where JAX has them."""
 
 import jax.numpy as jnp
 import jax.scipy.stats as of_jax
@@ -14,7 +14,7 @@ LOC, SCALE = 0.4, 1.3
 
 
 def row(name, function, x, *shapes, jax="same", frozen=(), standard=(LOC, SCALE), **options):
-    """A row of one function of a distribution, at points of its standard form."""
+    """Return a row for one function of a distribution, at points of its standard form."""
 
     def of(lib):
         return lambda *args: getattr(getattr(lib, name), function)(*args)
@@ -36,7 +36,7 @@ def alone(name, function, x, *shapes, **options):
 
 
 def scaled(name):
-    """JAX's density of Gumbel has no derivative in the scale: it raises an error that speaks of its insides."""
+    """Return JAX's Gumbel density, rescaled: its derivative in the scale raises an internal error."""
     return lambda x, loc, scale: getattr(of_jax, name).logpdf((x - loc) / scale) - jnp.log(scale)
 
 
@@ -49,7 +49,7 @@ def symmetric(a):
 
 
 def vectors(name, of, *args, jax="same", **options):
-    """A row of a distribution of vectors, ``of(library, *args)``."""
+    """Return a row for a distribution of vectors, computed by ``of(library, *args)``."""
     return op(
         f"scipy.stats.{name}",
         S(args, **options),

@@ -8,7 +8,7 @@ import funcgrad.numpy as fnp
 from operations.spec import Sample, op, spread
 
 S = Sample
-#: All of one size: what JAX runs outside ``jit`` it compiles anew for every size.
+#: All have one size: outside of ``jit`` JAX compiles again for every size.
 X = spread(4)
 Y = spread(4, seed=1)
 SQUARE = X.reshape(2, 2)
@@ -20,7 +20,7 @@ TIES = np.array([2, 0, 2, 1])
 
 
 def alone(*args, **options):
-    """A sample that vmap leaves alone."""
+    """Return a sample whose arguments ``vmap`` does not map."""
     return S(args, options, unbatched=tuple(range(len(args))))
 
 
@@ -29,7 +29,7 @@ def row(name, *samples, reason=ZERO, **options):
 
 
 def tied(name, *samples, change, **options):
-    """A row of arrays in which some elements are equal, and stay so when ``x`` changes: ``change(x)`` makes them."""
+    """Return a row of arrays with equal elements: ``change(x)`` makes them, so they stay equal as ``x`` changes."""
 
     def fun(xp):
         return lambda x, *args, **kwargs: getattr(xp, name)(*change(x), *args, **kwargs)
@@ -38,7 +38,7 @@ def tied(name, *samples, change, **options):
 
 
 def halves(x):
-    """Two arrays that have two elements in common."""
+    """Return two arrays with two common elements."""
     return x[:3], x[1:]
 
 
@@ -47,7 +47,7 @@ OPS = [
     tied(
         "unique",
         alone(X, **COUNTED),
-        *[alone(X, sorted=False)] * at_least(np, "2.3.0"),  # which NumPy took no word on before
+        *[alone(X, sorted=False)] * at_least(np, "2.3.0"),  # older versions have no argument sorted
         change=lambda x: (x[TIES],),
         portable=False,
         reason=ORDER,

@@ -1,4 +1,4 @@
-"""Rows for shapes, orders of axes, turning, repeating, padding, diagonals and triangles."""
+"""Rows for shapes, orders of axes, rotation, repetition, padding, diagonals and triangles."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,7 @@ MASK = np.array([True, False, True])
 
 
 def positions(name):
-    """JAX's function, which wants arrays where NumPy takes lists of positions."""
+    """Return JAX's function, with lists of positions converted to the arrays that it requires."""
     theirs = getattr(jnp, name)
     return lambda x, where, *rest: theirs(x, np.asarray(where) if isinstance(where, list) else where, *rest)
 

@@ -7,7 +7,7 @@ from operations.spec import Sample, array, op
 S = Sample
 MODES = ("full", "same", "valid")
 KNOTS = np.array([-1.5, -0.4, 0.3, 1.7])
-BETWEEN = np.array([[-1.0, 1.1, 0.1], [-2.2, 2.3, -0.7]])  # two of them outside
+BETWEEN = np.array([[-1.0, 1.1, 0.1], [-2.2, 2.3, -0.7]])  # two are out of range
 
 
 def pair(n, m, mode, kind="float"):

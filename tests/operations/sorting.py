@@ -25,7 +25,7 @@ INTERPOLATING = (
 
 
 def parts(xp, x, kth, axis):
-    """What partitioning settles: the sum of the elements before ``kth``, the one there, and the sum behind."""
+    """Return what partitioning determines: the sum before ``kth``, the element there, and the sum after it."""
     moved = xp.moveaxis(xp.partition(x, kth, axis), axis, 0)
     at = np.arange(moved.shape[0]).reshape(-1, *[1] * (moved.ndim - 1))
     kth = kth % moved.shape[0]
@@ -52,7 +52,7 @@ SORTED = [
     ),
     op(
         "partition",
-        # at so many positions that nothing is left open
+        # enough positions to determine the whole order
         (CUBE, (0, -1, 1)),
         (CUBE, (0, 1, 2), 1),
         (CUBE, tuple(range(23)), None),
@@ -123,7 +123,7 @@ SEARCH = [
 
 
 def lanes(x):
-    """Even and odd numbers of elements, several axes, one element, none kept."""
+    """Return samples with even and odd numbers of elements, several axes, kept axes, and single elements."""
     return [
         S((x,)),
         S((x,), {"axis": 1}),
@@ -134,7 +134,7 @@ def lanes(x):
 
 
 def quantiles(name, whole, x):
-    """A row for a function of the quantiles too: numbers and arrays of them."""
+    """Return a row in which the quantiles are differentiated too: numbers and arrays of them."""
     return op(
         name,
         S((x, 0.3 * whole)),

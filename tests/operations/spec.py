@@ -1,4 +1,4 @@
-"""The form of a row in the table of operations, from which the tests of every operation are generated."""
+"""Rows of the table of operations, from which the tests of every operation are generated."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Op", "Sample", "array", "op", "positive", "spread"]
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: ``fun(*args, **kwargs)``. Array arguments are positional, the rest is static.
+    """One call: ``fun(*args, **kwargs)``. Array arguments are positional, all others are static.
 
     Args:
         args: positional arguments. Floating and complex arrays (and Python floats) among them are differentiated.
         kwargs: static keyword arguments.
-        frozen: positions that are arrays but are not differentiated (a condition, weights without a rule).
-        unbatched: positions that vmap must leave alone (static positional arguments such as an axis or a shape).
-        ordered: whether the arguments must stay in their order (rising knots, a triangle): vmap then is
-            tested with examples that differ by a factor, not with reversed ones.
+        frozen: positions of arrays that are not differentiated (a condition, weights without a rule).
+        unbatched: positions that vmap must not map (static positional arguments such as an axis or a shape).
+        ordered: whether the arguments must keep their order (rising knots, a triangle): vmap is then
+            tested with examples that differ by a factor, not with reversed examples.
     """
 
     args: tuple[Any, ...]
@@ -37,21 +37,21 @@ class Op:
 
     Args:
         name: the name in ``funcgrad.numpy``; ``numpy`` and ``jax.numpy`` are looked up under the same name. Names that
-            begin with ``scipy.`` or ``nn.`` are those of ``funcgrad.scipy``, ``scipy`` and ``jax.scipy``, and of
-            ``funcgrad.nn`` and ``jax.nn``.
+            begin with ``scipy.`` belong to ``funcgrad.scipy``, ``scipy`` and ``jax.scipy``; names that begin with
+            ``nn.`` belong to ``funcgrad.nn`` and ``jax.nn``.
         samples: calls at points where the operation is smooth (kinks have their own tests).
-        fun: what to call instead of the function of that name.
+        fun: function to call instead of the function of that name.
         numpy: NumPy's counterpart: another name, a function, or None when there is none.
-        jax: the same for JAX; ``None`` needs a reason.
-        differentiable: whether a derivative passes; if not, the tests check that the gradient is zero.
-        order: up to which order derivatives are tested.
+        jax: JAX's counterpart, in the same forms; ``None`` needs a reason.
+        differentiable: whether the operation has a derivative; if not, the tests check that the gradient is zero.
+        order: highest order of derivatives to test.
         complex_samples: calls with complex arguments.
-        jit: whether it runs under ``jax.jit``; False where the shape of the result depends on values.
-        portable: whether it gives on JAX arrays what it gives on NumPy's; False where that is left open.
-        on_jax: whether it computes on JAX arrays; False where JAX has no kernel, and the call says so; None where an
-            older JAX has none, see ``older.py``.
-        reason: why JAX or NumPy is not compared, why the order is below 2, why it does not run under ``jax.jit``,
-            why it is not portable.
+        jit: whether the operation runs under ``jax.jit``; False where the shape of the result depends on values.
+        portable: whether JAX arrays and NumPy arrays give the same results; False where that is left open.
+        on_jax: whether the operation computes on JAX arrays; False where JAX has no kernel, and the call says so; None
+            where an older JAX has none, see ``older.py``.
+        reason: why JAX or NumPy is not compared, why the order is below 2, why the operation does not run under
+            ``jax.jit``, why it is not portable.
     """
 
     name: str
@@ -69,14 +69,14 @@ class Op:
 
 
 def op(name: str, *samples: Sample | tuple[Any, ...], complex_samples: Any = (), **options: Any) -> Op:
-    """A row. A sample may be written as the tuple of its positional arguments."""
+    """Return a row. A sample may be written as the tuple of its positional arguments."""
     rows = tuple(s if isinstance(s, Sample) else Sample(s) for s in samples)
     complex_rows = tuple(s if isinstance(s, Sample) else Sample(s) for s in complex_samples)
     return Op(name, rows, complex_samples=complex_rows, **options)
 
 
 def array(*shape: int, seed: int = 0, low: float = -2.0, high: float = 2.0, kind: str = "float") -> np.ndarray:
-    """Reproducible numbers from ``low`` to ``high``, all different and away from integers and from zero."""
+    """Return reproducible numbers from ``low`` to ``high``, all different, away from integers and from zero."""
     rng = np.random.default_rng([seed, *shape])
     n = int(np.prod(shape, dtype=int))
     grid = low + (high - low) * (np.arange(n) + rng.uniform(0.2, 0.8, n)) / max(n, 1)
@@ -86,10 +86,10 @@ def array(*shape: int, seed: int = 0, low: float = -2.0, high: float = 2.0, kind
 
 
 def positive(*shape: int, seed: int = 0, low: float = 0.2, high: float = 3.0) -> np.ndarray:
-    """Reproducible positive numbers."""
+    """Return reproducible positive numbers."""
     return array(*shape, seed=seed, low=low, high=high)
 
 
 def spread(*shape: int, seed: int = 0) -> np.ndarray:
-    """Reproducible numbers that are far from ties: for sorting and extrema."""
+    """Return reproducible numbers without near ties: for sorting and extrema."""
     return array(*shape, seed=seed, low=-3.0, high=3.0)

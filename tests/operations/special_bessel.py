@@ -1,4 +1,4 @@
-"""Rows of Bessel functions and their relatives."""
+"""Rows for Bessel functions and their relatives."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of elliptic integrals and functions."""
+"""Rows for elliptic integrals and functions."""
 
 import numpy as np
 

@@ -15,14 +15,14 @@ COMPLEX = array(2, kind="complex")
 
 
 def row(name, *args, complex_samples=(), **options):
-    """One sample of two elements or so; without JAX's counterpart the reason is that there is none."""
+    """Return a row with one sample; without a counterpart in JAX, the reason says so."""
     if options.get("jax", "") is None:
         options.setdefault("reason", NO_JAX)
     return op(f"scipy.special.{name}", tuple(args), complex_samples=complex_samples, **options)
 
 
 def alone(name, *args, **options):
-    """``row`` for what JAX has neither function nor kernel for."""
+    """Return a row for which JAX has neither a function nor a kernel."""
     return row(name, *args, jax=None, on_jax=False, reason=NO_KERNEL, **options)
 
 

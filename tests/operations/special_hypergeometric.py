@@ -1,4 +1,4 @@
-"""Rows of hypergeometric functions."""
+"""Rows for hypergeometric functions."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ OPS = [
         for name in ("wright_bessel", "log_wright_bessel")
     ],
     row("hyperu", (A, B, np.array([0.6, 1.3]))),
-    # Each derivative in a parameter takes seconds to compile for JAX: test_special_hypergeometric.py has those.
+    # JAX compiles each derivative in a parameter for seconds: test_special_hypergeometric.py has those.
     op("scipy.special.hyp1f1", Sample((A, B, X), frozen=(0, 1))),
     op(
         "scipy.special.hyp2f1",

@@ -13,7 +13,7 @@ EVENTS = np.array([2, 9])
 
 
 def counts(name, count, *args, on_jax=True, ordered=False):
-    """A row of a distribution of counts."""
+    """Return a row for a discrete distribution."""
     return op(f"scipy.special.{name}", S((*count, *args), ordered=ordered), jax=None, on_jax=on_jax, reason=NO_JAX)
 
 
@@ -76,7 +76,7 @@ DISTRIBUTIONS = [
     row("fdtr", POSITIVE, POSITIVE[::-1] + 1, UNIT, jax=None),
     row("fdtrc", POSITIVE, POSITIVE[::-1] + 1, UNIT, jax=None),
     alone("fdtri", POSITIVE, POSITIVE[::-1] + 1, UNIT),
-    # SciPy's values have nine digits: test_special.py has the derivatives
+    # SciPy's values have nine digits: test_special.py tests the derivatives
     op(
         "scipy.special.bdtrik",
         S((UNIT, TRIALS * 1.0, UNIT[::-1]), frozen=(0, 1, 2)),
@@ -108,7 +108,7 @@ DISTRIBUTIONS = [
     alone("stdtrit", POSITIVE + 1, UNIT),
     alone("stdtridf", np.array([0.85, 0.9]), np.array([1.3, 1.6])),
     *[alone(name, *args, order=1 if "tri" in name else 2) for name, args in NONCENTRAL.items()],
-    # SciPy searches for these to seven digits: test_scipy_distributions.py has the derivatives
+    # SciPy searches for these to seven digits: test_scipy_distributions.py tests the derivatives
     *[
         op(
             f"scipy.special.{name}",

@@ -1,4 +1,4 @@
-"""Rows of orthogonal polynomials, Legendre functions and spherical harmonics."""
+"""Rows for orthogonal polynomials, Legendre functions and spherical harmonics."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from operations.spec import Sample, op
 
 X = np.array([0.35, -0.64])
 N = np.array([3, 4])
-REAL = np.array([0.5, -1.5])  # degrees of which the function has poles beside alpha
+REAL = np.array([0.5, -1.5])  # non-integer degrees, for which the functions have poles in alpha, too
 A, B = np.array([0.6, 1.7]), np.array([1.2, 0.3])
 NO_JAX = {"jax": None, "on_jax": False, "reason": "JAX has no such kernel"}
 

@@ -35,7 +35,7 @@ COVARIANCES = [
 
 
 def in_order(function):
-    """JAX's histograms, which take ``density`` last, with NumPy's order of arguments."""
+    """Return JAX's histogram with NumPy's order of arguments: JAX takes ``density`` last."""
     return lambda *args: function(*args[:-2], *args[:-3:-1])
 
 

@@ -1,4 +1,4 @@
-"""Rows for the functions that write into an array, each to a copy made by the function, and for ``at``."""
+"""Rows for functions that write into an array (each writes to a copy made by the function), and for ``at``."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,17 +11,17 @@ X, Y, V = array(2, 3), array(2, 3, seed=1), array(3, seed=2)
 MASK = np.array([[True, False, True], [False, True, True]])
 INDEX = np.array([[2], [0]])
 TWICE = np.array([1, 0, 1])
-#: Arrays of JAX cannot be written to outside of a transform.
+#: Arrays of JAX are immutable outside of a transform.
 IMMUTABLE = {"portable": False, "reason": "outside of transforms an array of JAX cannot be written to"}
 
 
 def row(name, jax, *samples, **options):
-    """A row for a function that writes to its first argument; ``jax(x, *args)`` gives what ``x`` becomes."""
+    """Return a row for a function that writes to its first argument; ``jax(x, *args)`` returns the changed ``x``."""
 
     def writing(xp):
         def fun(x, *args, **kwargs):
             made = xp.copy(x)
-            if name in ("place", "putmask"):  # NumPy casts nothing there
+            if name in ("place", "putmask"):  # NumPy does not cast in these functions
                 args = (args[0], args[1].astype(made.dtype))
             getattr(xp, name)(made, *args, **kwargs)
             return made
@@ -32,7 +32,7 @@ def row(name, jax, *samples, **options):
 
 
 def updating(change, *samples, jax=None, numpy=None, **options):
-    """A row for ``at``: ``change(at, x, *args)`` on NumPy, and on JAX's ``x.at`` unless ``jax`` is given."""
+    """Return a row for ``at``: ``change(at, x, *args)`` on NumPy, and on JAX's ``x.at`` unless ``jax`` is given."""
     return op(
         "at",
         *samples,
