@@ -1,6 +1,6 @@
-"""How XLA compiles in the tests: comparing with JAX costs little else, and what is compiled there runs once.
+"""XLA settings of the tests: compiling dominates comparisons with JAX, and compiled functions mostly run once.
 
-What one process has compiled the others find in a folder, those of examples and documents too.
+Processes share compiled programs in a folder, also with the processes of examples and documents.
 """
 
 import os
@@ -11,23 +11,23 @@ from pathlib import Path
 
 __all__ = ["CACHE", "flags", "share_contexts"]
 
-#: What JAX reads from the environment: where programs are kept that it has compiled, however small they are.
+#: Environment variables of JAX: the folder for compiled programs of any size.
 CACHE = {
     "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).resolve().parent.parent / ".pytest_cache" / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 
-#: With these compiling takes half of the processor's time.
+#: Flags with which compiling takes half of the processor time.
 QUICK = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 
 def flags() -> str:
-    """The value for ``XLA_FLAGS``: what stands there, with ``QUICK`` if this XLA knows it."""
+    """Return the value for ``XLA_FLAGS``: the current value, with ``QUICK`` if this XLA accepts it."""
     given = os.environ.get("XLA_FLAGS", "")
-    if "PYTEST_XDIST_WORKER" in os.environ:  # who started the worker has asked
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the parent process has checked
         return given
-    asked = subprocess.run(  # XLA ends the process where it does not know a flag
+    asked = subprocess.run(  # XLA ends the process if it does not know a flag
         [sys.executable, "-c", "import jax; jax.devices()"],
         env={**os.environ, "XLA_FLAGS": QUICK},
         capture_output=True,
@@ -37,10 +37,10 @@ def flags() -> str:
 
 
 def share_contexts() -> None:
-    """Programs of a thread are written in one context of MLIR.
+    """Make all programs of a thread share one MLIR context.
 
-    JAX makes a new one for each and keeps it with the program. That takes longer than to write a small program, and
-    takes megabytes.
+    By default JAX makes a context for each program and keeps it. Making one takes longer than lowering a small program,
+    and each takes megabytes.
     """
     from jax._src.interpreters import mlir
 

@@ -1,7 +1,7 @@
-"""For every test: JAX in double precision on the CPU, and nothing left behind.
+"""Set-up of every test: JAX in double precision on the CPU, and a check that the test leaves no state behind.
 
-Warnings are errors (pyproject.toml), NumPy's about floating-point too: a test at a kink, where NumPy
-divides by zero or takes an invalid root, says so with ``numpy.errstate``.
+Warnings are errors (pyproject.toml), also NumPy's floating-point warnings: a test at a kink, where NumPy divides by
+zero or takes an invalid root, uses ``numpy.errstate``.
 """
 
 import gc
@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-# Threads of BLAS that wait for each other take many times what these small matrices take; set before NumPy is loaded.
+# BLAS threads that wait for each other slow down these small matrices many times; set before NumPy is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import compiling
@@ -28,20 +28,20 @@ import jax
 
 from funcgrad import as_written, blocks
 
-# What is compiled of tests and of the library is kept beside them, also where Python is told not to: to compile it anew
-# takes a third of collecting, and of what each process that a test starts takes to import the library.
+# Bytecode of tests and library is cached, even if Python is told not to: compiling takes a third of the collection
+# time, and a third of the import time of each process that a test starts.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# JAX makes a great many small objects that live on, and would wait for their collection.
+# JAX makes many small long-lived objects, which would trigger collections.
 gc.set_threshold(20_000, 20, 20)
 
-# These run in processes of their own, see test_array_api.py and test_autograd_names.py.
+# These run in separate processes, see test_array_api.py and test_autograd_names.py.
 collect_ignore = ["interop/autograd/autograd_programs.py"]
 collect_ignore += [] if os.environ.get("SCIPY_ARRAY_API") == "1" else ["numpy/array_api_libraries.py"]
 
-# The debugger that every doctest makes asks the disk of each file whose lines were ever read whether it has changed:
-# that took most of the time of the doctests. Nothing is written anew here.
+# The debugger of every doctest checks each file whose lines were ever read for changes on disk: that took most of
+# the time of the doctests. Files do not change here.
 ask_of_file = linecache.checkcache
 linecache.checkcache = lambda filename=None: None if filename is None else ask_of_file(filename)
 
@@ -54,7 +54,7 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
-#: What the module of reference counts has measured.
+#: Names of the measurements in the module of reference counts.
 COUNTS = ("_ENTRY", "_BASE", "_ATTRIBUTE", "_ARGUMENT", "_TEMPORARY", "_ITEM")
 
 
@@ -71,7 +71,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Without counts nothing shows that memory is used again."""
+    """Deselect tests that need reference counts: without counts, reuse of memory cannot be observed."""
     if config.getoption("--without-counts"):
         out = [item for item in items if item.get_closest_marker("counts") or "ownership.py" in item.nodeid]
         config.hook.pytest_deselected(items=out)
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_runtest_protocol(item, nextitem):
-    """A worker tells of a test once, not six times: most tests take less time than to tell of them."""
+    """Make a worker report each test once, not six times: most tests are shorter than their reports."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
@@ -90,7 +90,7 @@ def pytest_runtest_protocol(item, nextitem):
 
 
 def state():
-    """What a test could leave changed for the tests after it."""
+    """Return the state that a test could leave changed for later tests."""
     blocks.none_open()
     return {
         "open no_grad blocks": len(blocks.open_exits),
@@ -105,19 +105,19 @@ def state():
 
 @pytest.fixture
 def written():
-    """Functions are run as they are written: what would lose a derivative is refused."""
+    """Run functions as written, without rewriting: operations that would lose a derivative are refused."""
     with as_written():
         yield
 
 
-# Hooks, not fixtures, of which pytest makes new ones for every test.
+# Hooks instead of fixtures: pytest would create new fixtures for every test.
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Remember what the test may not leave changed.
+    """Remember the state that the test must not change.
 
-    What earlier modules have left is collected and looked at no more: with what JAX remembers that took half of all.
+    Freeze the objects of earlier modules after a collection: traversing them, with JAX's caches, took half of the time.
     """
     if item.path != collected.get("for"):
         collected["for"] = item.path
@@ -128,7 +128,7 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item):
-    """Nothing is left behind, no transform either: a run that a test never finished is no business of the next one."""
+    """Check that the test left no state behind, and close runs that the test did not finish."""
     yield
     for trace in running.unfinished_traces():
         trace.close()
@@ -136,6 +136,6 @@ def pytest_runtest_teardown(item):
     assert after == before, {name: (before[name], after[name]) for name in before if before[name] != after[name]}
 
 
-#: The module for which was collected.
+#: Module for which objects were last collected.
 collected = {}
 BEFORE = pytest.StashKey()

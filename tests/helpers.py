@@ -1,4 +1,4 @@
-"""What several files of tests use: comparisons of results, values of traced runs, differences, samples."""
+"""Helpers of several test files: comparisons of results, values of traced runs, differences, samples."""
 
 import jax
 import numpy as np
@@ -7,13 +7,13 @@ from funcgrad import vjp
 
 
 def close(got, want, rtol=1e-12, atol=None):
-    """The numbers of an array are the expected ones, to ``rtol`` of each or ``atol``, which is ``rtol`` by default."""
+    """Check that numbers equal the expected ones, to ``rtol`` of each or to ``atol``, by default ``rtol``."""
     atol = rtol if atol is None else atol
     np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=rtol, atol=atol)
 
 
 def close_leaves(got, want, rtol=1e-12, atol=None, kind=object, dtypes=True):
-    """A tree is like the expected one: structure, shapes, dtypes and values; its leaves are of the class ``kind``."""
+    """Check a pytree: structure, shapes, dtypes and values; its leaves are of the class ``kind``."""
     assert jax.tree.structure(got) == jax.tree.structure(want)
     pairs = list(zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True))
     assert pairs, "there is nothing to compare"
@@ -25,7 +25,7 @@ def close_leaves(got, want, rtol=1e-12, atol=None, kind=object, dtypes=True):
 
 
 def identical(got, want):
-    """Equal in value, class, shape and dtype, inside tuples and lists too; NaN equals NaN."""
+    """Check equality of value, class, shape and dtype, also inside tuples and lists; NaN equals NaN."""
     assert type(got) is type(want), (type(got), type(want))
     if isinstance(want, (tuple, list)):
         assert len(got) == len(want)
@@ -38,17 +38,17 @@ def identical(got, want):
 
 
 def at_least(library, version):
-    """Whether what came with a version of a library is there: with an older one it is not asked for."""
+    """Return whether a library has at least ``version``; features of that version are not tested with older ones."""
     return np.lib.NumpyVersion(library.__version__) >= version
 
 
 def traced(fun, *args):
-    """The value that ``fun`` has where every argument is traced."""
+    """Return the value of ``fun`` with every argument traced."""
     return vjp(fun, *args)[0]
 
 
 def differences(fun, x, step=1e-4):
-    """The Jacobian of ``fun`` by central differences of the fourth order: the shape of the result, then that of ``x``.
+    """Return the Jacobian by central differences of fourth order: shape of the result, then shape of ``x``.
 
     The step is relative to numbers larger than one.
     """
@@ -64,10 +64,10 @@ def differences(fun, x, step=1e-4):
 
 
 def normal(*shape, seed=0):
-    """Numbers of a normal distribution, others for each shape and seed."""
+    """Return normally distributed numbers, which depend on the shape and the seed."""
     return np.random.default_rng([seed, *shape]).normal(size=shape)
 
 
 def complex_normal(*shape, seed=0):
-    """The same with another such array as the imaginary part."""
+    """Return complex numbers with normally distributed real and imaginary parts."""
     return normal(*shape, seed=seed) + 1j * normal(*shape, seed=seed + 100)

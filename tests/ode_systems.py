@@ -1,6 +1,6 @@
 """Systems of differential equations from several fields, and the classical stiff ones.
 
-Values to compare with are in ``stiff_references.json``, made by ``stiff_references.py``.
+``stiff_references.json`` holds the reference values, made by ``stiff_references.py``.
 
 Sources of the stiff set: Mazzia and Magherini, Test set for initial value problem solvers, 2008, and Hairer and Wanner,
 Solving Ordinary Differential Equations II, chapter IV.10.
@@ -25,7 +25,7 @@ class System:
     end: float
     method: str = "RK45"
     options: Any = None
-    published: Any = None  # values at the end as the test set for IVP solvers (Bari, release 2.4) prints them
+    published: Any = None  # values at the end, as printed by the test set for IVP solvers (Bari, release 2.4)
 
 
 def robertson(t, y, p):
@@ -56,7 +56,7 @@ def orego(t, y, p):
 def e5(t, y, p):
     a, b, c, d = y
     first, second, third = p[0] * a, p[1] * a * c, p[3] * p[2] * b * c
-    up, down = first - third, second - p[2] * d  # the third is their difference: so it keeps its digits
+    up, down = first - third, second - p[2] * d  # computing the third as a difference keeps its digits
     return [-first - second, up, up - down, down]
 
 
@@ -106,7 +106,7 @@ STIFF = [
         (0.1000814870318523e1, 0.1228178521549917e4, 0.1320554942846706e3),
     ),
     System(
-        # Up to 1e5, where doubles have all digits; for its published end, 1e13, there is a test of its own.
+        # Up to 1e5, where doubles have full accuracy; a separate test covers the published end, 1e13.
         "e5", e5, (1.76e-3, 0.0, 0.0, 0.0), (7.89e-10, 1.1e7, 1.13e3, 1e6), 1e5, "Radau", {"rtol": 1e-8, "atol": 1e-24},
     ),
     System(

@@ -1,6 +1,6 @@
-"""``make release-check``: builds wheel and sdist, and tests the wheel in an empty environment, away from the sources.
+"""``make release-check``: build wheel and sdist, and test the wheel in an empty environment.
 
-First the wheel with nothing but what it requires; then with the extras, against README and the tests of the sdist.
+First the wheel with only its required packages; then with the extras, on README and the tests of the sdist.
 """
 
 import argparse
@@ -17,7 +17,7 @@ PLACE = ROOT / "build" / "release"
 COPY, DIST, ENVIRONMENT, SOURCES = PLACE / "copy", PLACE / "dist", PLACE / "env", PLACE / "sdist"
 PYTHON = ENVIRONMENT / "bin" / "python"
 
-#: Tests of what is in the repository and not in an archive: sources, benchmarks, examples.
+#: Tests of files that are in the repository only: sources, benchmarks, examples.
 OF_THE_REPOSITORY = (
     "test_benchmarks",
     "test_coverage_page",
@@ -27,7 +27,7 @@ OF_THE_REPOSITORY = (
     "test_packaging",
 )
 
-#: What must work with the required packages alone, and what must say that an extra is missing.
+#: Program that checks what works with the required packages alone, and the errors about missing extras.
 ALONE = """
 import importlib.util
 import sys
@@ -55,7 +55,7 @@ print("the wheel alone: ok")
 
 
 def run(*command: object, cwd: Path = PLACE) -> None:
-    """Run a command, and stop where it fails."""
+    """Run a command, and stop if it fails."""
     print("+", *command, flush=True)
     subprocess.run([str(part) for part in command], cwd=cwd, check=True)
 
@@ -66,7 +66,7 @@ def install(*what: object) -> None:
 
 
 def absolute(readme: str, address: str, version: str) -> str:
-    """The README with links that work outside the repository, which lies at ``address``.
+    """Return the README with links that work outside the repository at ``address``.
 
     Example:
         >>> absolute("[a](docs/a.md#b), ![c](docs/c.png), [d](https://d)", "https://forge/f", "0.2.0")
@@ -81,7 +81,7 @@ def absolute(readme: str, address: str, version: str) -> str:
 
 
 def copied(address: str) -> Path:
-    """A copy of what git tracks. Where the address of the repository is known, the README has links to it."""
+    """Copy the files that git tracks. If the repository's address is known, the README gets links to it."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, names.split("\0")):
         path = COPY / name
@@ -100,7 +100,7 @@ def copied(address: str) -> Path:
 
 
 def build(address: str) -> tuple[Path, Path]:
-    """The wheel and the sdist; the wheel is built from the sdist."""
+    """Build the sdist, and the wheel from the sdist."""
     shutil.rmtree(PLACE, ignore_errors=True)
     COPY.mkdir(parents=True)
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST, copied(address))
@@ -109,7 +109,7 @@ def build(address: str) -> tuple[Path, Path]:
 
 
 def unpacked(sdist: Path) -> Path:
-    """A folder with what the sdist has, without the sources, so that only the wheel can be imported."""
+    """Unpack the sdist without the library's sources, so that only the wheel can be imported."""
     with tarfile.open(sdist) as archive:
         archive.extractall(SOURCES, filter="data")
     (folder,) = SOURCES.iterdir()

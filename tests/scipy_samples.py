@@ -1,6 +1,6 @@
-"""Calls of SciPy's public functions, one for each name, as functions of an array: for generated tests and tables.
+"""Calls of SciPy's public functions, one per name, as functions of an array: for generated tests and tables.
 
-Each sample is a function of the module and of an array; it gives an array, or several of them in a list.
+Each sample is a function of the module and of an array; it returns an array, or a list of arrays.
 """
 
 import numpy as np
@@ -413,7 +413,7 @@ INTEGRATE = {
     "quad_vec": lambda m, x: m.quad_vec(lambda t: np.exp(-x * t), 0, 1)[0],
     "cubature": lambda m, x: m.cubature(lambda t: np.exp(-x[0] * t[:, 0]) * x[1], [0.0], [1.0]).estimate,
     "dblquad": lambda m, x: m.dblquad(lambda u, v: x[0] * u * v + x[1], 0, 1, 0, 1)[0],
-    "tplquad": None,  # as nquad, and slow
+    "tplquad": None,  # like nquad, and slow
     "nquad": lambda m, x: m.nquad(lambda u, v: x[0] * u * v + x[1], [(0, 1), (0, 2)])[0],
     "fixed_quad": lambda m, x: m.fixed_quad(lambda t: np.exp(-x[0] * t) * x[1], 0, 1)[0],
     "newton_cotes": None,
@@ -662,16 +662,16 @@ TABLE = {
 }
 
 
-#: What is refused: SciPy has compiled it, and nothing here computes it with derivatives.
+#: Functions that are refused: SciPy has compiled them, and funcgrad has no derivatives of them.
 REFUSED = {
     **scipy_samples_more.REFUSED,
     "scipy.signal": words("symiirorder1 cspline2d qspline2d"),
 }
 #: Distributions whose density is refused for the same reason.
 REFUSED_DENSITIES = frozenset(words("levy_stable studentized_range"))
-#: Distributions with a parameter that is a whole number, in which there is no derivative.
+#: Distributions with an integer parameter, which has no derivative.
 WHOLE = frozenset(("irwinhall", "ksone", "kstwo"))
-#: How far the numbers of SciPy's solvers are off where they stop by default.
+#: Errors of SciPy's solvers with their default tolerances.
 ROUGH = {"approx_fprime": 1e-2, "least_squares": 2e-3, "curve_fit": 1e-2, "golden": 1e-3}
 ROUGH |= {"differential_evolution": 1e-3, "fminbound": 1e-3, "fmin": 1e-2, "fmin_cobyla": 1e-3, "fmin_ncg": 1e-3}
 ROUGH |= {"find_minimum": 1e-3, "fmin_powell": 1e-3, "fmin_tnc": 5e-3}

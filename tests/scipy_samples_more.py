@@ -1,6 +1,6 @@
-"""Calls of the public functions of the smaller and the sparse modules of SciPy, see ``scipy_samples``.
+"""Calls of the public functions of SciPy's smaller and sparse modules, see ``scipy_samples``.
 
-Of ``scipy.special`` those stand here that have no row in the table of operations.
+From ``scipy.special`` only functions without a row in the table of operations are here.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import scipy.sparse
 
 T = np.linspace(0.0, 1.0, 9)
 S = np.array([[4.0, 0.0, 0.5, 0.0], [0.0, 3.0, 0.0, 0.2], [0.5, 0.0, 5.0, 0.3], [0.0, 0.2, 0.3, 2.0]])
-PLACES = tuple(np.int32(np.nonzero(S)))  # of other numbers SciPy 1.15 solves no triangular system
+PLACES = tuple(np.int32(np.nonzero(S)))  # SciPy 1.15 needs int32 for triangular systems
 B = np.array([0.3, 0.2, 0.4, 0.9])
 
 
@@ -18,7 +18,7 @@ def words(text):
 
 
 def sparse(x, kind="csr_array"):
-    """A sparse matrix whose numbers depend on ``x``."""
+    """Return a sparse matrix whose numbers depend on ``x``."""
     numbers = S[PLACES] + 0.1 * np.sin(np.resize(x, PLACES[0].size) * np.arange(1, 1 + PLACES[0].size))
     return getattr(scipy.sparse, kind)(scipy.sparse.coo_array((numbers, PLACES), shape=S.shape))
 
@@ -33,7 +33,7 @@ def lower(x):
 
 
 def edges(x):
-    """The lengths of the edges of a graph."""
+    """Return the lengths of the edges of a graph."""
     return np.array([[0.0, 1.0, 4.0, 0.0], [0.0, 0.0, 2.0, 5.0], [0.0, 0.0, 0.0, 1.0], [2.0, 0.0, 0.0, 0.0]]) * x
 
 

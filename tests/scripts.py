@@ -1,7 +1,7 @@
-"""Scripts in processes of their own that need not import JAX, funcgrad and SciPy again: most of the time goes there.
+"""Scripts in separate processes that skip the imports of JAX, funcgrad and SciPy, which take most of the time.
 
-A process that has imported what takes long, and has started none of it, is forked for each. Where there is no fork
-they start from nothing.
+Each script runs in a fork of a process that has imported the slow modules but run none of them. Without fork,
+scripts start from nothing.
 """
 
 import multiprocessing
@@ -25,7 +25,7 @@ if FORKS:
 
 
 def run_script(script: Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``script`` in ``folder`` as ``python -W error script`` does, and keep what it writes."""
+    """Run ``script`` in ``folder`` as ``python -W error script`` does, and return its output."""
     with tempfile.TemporaryDirectory() as kept:
         files = [Path(kept) / name for name in ("stdout", "stderr")]
         process = CONTEXT.Process(target=_run, args=(script, folder, files, environment))
@@ -47,6 +47,6 @@ def _run(script: Path, folder: Path, files: list[Path], environment: dict[str, s
     own = str(Path(__file__).parent)
     sys.path[:] = [str(script.parent), str(ROOT), *[path for path in sys.path if path not in ("", own, str(ROOT))]]
     warnings.simplefilter("error")
-    # the one warning that pyproject.toml lets pass, for the reason given there
+    # the only warning that pyproject.toml ignores, for the reason given there
     warnings.filterwarnings("ignore", "invalid value encountered in matmul", RuntimeWarning)
     runpy.run_path(str(script), run_name="__main__")

@@ -1,9 +1,9 @@
-"""How the reference values of the stiff systems were made: ``python tests/stiff_references.py`` writes them anew.
+"""Reference values of the stiff systems: ``python tests/stiff_references.py`` writes them again.
 
-Each system is solved by two methods that have nothing in common but the right-hand side and its exact Jacobian: Radau
-(collocation, SciPy's Python) and LSODA (multistep, ODEPACK), or DOP853 where the system is not stiff. Tolerances are
-ten and a hundred times tighter than those of the tests and near what doubles allow. Both values are written; their
-difference says how many digits are known.
+Two methods solve each system that share only the right-hand side and its exact Jacobian: Radau (collocation, SciPy's
+Python) and LSODA (multistep, ODEPACK), or DOP853 where the system is not stiff. Tolerances are ten and a hundred times
+tighter than those of the tests and near the limit of doubles. The file contains both values; their difference shows
+how many digits are certain.
 """
 
 import json
@@ -18,7 +18,7 @@ import funcgrad.numpy as fnp
 from funcgrad import jacfwd
 
 FILE = Path(__file__).with_name("stiff_references.json")
-#: By system: the methods, and an absolute tolerance in units of the relative one.
+#: Methods by system, and an absolute tolerance in units of the relative one.
 RUNS = {
     "robertson": (("Radau", "LSODA"), 1e-8),
     "hires": (("Radau", "LSODA"), 1e-5),
@@ -32,7 +32,7 @@ TOLERANCES = (1e-11, 1e-12)
 
 
 def solved(system, method, rtol):
-    """The state at the end, by SciPy alone but for the Jacobian."""
+    """Return the state at the end, by SciPy alone except for the Jacobian."""
     p, (_, atol) = np.array(system.parameters), RUNS[system.name]
     slope = lambda t, y: fnp.array(system.fun(t, y, p)) if system.name != "pleiades" else system.fun(t, y, p)
     options = {"rtol": rtol, "atol": rtol * atol}
@@ -44,7 +44,7 @@ def solved(system, method, rtol):
 
 
 def reference(system):
-    """Values at the end by method and tolerance, from the looser one to the tighter."""
+    """Return the values at the end by method and tolerance, first the looser one, then the tighter."""
     methods, _ = RUNS[system.name]
     return {method: [solved(system, method, rtol).tolist() for rtol in TOLERANCES] for method in methods}
 

@@ -1,4 +1,4 @@
-"""The benchmarks run, what they find is judged right, and the page shows the figures that are kept."""
+"""The benchmarks run, their findings are judged correctly, and the page shows the stored figures."""
 
 import importlib.util
 import json
@@ -33,7 +33,7 @@ def table():
 
 
 def report(ratio, memory, met=True):
-    """A report of one program and one claim."""
+    """Return a report of one program and one claim."""
     program = {
         "name": "a program",
         "us": 1.0,
@@ -61,7 +61,7 @@ def test_a_program_is_measured_by_hand_and_plain(tmp_path):
 
 
 def quick_programs():
-    """What measures, and every program, short, with each of its libraries that is installed."""
+    """Return the measuring module, and short versions of every program with each installed library except JAX."""
     sys.path.insert(0, str(RUN.parent))
     try:
         run = importlib.import_module("run")
@@ -82,7 +82,7 @@ MEASURING, PROGRAMS = quick_programs()
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize(("program", "label"), PROGRAMS)
 def test_all_libraries_compute_the_same(program, label):
-    """In every program: otherwise comparing times would mean nothing. ``make bench`` installs the libraries."""
+    """Otherwise a comparison of times would be meaningless. ``make bench`` installs the libraries."""
     right = jax.tree.map(np.asarray, program.reference(*program.args(np.float64))())
     call = program.libraries[label](*program.args(np.float64))
     MEASURING.checked(call, right, label, MEASURING.TOLERANCE["float64"])

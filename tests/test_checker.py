@@ -1,4 +1,4 @@
-"""The checks notice what they are there for: each is shown an operation that is wrong in one way."""
+"""The checks detect wrong operations: each is given an operation that is wrong in one way."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ cos = elementwise("cos", dx=lambda x: -sin(x))
 
 
 def verdict(name, case):
-    """Whether the check ``name`` passes; an error counts as noticing."""
+    """Return whether the check ``name`` passes; an error counts as detection."""
     try:
         ALL[name](case)
     except Exception:
@@ -29,7 +29,7 @@ def verdict(name, case):
 
 
 def found_wrong(row):
-    """The checks that object to a row."""
+    """Return the names of the checks that reject a row."""
     (case,) = Row(row).cases
     differentiated = set(ALL) - {"zero"} if row.differentiable else {"value", "vmap", "zero"}
     return {name for name in differentiated if not verdict(name, case)}
@@ -45,7 +45,7 @@ def total(fun, sample=None):
 
 
 def scaled_sum(push=1.0, pull=1.0, batch="axis"):
-    """Sums over the last axis whose rules are off by factors, or whose batch axis goes astray."""
+    """Return sums over the last axis whose rules are off by factors, or whose batch axis is wrong."""
     made = primitive(
         "scaled_sum",
         lambda xp, x, *, axis: xp.sum(x, axis),
@@ -123,7 +123,7 @@ def test_batch_rule_that_mixes_examples():
 
 
 def test_promoted_tangent():
-    """A tangent rule that promotes is no harm: the kind gives the tangent its result's dtype."""
+    """A JVP rule that promotes is harmless: the kind gives the tangent its result's dtype."""
     made = primitive(
         "sin",
         vjps=[lambda ct, x: ct * cos(x)],
@@ -173,7 +173,7 @@ def shared_aux(fun, *primals, **options):
 
 
 def forgetful(fun, *primals, **options):
-    """A pullback that answers for what the arguments are when it is called."""
+    """Return a pullback that uses the arguments' values at the time of its call."""
     value, _, *aux = ownership_vjp(fun, *primals, **options)
     return value, lambda cts: ownership_vjp(fun, *primals, **options)[1](cts), *aux
 
@@ -213,7 +213,7 @@ def test_conjugated_transpose():
 
 
 def test_imaginary_part_of_a_product_counts():
-    """A pullback that drops the imaginary half of a cotangent agrees for real cotangents only."""
+    """A pullback that drops the imaginary part of a cotangent is right for real cotangents only."""
     right = elementwise("sin", dx=lambda x: cos(x))
     (case,) = Row(op("sine", fun=right, numpy=np.sin, complex_samples=[(array(3, kind="complex"),)])).cases
     assert len(checks.directions(case)) == 2
@@ -225,9 +225,9 @@ def test_imaginary_part_of_a_product_counts():
         (np.sin, array(2, 3)),
         (np.exp, array(4)),
         (np.sort, array(5)),
-        (np.abs, array(5)),  # has no complex step
+        (np.abs, array(5)),  # complex step unavailable
         (lambda x: np.linalg.inv(x), array(3, 3) + 4 * np.eye(3)),
-        (np.cbrt, positive(3)),  # does not take complex numbers
+        (np.cbrt, positive(3)),  # complex numbers refused
     ],
 )
 def test_referee_is_right(fun, point):

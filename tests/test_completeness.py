@@ -1,4 +1,4 @@
-"""Nothing is left out: every operation has rows, every row is of an operation that exists, every gap has a reason."""
+"""Completeness: every operation has rows, every row has an existing operation, every gap has a reason."""
 
 import importlib
 import inspect
@@ -19,7 +19,7 @@ from funcgrad import core, grad, jvp, vjp, vmap
 
 ROWS = cases.rows()
 
-#: Functions of shapes, dtypes and numbers, which have nothing to differentiate: compared with NumPy below.
+#: Functions of shapes, dtypes and numbers, without a derivative: compared with NumPy below.
 M = np.arange(6.0).reshape(2, 3)
 STATIC = {
     "array2string": (M.T,),
@@ -73,9 +73,9 @@ STATIC = {
     "typename": ("d",),
     "zeros": ((2, 3), complex),
 }
-#: Those of them that look at an array, and so must take a tracer.
+#: Functions of ``STATIC`` that take an array, and so must accept a tracer.
 LOOKS = [name for name, args in STATIC.items() if any(arg is M for arg in args)]
-#: Other public names of funcgrad.numpy without a row, and why.
+#: Other public names of funcgrad.numpy without a row, and the reasons.
 NO_ROW: dict[str, str] = {
     "__array_namespace_info__": "tells about the namespace: test_array_api.py has it",
     "finfo": "NumPy's own, of arrays too: test_array_api.py has it",
@@ -92,7 +92,7 @@ NO_ROW: dict[str, str] = {
     "seterr": "NumPy's own, for its settings",
     "seterrcall": "NumPy's own, for its settings",
 }
-#: Primitives that no row reaches, and why.
+#: Primitives that no row reaches, and the reasons.
 NO_USE: dict[str, str] = {
     "all_gather": "runs inside a vmap with an axis name only: test_transforms.py has it",
     "nan_replaced": "nan_to_num of plain values: tracers take another way",
@@ -108,7 +108,7 @@ NO_USE: dict[str, str] = {
 
 
 def public(module, prefix=""):
-    """The functions that a namespace offers, by name."""
+    """Return the public functions of a namespace, by name."""
     found = {}
     for name in module.__all__:
         value = getattr(module, name)
@@ -120,7 +120,7 @@ def public(module, prefix=""):
 
 
 def further():
-    """The functions of the namespaces beside funcgrad.numpy, by the names that rows have for them."""
+    """Return the functions of namespaces other than funcgrad.numpy, by their names in rows."""
     found = {}
     for space, (home, _, _) in HOMES.items():
         root = importlib.import_module(home)
@@ -133,7 +133,7 @@ def further():
 
 
 def primitives():
-    """Every primitive that a module of operations, or kinds.linear, holds, by the name it has there."""
+    """Return every primitive in the modules of operations and in kinds.linear, by its name there."""
     names = [m.name for m in pkgutil.walk_packages(funcgrad.__path__, "funcgrad.")]
     operations = re.compile(r"funcgrad\.(primitives|.*\.operations)(\.|$)")
     modules = [importlib.import_module(name) for name in names if operations.match(name)]
@@ -165,7 +165,7 @@ class Collector(core.Trace):
 
 
 def used_by(case):
-    """The primitives that a case applies, in its value and in both modes of its derivative."""
+    """Return the primitives that a case applies, in its value and in both modes of its derivative."""
     trace = Collector()
     try:
         return collected(trace, case)
@@ -174,7 +174,7 @@ def used_by(case):
 
 
 def collected(trace, case):
-    """What ``trace`` has seen after ``case`` ran in it."""
+    """Return what ``trace`` has seen after ``case`` ran in it."""
     arrays = [
         trace.tracer(leaf.value) if type(leaf.value) is np.ndarray and (leaf.mapped or not case.live) else leaf.value
         for leaf in case.leaves
@@ -228,7 +228,7 @@ def test_every_public_function_has_a_row():
     assert all(NO_ROW.values())
 
 
-@pytest.mark.filterwarnings("ignore:numpy.typename is deprecated")  # since NumPy 2.5, whose function it is
+@pytest.mark.filterwarnings("ignore:numpy.typename is deprecated")  # NumPy's function warns since 2.5
 @pytest.mark.parametrize("name", STATIC)
 def test_functions_of_shapes_are_numpys(name):
     identical(getattr(fnp, name)(*STATIC[name]), getattr(np, name)(*STATIC[name]))

@@ -1,6 +1,6 @@
-"""Stated conventions that no other table of kinks holds, mode by mode; and what the cross-check knows of JAX.
+"""Documented conventions that no other table of kinks has, by mode; and what the cross-check knows about JAX.
 
-The expected numbers are JAX's, which each test asks as well, unless the row says why not.
+The expected numbers are JAX's; each test compares with JAX, unless the row states a reason.
 """
 
 import math
@@ -35,7 +35,7 @@ def _silent():
 
 
 class Row(NamedTuple):
-    """``fun(xp, x)`` at ``x``; its cotangent of ones or weights; its tangent along ``direction``.
+    """Function ``fun(xp, x)`` at ``x``, with its cotangent in reverse mode and its tangent in forward mode.
 
     Cotangents are 1, or 1, 10, 100 where there are three results; directions 1, or 1, 10, 100.
     """
@@ -93,7 +93,7 @@ ROWS = [
 
 
 def weights(like):
-    """1, or 1, 10, 100 along the last axis, in the dtype of ``like``."""
+    """Return 1, or 1, 10, 100 along the last axis, in the dtype of ``like``."""
     like = np.asarray(like)
     return (np.ones(like.shape) * (WEIGHTS if like.shape[-1:] == (3,) else 1.0)).astype(like.dtype)[()]
 
@@ -109,7 +109,7 @@ def forward(lib, fun, x):
 
 def same(got, want):
     got, want = np.asarray(got), np.asarray(want)
-    if got.dtype.kind == "c" and np.isnan(want).any():  # one NaN makes a complex number none
+    if got.dtype.kind == "c" and np.isnan(want).any():  # a complex number with one NaN counts as NaN
         got = np.where(np.isnan(got), NAN, got)
     np.testing.assert_allclose(got, np.broadcast_to(want, got.shape), rtol=1e-14, atol=1e-300)
 
@@ -124,7 +124,7 @@ def test_convention(row, mode):
     got = mode(funcgrad, lambda x: row.fun(fnp, x), row.x)
     same(got, getattr(row, mode.__name__))
     if mode is reverse:
-        assert got.dtype == np.asarray(row.x).dtype  # of complex arguments complex cotangents
+        assert got.dtype == np.asarray(row.x).dtype  # complex arguments have complex cotangents
 
 
 @MODES
@@ -137,7 +137,7 @@ def test_convention_is_that_of_jax(row, mode):
 
 @pytest.mark.usefixtures("_silent")
 def test_powers_of_zero_have_no_second_derivative_in_the_exponent():
-    for exponent in np.array([0.0, -1.0]):  # Python raises an error for its own numbers
+    for exponent in np.array([0.0, -1.0]):  # NumPy scalars: Python numbers would raise an error
         assert np.isnan(grad(lambda y: 0.0**y)(exponent))
         assert np.isnan(grad(grad(lambda y: 0.0**y))(exponent))
         assert np.isnan(grad(lambda x, y=exponent: grad(fnp.power, 1)(x, y))(0.0))
@@ -184,7 +184,7 @@ def test_an_integer_result_takes_any_zero_as_its_cotangent(ct):
 
 # ---- the cross-check knows JAX -----------------------------------------------------------------------------
 
-# By primitive, which stands first: a function, a point where JAX is known to differ, one where it does not.
+# By primitive (the key): a function, a point where JAX is known to differ, a point where JAX agrees.
 DIFFERENT = {
     "power": (lambda x: x**0.0, (0.0,), (2.0,)),
     "float_power": (lambda x: fnp.float_power(x, 1.0), (0.0,), (2.0,)),
@@ -217,7 +217,7 @@ OF_SECOND_ORDER = ("absolute", "arctan2", "arctanh", "float_power")
 @pytest.mark.filterwarnings("ignore:Degrees of freedom")
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_a_known_divergence_is_recognised(name):
-    """And only of versions of JAX that have it."""
+    """The divergence is known only for the versions of JAX that have it."""
     fun, there, elsewhere = DIFFERENT[name]
     primitive, _, where = name.partition(" ")
     entry = [entry for entry in KNOWN if entry.primitive == primitive][1 if where else 0]
@@ -234,7 +234,7 @@ def test_a_known_divergence_is_recognised(name):
         assert {row.verdict for row in report.rows} <= {"agree", "agree, no referee"}, str(report)
 
 
-# JAX's own functions go wrong here, but it is given funcgrad's primitives, and differentiates those well.
+# JAX's own functions are wrong here, but JAX sees funcgrad's primitives, and differentiates those correctly.
 ALIKE = {
     "sign of a complex number": (lambda z: fnp.real(fnp.sign(z)), (Z,)),
     "arange": (lambda a: fnp.sum(fnp.arange(a, 3.0)), (0.5,)),

@@ -1,6 +1,6 @@
-"""Stated conventions of linear algebra, transforms, signals, statistics and sets, mode by mode.
+"""Documented conventions of linear algebra, transforms, signals, statistics and sets, by mode.
 
-The expected numbers are JAX's, which each row asks as well, unless it says why not. What NumPy refuses is refused.
+The expected numbers are JAX's; each row is compared with JAX, unless it states a reason. Refusals are NumPy's.
 """
 
 import math
@@ -24,12 +24,12 @@ S72, S144 = math.sin(0.4 * math.pi), math.sin(0.8 * math.pi)
 
 
 def sized(xp, name="size"):
-    """What JAX needs to be told where a length depends on values."""
+    """Return the size that JAX needs where a length depends on values."""
     return {name: 3} if xp is jnp else {}
 
 
 def of_rank_one(a, x, b):
-    """The derivative of ``pinv(a)`` along ``x`` where the rank stays, and of ``sum(pinv(a) * b)``; ``a`` symmetric."""
+    """Return the derivatives of ``sum(pinv(a) * b)`` and of ``pinv(a)`` along ``x``; constant rank, symmetric ``a``."""
     p, rest = np.linalg.pinv(a), np.eye(2) - a @ np.linalg.pinv(a)
     pushed = -p @ x @ p + p @ p @ x.T @ rest + rest @ x.T @ p @ p
     pulled = -p @ b @ p + (rest @ b.T @ p @ p + p @ p @ b.T @ rest)
@@ -93,7 +93,7 @@ LINALG = [
     Row("cross with itself", lambda xp, a: xp.cross(a, a), COUNTS, [0, 0, 0], [0, 0, 0]),
 ]  # fmt: skip
 
-NORMS = {  # of zeros where test_linalg_solving has it not, and of diag(2, 0)
+NORMS = {  # at zeros that test_linalg_solving leaves out, and at diag(2, 0)
     "nuc": (EYE, EYE),
     "fro": (None, EYE * [1, 0]),
     2: (EYE / 4, EYE * [1, 0]),
@@ -126,7 +126,7 @@ LINALG += [
     Row("cond fro of I", lambda xp, a: xp.linalg.cond(a, "fro"), EYE, ZERO, 0),
 ]
 
-# Of a half spectrum that is a real signal's the first entry is real, and of an even length the last one too.
+# In the half spectrum of a real signal the first entry is real, and for even lengths the last one too.
 FOURIER = [
     Row("irfft of 4", lambda xp, x: xp.fft.irfft(1j * x, 4)[1], COUNTS, [0, -0.5, 0], -5),
     Row("irfft of 5", lambda xp, x: 5 * xp.fft.irfft(1j * x, 5)[1], COUNTS, [0, -2 * S72, -2 * S144],
@@ -218,14 +218,14 @@ def _silent():
 
 def same(got, want):
     got, want = np.asarray(got), np.asarray(want)
-    if got.dtype.kind == "c" and np.isnan(want).any():  # one NaN makes a complex number none
+    if got.dtype.kind == "c" and np.isnan(want).any():  # a complex number with one NaN counts as NaN
         got = np.where(np.isnan(got), NAN, got)
         want = np.where(np.isnan(want), NAN, want)
     np.testing.assert_allclose(got, np.broadcast_to(want, got.shape), rtol=1e-12, atol=1e-15)
 
 
 def weights(like):
-    """1, or 1, 10, 100 along the last axis, in the dtype of ``like``."""
+    """Return 1, or 1, 10, 100 along the last axis, in the dtype of ``like``."""
     by_axis = WEIGHTS if like.shape[-1:] == (3,) else 1.0
     return jnp.asarray(np.ones(like.shape) * by_axis, like.dtype)
 
@@ -240,7 +240,7 @@ def test_convention(row, mode):
         assert got.dtype == np.asarray(row.x).dtype
 
 
-#: Where JAX once had another convention.
+#: Rows for which older versions of JAX had another convention.
 CAME_LATER = ("norm 2 of zeros",) if jax.__version_info__ < (0, 10) else ()
 
 
@@ -248,7 +248,7 @@ CAME_LATER = ("norm 2 of zeros",) if jax.__version_info__ < (0, 10) else ()
     "row", [row for row in ROWS if not row.why_not_jax and row.name not in CAME_LATER], ids=lambda row: row.name
 )
 def test_convention_is_that_of_jax(row):
-    """Both modes in one program, which is compiled in haste: compiling takes the time here."""
+    """One program computes both modes and is compiled without optimization: compiling dominates the time."""
     fun = lambda x: row.fun(jnp, x)
     x = jnp.asarray(row.x)
     of_out, of_x = weights(jax.eval_shape(fun, x)), weights(x)
@@ -263,7 +263,7 @@ def test_names_tell_rows_apart():
 
 @pytest.mark.usefixtures("_silent")
 def test_a_multiple_zero_has_no_finite_derivative():
-    """Where JAX has a large number, as if the two zeros were apart."""
+    """JAX returns a large number there, as if the two roots were separate."""
     c = np.array([1.0, -2.0, 1.0])
     assert not np.isfinite(grad(lambda c: fnp.real(fnp.roots(c)[0]))(c)).any()
     assert not np.isfinite(jvp(fnp.roots, (c,), (np.ones(3),))[1]).any()

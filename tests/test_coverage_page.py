@@ -1,4 +1,4 @@
-"""The page of coverage has an entry for each public name of NumPy, and is what the code says."""
+"""The coverage page has an entry for each public name of NumPy, and agrees with the code."""
 
 import importlib.util
 from pathlib import Path
@@ -21,7 +21,7 @@ def coverage():
     return module
 
 
-#: Names that NumPy had before 2.4, which warned or said that they are gone.
+#: Names that NumPy had before 2.4, which warned or reported their removal.
 GONE = {"in1d", "trapz", "linalg", "helper", "itemset", "newbyteorder", "ptp", "tostring"}
 
 
@@ -44,5 +44,5 @@ def test_what_is_said_to_be_missing_is_missing(coverage):
 
 
 def test_the_page_is_up_to_date(coverage):
-    if at_least(np, "2.4.0"):  # it is about the names of that version
+    if at_least(np, "2.4.0"):  # the page describes that version
         assert coverage.PAGE.read_text() == coverage.page(), "run: python docs/coverage.py"

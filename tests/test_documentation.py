@@ -1,6 +1,6 @@
-"""What public functions say of themselves: one line, their arguments, an example; and pages in the field's words.
+"""Docstrings of public functions have one line, arguments and an example; pages use the field's words.
 
-That the examples run is for doctest, which this file's neighbours run with the modules.
+Doctest runs the examples, together with the modules.
 """
 
 import ast
@@ -27,21 +27,21 @@ FUNCTIONS = {
         **further(),
     }.items()
 }
-#: Names of functions that are not those of other libraries, with the documentation they have there.
+#: Functions that are not those of other libraries, by name.
 OURS = {
     name: function
     for name, function in FUNCTIONS.items()
     if getattr(function, "__module__", "").startswith("funcgrad")
     and name not in {f"funcgrad.scipy.{home}.{name}" for home, names in OWN_CODE.items() for name in names}
 }
-#: What has no example, and why.
+#: Names without an example, and the reasons.
 NO_EXAMPLE: dict[str, str] = {}
-#: Said of arguments that another function explains.
+#: Phrases for arguments that another function explains.
 ELSEWHERE = re.compile(
     r"arguments (as|of|are)|same arguments|Takes the arguments|[Tt]he inverse of ``|takes what ``|Options are those|"
     r"under its other name|[Ss]ee ``"
 )
-#: Words that readers stumbled over, and what to say in their place.
+#: Words that readers stumbled over, and their replacements.
 WORDS = {
     r"\bbeside\b": "next to, with, at the same time",
     r"\b(the|a|its|whose|record's) pulls?\b|\bpulls of\b": "VJP rule",
@@ -55,7 +55,7 @@ WORDS = {
     r"\bleft alone\b": "not changed",
     r"\bnobody has looked\b": "until first use",
 }
-#: Openings of a first line in which no subject or verb stands first.
+#: Openings of a first line that put neither subject nor verb first.
 OPENINGS = re.compile(r"(What|Of|That of|Those|Who|Where|The same|Such|As|By|So)\b")
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -65,12 +65,12 @@ PAGES = sorted(
 
 
 def documented(function):
-    """Its documentation, without what the examples say."""
+    """Return the docstring of ``function`` without the code of its examples."""
     return re.sub(r"^ *(>>>|\.\.\.) .*$", "", inspect.getdoc(function) or "", flags=re.MULTILINE)
 
 
 def mirrored(name):
-    """The function of NumPy or SciPy that has this name in the place of the same name."""
+    """Return the function of NumPy or SciPy with the same name in the same module."""
     home, _, attribute = name.removeprefix("funcgrad.").rpartition(".")
     if not home.startswith(("numpy", "scipy")):
         return None
@@ -83,17 +83,17 @@ def mirrored(name):
 def parameters(function):
     try:
         return list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):  # some functions in C have none
+    except (TypeError, ValueError):  # some functions in C have no signature
         return []
 
 
 def unexplained(name, function):
-    """The arguments that are neither said nor those of a function of NumPy or SciPy of this name."""
+    """Return the arguments that neither the docstring nor the mirrored function of NumPy or SciPy explains."""
     text, theirs, own = documented(function), mirrored(name), parameters(function)
     if ELSEWHERE.search(text):
         return []
     known = set() if theirs is None else set(parameters(theirs))
-    if theirs is not None and not known and not at_least(np, "2.4.0"):  # before, what is compiled tells none
+    if theirs is not None and not known and not at_least(np, "2.4.0"):  # before, compiled functions had no signature
         return []
     known |= {"out", "casting", "order", "dtype", "subok", "signature", "axes", "axis", "keepdims", "where"} & set(
         own if "signature" in own else ()
@@ -106,13 +106,13 @@ def unexplained(name, function):
 
 
 def without_code(text):
-    """A page's words: no code, no links."""
+    """Return a page's words, without code and links."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
 
 
 def avoided(text):
-    """The words of ``WORDS`` in it, with their lines."""
+    """Return the lines of ``text`` that use words of ``WORDS``, with the replacements."""
     return [
         f"{line.strip()!r}: say {better}"
         for line in text.splitlines()
@@ -144,7 +144,7 @@ def test_pages_use_the_words_of_the_field(page):
 
 def test_a_missing_explanation_is_seen():
     def scaled(x, factor, mode="up"):
-        """``x`` times something."""
+        """Return ``x`` times something."""
 
     assert unexplained("funcgrad.scaled", scaled) == ["factor", "mode"]
     assert avoided("a twin stands\nbeside it") == [

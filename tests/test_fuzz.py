@@ -1,4 +1,4 @@
-"""``make fuzz`` on a small scale, and its parts: random programs under transforms on funcgrad, JAX and a referee."""
+"""``make fuzz`` on a small scale, and its parts: random programs on funcgrad, JAX and a referee."""
 
 import gc
 import os
@@ -33,7 +33,7 @@ from funcgrad.kinds import elementwise
 
 @pytest.fixture(autouse=True, scope="module")
 def _fewer_collections():
-    """JAX makes a great many small objects."""
+    """Collect garbage less often: JAX makes many small objects."""
     before = gc.get_threshold()
     gc.set_threshold(200_000, 50, 100)
     yield
@@ -84,7 +84,7 @@ def program(text, x, *, stack=(("grad", 0),), **options):
 
 
 def test_scripts_run():
-    """What is printed needs neither this folder nor its files, and passes where nothing is wrong."""
+    """Printed scripts need neither this folder nor its files, and pass if nothing is wrong."""
     two = Program(
         (np.ones(2), np.array([0.5, 2.0])),
         {"c0": np.array([2.0, 3.0])},
@@ -100,14 +100,14 @@ def test_scripts_run():
 
 
 def test_kinks_are_not_programs():
-    """Near a kink, tie or branch point there is nothing to compare."""
+    """Near a kink, tie or branch point, results cannot be compared."""
     assert judge(program("np.abs({0})", [0.5, 0.01], guard="away({0})")).kind == "unfit"
     assert judge(program("np.abs({0})", [0.5, 0.1], guard="away({0})")).kind == "agree"
     assert judge(program("np.linalg.inv({0})", np.ones((2, 2)), guard="conditioned({0})")).kind == "unfit"
 
 
 def test_what_jax_does_not_compile_is_no_fault_of_funcgrads():
-    """XLA for CPUs compiles no Fourier transform from which LAPACK reads, see test_jax_divergences.py."""
+    """XLA for CPUs cannot compile a Fourier transform whose result LAPACK reads, see test_jax_divergences.py."""
     made = program("np.abs(np.linalg.qr(np.fft.ifft({0}))[1])", np.eye(2) + 0.25, stack=(("jit", 0),))
     assert judge(made).kind in ("JAX refuses", "agree")
 
@@ -152,7 +152,7 @@ def test_jaxs_programs_run_by_numpy(fun):
 
 
 def test_programs_of_jax_compiled():
-    """Now and then JAX computes its programs itself."""
+    """Compare a few programs, evaluated operation by operation, with runs that JAX compiles."""
     for number in range(40, 43):
         made = generate(SEED, number)
         got, want = jax.tree.leaves(theirs(made, evaluated)), jax.tree.leaves(theirs(made, compiled))
@@ -170,7 +170,7 @@ def test_summary_says_how_to_go_on():
 
 
 class Mortal:
-    """A pool of processes, any of which program 7 ends."""
+    """A pool of processes that breaks when a process runs program 7."""
 
     def submit(self, fun, seed, numbers):
         future: Future = Future()

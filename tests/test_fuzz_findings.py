@@ -1,4 +1,4 @@
-"""What random programs found wrong in funcgrad, made small: each stays a test."""
+"""Errors that random programs found in funcgrad, reduced to small tests."""
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +40,7 @@ X = np.array([2.0, 3.0])
 
 
 def test_a_view_without_axes_of_an_array_of_jax():
-    """It sees what is written to its base, as in NumPy."""
+    """The view sees writes to its base, as in NumPy."""
 
     def f(x):
         base = np.ones_like(x)
@@ -75,7 +75,7 @@ def test_constant_numbers_under_jit_know_functions_of_numpy():
     def f(x):
         number = np.ones_like(x)[0]
         before = number
-        number += 1  # a number has no memory: the name gets a new value
+        number += 1  # a number has no memory: the name is rebound
         return np.tanh(before) * x + number
 
     np.testing.assert_allclose(jit(f)(X), np.tanh(1.0) * X + 2, rtol=1e-15)
@@ -130,7 +130,7 @@ def test_the_product_of_a_polynomial_without_coefficients():
 
 
 def test_elements_of_an_argument_in_the_order_of_columns_are_a_copy():
-    """They can be written to, on arrays of JAX too; those of a vector are a view, which cannot."""
+    """The copy can be written to, on JAX arrays too; elements of a vector are a read-only view."""
 
     def f(x):
         made = np.reshape(x, (-1,), order="F")
@@ -163,7 +163,7 @@ def test_reshaped_parts_are_views_as_in_numpy(make):
 
 @pytest.mark.parametrize(("indices", "axis"), [(7, 1), (0, 2), ([5], 2), ([[]], 2)])
 def test_taking_from_an_array_without_elements(indices, axis):
-    """NumPy looks at no position where nothing is read."""
+    """NumPy does not check positions if no element is read."""
     x, indices = np.zeros((0, 3, 0)), np.array(indices, int)
     want = np.take(x, indices, axis).shape
     assert jvp(lambda x: fnp.take(x, indices, axis), (x,), (x,))[1].shape == want
@@ -194,7 +194,7 @@ def test_constants_without_axes_can_be_written_to():
 
 
 def test_all_of_an_array_is_written_to_and_read_in_reverse():
-    """As a scatter that is the end of the process, when XLA compiles it."""
+    """As a scatter, the write would crash the process when XLA compiles it."""
 
     def f(x):
         y = np.zeros_like(x)
@@ -229,7 +229,7 @@ CUBES = {
 
 @pytest.mark.parametrize("name", CUBES)
 def test_what_inner_transforms_give_can_be_written_to(name):
-    """As what operations give: not where they are given ordinary arrays only, as by SciPy, which wants such back."""
+    """Results are like those of operations, except where only ordinary arrays go in, as for SciPy's functions."""
 
     def f(x):
         made = CUBES[name](fnp.array(C))
@@ -261,7 +261,7 @@ def test_what_a_tape_keeps_of_an_inner_transform_is_not_written_to():
 
 
 def test_rules_that_make_constants():
-    """Where a function around them is being transformed too."""
+    """A function around the rules is being transformed, too."""
     double = custom_vjp(lambda x: np.ones_like(x) * 2)
     double.defvjp(lambda x: (double(x), None), lambda _, ct: (fnp.full_like(ct, 3.0),))
 
@@ -302,7 +302,7 @@ STEPS = [np.transpose, np.ravel, np.squeeze, np.real, np.flip, np.copy, lambda y
 
 
 def kept(f, x):
-    """What ``f`` gives of constants in a ``no_grad``, and of those alone."""
+    """Return the results of ``f`` in ``no_grad``, and on constants without a block."""
     found = []
 
     def g(x):
@@ -396,7 +396,7 @@ def test_rows_joined_in_a_batch_along_the_last_axis_are_one_piece_of_memory(join
         np.testing.assert_array_equal(found, wanted)
 
 
-# ---- of random arguments -----------------------------------------------------------------------------------
+# ---- random arguments --------------------------------------------------------------------------------------
 
 
 REDUCTIONS = (
@@ -434,14 +434,14 @@ def test_the_length_of_nothing_does_not_move():
 
 @pytest.mark.parametrize("share", [1.0, 1.5])
 def test_least_squares_where_no_share_of_singular_values_is_meant(share):
-    """LAPACK takes the rounding in its place."""
+    """LAPACK uses the rounding unit as the default cutoff."""
     a, b = normal(5, 2), np.ones(5)
     want = grad(lambda a: fnp.linalg.lstsq(a, b, -1.0)[0][0])(a)
     np.testing.assert_allclose(grad(lambda a: fnp.linalg.lstsq(a, b, share)[0][0])(a), want, rtol=1e-12)
 
 
 def test_sylvesters_equation_of_real_and_complex_matrices():
-    """SciPy's own solution is wrong where the real matrix has complex eigenvalues."""
+    """SciPy's solution is wrong if the real matrix has complex eigenvalues."""
     turning, other, right = np.array([[0.5, 1.0], [-1.0, 0.3]]), normal(3, 3) + 1j * normal(3, 3, seed=1), normal(2, 3)
     found = traced(scipy.linalg.solve_sylvester, turning, other, right)
     np.testing.assert_allclose(turning @ found + found @ other, right, atol=1e-12)
@@ -466,7 +466,7 @@ OF_ONE_MATRIX = [
     (lambda x: scipy.linalg.lu_solve(LU, x), A[0]),
     (lambda x: scipy.linalg.lu_solve((LU[0][0], LU[1][0]), x), A),
 ]
-if not at_least(scipy, "1.16.0"):  # before, they took one
+if not at_least(scipy, "1.16.0"):  # older versions accept one
     OF_ONE_MATRIX = [(fun, x[0]) for fun, x in OF_ONE_MATRIX[:5]]
 
 
@@ -578,7 +578,7 @@ def test_what_is_no_place_for_a_traced_value():
 
 
 def test_batches_of_pairs_of_which_one_matrix_is_of_all():
-    a = normal(2, *[1] * at_least(scipy, "1.16.0"), 3, 3)  # before, it took one pair
+    a = normal(2, *[1] * at_least(scipy, "1.16.0"), 3, 3)  # older versions accept one pair
     a = a + np.swapaxes(a, -1, -2)
     fun = lambda a: scipy.linalg.qz(a, np.eye(3) + 0.1, output="complex")[0]
     np.testing.assert_array_equal(vmap(fun)(a), [fun(x) for x in a])

@@ -1,6 +1,6 @@
-"""The rules of the repository: what may be imported where, what may be named, what may be skipped.
+"""Rules of the repository: allowed imports, forbidden names, allowed skips.
 
-How complex a function may be is ruff's to check: see ``pyproject.toml``.
+Ruff checks how complex a function may be: see ``pyproject.toml``.
 """
 
 import ast
@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ("funcgrad", "transforms")
 PACKAGE = (*ENGINE, "interop")
 OPTIONAL = {"jax", "jaxlib", "scipy"}
-#: The one place of the engine that asks for them, by name and when they are needed.
+#: The only module of the engine that imports optional packages, by name and on demand.
 LOADER = "funcgrad/optional.py"
 
-# In two pieces: this file is searched for them as well.
+# Split into parts, because the test searches this file too.
 REGISTRIES = [
     ".".join(parts)
     for parts in (
@@ -29,12 +29,12 @@ REGISTRIES = [
     )
 ]
 
-# For each test file the number of its skips and expected failures, and why they are there.
+# Number of skips and expected failures of each test file, and the reason.
 SKIPS: dict[str, tuple[int, str]] = {}
 
 
 def walk(folder):
-    """Every file below a folder of the project; links, hidden caches and what is built are left out."""
+    """Yield every file below a folder of the project, without links, hidden caches and build outputs."""
     for directory, folders, files in os.walk(ROOT / folder):
         built = {".git", ".venv", "__pycache__", "build", "dist", "out"}
         folders[:] = [
@@ -51,7 +51,7 @@ def sources(folders):
 
 
 def imports(text):
-    """The top-level names that a source imports, by statement or by a call with the name spelt out."""
+    """Yield the top-level names that a source imports, by statement or by a call with a literal name."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -64,7 +64,7 @@ def imports(text):
 
 
 def skips(text):
-    """How often a test source can leave something untested."""
+    """Return the number of places where a test source can leave something untested."""
     names = ("skip", "skipif", "xfail", "importorskip", "SkipTest", "skipIf", "skipUnless", "expectedFailure")
     tree = ast.parse(text)
     attributes = sum(isinstance(node, ast.Attribute) and node.attr in names for node in ast.walk(tree))
@@ -101,7 +101,7 @@ def test_one_module_asks_whether_jax_is_there():
     assert asking == {LOADER}
 
 
-#: Where frames of callers are looked at, and what for: never for a value, and for a branch in one file only.
+#: Modules that inspect callers' frames, and the purpose: never for a value, and for a branch in one file only.
 FRAMES = {
     "funcgrad/kinds/rules.py": "the module in which an operation is defined, for pickling",
     "funcgrad/numpy/hints.py": "the user's line and what to call instead, for messages",
@@ -111,7 +111,7 @@ FRAMES = {
     "transforms/compiled/capture.py": "the line of an operation, for comments and names in what is written",
     "transforms/origins.py": "the line and the pipeline stage of an operation, to be shown",
 }
-#: What makes texts of frames, by the names that other modules may import for their messages.
+#: Functions that make texts of frames; other modules may import these names for their messages.
 TEXTS = {
     "funcgrad.numpy.hints": {"add_hint", "counterpart_hint", "hints_for_request", "math_counterpart", "user_line"},
 }
@@ -129,7 +129,7 @@ def test_no_value_depends_on_the_caller():
 
 
 def test_records_are_read_by_name():
-    """Only what defines them reads them by position."""
+    """Only the module that defines records reads them by position."""
     reading = {path for path, text in sources(PACKAGE).items() if re.search(r"\b(node|record|parent)\[", text)}
     assert reading == {"funcgrad/reverse.py"}
 
@@ -158,7 +158,7 @@ def test_skips_are_counted():
 
 
 def test_tests_lie_in_folders_of_the_library():
-    """``tests/engine`` has those of the modules that lie directly in ``funcgrad/``."""
+    """``tests/engine`` has the tests of the modules directly in ``funcgrad/``."""
     folders = {path.parent.relative_to(ROOT / "tests").as_posix() for path in walk("tests") if path.match("test_*.py")}
     assert {"engine", "numpy", "transforms/control"} <= folders
     assert [name for name in folders - {".", "engine"} if not (ROOT / "funcgrad" / name).is_dir()] == []

@@ -1,4 +1,4 @@
-"""Random programs of large arrays, where operations write over what they alone hold, against complex steps."""
+"""Random programs of large arrays, which operations overwrite if they are the only owner, against complex steps."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ STEPS = {
 
 
 def program(seed):
-    """A function of an array library and four arrays; each step takes two of the values before it."""
+    """Return a function of an array library and four arrays; each step takes two of the earlier values."""
     rng = np.random.default_rng(seed)
     names, places = rng.choice(list(STEPS), rng.integers(4, 12)), rng.random((12, 2))
 

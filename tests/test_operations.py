@@ -1,7 +1,7 @@
-"""Every row of the table of operations meets every demand: see ``operations/checks.py``.
+"""Every row of the table of operations passes every check: see ``operations/checks.py``.
 
-One test makes the cases of a row meet several demands, whether or not they have missed another: pytest takes longer
-over a test than most of these take.
+One test runs several checks on all cases of a row, also after a failure: pytest's overhead for a test is larger than
+most of these checks.
 """
 
 import pytest
@@ -15,7 +15,7 @@ def mapped(case):
 
 
 def meets(row, demands):
-    """Make each case of ``row`` meet what ``demands`` gives for it, and tell of all that they miss."""
+    """Run the checks that ``demands`` yields on each case of ``row``, and report all failures together."""
     missed = []
     for case in row.cases:
         for demand in demands(case):
@@ -31,7 +31,7 @@ def meets(row, demands):
 
 
 def demands(case):
-    """What ``case`` has to meet."""
+    """Yield the checks for ``case``."""
     yield checks.check_value
     if mapped(case):
         yield batched.check_vmap
@@ -42,7 +42,7 @@ def demands(case):
 
 
 def derivatives(case):
-    """Of these, what is about derivatives."""
+    """Yield the checks of derivatives for ``case``."""
     yield from (checks.check_jvp, checks.check_vjp, checks.check_arguments, checks.check_linearize)
     if case.row.op.jax is not None:
         yield checks.check_jax
@@ -54,7 +54,7 @@ def derivatives(case):
 
 
 def each(rows):
-    """Run a test for ``rows``; all tests of one row one after the other, for they share what JAX says of it."""
+    """Parametrize a test by ``rows``; the tests of one row run together, because they share JAX's answers."""
     return pytest.mark.parametrize("row", rows, ids=[row.op.name for row in rows], scope="module")
 
 
@@ -64,5 +64,5 @@ def test_operation(row):
 
 
 @each([row for row in ROWS if any(case.live for case in row.cases)])
-def test_on_jax_arrays(row):  # by itself, for it is what an older JAX is asked too
+def test_on_jax_arrays(row):  # separate, because it also runs with older versions of JAX
     meets(row, lambda case: [checks.check_on_jax_arrays] if case.live else [])

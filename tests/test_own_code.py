@@ -1,4 +1,4 @@
-"""Functions of ``funcgrad.scipy`` that are SciPy's own code, built anew: signature, values, derivatives."""
+"""Functions of ``funcgrad.scipy`` that are SciPy's code, rebuilt: signature, values, derivatives."""
 
 import importlib
 import inspect
@@ -29,7 +29,7 @@ def modules(home):
 
 
 def of(home, name):
-    """A number made of what the sample gives, with funcgrad's function and with SciPy's."""
+    """Return two functions that make a number of the sample's result, with funcgrad's module and with SciPy's."""
     ours, theirs = modules(home)
     sample = scipy_samples.TABLE[f"scipy.{home}"][name]
 
@@ -77,7 +77,7 @@ def test_jax(home, name, monkeypatch):
     with double_precision(jax):
         x = jnp.asarray(X)
         np.testing.assert_allclose(jax.jit(grad(f))(x), want, rtol=1e-8, atol=1e-10)
-        if name != "eigvals" or at_least(jax, "0.10.0"):  # eig had no rule for vectors before
+        if name != "eigvals" or at_least(jax, "0.10.0"):  # older versions have no rule for the vectors of eig
             np.testing.assert_allclose(jax.jit(jax.grad(f))(x), want, rtol=1e-8, atol=1e-10)
 
 

@@ -1,4 +1,4 @@
-"""What is packaged, what is in the archives built of it, and what importing it brings along."""
+"""Contents of the package, contents of the built archives, and modules that importing it loads."""
 
 import ast
 import itertools
@@ -22,7 +22,7 @@ LINKS = {"funcgrad/transforms": "../transforms", "funcgrad/interop": "../interop
 
 
 def source_modules():
-    """Map each module's path inside an installed `funcgrad` to its file, links not followed."""
+    """Map each module's path inside an installed `funcgrad` to its file, without following links."""
     modules = {}
     for package, folder in FOLDERS.items():
         for directory, folders, files in os.walk(ROOT / folder):
@@ -43,7 +43,7 @@ def run_python(*arguments, cwd=ROOT):
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
-    """The names in the wheel and in the sdist; the wheel is built from the sdist, which has no links."""
+    """Return the names in the wheel and in the sdist; the wheel is built from the sdist, which has no links."""
     copy = tmp_path_factory.mktemp("build") / "funcgrad"
     copy.mkdir()
     no_caches = shutil.ignore_patterns("__pycache__")
@@ -63,7 +63,7 @@ def archives(tmp_path_factory):
 
 
 def folders_with(pattern):
-    """The dotted names of the folders that hold a file matching the pattern."""
+    """Return the dotted names of the folders with a file that matches the pattern."""
     return sorted({".".join(Path(name).parent.parts) for name in source_modules() if Path(name).match(pattern)})
 
 
@@ -78,7 +78,7 @@ def test_the_lowest_versions_are_those_that_are_tested():
     parts = {name: [int(n) for n in version.split(".")] for name, version in tested.items()}
     every = [*PROJECT["dependencies"], *itertools.chain(*PROJECT["optional-dependencies"].values())]
     declared = {(m[1], m[2]) for m in (re.match(r"([\w-]+)>=([\d.]+)", one) for one in every) if m and m[1] in tested}
-    assert {name for name, _ in declared} == set(tested) - {"jaxlib"}  # which comes with jax
+    assert {name for name, _ in declared} == set(tested) - {"jaxlib"}  # jax requires jaxlib
     for name, version in declared:
         numbers = [int(n) for n in version.split(".")]
         assert parts[name] == numbers + [0] * (len(parts[name]) - len(numbers)), name
@@ -132,7 +132,7 @@ def test_sdist_holds_every_source_once(archives):
 
 
 def imported(statement):
-    """The names of the modules in a fresh interpreter after `statement`."""
+    """Return the names of the modules in a fresh interpreter after `statement`."""
     return set(run_python("-c", f"{statement}\nimport sys\nprint(*sys.modules)").split())
 
 
@@ -163,7 +163,7 @@ def test_every_module_has_a_docstring():
     assert silent == []
 
 
-#: What ``import funcgrad`` leaves for later: it is imported when it is first asked for.
+#: Modules that ``import funcgrad`` does not load; they are imported at first use.
 LATER = {
     "": "html jax numpy.polynomial scipy string tracemalloc",
     "funcgrad.": "extend interop nn scipy",
@@ -213,7 +213,7 @@ print("loaded", *{*sys.modules} - before)
 
 
 def test_a_function_that_is_built_anew_loads_nothing_that_it_does_not_ask_for(tmp_path):
-    program = tmp_path / "program.py"  # a refusal looks at the line
+    program = tmp_path / "program.py"  # a refusal reads the line
     program.write_text(BUILT_ANEW)
     loaded = run_python(str(program)).split()
     assert loaded[0] == "loaded"

@@ -1,8 +1,7 @@
-"""Random programs of views and writes: inside a transform every array holds in the end what it holds in NumPy.
+"""Random programs of views and writes: inside a transform every array ends up with its contents in NumPy.
 
-What is a view, what is a copy and what is a number without memory shows in who sees which write. Each statement is
-kept if NumPy runs it; a program that is refused inside a transform must be refused with one of the errors that say
-what to do.
+The effects of writes show which objects are views, copies, or numbers without memory. The generator keeps each
+statement that NumPy runs; if a transform refuses a program, the error must be one of those that say what to do.
 """
 
 import warnings
@@ -60,7 +59,7 @@ MODES = {
 
 
 def run(lines, library, x):
-    """All that the program has made, by name."""
+    """Return everything that the program has made, by name."""
     scope = {"np": library, "x": x}
     for line in lines:
         exec(line, scope)
@@ -68,7 +67,7 @@ def run(lines, library, x):
 
 
 def suits(lines):
-    """Whether NumPy runs the program, and all is finite and small."""
+    """Return whether NumPy runs the program with finite and small results."""
     try:
         made = run(lines, np, X)
     except Exception:
@@ -106,7 +105,7 @@ def test_every_array_holds_what_it_holds_in_numpy(first):
                     found = derive(lambda x, lines=lines: [v + 0.0 * x[0] for v in run(lines, fnp, x).values()])
                 except (ConcretizationError, InputError, ReadOnlyError):
                     continue
-                except (np.exceptions.AxisError, TypeError, ValueError):  # of a number, which NumPy lets pass
+                except (np.exceptions.AxisError, TypeError, ValueError):  # NumPy accepts these calls for numbers
                     if any(np.ndim(v) == 0 for v in expected):
                         continue
                     raise

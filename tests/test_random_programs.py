@@ -176,7 +176,7 @@ def constant_part(lib: Any, k: int, x: Any, y: Any) -> Any:
 
 
 def nested(lib: Any, k: int, x: Any, y: Any) -> Any:
-    """A transform of a function that closes over ``y``, which the transforms outside may trace."""
+    """Transform a function that closes over ``y``, which outer transforms may trace."""
     xp = lib.np
     c = xp.sum(y)
     return choose(
@@ -213,9 +213,9 @@ STEPS = {
 
 @dataclass
 class Program:
-    """Steps on an input. Each is a name, a variant, and the places of two earlier values.
+    """Steps on an input. Each step is a name, a variant, and the positions of two earlier values.
 
-    The branches that Python's ``if`` takes are noted on the way, for a library that compiles cannot ask.
+    The program notes the branches that Python's ``if`` takes, because a compiling library cannot evaluate them.
     """
 
     shape: tuple[int, ...]
@@ -227,7 +227,7 @@ class Program:
         for number in range(len(self.steps)):
             values.append(self.step(lib, number, values))
         total = values[-1]
-        for value in values[:-1]:  # nothing is computed in vain
+        for value in values[:-1]:  # every value enters the result
             total = total + 0.1 * lib.np.sum(value)
         return total
 
@@ -238,15 +238,15 @@ class Program:
             return STEPS[name](lib, k, x, y)
         if lib is OURS:
             self.taken[number] = bool(lib.np.sum(x) > 0.1 * k - 0.3)
-        y = y if lib.np.shape(y) == lib.np.shape(x) else x  # the branch not taken now may be taken later
+        y = y if lib.np.shape(y) == lib.np.shape(x) else x  # the other branch may be taken later
         return lib.np.sin(x) * y if self.taken[number] else x * x
 
     def append(self, step: tuple[str, int, int, int], values: list[Any]) -> None:
-        """Add ``step`` if it fits the values there are, else a simple one; keep values small."""
+        """Add ``step`` if it fits the current values, otherwise a simple step; keep values small."""
         self.steps.append(step)
         try:
             made = self.step(OURS, len(self.steps) - 1, values)
-        except (ValueError, IndexError):  # shapes that do not fit each other
+        except (ValueError, IndexError):  # shapes that do not fit
             made = None
         if made is None or not 0 < np.size(made) <= LARGEST or np.ndim(made) > 3:
             self.steps[-1] = ("unary", step[1], *step[2:])
@@ -265,17 +265,17 @@ def programs(draw: Any, *, branches: bool) -> Program:
     for _ in range(draw(st.integers(1, 6))):
         places = st.integers(0, len(values) - 1)
         k = draw(st.integers(0, 9))
-        # recent values are likelier: negative places count from the end, and integers shrink to zero
+        # recent values are more likely: negative positions count from the end, and integers shrink to zero
         i, j = (len(values) - 1 - draw(places) for _ in range(2))
         program.append((draw(st.sampled_from(names)), k, i, j), values)
     return program
 
 
-# ---- stacks: each makes a function of an array into another ------------------------------------------------------
+# ---- stacks: each maps a function of an array to another function ------------------------------------------------
 
 
 def scalar(lib: Any, f: Any, k: int) -> Any:
-    """``f`` weighted and summed up."""
+    """Return a function that sums ``f`` with weights."""
 
     def total(x: Any) -> Any:
         y = f(x)
@@ -319,7 +319,7 @@ def experiments(draw: Any) -> tuple[Program, list[tuple[str, int]]]:
     return draw(programs(branches=not maps)), stack
 
 
-@settings(max_examples=40)  # JAX traces each, which takes long; the fuzzer has many more
+@settings(max_examples=40)  # JAX traces each, which takes long; the fuzzer runs many more
 @given(experiments())
 def test_agrees_with_jax(experiment):
     program, stack = experiment
@@ -327,7 +327,7 @@ def test_agrees_with_jax(experiment):
     for name, _ in stack:
         event(name)
     x = 0.8 * array(*program.shape, seed=7)
-    program(OURS, x)  # takes the branches
+    program(OURS, x)  # notes the branches
     got = stacked(OURS, program, stack)(x)
     assert isinstance(got, (np.ndarray, np.generic))
     assert_close(got, evaluated(stacked(THEIRS, program, stack), x), 1e-9, "against JAX")

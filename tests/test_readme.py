@@ -1,7 +1,7 @@
-"""The Python code of README.md and of docs/ runs from top to bottom, and gives what it says it gives.
+"""The Python code of README.md and of docs/ runs from top to bottom, and gives the results that it states.
 
-All blocks of one document share a namespace and run with warnings as errors. A comment behind an expression that
-stands on a line by itself is what its value looks like.
+All blocks of one document share a namespace and run with warnings as errors. A comment behind an expression on a line
+of its own shows the expression's value.
 """
 
 import ast
@@ -16,7 +16,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 
 def named(document):
-    """A document by its path below docs/, without the ending."""
+    """Return a document by its path below docs/, without the extension."""
     return document.relative_to(ROOT).as_posix().removeprefix("docs/").removesuffix(".md")
 
 
@@ -47,15 +47,15 @@ def _prints(expected):
     got = "".join(_printed)
     assert _said(got) == _said(expected), f"printed was {got}"
 """
-# One line, so that it fits above the code without moving it: a document begins with its title.
+# One line, to keep line numbers: it replaces the document's title.
 COMPARISON = f"exec({HELPERS!r})"
 PRINTED = '```text title="printed"'
 
 
 def python_only(markdown):
-    """The Python blocks, each on the lines it has in the document, so that a traceback points there.
+    """Return the Python blocks at their line numbers in the document, so that tracebacks point there.
 
-    A block of text with the title "printed" is what the Python block above it has printed, but for numbers.
+    A text block with the title "printed" is the output of the Python block above it, up to numbers.
     """
     lines, inside, printed = [], False, None
     for line in markdown.splitlines():
@@ -77,7 +77,7 @@ def python_only(markdown):
 
 
 def with_comparisons(code):
-    """``code`` with every ``expression  # value`` made a comparison, on the same line."""
+    """Return ``code`` with every ``expression  # value`` turned into a comparison, on the same line."""
     lines = code.splitlines()
     for node in ast.parse(code).body:
         if isinstance(node, ast.Expr) and node.lineno == node.end_lineno:
@@ -92,7 +92,7 @@ def with_comparisons(code):
 def run(code, folder):
     script = folder / "document.py"
     script.write_text(code, encoding="utf-8")
-    # In a process of its own: what the code configures does not reach other tests.
+    # A separate process: settings of the code do not affect other tests.
     return run_script(script, folder)
 
 
@@ -127,7 +127,7 @@ def test_there_are_documents():
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_code_of_a_document_runs(document, tmp_path):
-    if named(document) == "array_api" and not at_least(sklearn, "1.9.0"):  # before, it took NumPy's arrays only
+    if named(document) == "array_api" and not at_least(sklearn, "1.9.0"):  # older versions accept NumPy arrays only
         return
     text = document.read_text(encoding="utf-8")
     code = python_only(text)

@@ -1,4 +1,4 @@
-"""Global names of functions that are built anew: what is bound anew between calls, or in one, is what they see."""
+"""Global names of rebuilt functions: they see names that are rebound between calls, or during a call."""
 
 import gc
 import sys
@@ -73,7 +73,7 @@ def test_what_is_bound_anew_between_calls(module):
     assert [slope(0.0) for _ in range(3)] == [6.0] * 3
     module.rate = 3.0
     assert slope(0.0) == 7.0
-    module.flag = True  # equal to 1, and another object
+    module.flag = True  # equal to 1, but another object
     assert slope(0.0) == 8.0
     module.helper = lambda x: 10.0 * x
     assert slope(0.0) == 15.0
@@ -138,7 +138,7 @@ def test_attributes_of_modules_that_functions_set(module):
 
 
 def test_attributes_of_functions(module):
-    """What a program sets between calls, and what a function sets itself."""
+    """Attributes that a program sets between calls, and that a function sets itself."""
     assert grad(module.scaled)(0.0) == 3.0
     module.scaled.factor = 3.0
     module.helper.power = 4.0
@@ -173,7 +173,7 @@ class Model:
 
 
 def test_code_that_a_reloader_replaces_counts():
-    """IPython's autoreload gives the functions of a module the code of new ones, which it drops."""
+    """IPython's autoreload assigns new code to the old functions of a module, and drops the new functions."""
     module, rates = types.ModuleType("reloaded"), (2.0, 5.0, 7.0)
 
     def versions(rate):
@@ -191,7 +191,7 @@ def test_code_that_a_reloader_replaces_counts():
         for fun, replaced in zip(old, new, strict=True):
             fun.__code__ = replaced.__code__
         del new, other, replaced
-        gc.collect()  # functions and their global names hold each other
+        gc.collect()  # functions and their globals form reference cycles
         assert [g(0.0) for g in slopes] == [rate, rate, rate, 2 * rate]
 
 

@@ -1,6 +1,6 @@
-"""A few thousand derivatives of all kinds: memory stays as it is, and nothing waits for the garbage collector.
+"""A few thousand derivatives of all kinds: memory does not grow, and nothing needs the garbage collector.
 
-The kinds are those of ``benchmarks/soak.py``, which goes on for 100,000.
+The work is that of ``benchmarks/soak.py``, which runs 100,000 derivatives.
 """
 
 import gc
@@ -17,8 +17,8 @@ from funcgrad import blocks, register_pytree_node, running, trace, vjp, vmap
 from funcgrad.reverse import ReverseTrace
 
 WINDOWS, CALLS = 3, 25
-#: Blocks in each call that are a leak: even a small tape has more. What the interpreter and NumPy stock up grows for
-#: some hundred calls, but ever more slowly, so that there are windows without.
+#: Blocks per call that count as a leak: even a small tape has more. Caches of the interpreter and NumPy grow for some
+#: hundred calls, but ever more slowly, so some windows show no growth.
 LEAK = 6
 
 
@@ -30,7 +30,7 @@ def soak():
 
 
 def growth(work):
-    """By how many blocks memory grows in each of several windows, and what only a collection could free."""
+    """Return how many blocks memory grows by in each window, and the number of objects that only a collection frees."""
     for _ in range(CALLS):
         work()
     gc.collect()
@@ -40,7 +40,7 @@ def growth(work):
         for _ in range(WINDOWS):
             for _ in range(CALLS):
                 work()
-            unreachable += gc.collect()  # it empties the interpreter's free lists too
+            unreachable += gc.collect()  # a collection also empties the interpreter's free lists
             used.append(sys.getallocatedblocks())
     finally:
         gc.enable()
@@ -70,7 +70,7 @@ def test_a_leak_would_be_seen():
 
 
 class Unwilling:
-    """A container that cannot be taken apart."""
+    """A container that refuses to be flattened."""
 
 
 def refuse(_):
@@ -81,7 +81,7 @@ register_pytree_node(Unwilling, refuse, lambda _, parts: Unwilling())
 
 
 def test_what_was_kept_from_closing_is_forgotten():
-    """An interrupt can come between the beginning of a run and the ``try`` that would close it."""
+    """An interrupt can come between the start of a run and the ``try`` that would close the run."""
     begun = ReverseTrace()
     assert running.unfinished_traces() == [begun]
     del begun

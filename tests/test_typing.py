@@ -1,4 +1,4 @@
-"""What a type checker says of a program that uses the library, and how much it has to read for that."""
+"""A type checker's messages about a program that uses the library, and the modules that it has to read."""
 
 import re
 import subprocess
@@ -70,7 +70,7 @@ REVEALED = [
 
 
 def said(folder):
-    """What mypy, strictly, says of the program with the library installed, and the modules that it reads."""
+    """Return mypy's strict output for the program with the library installed, and the modules that mypy reads."""
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     (folder / "mypy.ini").write_text(
         f"[mypy]\nstrict = true\nmypy_path = {ROOT}\n[mypy-toolz.*,opt_einsum.*]\nignore_missing_imports = true\n"
@@ -82,16 +82,16 @@ def said(folder):
 
 
 def test_a_program_that_uses_the_library(tmp_path):
-    """One test, for mypy takes long: of types, of wrong calls, and of what is read.
+    """Check types, wrong calls and the modules read, in one test, because mypy takes long.
 
-    With JAX and PyTorch, to which optree's own annotations lead, it took a minute and a half.
+    With JAX and PyTorch, which optree's annotations refer to, it took a minute and a half.
     """
     output, read = said(tmp_path)
     assert re.findall(r'Revealed type is "(.+)"', output) == REVEALED
     errors = re.findall(r"^(program\.py):(\d+): error: (.+?)  \[", output, re.MULTILINE)
     lines = PROGRAM.splitlines()
     assert [lines[int(line) - 1] for _, line, _ in errors] == lines[-3:], output
-    if at_least(np, "2.4.0"):  # before, ndarray was nothing without its types, and others were wider
+    if at_least(np, "2.4.0"):  # older annotations of ndarray are incomplete
         assert "error" not in re.sub(r"^program\.py.*\n|^Found.*\n", "", output, flags=re.MULTILINE)
     assert {"funcgrad", "numpy"} <= read
     assert not {"jax", "jaxlib", "torch", "scipy", "optree"} & read

@@ -1,4 +1,4 @@
-"""funcgrad without JAX and SciPy: everything works but the bridge to JAX, which says what is missing."""
+"""funcgrad without JAX and SciPy: only the bridge to JAX fails, with an error that names the missing package."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
-"""Random programs that write to arrays which were used before: the same as programs that make new arrays, in all modes.
+"""Random programs that write to arrays after use agree with programs that make new arrays, in all modes.
 
-What a write changes in place must be nobody else's at any level: a record, a tangent, a batch or a graph may hold it.
+A write in place must not change memory that another level uses: a record, a tangent, a batch or a graph may hold it.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ SIZE = 4
 
 
 def program(seed):
-    """A function of an array, which writes in place or makes a new array for each write."""
+    """Return a function of an array that writes in place, or makes a new array for each write."""
 
     def run(x, in_place):
         rng = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def program(seed):
 
 
 def written(y, kind, start, stop, value, in_place):
-    """``y`` after a write of one of three kinds."""
+    """Return ``y`` after a write of one of three kinds."""
     if kind == 2:
         place, new = slice(start, stop), fnp.stack([value] * (stop - start))
     else:
