@@ -82,7 +82,7 @@ MEASURING, PROGRAMS = quick_programs()
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize(("program", "label"), PROGRAMS)
 def test_all_libraries_compute_the_same(program, label):
-    """Otherwise a comparison of times would be meaningless. ``make bench`` installs the libraries."""
+    """A comparison of times needs equal results. ``make bench`` installs the libraries."""
     right = jax.tree.map(np.asarray, program.reference(*program.args(np.float64))())
     call = program.libraries[label](*program.args(np.float64))
     MEASURING.checked(call, right, label, MEASURING.TOLERANCE["float64"])

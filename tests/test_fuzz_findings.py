@@ -194,7 +194,7 @@ def test_constants_without_axes_can_be_written_to():
 
 
 def test_all_of_an_array_is_written_to_and_read_in_reverse():
-    """As a scatter, the write would crash the process when XLA compiles it."""
+    """A scatter in place of the write would crash the process when XLA compiles it."""
 
     def f(x):
         y = np.zeros_like(x)

@@ -164,7 +164,7 @@ HALF = (
 @pytest.mark.usefixtures("_silent")
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.op.name}-{i}" for i, row in enumerate(ROWS)])
 def test_a_transform_changes_no_dtype_of_a_result(row):
-    """Also where the result's dtype is not the argument's, as in float_power: tangents have the result's dtype."""
+    """Tangents have the result's dtype, even if it is not the argument's, as in float_power."""
     for dtype in (np.float32, np.float16):
         with cases.named_if_it_fails(dtype.__name__):
             look_at_dtypes(row, dtype)
@@ -315,7 +315,7 @@ def check_traced(fun, args, dtype, label):
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX], ids=named)
 def test_every_transform_keeps_the_dtype(dtype):
-    """Even if wider numbers take part and the function's result is wider."""
+    """Wider numbers in the computation, or a wider result, do not change the dtype of a derivative."""
     x, wide = np.array([0.5, 1.5, 2.5], dtype), np.array([2.0, 3.0, 4.0])
 
     def loss(x):
@@ -660,7 +660,7 @@ def test_bfloat16_of_jax_is_that_of_numpy():
 
 @pytest.mark.parametrize("dtype", [np.float16, bfloat16])
 def test_cotangents_of_few_bits_are_added_up_with_more(dtype):
-    """As in JAX: sums in half precision would give 2048 + 1 = 2048."""
+    """Sums in half precision would give 2048 + 1 = 2048; JAX adds cotangents up in higher precision, too."""
     bias, x = np.zeros(2, dtype), np.ones((5000, 2), dtype)
     want = np.full(2, 5000, dtype)
 

@@ -147,7 +147,7 @@ def test_what_nobody_holds_is_written_over():
 @pytest.mark.counts
 @pytest.mark.parametrize("value", [lambda x: 0.0, lambda x: x[0]], ids=["constant", "traced"])
 def test_the_cotangent_of_an_array_that_was_written_to_is_cleared_where_it_lies(value):
-    """Otherwise each write of a loop would copy the whole array in the backward pass."""
+    """A copy here would mean that each write of a loop copies the whole array in the backward pass."""
     addresses, made, noted = addressed()
 
     def written(x):

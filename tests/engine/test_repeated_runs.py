@@ -55,7 +55,7 @@ def check(row, lift, run=lambda fun: fun(), block=False):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.op.name)
 def test_of_numpy_arrays(row):
-    """In ``no_grad`` the general rules run each operation, and must make the records of the fast paths."""
+    """The general rules run each operation in ``no_grad``, and must make the records of the fast paths."""
     check(row, lambda x: x, block=True)
 
 

@@ -189,7 +189,7 @@ def test_names_for_one_thing():
 
 @pytest.mark.parametrize("approximate", [True, False])
 def test_gelu_far_out(approximate):
-    """Where the cube would overflow, the results are the limits."""
+    """The results are the limits where the cube would overflow."""
     x = np.array([-1e300, -50.0, 50.0, 1e300])
     same(fnn.gelu(x, approximate), [0, 0, 50, 1e300])
     same(grad(lambda x: fnp.sum(fnn.gelu(x, approximate)))(x), [0, 0, 1, 1])
@@ -197,7 +197,7 @@ def test_gelu_far_out(approximate):
 
 @pytest.mark.parametrize("approximate", [True, False])
 def test_gelu_of_what_is_not_finite(approximate):
-    """Also to second order and without a warning."""
+    """Derivatives to second order raise no warning."""
     x = np.array([-INF, INF, NAN, 0.0])
     fun = lambda x: fnp.sum(fnn.gelu(x, approximate))
     same(fnn.gelu(x, approximate), [0, INF, NAN, 0])

@@ -677,7 +677,7 @@ def test_different_elements_come_in_rising_order():
 
 
 def test_scipy_and_scikit_learn():
-    """They run in a process of their own, because SciPy reads SCIPY_ARRAY_API at import."""
+    """Both libraries run in a process of their own, because SciPy reads SCIPY_ARRAY_API at import."""
     if not at_least(scipy, "1.17.0") or not at_least(sklearn, "1.9.0"):  # before, many functions accepted NumPy only
         return
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "array_api_libraries.py")]

@@ -351,7 +351,7 @@ def test_ranges_between_small_numbers_are_as_exact_as_numpys(name, dtype):
 @pytest.mark.parametrize("num", [0, 1, 2, 7, 50])
 @pytest.mark.parametrize("endpoint", [True, False])
 def test_sequences_of_traced_bounds_have_numpys_digits(num, endpoint):
-    """So a program takes the same branch when it compares with the sequence."""
+    """A program takes the same branch when it compares with the sequence."""
     bounds = [(0.1, 1.3), (np.array([0.3, 2.0, 0.7]), 1.7), (2.0, np.array([[0.1], [0.7]]))]
     for name in ("linspace", "logspace", "geomspace"):
         ours, theirs = getattr(fnp, name), getattr(np, name)

@@ -142,7 +142,7 @@ def test_no_axes_transform_nothing():
 
 @pytest.mark.parametrize(("n", "real_at"), [(4, (0, 2)), (5, (0,))])
 def test_irfft_ignores_imaginary_parts(n, real_at):
-    """It ignores those of the first entry, and for even n those of the last entry, as JAX does."""
+    """``irfft`` ignores those of the first entry, and for even n those of the last entry, as JAX does."""
     z = array(3, kind="complex")
     weights = array(n, seed=1)
     ours = grad(lambda z: fnp.sum(fnp.fft.irfft(z, n) * weights))(z)

@@ -112,7 +112,7 @@ def public(prefix, own):
 
 
 def test_every_function_with_out_has_it():
-    """It is at NumPy's position, and the tests below call it; ufuncs have separate tests."""
+    """``out`` is at NumPy's position, and the tests below use it; ufuncs have separate tests."""
     found = set()
     for prefix, own in (("", fnp), ("linalg.", fnp.linalg), ("fft.", fnp.fft)):
         for name, function in public(prefix, own):

@@ -547,7 +547,7 @@ def test_jax_arrays_defer_inside_jit():
     ],
 )
 def test_jax_functions_refuse_tracers(use):
-    """They do not dispatch on their arguments; they must raise an error, not return a wrong result silently."""
+    """JAX's functions do not dispatch; they must raise an error, not return a wrong result silently."""
     for x in (X, jnp.asarray(X)):
         for run in (lambda x: vjp(use, x), lambda x: jvp(use, (x,), (x,)), lambda x: vmap(use)(x[None])):
             with pytest.raises((TypeError, ValueError)) as caught:

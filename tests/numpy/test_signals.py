@@ -155,7 +155,7 @@ def test_interp_at_knots_and_outside(x, slope, knots, heights):
 
 
 def test_interp_at_a_jump():
-    """Where two knots coincide, value and derivative use the later knot."""
+    """Value and derivative use the later knot where two knots coincide."""
     xp, fp = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.0, 10.0, 20.0, 40.0])
     check_interp(1.0, 20.0, [0.0, 0.0, -20.0, 0.0], [0.0, 0.0, 1.0, 0.0], xp, fp)
 
@@ -230,7 +230,7 @@ def test_interp_of_batched_knots():
 
 
 def test_interp_computes_in_double_precision():
-    """It computes in double as NumPy does, whatever the arguments' dtype; cotangents have the arguments' dtype."""
+    """``interp`` computes in double as NumPy does; cotangents have the arguments' dtype."""
     x, xp, fp = np.float32(0.3), KNOTS.astype(np.float32), HEIGHTS.astype(np.float32)
     out, pullback = vjp(fnp.interp, x, xp, fp)
     assert out.dtype == np.interp(x, xp, fp).dtype == np.float64

@@ -653,7 +653,7 @@ def test_functions_of_batches_are_those_of_each(name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("a", [POSITIVE, POSITIVE + 0.5j * S, EYE, 3 * EYE], ids=range(4))
 def test_derivatives_of_functions_of_matrices(name, a):
-    """Also where eigenvalues coincide, to second order."""
+    """Derivatives are right to second order, even if eigenvalues coincide."""
     check_grads(getattr(la, name), (a,), order=2)
 
 
