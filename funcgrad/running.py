@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from weakref import ref
 
 __all__ = [
+    "FORMAT_ERROR",
     "Repetition",
     "active_traces",
     "write_lock",
@@ -36,6 +37,8 @@ open_traces: dict[int, ref[Any]] = {}
 #: Refused requests that are not reported yet: messages by the thread that runs the transform. The function may have
 #: caught the error and continued. An empty message means that a text shows a traced number, which may be read from it.
 pending_refusals: dict[int, str] = {}
+#: Beginning of the error that Python has raised since 3.15 in place of the one that ``x`` raises in ``"%.3f" % x``.
+FORMAT_ERROR: Final = "format argument"
 
 
 def note_refusal(error: E, message: str = "") -> E:

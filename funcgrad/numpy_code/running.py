@@ -24,7 +24,7 @@ from funcgrad.numpy_code.reading import reads_texts
 from funcgrad.numpy_code.runs import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
-from funcgrad.running import pending_refusals
+from funcgrad.running import FORMAT_ERROR, pending_refusals
 from funcgrad.writable import Proxy, is_in_transform
 
 _LEVELS = {
@@ -407,6 +407,8 @@ def retry_rebuilt(fun: Any, given: Any, work: Callable[[Any], Any], error: Excep
             error.__suppress_context__ = error.__cause__ is None or error.__suppress_context__
             if not isinstance(error, FuncgradError) and str(error) != str(first):
                 error.add_note(f"It ran {_LEVELS[level]} in place of NumPy's, because without them it raised: {first}")
+        if type(error) is TypeError and str(error).startswith(FORMAT_ERROR) and pending_refusals.get(get_ident()):
+            raise ConversionError(pending_refusals[get_ident()]) from error
         raise error
     finally:
         pending_refusals.pop(get_ident(), None)

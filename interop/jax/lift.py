@@ -23,6 +23,7 @@ from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
 from funcgrad.numpy.concretization import user_line
 from funcgrad.optional import import_jax, loaded_jax
+from funcgrad.running import FORMAT_ERROR
 from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import plain_value
@@ -234,7 +235,9 @@ def as_staging_errors(jax: Any, call: str, name: str) -> Iterator[None]:
     except Exception as error:
         kinds = [kind.__name__ for kind in type(error).__mro__]
         known = next((kind for kind in kinds if kind in _JAX_ERRORS), None)
-        if known is None or not isinstance(error, getattr(jax.errors, known)):
+        if type(error) is TypeError and str(error).startswith(FORMAT_ERROR) and "Tracer" in str(error):
+            known = "ConcretizationTypeError"
+        elif known is None or not isinstance(error, getattr(jax.errors, known)):
             raise
         masked = any("mask" in frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__))  # looks into a mask
         what, remedy = _JAX_ERRORS["NonConcreteBooleanIndexError" if masked else known]

@@ -75,9 +75,7 @@ def test_without_a_format_the_tracer_shows(run, show):
 @pytest.mark.parametrize("run", {**ONE, **BATCH})
 @pytest.mark.parametrize("show", [lambda x: "%.3f" % x, lambda x: "%5.1f" % float(x), lambda x: "%d" % int(x)])
 def test_a_percent_sign_asks_for_a_number(run, show):
-    with pytest.raises(
-        ConcretizationError, match=r"(?s)^(float|int)\(x\): .* to print it, f'\{x:\.3f\}' \(not '%\.3f' % x\)"
-    ):
+    with pytest.raises(ConcretizationError, match=r"(?is)^(float|int)\(x\): .* to print it, (write )?f'\{x:\.3f\}'"):
         said({**ONE, **BATCH}[run], show)
 
 

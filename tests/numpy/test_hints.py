@@ -1,6 +1,7 @@
 """Errors where C code or NumPy itself gets a traced value; functions that only inspect values get an answer."""
 
 import math
+import sys
 import traceback
 
 import numpy as np
@@ -196,7 +197,8 @@ def test_percent_is_refused_as_float_is():
         lambda x: eval("'%.2f' % x", {"x": x}),
     ):
         for run in (grad, lambda f: lambda x: vmap(f)(np.stack([x, x]))):
-            with pytest.raises(ConcretizationError, match=r"f'\{x:\.3f\}'"):
+            says = r"f'\{x:\.3f\}'" if sys.version_info < (3, 15) else r"^float\(x\)"  # there Python replaces the error
+            with pytest.raises(ConcretizationError, match=says):
                 run(lambda x, refused=refused: (refused(x), x)[1])(1.0)
     with pytest.raises(TypeError, match="%d format: a real number is required") as caught:  # CPython's text
         grad(lambda x: ("%d" % x, x)[1])(1.0)  # noqa: UP031
