@@ -28,42 +28,43 @@ from funcgrad.scipy.own_code import OWN_CODE  # noqa: E402
 
 PAGE = HERE / "coverage.md"
 
-CONSTANT = "stop_gradient(x), or NumPy's on the arrays outside of the function"
-FILES = "numpy's, outside of the differentiated function, or on stop_gradient(x)"
+CONSTANT = "stop_gradient(x), or the NumPy array outside the differentiated function"
+DIRECTLY = "NumPy directly"
+FILES = "NumPy directly, outside the differentiated function or on stop_gradient(x)"
 #: Names of NumPy that funcgrad lacks, by the reason and by what to use instead.
 NOT_COVERED: dict[tuple[str, str], str] = {
     (
         "reads or writes files",
         FILES,
     ): "fromfile fromregex genfromtxt load loadtxt save savetxt savez savez_compressed memmap",
-    ("reads text or raw bytes", "numpy's, on what is no array yet"): "fromstring",
-    ("dates have no derivative", "numpy's"): (
+    ("reads text or raw bytes, which are not arrays yet", DIRECTLY): "fromstring",
+    ("dates have no derivative", DIRECTLY): (
         "busday_count busday_offset busdaycalendar datetime64 datetime_as_string datetime_data is_busday timedelta64"
     ),
-    ("texts, records and objects have no derivative", "numpy's"): (
+    ("strings, records and objects have no derivative", DIRECTLY): (
         "bytes_ char character flexible object_ rec recarray record str_ strings void"
     ),
-    ("a class of arrays with its own arithmetic, which no rule knows", "plain arrays and where(mask, x, fill)"): "ma",
-    ("a class that NumPy advises against", "arrays of two axes and @"): "asmatrix bmat matrix",
-    ("about the installation of NumPy", "numpy's"): (
+    ("masked arrays have their own arithmetic, which funcgrad lacks", "plain arrays and where(mask, x, fill)"): "ma",
+    ("NumPy advises against the class matrix", "two-dimensional arrays and @"): "asmatrix bmat matrix",
+    ("concerns NumPy itself, not arrays", DIRECTLY): (
         "ctypeslib f2py get_include show_config show_runtime test testing info typing core dtypes exceptions"
     ),
     (
-        "a submodule of random numbers, which carry no derivative",
-        "numpy.random, and functions of its numbers",
+        "random numbers carry no derivative",
+        "numpy.random, and differentiate functions of the random numbers",
     ): "random",
-    ("a table of NumPy's types", "numpy's"): "ScalarType sctypeDict typecodes little_endian",
-    ("a dtype of some machines only", "longdouble, clongdouble"): "float96 float128 complex192 complex256",
-    ("iterates over NumPy's buffers", "loops over indices, or ndenumerate"): "flatiter nested_iters broadcast",
-    ("NumPy's class of its elementwise functions", "numpy's"): "ufunc",
+    ("describes NumPy's types", DIRECTLY): "ScalarType sctypeDict typecodes little_endian",
+    ("a dtype that only some machines have", "longdouble or clongdouble"): "float96 float128 complex192 complex256",
+    ("iterates over NumPy's buffers", "a loop over indices, or ndenumerate"): "flatiter nested_iters broadcast",
+    ("the class of NumPy's elementwise functions", DIRECTLY): "ufunc",
 }
 #: Methods and attributes of ndarray that a tracer lacks, by the reason and by what to use instead.
 NO_METHOD: dict[tuple[str, str], str] = {
-    ("about the memory of an ndarray, which a traced value does not have", CONSTANT): (
+    ("concerns the memory of an ndarray, which a traced value does not have", CONSTANT): (
         "base ctypes data flags strides byteswap getfield setfield setflags"
     ),
-    ("hands the numbers out, which would lose the derivative", CONSTANT): "dump dumps item tobytes tofile tolist",
-    ("arrays stay where they are", "funcgrad.interop.device_put"): "to_device",
+    ("exports the numbers, which would lose the derivative", CONSTANT): "dump dumps item tobytes tofile tolist",
+    ("a traced value stays on its device", "funcgrad.interop.device_put"): "to_device",
 }
 
 
@@ -102,19 +103,19 @@ def verdict(name: str, tested: dict[str, list[Any]]) -> tuple[str, str]:
         reason = listed(NOT_COVERED).get(last)
         return ("not covered", f"{reason[0]}; use {reason[1]}") if reason else ("", "")
     if isinstance(own, ModuleType):
-        return "namespace", "see below"
+        return "namespace", "see the table below" if name in ("linalg", "fft") else "a module of funcgrad.numpy"
     if name in tested:
         return of_rows(tested[name])
     if own is look_up(np, name):
-        return "no derivative", "NumPy's own: " + ("a class" if inspect.isclass(own) else kind_of(own))
-    return "no derivative", "about shapes, dtypes or constants" if callable(own) else kind_of(own)
+        return "no derivative", "same object as in NumPy: " + ("a class" if inspect.isclass(own) else kind_of(own))
+    return "no derivative", "returns text, a shape, a dtype or a constant" if callable(own) else kind_of(own)
 
 
 def kind_of(own: Any) -> str:
     """Describe a public name that is not a differentiable function."""
     if callable(own):
-        return "a function of settings and dtypes"
-    return "a constant" if isinstance(own, (int, float, np.generic, type(None))) else "makes arrays when indexed"
+        return "a function whose result has no derivative"
+    return "a constant" if isinstance(own, (int, float, np.generic, type(None))) else "an indexing helper"
 
 
 def of_rows(found: list[Any]) -> tuple[str, str]:
@@ -134,10 +135,10 @@ def result_of(row: Any) -> str:
     case = row.cases[0]
     kinds = {np.asarray(part).dtype.kind for part in case.call(case.fun, case.values) if hasattr(part, "dtype")}
     if kinds <= set("b"):
-        return "gives truth values"
+        return "returns booleans"
     if kinds <= set("iu"):
-        return "gives integers"
-    return "piecewise constant: zero wherever there is a derivative"
+        return "returns integers"
+    return "piecewise constant: the derivative is zero where it exists"
 
 
 def table(title: str, prefix: str, names: list[str], tested: dict[str, list[Any]]) -> list[str]:
@@ -172,15 +173,15 @@ def of_scipy() -> list[str]:
         if module == "scipy.special":
             found |= {name.removeprefix("scipy.special.") for name in tested if name.startswith("scipy.special.")}
         for name in sorted(n for n in found if hasattr(home, n)):
-            how = "funcgrad's function" if name in own and name not in theirs else "SciPy's own code"
-            lines.append(f"| `{name}` | no: compiled | |" if name in refused else f"| `{name}` | yes | {how} |")
+            how = "funcgrad's function" if name in own and name not in theirs else "SciPy's Python code"
+            lines.append(f"| `{name}` | no | raises an error |" if name in refused else f"| `{name}` | yes | {how} |")
         lines.append("")
     own = importlib.import_module("funcgrad.scipy.stats")
     lines += ["## scipy.stats: densities", "", "| name | derivative | how |", "| --- | --- | --- |"]
     for name in sorted({name for name, _ in distcont if isinstance(name, str)}):
-        how = "funcgrad's function" if name in own.__all__ else "SciPy's own code"
+        how = "funcgrad's function" if name in own.__all__ else "SciPy's Python code"
         closed = name in scipy_samples.REFUSED_DENSITIES
-        lines.append(f"| `{name}` | no: compiled | |" if closed else f"| `{name}` | yes | {how} |")
+        lines.append(f"| `{name}` | no | raises an error |" if closed else f"| `{name}` | yes | {how} |")
     return [*lines, ""]
 
 
@@ -216,10 +217,14 @@ def page() -> str:
         "The tables below list each public name of NumPy, `numpy.linalg` and `numpy.fft`, and what `funcgrad.numpy`",
         "offers for it. `docs/coverage.py` writes this page from the table of operations that the tests run. A",
         "function is listed as differentiable if its value, its reverse and forward mode, its second derivative and",
-        "its `vmap` are tested, against each other, NumPy and, where the page says so, JAX.",
+        "its `vmap` are tested, against each other, NumPy and, where the page says so, JAX. In the remarks, `order 2`",
+        "means that tests cover derivatives up to the second, and `complex` that tests call the function with complex",
+        "arguments.",
         "",
-        "The functions of SciPy follow, called unchanged, see [code for NumPy](from_numpy.md): a test calls each",
-        "function and compares its derivatives in both modes with differences, or checks that the call is refused.",
+        "The functions of SciPy follow. Programs call them unchanged: see [code for NumPy](from_numpy.md). A test",
+        "calls each function and compares its derivatives in both modes with differences. The last column says whether",
+        "funcgrad replaces the function or differentiates SciPy's Python code. A call of a function marked `no` raises",
+        "an error, which a test checks: mostly, SciPy has compiled the function, and funcgrad has no rule for it.",
         "",
         "```python",
         "import numpy as np",
@@ -236,7 +241,7 @@ def page() -> str:
     ]
     for title, prefix, module in sections:
         text += table(title, prefix, public(module), tested)
-    text += table("numpy.linalg has not, funcgrad has", "linalg.", extra, tested)
+    text += table("funcgrad.numpy.linalg: functions that NumPy lacks", "linalg.", extra, tested)
     return "\n".join([*text, *methods(), *of_scipy()]).rstrip() + "\n"
 
 

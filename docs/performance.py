@@ -36,8 +36,9 @@ its size after the imports and a first tiny call. A program is called a few time
 Memory that a library keeps from one call for the next counts, and so does freed memory in pieces too small to reuse.
 There is no ratio if both libraries stay below 1 MB."""
 OWN = """\
-Bounds for more than eager gradients: costs grow in proportion to the work, memory is given back, and checkpointing
-keeps little. Programs that funcgrad hands to XLA to compile are compared with programs written by hand for JAX."""
+These bounds cover more than eager gradients: costs grow in proportion to the work, memory is released, and
+checkpointing stores little. Programs that funcgrad compiles with XLA are compared with programs written by
+hand for JAX."""
 
 Report = dict[str, Any]
 
@@ -71,15 +72,15 @@ def named(label: str) -> str:
 
 def times(report: Report) -> list[str]:
     """Return the table of times and ratios."""
-    of = [f"of {named(name)}" for name in COLUMNS]
-    head = ["", "funcgrad", "µs per operation", "gradient / value", *of, "of others"]
+    ratios = [f"ratio to {named(name)}" for name in COLUMNS]
+    head = ["", "funcgrad", "µs per operation", "gradient / value", *ratios, "ratio to others"]
     return rows(head, (line_of(program) for program in report["programs"]))
 
 
 def line_of(program: dict[str, Any]) -> list[str]:
     """Return the row of a program in the table of times."""
     peers = program["peers"]
-    others = ", ".join(f"{cell(peer)} of {name}" for name, peer in peers.items() if name not in COLUMNS)
+    others = "; ".join(f"{name}: {cell(peer)}" for name, peer in peers.items() if name not in COLUMNS)
     figures = [duration(program["us"]), number(program["us_per_operation"]), number(program["gradient_per_value"])]
     return [program["name"], *figures, *(cell(peers.get(name)) for name in COLUMNS), others]
 
@@ -115,19 +116,19 @@ def own(report: Report) -> list[str]:
         lines.append(
             [f"{program}: {claim['what'].strip()}" if part else program, claim["ours"], claim["against"], shown, limit]
         )
-    return rows(["", "funcgrad", "against", "figure", "at most"], lines)
+    return rows(["", "funcgrad", "compared with", "figure", "at most"], lines)
 
 
 def standing(report: Report) -> list[str]:
-    """Return the wins and losses in words, against each of the other libraries."""
+    """Describe the wins and losses in words, one line for each library and quantity."""
     lines = []
     for name in NAMES:
         finders = {
-            "time": lambda program, name=name: program["peers"].get(name),
-            "memory": lambda program, name=name: memory_ratio(program["memory"], name),
+            "Time": lambda program, name=name: program["peers"].get(name),
+            "Memory": lambda program, name=name: memory_ratio(program["memory"], name),
         }
         for kind, find in finders.items():
-            lines += counted(report, f"In {kind}, against {named(name)}", find)
+            lines += counted(report, f"{kind}, compared with {named(name)}", find)
     return [*lines, ""]
 
 
@@ -137,7 +138,7 @@ def counted(report: Report, what: str, find: Callable[[dict[str, Any]], dict[str
     if not found:
         return []
     lost = [f"{name} ({ratio:.2f})" for name, ratio in sorted(found, key=lambda line: -line[1]) if ratio > 1]
-    text = f"- {what}: less in {len(found) - len(lost)} of {len(found)} programs"
+    text = f"- {what}: funcgrad needs less in {len(found) - len(lost)} of {len(found)} programs"
     return [f"{text}, more in {'; '.join(lost)}." if lost else f"{text}."]
 
 

@@ -51,7 +51,7 @@ WITHOUT = {
     *("itairy", "iti0k0", "itj0y0", "itmodstruve0", "itstruve0"),
     *("kolmogorov", "log_wright_bessel", "pbdv", "wright_bessel"),
 }
-#: Functions that oscillate by half turns, which steps as large as the argument miss.
+#: Functions with an oscillating part, which mpmath's steps, as large as the argument, skip.
 TURNING = {"ellipkinc", "ellipeinc"}
 #: Seconds that one point may take.
 PATIENCE = 2.0
@@ -228,7 +228,7 @@ def rows(name: str) -> list[Any]:
     entry, found = ENTRIES[name], []
     for i, point in points(name, entry):
         if name in TURNING and i == 0 and abs(point[0]) > 1e100:
-            value: Any = "mpmath's differences do not see half turns"
+            value: Any = "mpmath's steps skip half periods"
         else:
             value = in_time(entry, i, point)
         found.append([i, list(map(repr, point)), value])

@@ -124,7 +124,7 @@ add(
     airy=E(_airy, ((-7.3, -0.4, 0.6, 8.0),)),
     airye=E(_airye, ((0.1, 0.6, 8.0, 60.0),)),
 )
-UNMEASURED["bessel_jn"] = "on NumPy arrays it is jv of whole orders"
+UNMEASURED["bessel_jn"] = "on NumPy arrays, bessel_jn computes jv with integer orders"
 
 # ---- elliptic integrals and functions ----------------------------------------------------------------------
 

@@ -253,13 +253,13 @@ add(
 UNMEASURED.update(
     dict.fromkeys(
         ["chndtr", "ncfdtr", "nctdtr"],
-        "mpmath has no such function, and sums of its own take minutes; the tests compare with these at single points",
+        "mpmath lacks the function, and its series takes minutes to sum; the tests compare single points with the sum",
     )
 )
 UNMEASURED.update(
     dict.fromkeys(
         ["it2j0y0", "it2i0k0", "it2struve0", "modfresnelp", "modfresnelm", "pbvv", "pbwa", "smirnov"],
-        "mpmath has no such function; the tests compare derivatives with differences of SciPy's values",
+        "mpmath lacks the function; the tests compare derivatives with differences of SciPy's values",
     )
 )
 
@@ -271,10 +271,11 @@ _INVERSES = (
     "ncfdtridfd ncfdtridfn ncfdtrinc nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd pdtri pdtrik smirnovi "
     "stdtridf stdtrit tklmbda"
 )
-UNMEASURED.update(dict.fromkeys(_INVERSES.split(), "SciPy's root of a function above, whose derivatives give its own"))
+_REASON = "SciPy computes this inverse function, and its derivatives follow from those of the inverted function"
+UNMEASURED.update(dict.fromkeys(_INVERSES.split(), _REASON))
 UNMEASURED.update(
-    gammasgn="a sign",
-    logsumexp="of whole arrays: see the tests of funcgrad.numpy",
-    softmax="of whole arrays: see the tests of funcgrad.numpy",
-    log_softmax="of whole arrays: see the tests of funcgrad.numpy",
+    gammasgn="returns a sign, whose derivative is 0",
+    logsumexp="works on whole arrays; tests/operations checks its derivatives",
+    softmax="works on whole arrays; tests/operations checks its derivatives",
+    log_softmax="works on whole arrays; tests/operations checks its derivatives",
 )

@@ -131,8 +131,8 @@ def test_peaks_that_are_next_to_nothing_are_not_compared(table):
 def test_a_loss_is_told_and_marked(performance):
     text = performance.figures(report(1.5, 0.5))
     assert "| **1.50** (0.5) |" in text
-    assert "In time, against PyTorch: less in 0 of 1 programs, more in a program (1.50)." in text
-    assert "In memory, against PyTorch: less in 1 of 1 programs." in text
+    assert "Time, compared with PyTorch: funcgrad needs less in 0 of 1 programs, more in a program (1.50)." in text
+    assert "Memory, compared with PyTorch: funcgrad needs less in 1 of 1 programs." in text
 
 
 def test_a_page_without_marks_is_refused(performance):

@@ -87,28 +87,35 @@ _of_reals = _where(lambda x: x.dtype.kind == "f")
 
 _POWER = (
     "x**0.0 at x = 0: JAX's derivative is nan, and so is JAX's second derivative of x**1.0. funcgrad gives 0, as both "
-    "libraries do for integer exponents. Second derivatives of other powers up to 1 do not exist there; the libraries "
+    "libraries do for integer exponents. Other powers up to 1 have no second derivatives at 0; the libraries "
     "return different values for them."
 )
 _CUT = (
-    "on a branch cut JAX loses the sign of a zero, and with the sign the side: its value or its derivative is that of "
+    "on a branch cut the sign of a zero tells the side. JAX loses this sign, so JAX's value or derivative belongs to "
     "the other side. funcgrad's derivative belongs to the side of NumPy's value."
 )
 _LOGADDEXP = (
-    "logaddexp of +inf and another number: JAX's derivative in the other number is not 0, as funcgrad's is. For large "
+    "logaddexp of +inf and another number: funcgrad's derivative in the other number is 0, JAX's is not. For large "
     "numbers JAX's derivative is inexact, because JAX computes it from the rounded result; funcgrad computes it from "
-    "the difference of the numbers. If both numbers are -inf, JAX's derivative is nan, funcgrad's 0."
+    "the difference of the numbers. If both numbers are -inf, JAX's derivative is nan, and funcgrad's is 0."
 )
 _VECTORS = (
-    "coinciding values: JAX's derivative through their vectors is NaN. funcgrad's is correct for functions that do not "
-    "depend on the choice of these vectors."
+    "equal eigenvalues or singular values: JAX's derivative through their vectors is NaN. funcgrad's derivative is "
+    "correct for functions that do not depend on the choice of these vectors."
 )
-_REAL = "on JAX arrays, whose dtype may not depend on values, roots and logarithms of real matrices are real, or NaN."
+_REAL = (
+    "square roots and logarithms of real matrices: JAX returns real results or NaN, because the dtype of a JAX array "
+    "may not depend on values."
+)
 _SQUARES = (
-    "very large or small numbers: JAX's derivative squares them, which overflows or underflows. funcgrad's does not."
+    "very large or small numbers: JAX's derivative squares the numbers, and the squares overflow or underflow. "
+    "funcgrad's derivative does not square them."
 )
-_ENTROPY = "x log(x / y) at x = 0: JAX's derivative in x is finite. The correct value is funcgrad's, -inf."
-_CANCELS = "far from 0 JAX's derivative is a difference that loses digits; funcgrad's does not, in any order."
+_ENTROPY = "x log(x / y) at x = 0: JAX's derivative in x is finite. funcgrad gives the correct value, -inf."
+_CANCELS = (
+    "far from 0, JAX computes the derivative as a difference, which loses digits. funcgrad's derivatives of any order "
+    "keep their digits."
+)
 
 KNOWN = (
     Divergence("power", _flat_power, _POWER),
@@ -116,51 +123,55 @@ KNOWN = (
     Divergence(
         "partition",
         _always,
-        "partition leaves the order on both sides of its pivot open: JAX's order and its choice among equal elements "
-        "differ from NumPy's, which funcgrad follows.",
+        "partition does not define the order on both sides of the pivot. funcgrad follows NumPy's order and NumPy's "
+        "choice among equal elements; JAX's differ.",
     ),
     Divergence("logaddexp", _infinite, _LOGADDEXP),
     Divergence("logaddexp2", _infinite, _LOGADDEXP),
     Divergence(
         "hypot",
         lambda values, params: _extreme(values, params) or bool(np.any(np.abs(values[0]) == np.abs(values[1]))),
-        _SQUARES + " If both numbers are equally large, JAX's second derivative, which distinguishes the greater from "
-        "the smaller number, is wrong.",
+        _SQUARES
+        + " If both numbers have the same size, JAX's second derivative is wrong, because JAX treats one of them "
+        "as the larger number.",
         until=(0, 12),
     ),
     Divergence(
         "hypot",
         _where(lambda x, y: (x == 0) & (y == 0)),
-        "hypot at (0, 0): JAX's derivative is nan. funcgrad gives half to each number, as JAX did before.",
+        "hypot at (0, 0): JAX's derivative is nan. funcgrad's derivative is 0.5 in each number, as JAX's was "
+        "before version 0.12.",
         since=(0, 12),
     ),
     Divergence("arctan2", _extreme, _SQUARES),
     Divergence(
         "bessel_jn_of",
         lambda values, params: bool(np.any(np.abs(values[0]) > params["n_iter"] / 2)),
-        "bessel_jn of arguments above n_iter / 2: JAX's recurrence has too few steps, and its values are wrong too. "
-        "Pass n_iter=abs(x) + 40.",
+        "bessel_jn of arguments above n_iter / 2: JAX's recurrence has too few steps, so JAX's value and derivative "
+        "are wrong. Pass n_iter=abs(x) + 40.",
     ),
     Divergence(
         "sinc",
         _where(lambda x: (x != 0) & (np.abs(x) < 0.03)),
-        "sinc near 0: JAX's derivative, a difference divided by a square, loses all digits. funcgrad uses a series "
-        "there.",
+        "sinc near 0: JAX computes the derivative as a difference divided by a square, which loses all digits. "
+        "funcgrad uses a series near 0.",
         until=(0, 11, 2),
     ),
     Divergence(
         "arctanh",
         _where(lambda x: np.abs(x) == 1),
-        "arctanh at 1 and -1: JAX's second derivative is nan. The correct value is funcgrad's, infinity.",
+        "arctanh at 1 and -1: JAX's second derivative is nan. funcgrad gives the correct value, infinity.",
         until=(0, 11, 2),
     ),
     Divergence(
         "heaviside",
         _where(lambda x, _: np.isnan(x)),
-        "heaviside of NaN: JAX's derivative there is 1. funcgrad's is 0, as elsewhere.",
+        "heaviside of NaN: JAX's derivative is 1. funcgrad's derivative is 0, as for all other numbers.",
     ),
     Divergence(
-        "angle_of_real", _zero, "the angle of a real 0: JAX's derivative is nan, funcgrad's is 0 for all real numbers."
+        "angle_of_real",
+        _zero,
+        "the angle of a real 0: JAX's derivative is nan. funcgrad's is 0, as for all real numbers.",
     ),
     Divergence(
         "absolute",
@@ -170,68 +181,71 @@ KNOWN = (
     Divergence(
         "logsumexp",
         lambda values, params: bool(np.any(np.all(np.isneginf(values[0]), params["axis"]))),
-        "logsumexp where all are -inf: JAX's derivative is nan, or 0 if a mask made them -inf. funcgrad's is always 0.",
+        "logsumexp of elements that are all -inf: JAX's derivative is nan, or 0 if a mask set them to -inf. funcgrad's "
+        "derivative is always 0.",
     ),
     Divergence(
         "reduce_var",
         lambda values, params: math.prod([values[0].shape[i] for i in params["axis"]]) <= params["correction"],
-        "the variance of too few elements for ddof is NaN: JAX's derivative is NaN in reverse mode, 0 in forward mode.",
+        "the variance is NaN if ddof is not below the number of elements: JAX's derivative is NaN in reverse mode, 0 "
+        "in forward mode.",
     ),
     Divergence(
         "arccosh",
         _where(lambda z: (z.dtype.kind == "c") & (z.real < 0)),
-        "arccosh of complex numbers left of 0: JAX's derivative has the wrong sign.",
+        "arccosh of complex numbers with a negative real part: JAX's derivative has the wrong sign.",
         until=(0, 11, 2),
     ),
     Divergence("arccosh", _on_cut(False, lambda x: x < 1), _CUT),
     Divergence(
         "characteristic",
         _always,
-        "the derivative of a characteristic polynomial goes through eigenvectors in JAX, and is wrong or NaN where "
-        "eigenvalues are equal.",
+        "the coefficients of a characteristic polynomial: JAX's derivative uses eigenvectors, so JAX's derivative is "
+        "wrong or NaN where eigenvalues are equal.",
     ),
     Divergence(
         "series_roots",
         lambda values, params: bool(values[0].ndim == 1 and values[0].size and values[0][-1] == 0),
-        "the zeros of a series whose highest coefficient is 0: on JAX arrays, whose shapes may not depend on values, "
-        "they are NaN; NumPy drops that coefficient.",
+        "the zeros of a series whose highest coefficient is 0: JAX returns NaN, because the shape of a JAX array may "
+        "not depend on values. NumPy drops that coefficient.",
     ),
     Divergence("eigh", _coinciding, _VECTORS),
     Divergence("svd", _coinciding, _VECTORS),
     Divergence(
         "polar",
         _coinciding,
-        "polar factors where singular values coincide: JAX's derivative, computed through the singular vectors, is "
-        "NaN. funcgrad's divides by sums of singular values only.",
+        "polar factors of a matrix with equal singular values: JAX computes the derivative from the singular vectors "
+        "and returns NaN. funcgrad's derivative divides only by sums of singular values.",
     ),
     Divergence(
         "pinv",
         _cut_short,
-        "a pseudo-inverse that leaves out singular values: JAX's derivative belongs to the matrix in which they are "
-        "zero. funcgrad's is correct.",
+        "a pseudo-inverse that omits small singular values: JAX's derivative belongs to the matrix in which these "
+        "values are zero. funcgrad's derivative is correct.",
     ),
     Divergence(
         "lstsq",
         _without_residuals,
-        "squared residuals: JAX arrays, whose shapes may not depend on values, always have them; NumPy leaves them "
-        "out unless there are more rows than columns and the rank is full.",
+        "squared residuals of lstsq: JAX always returns them, because the shape of a JAX array may not depend on "
+        "values. NumPy omits them unless there are more rows than columns and the rank is full.",
     ),
     Divergence(
         "spence",
         _where(lambda x: (x >= 0) & (x < 2)),
-        "Spence's function: JAX's derivative is NaN between 1 and 2, and 0 at 0 and 1. Correct is log(z) / (1 - z).",
+        "Spence's function: JAX's derivative is NaN between 1 and 2, and 0 at 0 and 1. The correct derivative is "
+        "log(z) / (1 - z).",
     ),
     Divergence("rel_entr", _zero, _ENTROPY),
     Divergence("kl_div", _zero, _ENTROPY),
     Divergence(
         "boxcox",
         _where(lambda x, exponent: (np.abs(exponent) < 0.1) | (x == 0)),
-        "boxcox: JAX's derivative in a small exponent loses digits, and is 0 at 0. funcgrad's is accurate.",
+        "boxcox: JAX's derivative in a small exponent loses digits, and is 0 at 0. funcgrad's derivative is accurate.",
     ),
     Divergence(
         "loggamma",
         _where(lambda x: (x.dtype.kind != "c") & (x < 0)),
-        "loggamma of a negative number is NaN: JAX's derivative is 0, funcgrad's NaN.",
+        "loggamma of a negative number is NaN: JAX's derivative is 0, funcgrad's derivative is NaN.",
     ),
     Divergence("erfcx", _far, _CANCELS),
     Divergence("dawsn", _far, _CANCELS),
