@@ -200,9 +200,10 @@ def test_percent_is_refused_as_float_is():
             says = r"f'\{x:\.3f\}'" if sys.version_info < (3, 15) else r"^float\(x\)"  # there Python replaces the error
             with pytest.raises(ConcretizationError, match=says):
                 run(lambda x, refused=refused: (refused(x), x)[1])(1.0)
-    with pytest.raises(TypeError, match="%d format: a real number is required") as caught:  # CPython's text
+    of_python = "%d format: a real number is required" if sys.version_info < (3, 15) else "To print it"
+    with pytest.raises(TypeError, match=of_python) as caught:
         grad(lambda x: ("%d" % x, x)[1])(1.0)  # noqa: UP031
-    assert any("To print it, write f'{x:.3f}'" in note for note in caught.value.__notes__)
+    assert "To print it, write f'{x:.3f}'" in "".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
     assert grad(lambda x: x * len("%s and %r" % (x, x)))(1.0) > 0  # noqa: UP031
     with pytest.raises(ConversionError, match="the text shows a traced number"):
         grad(lambda x: x * float(f"{x:.2f}"))(1.5)
