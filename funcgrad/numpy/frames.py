@@ -99,6 +99,23 @@ for _method in ["multiply", "subtract", "divide", "lt", "le", "gt", "ge", "eq", 
     setattr(_Table, _method, _labelling_method(_method))
 
 
+def _in_place_operator(name: str) -> Callable[..., Any]:
+    """Return the in-place operator ``name`` of a table; the method that pandas calls does not know traced values."""
+
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, Tracer):
+            return getattr(super(_Table, self), f"__i{name}__")(other)
+        found = getattr(operator, name)(self, other)
+        self._update_inplace(found.reindex_like(self))
+        return self
+
+    return method
+
+
+for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"]:
+    setattr(_Table, f"__i{_name}__", _in_place_operator(_name))
+
+
 class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
     """Series that holds traced values or is combined with them."""
 

@@ -466,7 +466,8 @@ def is_conversion(error: BaseException, before: BaseException | None = None) -> 
     is_sparse = "is a sparse matrix, got" in text  # the right operand of an operator, see ``sparse.ConstantMatrix``
     is_sparse = is_sparse or "got matrix of" in text or text.startswith("matrix(x): a traced")  # see ``matrices``
     names_tracer = "Tracer" in text and not isinstance(error, FuncgradError)  # funcgrad's messages may show tracers
-    return names_tracer or asks_for_memory or of_two_kinds or is_sparse or backend.NO_ARRAY in text
+    in_place = text.startswith("'NotImplementedType' object has no attribute")  # ``series *= x`` of pandas
+    return names_tracer or asks_for_memory or of_two_kinds or is_sparse or in_place or backend.NO_ARRAY in text
 
 
 #: Names of the errors that JAX raises where code requests the numbers of an abstract value.

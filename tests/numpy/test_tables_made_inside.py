@@ -121,3 +121,46 @@ def test_a_choice_keeps_names():
         return kept.sum()
 
     assert vmap(grad(f))(np.array([[1.3, 0.7, 2.1], [0.4, 1.9, -0.3]])).tolist() == [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+
+
+# ---- in-place operators ---------------------------------------------------------------------------------------------
+
+TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+
+
+def series_times(x):
+    s = TABLE["a"].copy()
+    s -= x
+    s /= x
+    s **= 2
+    return s.sum()
+
+
+def column_plus(x):
+    d = TABLE.copy()
+    d["a"] += np.array([x, 2 * x])
+    return (d["a"] * d["b"]).sum()
+
+
+def columns_times(x):
+    d = TABLE.copy()
+    d[["a", "b"]] *= x
+    return (d**2).to_numpy().sum()
+
+
+def frame_times_and_another_name(x):
+    d = TABLE.copy()
+    same = d
+    d *= x
+    d //= 1.0
+    d += x
+    return same["b"].sum() + TABLE["b"].sum()
+
+
+@pytest.mark.parametrize("fun", [series_times, column_plus, columns_times, frame_times_and_another_name])
+def test_tables_are_changed_in_place(fun):
+    value, slope = value_and_grad(fun)(2.3)
+    assert value == pytest.approx(fun(2.3))
+    assert slope == pytest.approx((fun(2.3 + 1e-5) - fun(2.3 - 1e-5)) / 2e-5)
+    assert np.allclose(vmap(fun)(np.array([1.3, 2.3])), [fun(1.3), fun(2.3)])
+    assert TABLE.to_numpy().tolist() == [[1.0, 3.0], [2.0, 4.0]]
