@@ -18,7 +18,7 @@ from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
 from funcgrad.numpy.concretization import check_text, note_constant, strip_constant_tracers, user_line
-from funcgrad.numpy.creation import as_value, numbers_told
+from funcgrad.numpy.creation import as_value, with_float_numbers
 from funcgrad.numpy.layout import with_layout_of
 from funcgrad.numpy.overwriting import can_overwrite, compose_indices, overwrite, rank_of_item, write_by_mask
 from funcgrad.ownership import has_unshared_array
@@ -104,7 +104,7 @@ def _as_array(x: Tracer, y: Any) -> Any:
     if x.dtype.kind in "fc":
         if y is None:
             return np.asarray(None, x.dtype)[()]
-        y = numbers_told(y)
+        y = with_float_numbers(y)
     if backend.is_sequence(y) or backend.is_table(y) or backend.defines_array(y):
         return as_value(y)
     is_one = isinstance(y, (str, bytes)) or backend.is_date_or_text(y)

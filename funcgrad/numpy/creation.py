@@ -82,21 +82,21 @@ def _through_array_method(x: Any) -> Any:
     return x.__array__() if hasattr(type(x), "__array__") and not isinstance(x, (np.ndarray, Tracer)) else x
 
 
-def numbers_told(x: Any) -> Any:
-    """``x`` with the numbers that objects in it say by ``__float__`` they are, such as fractions and traced ones.
+def with_float_numbers(x: Any) -> Any:
+    """Replace objects in ``x`` that define ``__float__``, such as fractions, by the numbers that they return.
 
-    So NumPy takes them where they become elements of an array of floating-point numbers.
+    NumPy takes such numbers as elements of an array of floating-point numbers, also if they are traced.
 
     Example:
         >>> from fractions import Fraction
-        >>> numbers_told([Fraction(1, 4), 2, "text"])
+        >>> with_float_numbers([Fraction(1, 4), 2, "text"])
         [0.25, 2, 'text']
     """
     kind = type(x)
     if is_sequence(x):
-        return x if set(map(type, x)) <= _NUMBERS else [numbers_told(item) for item in x]
+        return x if set(map(type, x)) <= _NUMBERS else [with_float_numbers(item) for item in x]
     if kind is np.ndarray and x.dtype == object:
-        return numbers_told(x.tolist())
+        return with_float_numbers(x.tolist())
     method: Any = getattr(kind, "__float__", None) or getattr(kind, "__index__", None)
     is_known = method is None or kind is Tracer or hasattr(kind, "__array__") or namespace_of(x) is not None
     return x if is_known else method(x)
@@ -181,7 +181,7 @@ def asarray(
     """
     a = _without_labels(a)
     if dtype is not None and is_sequence(a) and np.dtype(dtype).kind in "fc":
-        a = numbers_told(a)
+        a = with_float_numbers(a)
     if _needs_conversion_here(a):
         if type(a) is Tracer:
             a = as_numpy_number(a)
@@ -416,7 +416,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C",
         fill_value = as_value(fill_value)
     floating = dtype is not None and np.dtype(dtype).kind in "fc"
     if floating:
-        fill_value = numbers_told(fill_value)
+        fill_value = with_float_numbers(fill_value)
     if not _needs_conversion_here(fill_value):
         if floating:
             check_text(fill_value)

@@ -47,16 +47,16 @@ class _Table:
         cond = cond(self) if callable(cond) else cond
         if not _holds_traced(cond) or any(kwargs.values()):
             return super().where(cond, other, **kwargs)  # type: ignore[misc]
-        return self._chosen(cond, self, other)
+        return self._choose_by_condition(cond, self, other)
 
     def mask(self, cond: Any, other: Any = np.nan, **kwargs: Any) -> Any:
         """Return ``other`` where ``cond`` holds, the numbers elsewhere."""
         cond = cond(self) if callable(cond) else cond
         if not _holds_traced(cond) or any(kwargs.values()):
             return super().mask(cond, other, **kwargs)  # type: ignore[misc]
-        return self._chosen(cond, other, self)
+        return self._choose_by_condition(cond, other, self)
 
-    def _chosen(self, cond: Any, there: Any, elsewhere: Any) -> Any:
+    def _choose_by_condition(self, cond: Any, there: Any, elsewhere: Any) -> Any:
         """Return a table with the labels of ``self`` and the numbers that a traced condition chooses."""
         args = [values(x.reindex_like(self)) if is_labelled(x) else x for x in (cond, there, elsewhere)]
         made = with_labels(fnp.where(*args), *self.axes)  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ class _Table:
     def apply(self, *args: Any, **kwargs: Any) -> Any:
         """Apply a function to each number, column or row."""
         found = super().apply(*args, **kwargs)  # type: ignore[misc]
-        return with_columns(found) if is_labelled(found) else found
+        return with_traced_columns(found) if is_labelled(found) else found
 
     def __matmul__(self, other: Any) -> Any:
         return self.dot(other)
@@ -121,7 +121,7 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
 
     def __init__(self, data: Any = None, index: Any = None, *args: Any, **kwargs: Any) -> None:
         named = type(data) is dict and index is None
-        found = of_rows(list(data.values()) if named else data) if named or type(data) is list else None
+        found = column_of_rows(list(data.values()) if named else data) if named or type(data) is list else None
         if found is not None:
             data, index = found, list(data) if named else index
         super().__init__(data, index, *args, **kwargs)
@@ -168,7 +168,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         if not _holds_traced(self):
             return super().cov(min_periods, ddof, numeric_only)
         less = 1 if self.isna().to_numpy().any() else ddof
-        return self._of_pairs(lambda x, y: _shared_moment(x, y) / (len(x) - less), min_periods, numeric_only)
+        return self._matrix_of_pairs(lambda x, y: _shared_moment(x, y) / (len(x) - less), min_periods, numeric_only)
 
     def corr(self, method: Any = "pearson", min_periods: Any = 1, numeric_only: bool = False) -> Any:
         """Compute the correlations of the columns."""
@@ -180,9 +180,9 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
                 "scipy.stats.spearmanr or kendalltau of frame.to_numpy()."
             )
         scaled = lambda x, y: _shared_moment(x, y) / fnp.sqrt(_shared_moment(x, x) * _shared_moment(y, y))
-        return self._of_pairs(scaled, min_periods, numeric_only)
+        return self._matrix_of_pairs(scaled, min_periods, numeric_only)
 
-    def _of_pairs(self, measure: Callable[..., Any], min_periods: Any, numeric_only: bool) -> Any:
+    def _matrix_of_pairs(self, measure: Callable[..., Any], min_periods: Any, numeric_only: bool) -> Any:
         """Compute ``measure`` of each pair of columns, from the rows in which neither number is missing."""
         table = self.select_dtypes("number") if numeric_only else self
         columns = [values(table.iloc[:, i]) for i in range(table.shape[1])]
@@ -368,7 +368,7 @@ def as_table(x: Any) -> Any:
     return TracedColumn(x) if x.ndim == 1 else TracedFrame({i: TracedColumn(x[:, i]) for i in range(x.shape[1])})
 
 
-def of_array(
+def table_of_array(
     cls: Any, data: Any, index: Any = None, columns: Any = None, dtype: Any = None, name: Any = None, copy: Any = None
 ) -> Any:
     """Return the series or frame that pandas makes of a traced number or matrix, with the given labels.
@@ -384,23 +384,23 @@ def of_array(
     return _series_of_leaf(fnp.full(1 if index is None else len(index), data), index, name)
 
 
-def with_columns(table: Any) -> Any:
+def with_traced_columns(table: Any) -> Any:
     """Replace the object columns that pandas made of lists of traced numbers by traced columns."""
     if table.ndim == 1:
-        found = _of_objects(table)
+        found = _traced_column_of(table)
         return table if found is None else TracedSeries(found, table.index, name=table.name)
     for i in range(table.shape[1]):
-        if (found := _of_objects(table.iloc[:, i])) is not None:
+        if (found := _traced_column_of(table.iloc[:, i])) is not None:
             table.isetitem(i, found)
     return table
 
 
-def _of_objects(series: Any) -> Any:
+def _traced_column_of(series: Any) -> Any:
     """Return a traced column for an object column of numbers, some of them traced; else None."""
-    return of_rows(series.tolist()) if series.dtype == object else None
+    return column_of_rows(series.tolist()) if series.dtype == object else None
 
 
-def of_rows(rows: Any) -> Any:
+def column_of_rows(rows: Any) -> Any:
     """Return a traced column for a list of numbers, some of them traced; else None."""
     traced = [isinstance(x, Tracer) and not x.shape for x in rows]
     are_numbers = all(t or isinstance(x, (float, int, np.number)) for t, x in zip(traced, rows, strict=True))
@@ -533,7 +533,7 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
     def map(self, mapper: Any, na_action: Any = None) -> Any:
         """Apply a function to each number."""
         found = _as_objects([mapper(x) for x in self.held._val])
-        made = _of_objects(pd.Series(found))
+        made = _traced_column_of(pd.Series(found))
         return found if made is None else made
 
     def _quantile(self, qs: Any, interpolation: str) -> Any:

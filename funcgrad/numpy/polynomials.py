@@ -217,7 +217,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
         return np.polyval(p, x)
     if isinstance(x, np.poly1d):
         return _TracedPoly1d(p)(x)
-    p, x = as_value(_inside(p)), as_value(x)
+    p, x = as_value(_coefficients_of(p)), as_value(x)
     if not backend.shape_of(x):
         x = reshape(x, to=())  # a Python number would take the dtype of p
     if backend.shape_of(p)[:1] == (0,):
@@ -233,20 +233,20 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
 _NEGLIGIBLE = 1e-8  # NumPy's bound below which coefficients of a remainder count as zero
 
 
-def _of_polynomials(fun: _F) -> _F:
-    """``fun`` of coefficients as one that takes polynomials too, and gives such where it was given one, as NumPy's."""
+def _accepting_poly1d(fun: _F) -> _F:
+    """Let ``fun``, a function of coefficients, take ``poly1d`` objects too and then return them, as in NumPy."""
 
     @wraps(fun)
     def taken(*args: Any, **kwargs: Any) -> Any:
         if not any(isinstance(x, np.poly1d) for x in (*args, *kwargs.values())):
             return fun(*args, **kwargs)
-        found = fun(*map(_inside, args), **{name: _inside(x) for name, x in kwargs.items()})
+        found = fun(*map(_coefficients_of, args), **{name: _coefficients_of(x) for name, x in kwargs.items()})
         return tuple(map(poly1d, found)) if type(found) is tuple else poly1d(found)
 
     return taken  # type: ignore[return-value]
 
 
-def _inside(x: Any) -> Any:
+def _coefficients_of(x: Any) -> Any:
     return x.coeffs if isinstance(x, np.poly1d) else x
 
 
@@ -273,7 +273,7 @@ def _count_leading_zeros(a: Array, small: float = 0.0) -> int:
     return n
 
 
-@_of_polynomials
+@_accepting_poly1d
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
@@ -287,7 +287,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return first + second
 
 
-@_of_polynomials
+@_accepting_poly1d
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
@@ -301,7 +301,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return first - second
 
 
-@_of_polynomials
+@_accepting_poly1d
 def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the product of two polynomials, without leading zeros of either.
 
@@ -318,7 +318,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> Array:
     return getitem(product, slice(leading, None)) if leading else product
 
 
-@_of_polynomials
+@_accepting_poly1d
 def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Return the quotient and the remainder of two polynomials.
 
@@ -353,7 +353,7 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 # ---- derivatives, integrals, fits -------------------------------------------------------------------------------
 
 
-@_of_polynomials
+@_accepting_poly1d
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the polynomial that is the derivative of order ``m``.
 
@@ -375,7 +375,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return p
 
 
-@_of_polynomials
+@_accepting_poly1d
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Return the polynomial whose derivative of order ``m`` is ``p``.
 

@@ -203,7 +203,7 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         if type(x) is dict:
             return {name: inside(part) for name, part in x.items()}
         if of_pandas and type(x) is list:
-            column = import_module("funcgrad.numpy.frames").of_rows(x)
+            column = import_module("funcgrad.numpy.frames").column_of_rows(x)
             return x if column is None else column
         if type(x) is tuple:  # names of axes together with the values
             return tuple(map(inside, x))
@@ -220,10 +220,10 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         frames = import_module("funcgrad.numpy.frames")
         data: Any = args[0] if args else kwargs.get("data")
         if issubclass(type(data), Tracer) and not is_buffer(data) and data.ndim != 1:
-            return frames.of_array(cls, *args, **kwargs)
+            return frames.table_of_array(cls, *args, **kwargs)
         kind = frames.TracedSeries if cls.__name__ == "Series" else cls
         found = kind(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()})
-        return frames.accept_traced(frames.with_columns(found))
+        return frames.accept_traced(frames.with_traced_columns(found))
 
     return made
 

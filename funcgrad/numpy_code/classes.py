@@ -18,7 +18,7 @@ import numpy as np
 from funcgrad import tree
 from funcgrad.numpy_code.conversions import as_format_string
 from funcgrad.numpy_code.names import original_module
-from funcgrad.numpy_code.objects import DECORATED, decorated
+from funcgrad.numpy_code.objects import DECORATED, rebuild_decorated
 from funcgrad.numpy_code.runs import LatestCache
 
 #: Attribute under which a view keeps the object that it replaces.
@@ -367,7 +367,7 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
     if type(member) is singledispatchmethod:
         return _dispatching(member, translate)
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
-        return decorated(member, translate)
+        return rebuild_decorated(member, translate)
     return as_format_string(member)
 
 

@@ -67,9 +67,9 @@ def as_float(*args: Any) -> Any:
 
 
 def check_axes(convert: type, x: Tracer) -> None:
-    """Raise what NumPy raises where ``float``, ``int`` or ``complex`` is asked of an array with axes.
+    """Raise NumPy's error for ``float``, ``int`` or ``complex`` of an array with axes.
 
-    Programs find out by that error that they were given an array, and not a number.
+    By this error programs find out that an argument is an array and not a number.
     """
     if x.shape:
         convert(np.broadcast_to(np.ones((), x.dtype), x.shape))

@@ -109,24 +109,24 @@ def _series(name: str) -> Callable[[Any, Translate], Any]:
     return lambda value, translate: _from_funcgrad("numpy.polynomial", name)(value.coef, value.domain, value.window)
 
 
-def decorated(value: Any, translate: Translate) -> Any:
+def rebuild_decorated(value: Any, translate: Translate) -> Any:
     """Rebuild a function or method that a decorator of wrapt wraps."""
     return type(value)(translate(value.__wrapped__)[0], translate(value._self_wrapper)[0], value._self_enabled)
 
 
-def _decorated_method(value: Any, translate: Translate) -> Any:
+def _rebuild_decorated_method(value: Any, translate: Translate) -> Any:
     instance = value._self_instance
     return translate(value._self_parent)[0].__get__(translate(instance)[0], type(instance))
 
 
 #: Modules that wrapt's classes name: in C since version 2 and before, and in Python.
 _WRAPT = ("_wrappers", "builtins", "wrapt.wrappers")
-#: Full names of wrapt's class of decorated functions.
+#: Full names of wrapt's class of rebuild_decorated functions.
 DECORATED = tuple(f"{home}.FunctionWrapper" for home in _WRAPT)
 #: Functions that rebuild objects, by the full name of their class.
 MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
-    **dict.fromkeys(DECORATED, decorated),
-    **{f"{home}.BoundFunctionWrapper": _decorated_method for home in _WRAPT},
+    **dict.fromkeys(DECORATED, rebuild_decorated),
+    **{f"{home}.BoundFunctionWrapper": _rebuild_decorated_method for home in _WRAPT},
     "scipy.stats._distn_infrastructure.rv_continuous_frozen": _frozen,
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
     "scipy.interpolate._rgi.RegularGridInterpolator": _table,
