@@ -8,6 +8,7 @@ operations in one run without broadcasting or promotion, above all on doubles; a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import abs, add, mod, mul, pow, sub, truediv
 from typing import Any
 
@@ -19,9 +20,20 @@ from funcgrad.core import Primitive, Tracer, shallow_copy, tracer_of
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import make_function
 from funcgrad.kinds.avals import are_doubles, aval_of, common_aval, promoted_constant, zero_dim_doubles
-from funcgrad.kinds.linear import astype, batch_rule, conform, operator_primitive
-from funcgrad.kinds.partials import Partial, PartialRule, broadcast_tangent, product, product_in_place, promote, scaled
-from funcgrad.kinds.rows import in_columns
+from funcgrad.kinds.linear import (
+    MANY_ROWS,
+    SHORT_ROWS,
+    astype,
+    batch_rule,
+    broadcast_tangent,
+    conform,
+    operator_primitive,
+    product,
+    product_in_place,
+    promote,
+    scaled,
+)
+from funcgrad.kinds.partials import Partial, PartialRule
 from funcgrad.kinds.rules import ARGUMENT_NAMES, Operation, bind_checked, finish_operation, unpack_traced
 from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, VJP, vjp_of_each
@@ -511,6 +523,45 @@ def operation(x, y):
     aval = ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
     return dual(ans, broadcast_tangent(total, ans), trace, aval)
 """
+
+
+def in_columns(ufunc: np.ufunc, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``kernel``, which computes the binary ``ufunc``: short rows go column by column, see ``row_sums``.
+
+    Example:
+        >>> minus = in_columns(np.subtract, np.subtract)
+        >>> points, centre = np.ones((5000, 2)), np.array([1.0, 2.0])
+        >>> bool((minus(points, centre) == points - centre).all())
+        True
+    """
+
+    def compute(v: Any, w: Any) -> Any:
+        if type(v) is type(w) is ndarray and v.size + w.size > 128 and v.shape != w.shape and _have_short_rows(v, w):
+            try:
+                shape = np.broadcast(v, w).shape
+            except ValueError:  # the kernel raises its own error
+                return kernel(v, w)
+            if prod(shape) >= MANY_ROWS:
+                ans = np.empty(shape, v.dtype)
+                for i in range(shape[-1]):
+                    left, right = (x[..., i if x.shape[-1] > 1 else 0] for x in (v, w))
+                    ufunc(left, right, out=ans[..., i])
+                return ans
+        return kernel(v, w)
+
+    return compute
+
+
+def _have_short_rows(v: ndarray, w: ndarray) -> bool:
+    """Whether two arrays have short rows and a C-contiguous result."""
+    return (
+        v.ndim > 0 < w.ndim
+        and max(v.shape[-1], w.shape[-1]) in SHORT_ROWS
+        and v.dtype is w.dtype
+        and v.dtype in _REAL
+        and v.flags.c_contiguous
+        and w.flags.c_contiguous
+    )
 
 
 def _make_binary(primitive: Primitive, rules: _Rules, operator: Callable[..., Any] | None) -> Operation:

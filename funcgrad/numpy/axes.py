@@ -10,6 +10,9 @@ import numpy as np
 
 from funcgrad.typing import Axes, Shape
 
+#: All axes of an array, by its rank.
+ALL_AXES = tuple([tuple(range(rank)) for rank in range(65)])
+
 
 def normalize_axis(axis: Any, rank: int) -> int:
     """Return ``axis`` as a number from 0 to ``rank - 1``.
@@ -43,7 +46,7 @@ def normalize_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[
         ValueError: an axis is named twice.
     """
     if axis is None:
-        return (0,) if rank == 1 else tuple(range(rank))
+        return ALL_AXES[rank]
     if type(axis) is int and -rank <= axis < rank:
         return (axis % rank,)
     if of_numbers and means_all_axes(axis, rank):
@@ -53,11 +56,6 @@ def normalize_axes(axis: Axes, rank: int, *, of_numbers: bool = False) -> tuple[
     if len(set(found)) != len(found):
         raise ValueError("duplicate value in 'axis'")
     return found
-
-
-def all_axes(rank: int) -> tuple[int, ...]:
-    """Return all axes of an array of ``rank``."""
-    return (0,) if rank == 1 else tuple(range(rank))
 
 
 def keepdims_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:

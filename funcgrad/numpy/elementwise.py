@@ -15,7 +15,7 @@ from funcgrad.core import Tracer
 from funcgrad.kinds.linear import conj as conjugated
 from funcgrad.kinds.linear import imag as imaginary_part
 from funcgrad.kinds.linear import real as real_part
-from funcgrad.numpy.axes import all_axes
+from funcgrad.numpy.axes import ALL_AXES
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.numpy.output import compute_into
 from funcgrad.numpy.peeking import is_plain
@@ -479,7 +479,7 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08
 
 def _everywhere(x: Array) -> Any:
     """Return whether every element is true, as a Python bool, unless the answer is a batch or abstract in JAX."""
-    answer = reduce_all(x, axis=all_axes(len(shape_of(x))))
+    answer = reduce_all(x, axis=ALL_AXES[len(shape_of(x))])
     return bool(answer) if type(answer) is np.bool_ else answer
 
 

@@ -34,7 +34,7 @@ from numpy import (
 from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import Tracer
 from funcgrad.kinds.linear import real
-from funcgrad.numpy.axes import all_axes, normalize_axis
+from funcgrad.numpy.axes import ALL_AXES, normalize_axis
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import (
     array,
@@ -261,7 +261,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
         return asarray(a)
     limit = float(np.finfo(dtype).eps) * tol if tol > 1 else tol
     close = less(absolute(imag(a)), limit)
-    return real(a) if shared_truth(reduce_all(close, axis=all_axes(len(shape_of(a))))) else a
+    return real(a) if shared_truth(reduce_all(close, axis=ALL_AXES[len(shape_of(a))])) else a
 
 
 def asarray_chkfinite(a: ArrayLike, dtype: Any = None, order: Any = None) -> Array:

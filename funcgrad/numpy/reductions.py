@@ -15,7 +15,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import broadcast_to, conj, real, reduce_sum, reshape
-from funcgrad.numpy.axes import means_all_axes, normalize_axes, normalize_axis
+from funcgrad.numpy.axes import ALL_AXES, means_all_axes, normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, copy
 from funcgrad.numpy.faces import with_signature_of
 from funcgrad.numpy.output import compute_into
@@ -101,8 +101,9 @@ def sum(
     a = a if traced else as_value(a)
     if where is True and dtype is None:
         if not keepdims and initial is None:
-            rank = len(a.shape if traced else backend.shape_of(a))
-            return reduce_sum(a, axis=normalize_axes(axis, rank, of_numbers=True))
+            known = a.aval if traced else None  # the shape, for an array of doubles
+            rank = len(known if type(known) is tuple else backend.shape_of(a))
+            return reduce_sum(a, axis=ALL_AXES[rank] if axis is None else normalize_axes(axis, rank, of_numbers=True))
         ans = reduce_axes(reduce_sum, a, axis, keepdims)
     else:
         ans = as_dtype(reduce_axes(reduce_sum, fill_where_false(as_dtype(a, dtype), where, 0), axis, keepdims), dtype)

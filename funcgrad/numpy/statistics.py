@@ -12,7 +12,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConcretizationError, InputError
 from funcgrad.kinds.linear import conj, permute, real, reduce_sum, reshape
-from funcgrad.numpy.axes import all_axes
+from funcgrad.numpy.axes import ALL_AXES
 from funcgrad.numpy.creation import as_buffer, as_value, astype
 from funcgrad.numpy.joining import concatenate
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, warn
@@ -502,7 +502,7 @@ def histogramdd(
     hist = astype(reshape(_sum_by_index(places, weights, prod(slots)), to=tuple(slots)), np.float64)
     hist = getitem(hist, (slice(1, -1),) * rank)
     if density:
-        total = reduce_sum(hist, axis=all_axes(rank))
+        total = reduce_sum(hist, axis=ALL_AXES[rank])
         for i, e in enumerate(edges):
             hist = divide(hist, reshape(_widths(e), to=tuple([-2 + n if j == i else 1 for j, n in enumerate(slots)])))
         hist = divide(hist, total)

@@ -10,8 +10,7 @@ import numpy as np
 
 from funcgrad.backend import dtype_of
 from funcgrad.kinds import elementwise
-from funcgrad.kinds.linear import astype, conj
-from funcgrad.kinds.partials import scaled
+from funcgrad.kinds.linear import astype, conj, scaled
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import (
     copied_slope,

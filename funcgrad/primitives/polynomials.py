@@ -19,8 +19,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import ShapeError
 from funcgrad.kinds import primitive
-from funcgrad.kinds.linear import astype, conform, permute, reduce_sum, reshape, unbroadcast
-from funcgrad.kinds.partials import promote
+from funcgrad.kinds.linear import astype, conform, permute, promote, reduce_sum, reshape, unbroadcast
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import multiply
 from funcgrad.primitives.products import matmul

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.kinds import nondifferentiable, primitive
-from funcgrad.kinds.linear import align, conj, permute, real, reduce_sum, reshape
-from funcgrad.kinds.partials import scaled
+from funcgrad.kinds.linear import align, conj, permute, real, reduce_sum, reshape, scaled
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.elementwise import exp
 from funcgrad.primitives.normalising import sum_of_products, sums

@@ -7,7 +7,8 @@ import pytest
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, jvp, vjp, vmap
-from funcgrad.kinds.rows import broadcast_array, in_columns, row_sums
+from funcgrad.kinds.elementwise import in_columns
+from funcgrad.kinds.linear import broadcast_array, row_sums
 
 LENGTHS = range(1, 7)
 SHAPES = [

@@ -552,7 +552,7 @@ def _views(w: Writer, n: int, op: Op) -> bool:
 
 
 def _broadcast_to(w: Writer, n: int, op: Op) -> bool:
-    """Write a broadcast as in ``kinds.rows.broadcast_array``: few elements are filled in, for many a view is made."""
+    """Write a broadcast as in ``kinds.linear.broadcast_array``: few elements are filled in, for many a view is made."""
     (x,) = op.args
     to = op.params["to"]
     if type(x) is not int or math.prod(to) > MAX_FILLED or not to:

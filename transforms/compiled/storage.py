@@ -25,7 +25,7 @@ FRESH = frozenset(
         "add_along_axis", "write", "astype", "cast", "spread_out", "taken_anew",
     )
 )  # fmt: skip
-#: Largest number of elements of a broadcast array that is filled in, see ``kinds.rows.broadcast_array``.
+#: Largest number of elements of a broadcast array that is filled in, see ``kinds.linear.broadcast_array``.
 MAX_FILLED = 100_000
 #: If arrays of ``_MIDDLE`` bytes and more have ``_MANY`` bytes together, none of them is kept between calls, except in
 #: programs of more than ``_SHORT`` items, where slots allow loops, see ``rolling``.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.kinds import elementwise, primitive
-from funcgrad.kinds.partials import scaled
+from funcgrad.kinds.linear import scaled
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax, special
 from funcgrad.primitives.arithmetic import absolute

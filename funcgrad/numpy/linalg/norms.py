@@ -13,7 +13,7 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy import reductions
-from funcgrad.numpy.axes import all_axes, keepdims_shape, normalize_axes, normalize_axis
+from funcgrad.numpy.axes import ALL_AXES, keepdims_shape, normalize_axes, normalize_axis
 from funcgrad.numpy.creation import as_value, asarray, astype
 from funcgrad.numpy.linalg.decompositions import eigvalsh, svdvals
 from funcgrad.numpy.linalg.solving import square
@@ -64,7 +64,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: int | tuple[int, ...] | None = Non
     if axis is None:
         if ord is None:
             return reduce_axes(euclidean, x, None, keepdims)
-        axis = all_axes(rank)
+        axis = ALL_AXES[rank]
     elif not isinstance(axis, tuple):
         try:
             axis = (int(axis),)
