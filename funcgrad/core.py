@@ -12,6 +12,9 @@ Each trace has a number, its level, which is higher for a later trace. An inner 
 highest level among the arguments belongs to the innermost trace. Levels are never used twice and there is no
 stack to push or pop, so threads, generators, coroutines and exceptions cannot confuse two traces.
 
+The *aval*, or abstract value, holds the facts about a value, without its numbers, that the fast paths of operations
+need: the shape of an array of doubles, the type of a number. It is None for other values, which take the general path.
+
 This module does not know what a derivative is.
 """
 
@@ -48,6 +51,7 @@ __all__ = [
     "describe",
     "refuse_closure",
     "is_being_repeated",
+    "is_in_transform",
     "tracer_of",
     "traces_of",
     "shallow_copy",
@@ -56,10 +60,15 @@ __all__ = [
 next_level = itertools.count(1).__next__
 
 
+ndarray = np.ndarray
+as_array = np.array
+float64 = np.float64
+DOUBLE, _SINGLE = np.dtype(float64), np.dtype(np.float32)
 #: Value of ``Tracer.alias`` that marks a value as read-only.
 READ_ONLY: Final = object()
 _INTEGERS = frozenset((bool, int))
 _PYTHON_NUMBERS = _INTEGERS | {float, complex}
+_DOUBLES = frozenset((int, float, float64))
 
 
 class Trace:
@@ -159,8 +168,7 @@ class Tracer:
         _val: the value: an array, a number, or a tracer of an outer trace. The attribute is not called ``value``
             because quantities with units look for a ``value`` in the other operand.
         _trace: the run of a transform that this tracer belongs to (an ndarray has a method ``trace``).
-        aval: the aval for fast paths: the shape of an array of doubles, or ``float64`` for a NumPy double; None for all
-            other values, tracers among them, and until first use.
+        aval: the aval of the value, see ``aval_of``; None for tracers, and until first use.
         link: what else the trace knows about the value: in reverse mode the record, also called ``node``; in forward
             mode the ``tangent``; on a graph the ``slot``; None in a batch.
         alias: how the value shares memory with others, see ``writable``; unset until first use.
@@ -238,6 +246,103 @@ def shallow_copy(x: Any) -> Any:
     with write_lock:
         made = x._trace.shallow_copy_of(x)
     return made
+
+
+def aval_of(v: Any) -> Any:
+    """Return the aval of a value, or of the value inside a tracer, as the transformed function sees the value.
+
+    Example:
+        >>> aval_of(np.ones((2, 3))), aval_of(np.ones(2, np.float32)), aval_of(2.0)
+        ((2, 3), None, <class 'float'>)
+    """
+    while type(v) is Tracer and v._trace.differentiates:
+        v = v._val
+    if type(v) is ndarray:
+        return v.shape if v.dtype is DOUBLE else None
+    if type(v) is float64 or type(v) is float:
+        return type(v)
+    if type(v) is Tracer and v._trace.hidden_axes:
+        whole = aval_of(v._val)
+        return whole[1:] if type(whole) is tuple else None
+    return v.aval if type(v) is Tracer else None
+
+
+def is_plain_float(x: Any) -> bool:
+    """Whether ``x`` is one real floating array or number, as most leaves are; it needs no further check."""
+    kind = type(x)
+    if kind is not ndarray:
+        return kind is float or kind is float64
+    dtype = x.dtype
+    return dtype is DOUBLE or (dtype.kind == "f" and dtype.isnative)
+
+
+def common_aval(v: Any, w: Any, floats: frozenset[type]) -> Any:
+    """Return the aval of the result for two values if nothing broadcasts or promotes, else None.
+
+    ``floats`` are types of numbers for which the operation is a Python operator.
+    """
+    while type(v) is Tracer and v._trace.differentiates:  # inline, because a call of aval_of takes as long
+        v = v._val
+    while type(w) is Tracer and w._trace.differentiates:
+        w = w._val
+    if type(v) is ndarray:
+        return v.shape if type(w) is ndarray and v.dtype is w.dtype is DOUBLE and v.shape == w.shape else None
+    if type(v) is float64:
+        return float64 if type(w) is float64 or type(w) is float else None
+    if type(v) is float:
+        return float64 if type(w) is float64 else float if type(w) is float in floats else None
+    found = aval_of(v)
+    return found if found is not None and found == aval_of(w) else None
+
+
+def are_doubles(values: Sequence[Any]) -> bool:
+    """Whether all values are numbers and at least one is a NumPy double."""
+    kinds = set(map(type, values))
+    return float64 in kinds and _DOUBLES.issuperset(kinds)
+
+
+class _Doubles(dict[float, ndarray]):
+    """Cache of numbers as arrays without axes, made at first lookup."""
+
+    def __missing__(self, number: float) -> ndarray:
+        made = as_array(number, DOUBLE)
+        if number:  # 0 is not cached: 0.0 and -0.0 are the same key
+            if len(self) >= 1_000:
+                self.clear()
+            self[number] = made
+        return made
+
+
+#: Replacement for a number next to arrays of doubles: NumPy takes an array without axes in half the time.
+zero_dim_doubles = _Doubles()
+
+
+def promoted_constant(v: Any, constant: Any, aval: Any, floats: frozenset[type], converts: bool) -> Any:
+    """Return the replacement for ``constant`` next to the value ``v``; None if the two promote or broadcast.
+
+    Args:
+        v: the value of the traced operand.
+        constant: the other operand.
+        aval: the aval of ``v``, None if it is unknown.
+        floats: types of numbers for which the operation is a Python operator.
+        converts: whether the operation may get an array without axes in place of a number.
+    """
+    kind = type(constant)
+    if aval is None:
+        aval = aval_of(v)
+    if aval is float:
+        return constant if kind is float64 or ((kind is float or kind is int) and float in floats) else None
+    if kind is float or kind is int:
+        if aval is not None:
+            return zero_dim_doubles[constant] if converts and type(v) is ndarray else constant
+        if type(v) is ndarray and v.dtype is _SINGLE and converts:
+            return as_array(constant, _SINGLE)
+        return None
+    if kind is float64:
+        return None if aval is None else constant
+    if kind is ndarray and constant.dtype is DOUBLE and type(aval) is tuple:
+        return constant if constant.shape == aval or not constant.shape else None
+    return None
 
 
 class ReverseRule(Protocol):
@@ -488,6 +593,20 @@ def is_being_repeated(level: int) -> bool:
     for run in found:
         run.joined_by_threads = True
     return bool(found)
+
+
+def is_in_transform() -> bool:
+    """Whether a transformed function is running in this thread, so that it may write traced values to a new array.
+
+    A thread that the function starts is not recognised: a context variable would make every ufunc slower.
+    """
+    if open_traces:
+        here = get_ident()
+        for known in list(open_traces.values()):
+            trace = known()
+            if trace is not None and trace.thread == here:
+                return True
+    return bool(repetitions.get())  # a pullback repeats a part of a run
 
 
 def raise_escaped(kind: type[Trace]) -> NoReturn:

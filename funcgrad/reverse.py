@@ -32,6 +32,7 @@ import numpy as np
 
 from funcgrad import backend, blocks, generated
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
+from funcgrad.ownership import unshare_results
 
 __all__ = [
     "CotangentAccumulator",
@@ -42,6 +43,7 @@ __all__ = [
     "PendingCotangent",
     "backward",
     "call_vjp",
+    "complete_derivatives",
     "all_saved",
     "is_sparse",
     "leaf_record",
@@ -503,6 +505,29 @@ def _seed(pending: dict[int, Any], heap: list[Record], owned: set[int], seeds: l
         elif ct is not None:
             pending[number] = ct
             heappush(heap, node)
+
+
+def complete_derivatives(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
+    """Return gradients that the caller owns: zeros for None, numbers for numbers. Changes ``cts`` in place.
+
+    Args:
+        cts: a cotangent per leaf, None for zero.
+        leaves: the primals.
+    """
+    if len(cts) == 1 and type(cts[0]) is np.float64:  # the most frequent number, which is immutable
+        return cts
+    for i, leaf in enumerate(leaves):
+        kind = type(cts[i])
+        if kind is np.ndarray:
+            if not cts[i].ndim and type(leaf) is not np.ndarray:
+                cts[i] = cts[i][()]  # a number where a number went in
+        elif cts[i] is None:
+            cts[i] = backend.zeros_like(leaf)
+        elif kind is Tracer and not cts[i]._trace.level:  # a buffer, from a rule that runs a user's function
+            cts[i] = shallow_copy(cts[i])
+        elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
+            cts[i] = np.float64(cts[i])  # a Python float joins float32 arithmetic, but its gradient is a float64
+    return unshare_results(cts) if np.ndarray in map(type, cts) else cts
 
 
 def _add_cotangents(number: int, old: Any, new: Any, owned: set[int]) -> Any:

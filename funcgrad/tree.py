@@ -131,7 +131,7 @@ def unflatten(spec: PyTreeSpec, found: Iterable[Any]) -> PyTree:
         >>> unflatten(spec, [10, 20])
         {'a': 10, 'b': 20}
     """
-    return optree.tree_unflatten(spec, found)
+    return spec.unflatten(found)
 
 
 def leaves(tree: PyTree) -> list[Any]:

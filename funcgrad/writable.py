@@ -23,9 +23,9 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, shallow_copy
 from funcgrad.forward import ForwardTrace
-from funcgrad.running import open_traces, repetitions, unfinished_traces, write_lock
+from funcgrad.running import unfinished_traces, write_lock
 
 __all__ = [
     "CONSTANTS",
@@ -42,9 +42,9 @@ __all__ = [
     "make_buffer",
     "as_constant",
     "copy_small",
+    "as_inner_results",
     "as_results",
     "identity_key",
-    "is_in_transform",
     "is_buffer",
     "is_number",
     "shared_array",
@@ -249,20 +249,6 @@ class Views(list[ref[Any]]):
     half_exchange: tuple[list[ref[Any]], tuple[ViewStep, ...]] | None = None
 
 
-def is_in_transform() -> bool:
-    """Whether a transformed function is running in this thread, so that it may write traced values to a new array.
-
-    A thread that the function starts is not recognised: a context variable would make every ufunc slower.
-    """
-    if open_traces:
-        here = get_ident()
-        for known in list(open_traces.values()):
-            trace = known()
-            if trace is not None and trace.thread == here:
-                return True
-    return bool(repetitions.get())  # a pullback repeats a part of a run
-
-
 @contextmanager
 def outside_transforms() -> Generator[None]:
     """Context manager in which functions run as outside of all transforms: new arrays are plain NumPy arrays.
@@ -308,10 +294,18 @@ def identity_key(x: Any) -> Any:
 def as_results(values: Sequence[Any], given: Any) -> list[Any]:
     """Return ``values``, results of a transform or a loop, in the form in which operations give their results.
 
-    Inside a transformed function, arrays become buffers, whose memory counts as shared, since a tape may hold it.
-    Arrays stay arrays if the transform was ``given`` (a tree) ordinary arrays only, or outside of all transforms.
+    See ``as_inner_results``. Outside of all transforms, arrays stay arrays.
     """
-    if not is_in_transform() or not [x for x in values if not isinstance(x, Tracer)]:
+    return as_inner_results(values, given) if is_in_transform() else list(values)
+
+
+def as_inner_results(values: Sequence[Any], given: Any) -> list[Any]:
+    """Return results of a transform inside a transformed function.
+
+    Arrays become buffers, whose memory counts as shared, since a tape may hold it. Arrays stay arrays if the transform
+    was ``given`` (a tree) ordinary arrays only.
+    """
+    if {Tracer}.issuperset(map(type, values)):
         return list(values)
     leaves = tree.leaves(given)
     ordinary = any(type(x) is ndarray and x.ndim for x in leaves) and not any(isinstance(x, Tracer) for x in leaves)

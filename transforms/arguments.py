@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import operator
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -15,23 +14,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Trace, Tracer, describe, shallow_copy
-from funcgrad.errors import InputError, ShapeError, short_repr
+from funcgrad.core import Trace, Tracer, describe, is_in_transform, is_plain_float, shallow_copy
+from funcgrad.errors import InputError, ShapeError
 from funcgrad.ownership import unshare_results
+from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_results, is_buffer, is_in_transform
+from funcgrad.writable import as_inner_results
 
 __all__ = [
     "Argnums",
     "argument_positions",
-    "check_argnums",
     "check_leaf",
     "check_leaves",
     "check_results",
-    "complete_derivatives",
     "describe_result",
     "integer_argument_error",
-    "is_plain_float",
     "leaf_path",
     "match_leaves",
     "merge_leaves",
@@ -40,46 +37,6 @@ __all__ = [
     "split_aux",
     "strip_tracers",
 ]
-
-Argnums = int | tuple[int, ...]
-_FLOAT64 = np.dtype(np.float64)
-
-
-def check_argnums(call: str, argnums: Any) -> Argnums:
-    """Return ``argnums`` as an int or a tuple of ints.
-
-    Raises:
-        InputError: not an int or a sequence of ints; empty.
-        ShapeError: a position named twice.
-    """
-    if type(argnums) is int:
-        return argnums
-    try:
-        return operator.index(argnums)
-    except TypeError:
-        pass
-    if not isinstance(argnums, (tuple, list)) or not argnums:
-        raise InputError(
-            f"{call}: argnums must be an int or a non-empty tuple of ints, got {short_repr(argnums)}. "
-            f"{_hint_for_argnums(call, argnums)}"
-        )
-    try:
-        found = tuple(operator.index(a) for a in argnums)
-    except TypeError:
-        problem = f"{call}: argnums must hold ints, got {short_repr(argnums)}."
-        raise InputError(f"{problem} {_hint_for_argnums(call, argnums[0])}") from None
-    if len(set(found)) != len(found):
-        raise ShapeError(f"{call}: argnums names a position twice, got {argnums!r}. Name each position once.")
-    return found
-
-
-def _hint_for_argnums(call: str, given: Any) -> str:
-    """Return advice for ``argnums`` that are not positions: names, nothing, or a value meant as an argument."""
-    if isinstance(given, str):
-        return "Use positions, not names."
-    if given is None or (isinstance(given, (tuple, list)) and not given):
-        return "Name the positions of the arguments to differentiate."
-    return f"Write {call}(f)(x), not {call}(f, x)."
 
 
 def argument_positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
@@ -114,15 +71,6 @@ def leaf_path(args: Sequence[Any], chosen: Sequence[int], number: int) -> str:
             return f"argument {position}{path}"
         number -= len(paths)
     return "an argument"
-
-
-def is_plain_float(x: Any) -> bool:
-    """Whether ``x`` is one real floating array or number, as most leaves are; it needs no further check."""
-    kind = type(x)
-    if kind is not np.ndarray:
-        return kind is float or kind is np.float64
-    dtype = x.dtype
-    return dtype is _FLOAT64 or (dtype.kind == "f" and dtype.isnative)
 
 
 def check_leaves(call: str, leaves: Sequence[Any], where: Callable[[int], str]) -> list[bool]:
@@ -268,7 +216,7 @@ def owned_aux(stripped: Stripped, given: PyTree) -> PyTree:
     leaves, spec, places = stripped
     unshare_results(leaves)
     if is_in_transform() and places:
-        for i, leaf in zip(places, as_results([leaves[i] for i in places], given), strict=True):
+        for i, leaf in zip(places, as_inner_results([leaves[i] for i in places], given), strict=True):
             leaves[i] = leaf
     return tree.unflatten(spec, leaves)
 
@@ -281,30 +229,7 @@ def owned_tree(results: PyTree, given: PyTree = None) -> PyTree:
     leaves, spec = tree.flatten(results)
     del results
     unshare_results(leaves)
-    return tree.unflatten(spec, as_results(leaves, given) if given is not None and is_in_transform() else leaves)
-
-
-def complete_derivatives(cts: list[Any], leaves: Sequence[Any]) -> list[Any]:
-    """Return gradients that the caller owns: zeros for None, numbers for numbers. Changes ``cts`` in place.
-
-    Args:
-        cts: a cotangent per leaf, None for zero.
-        leaves: the primals.
-    """
-    if len(cts) == 1 and type(cts[0]) is np.float64:  # the most frequent number, which is immutable
-        return cts
-    for i, leaf in enumerate(leaves):
-        kind = type(cts[i])
-        if kind is np.ndarray:
-            if not cts[i].ndim and type(leaf) is not np.ndarray:
-                cts[i] = cts[i][()]  # a number where a number went in
-        elif cts[i] is None:
-            cts[i] = backend.zeros_like(leaf)
-        elif is_buffer(cts[i]):  # from a rule that runs a user's function, as implicit differentiation does
-            cts[i] = shallow_copy(cts[i])
-        elif type(leaf) is float and kind is not np.float64 and issubclass(kind, np.generic):
-            cts[i] = np.float64(cts[i])  # a Python float joins float32 arithmetic, but its gradient is a float64
-    return unshare_results(cts) if np.ndarray in map(type, cts) else cts
+    return tree.unflatten(spec, as_inner_results(leaves, given) if given is not None and is_in_transform() else leaves)
 
 
 def match_leaves(call: str, what: str, given: PyTree, leaves: Sequence[Any], spec: tree.PyTreeSpec) -> list[Any]:

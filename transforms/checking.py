@@ -15,11 +15,11 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import SelfRebuilding
-from funcgrad.transforms.arguments import argument_positions, check_argnums, describe_result, merge_leaves, split_aux
+from funcgrad.transforms.arguments import argument_positions, describe_result, merge_leaves, split_aux
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, Referee
 from funcgrad.transforms.static_arguments import argument_names, replace_at
-from funcgrad.transforms.transformed import check_callable, name_of
+from funcgrad.transforms.transformed import check_argnums, check_callable, name_of
 
 __all__ = ["Leaves", "Problem", "check_grads", "random_like"]
 

@@ -10,20 +10,16 @@ from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAli
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, shallow_copy
+from funcgrad.core import Tracer, aval_of, is_in_transform, is_plain_float, shallow_copy
 from funcgrad.errors import InputError
-from funcgrad.kinds.avals import aval_of
 from funcgrad.numpy.tables import unlabel_number
-from funcgrad.reverse import ReverseTrace, backward
+from funcgrad.reverse import ReverseTrace, backward, complete_derivatives
 from funcgrad.transforms.arguments import (
     Argnums,
     argument_positions,
-    check_argnums,
     check_leaf,
-    complete_derivatives,
     describe_result,
     integer_argument_error,
-    is_plain_float,
     leaf_path,
     merge_leaves,
     owned_aux,
@@ -31,8 +27,14 @@ from funcgrad.transforms.arguments import (
     strip_tracers,
 )
 from funcgrad.transforms.debugging import strict_block
-from funcgrad.transforms.transformed import check_callable, hide_extra_kwargs, refuse_unknown_arguments, transformed
-from funcgrad.writable import as_results, is_in_transform
+from funcgrad.transforms.transformed import (
+    check_argnums,
+    check_callable,
+    hide_extra_kwargs,
+    refuse_unknown_arguments,
+    transformed,
+)
+from funcgrad.writable import as_inner_results
 
 __all__ = ["grad", "gradient_of_all", "value_and_grad"]
 
@@ -190,12 +192,13 @@ def _check_strict(cuts: Any, cts: list[Any], options: _Options, args: Any) -> No
 def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """Return the value, the gradient and the aux of one call."""
     call, has_aux = options.call, options.has_aux
+    live, as_arguments, rebuild = _select_leaves(options, args)
     trace = ReverseTrace()
     try:
-        new_args, live, rebuild = _trace_arguments(trace, options, args)
-        out = fun(*new_args, **kwargs)
+        out = fun(*as_arguments(list(map(trace.leaf, live))), **kwargs)
     finally:
         trace.close()
+    inside = is_in_transform()
     aux: Any = None
     if has_aux:
         out, aux = split_aux(call, out)
@@ -212,59 +215,64 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
             one = backend.ones_like(value)
         value = value.copy() if type(value) is np.ndarray else shallow_copy(value)
     seeds = [(out.node, one)] if mine else []
-    del out, new_args  # without these references the backward pass frees the tape as it goes
+    del out  # without this reference the backward pass frees the tape as it goes
     found = backward(seeds, len(live))
     if trace.cuts is not None:
         _check_strict(trace.cuts, found, options, args)
     cts = complete_derivatives(found, live)
     if has_aux:
         aux = owned_aux(aux, args)
-    if is_in_transform():
-        value, *cts = as_results([value, *cts], args)
+    if inside:
+        value, *cts = as_inner_results([value, *cts], args)
     return value, rebuild(cts), aux
 
 
-def _trace_arguments(trace: ReverseTrace, options: _Options, args: Any) -> tuple[list[Any], list[Any], Rebuild]:
-    """Return the arguments with tracers, the replaced leaves, and a function from cotangents to the gradient."""
-    new_args, argnums = list(args), options.argnums
-    if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic and trace.cuts is None:
+def _select_leaves(options: _Options, args: Any) -> tuple[list[Any], Rebuild, Rebuild]:
+    """Return the leaves to differentiate, and functions that make arguments and gradient of values for these leaves."""
+    argnums = options.argnums
+    if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic:
         x = args[argnums]
         kind = type(x)
-        sure = kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype)  # the most frequent case
-        if sure or is_plain_float(x) or (kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")):
-            new_args[argnums] = trace.leaf(x)
-            return new_args, [x], _take_first
-        shallow = _flatten_shallow(x)
+        if kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype):  # the most frequent cases
+            shallow: Any = [x], _take_first
+        elif kind is dict or kind is list or kind is tuple:
+            shallow = _flatten_shallow(x)
+        elif is_plain_float(x) or (kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")):
+            shallow = [x], _take_first
+        else:
+            shallow = None
         if shallow is not None:
             live, rebuild = shallow
-            new_args[argnums] = rebuild(list(map(trace.leaf, live)))
-            return new_args, live, rebuild
+            if len(args) == 1 and rebuild is _take_first:
+                return live, list, rebuild
+            before, after = args[:argnums], args[argnums % len(args) + 1 :]
+            return live, lambda new: (*before, rebuild(new), *after), rebuild
     chosen = argument_positions(options.call, argnums, args)
     leaves, spec = tree.flatten(tuple([args[i] for i in chosen]))
     flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
-    wrapped = [trace.leaf(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
-    for i, new in zip(chosen, tree.unflatten(spec, wrapped), strict=True):
-        new_args[i] = new
 
-    def rebuilt(cts: list[Any]) -> Any:
+    def as_arguments(new: list[Any]) -> list[Any]:
+        made = list(args)
+        for i, value in zip(chosen, tree.unflatten(spec, merge_leaves(leaves, flags, new)), strict=True):
+            made[i] = value
+        return made
+
+    def as_gradient(cts: list[Any]) -> Any:
         gradient = tree.unflatten(spec, merge_leaves(leaves, flags, cts, backend.zeros_like))
         return gradient[0] if type(argnums) is int else gradient
 
-    return new_args, list(compress(leaves, flags)), rebuilt
+    return list(compress(leaves, flags)), as_arguments, as_gradient
 
 
 def _flatten_shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
-    """Return the leaves of a dict, list or tuple of plain values, and a function that rebuilds it of other leaves.
+    """Return the leaves of a dict, list or tuple, and a function that rebuilds it of other leaves.
 
-    Return None for every other value: finding its leaves takes ``tree.flatten``.
+    Return None if an entry is not a plain value: finding the leaves then takes ``tree.flatten``.
     """
-    kind = type(x)
-    if kind is dict:
-        names, leaves = list(x), list(x.values())
-        return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain_float, leaves)) else None
-    if (kind is list or kind is tuple) and all(map(is_plain_float, x)):
-        return list(x), kind
-    return None
+    if type(x) is not dict:
+        return (list(x), type(x)) if all(map(is_plain_float, x)) else None
+    names, leaves = list(x), list(x.values())
+    return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain_float, leaves)) else None
 
 
 _take_first = itemgetter(0)

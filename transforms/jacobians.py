@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Never, ParamSpec
 import numpy as np
 
 from funcgrad import backend, blocks, tree
+from funcgrad.core import is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import (
     Argnums,
     argument_positions,
-    check_argnums,
     check_leaf,
     integer_argument_error,
     leaf_path,
@@ -26,13 +26,13 @@ from funcgrad.transforms.products import Pullback, evaluate_jvp, evaluate_vjp, j
 from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import (
     Transformed,
+    check_argnums,
     check_callable,
     hide_extra_kwargs,
     refuse_unknown_arguments,
     transformed,
 )
 from funcgrad.transforms.vectorize import moveaxis, vmap
-from funcgrad.writable import is_in_transform
 
 if TYPE_CHECKING:
     from funcgrad.transforms.sparse_jacobians import Sparsity

@@ -17,11 +17,10 @@ from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.keeping import ChangeCheck, copy_shared_arrays, copy_shared_constants
 from funcgrad.numpy_code import run_or_rebuild
 from funcgrad.ownership import unshare_results
-from funcgrad.reverse import Record, all_saved, backward, reachable, record_function
+from funcgrad.reverse import Record, all_saved, backward, complete_derivatives, reachable, record_function
 from funcgrad.transforms.arguments import (
     check_leaves,
     check_results,
-    complete_derivatives,
     leaf_path,
     match_leaves,
     merge_leaves,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from funcgrad.core import describe
-from funcgrad.errors import ConcretizationError, InputError, short_repr
+from funcgrad.errors import ConcretizationError, InputError, ShapeError, short_repr
 from funcgrad.numpy.hints import add_hint
 from funcgrad.numpy.tables import LIBRARIES, REGISTERED, register_loaded
 from funcgrad.numpy_code import (
@@ -31,7 +32,9 @@ from funcgrad.numpy_code import (
 from funcgrad.running import pending_refusals
 
 __all__ = [
+    "Argnums",
     "Transformed",
+    "check_argnums",
     "check_callable",
     "hide_extra_kwargs",
     "name_of",
@@ -40,6 +43,7 @@ __all__ = [
     "transformed",
 ]
 
+Argnums = int | tuple[int, ...]
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -288,3 +292,40 @@ def check_callable(call: str, fun: Any) -> None:
         raise InputError(
             f"{call}: the first argument must be a function, got {describe(fun)}. Write {call}(f)(x), not {call}(f(x))."
         )
+
+
+def check_argnums(call: str, argnums: Any) -> Argnums:
+    """Return ``argnums`` as an int or a tuple of ints.
+
+    Raises:
+        InputError: not an int or a sequence of ints; empty.
+        ShapeError: a position named twice.
+    """
+    if type(argnums) is int:
+        return argnums
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    if not isinstance(argnums, (tuple, list)) or not argnums:
+        raise InputError(
+            f"{call}: argnums must be an int or a non-empty tuple of ints, got {short_repr(argnums)}. "
+            f"{_hint_for_argnums(call, argnums)}"
+        )
+    try:
+        found = tuple(operator.index(a) for a in argnums)
+    except TypeError:
+        problem = f"{call}: argnums must hold ints, got {short_repr(argnums)}."
+        raise InputError(f"{problem} {_hint_for_argnums(call, argnums[0])}") from None
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{call}: argnums names a position twice, got {argnums!r}. Name each position once.")
+    return found
+
+
+def _hint_for_argnums(call: str, given: Any) -> str:
+    """Return advice for ``argnums`` that are not positions: names, nothing, or a value meant as an argument."""
+    if isinstance(given, str):
+        return "Use positions, not names."
+    if given is None or (isinstance(given, (tuple, list)) and not given):
+        return "Name the positions of the arguments to differentiate."
+    return f"Write {call}(f)(x), not {call}(f, x)."

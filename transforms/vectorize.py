@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, Never, ParamSpec, TypeAlias
 
+import numpy as np
+
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace, named_axes
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import Tracer, describe, is_plain_float, shallow_copy
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import unshare_results
@@ -99,10 +101,10 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     def where(number: int) -> str:
         return _argument_in_words(tree.flatten_with_path((args, kwargs))[0][number])
 
-    axes = _axis_per_leaf("in_axes", in_axes, args)
-    axes += [0] * (len(leaves) - len(axes))  # keyword arguments
-    axes = [_non_negative_axis(leaf, axis, i, where) for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))]
-    size, scope = _batch_size(leaves, axes, where, axis_size), named_axes.get()
+    in_args = spec.children()[0]
+    axes = [*_axis_per_leaf("in_axes", in_axes, args, in_args), *[0] * (len(leaves) - in_args.num_leaves)]
+    axes, size = _resolve_axes(leaves, axes, where, axis_size)
+    scope = named_axes.get()
     trace = BatchTrace(size)
     try:
         if axis_name is not None:
@@ -114,7 +116,7 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
         new_args, new_kwargs = tree.unflatten(spec, wrapped)
         out = fun(*new_args, **new_kwargs)
         results, out_spec = tree.flatten(out)
-        out_places = _axis_per_leaf("out_axes", out_axes, out)
+        out_places = _axis_per_leaf("out_axes", out_axes, out, out_spec)
         placed = [
             _move_batch_axis(trace, leaf, axis, i)
             for i, (leaf, axis) in enumerate(zip(results, out_places, strict=True))
@@ -126,34 +128,60 @@ def run_vmap(fun: Callable[..., Any], options: _Options, args: Any, kwargs: Any)
     return tree.unflatten(out_spec, as_results(unshare_results(placed), (args, kwargs)))
 
 
-def _axis_per_leaf(name: str, axes: Any, value: PyTree) -> list[Any]:
-    """Return the entry of ``axes``, a prefix tree of ``value``, for each leaf of ``value``."""
+def _axis_per_leaf(name: str, axes: Any, value: PyTree, spec: tree.PyTreeSpec) -> list[Any]:
+    """Return the entry of ``axes``, a prefix tree of ``value``, which has the structure ``spec``, for each leaf."""
     if axes is None or isinstance(axes, int):
-        return [axes] * len(tree.leaves(value))
+        return [axes] * spec.num_leaves
     try:
         return tree.broadcast_prefix(axes, value)
     except ValueError as error:
         raise ShapeError(
-            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(tree.structure(value))}. "
+            f"vmap: {name} does not fit, got {axes} for a value of structure {tree.drawn(spec)}. "
             f"It must be an int, None, or a prefix of that structure. ({error})"
         ) from None
 
 
-def _non_negative_axis(leaf: Any, axis: Any, number: int, where: Where) -> int | None:
-    """Return ``axis`` of ``leaf`` as a non-negative number, or None if ``leaf`` is not mapped."""
-    if axis is None:
-        return None
-    check_leaf("vmap", leaf, lambda: where(number))
+def _resolve_axes(
+    leaves: list[Any], axes: list[Any], where: Where, axis_size: int | None
+) -> tuple[list[int | None], int]:
+    """Return the axis of each leaf as a non-negative number, and the number of examples, on which all leaves agree."""
+    found, sizes = [], []
+    for number, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
+        if axis is not None:
+            axis, size = _axis_and_size(leaf, axis, number, where)
+            sizes.append((size, axis, number))
+        found.append(axis)
+    different = {size for size, _, _ in sizes} | ({axis_size} if axis_size is not None else set())
+    if not different:
+        raise ShapeError(
+            "vmap: there is nothing to map over, got in_axes of None for every argument. Map over an axis of at "
+            "least one argument, or pass axis_size."
+        )
+    if len(different) > 1:
+        lines = [f"  {where(number)}: axis {axis} has size {size}" for size, axis, number in sizes]
+        lines += [f"  axis_size: {axis_size}"] * (axis_size is not None)
+        raise ShapeError(
+            "vmap: the sizes of the mapped axes disagree, got\n" + "\n".join(lines) + "\nThey must be equal. Choose "
+            "other axes with in_axes, or None for what is not mapped."
+        )
+    return found, different.pop()
+
+
+def _axis_and_size(leaf: Any, axis: Any, number: int, where: Where) -> tuple[int, int]:
+    """Return ``axis`` of ``leaf`` as a non-negative number, and its length."""
+    if not is_plain_float(leaf):
+        check_leaf("vmap", leaf, lambda: where(number))
     if not isinstance(axis, int):
         raise InputError(
             f"vmap: in_axes must hold ints and None, got {describe(axis)} for {where(number)}. Name an axis."
         )
-    rank = len(backend.shape_of(leaf))
+    shape = leaf.shape if type(leaf) is np.ndarray else backend.shape_of(leaf)
+    rank = len(shape)
     if not -rank <= axis < rank:
         raise ShapeError(
             f"vmap: {where(number)} has rank {rank}, got in_axes={axis} for it. {_hint_for_rank(rank, where(number))}"
         )
-    return axis % rank
+    return axis % rank, shape[axis]
 
 
 def _hint_for_rank(rank: int, where: str) -> str:
@@ -163,29 +191,6 @@ def _hint_for_rank(rank: int, where: str) -> str:
     if not rank and re.fullmatch(r"argument \d+\[\d+\]", where):
         return "A list is a container of arrays: pass numpy.asarray(x), or None for what is the same for all examples."
     return "Map over an axis it has, or use None for an argument that is the same for all examples."
-
-
-def _batch_size(leaves: list[Any], axes: list[Any], where: Where, axis_size: int | None) -> int:
-    """Return the number of examples, on which all mapped leaves must agree."""
-    sizes = [
-        (backend.shape_of(leaf)[axis], axis, number)
-        for number, (leaf, axis) in enumerate(zip(leaves, axes, strict=True))
-        if axis is not None
-    ]
-    found = {size for size, _, _ in sizes} | ({axis_size} if axis_size is not None else set())
-    if not found:
-        raise ShapeError(
-            "vmap: there is nothing to map over, got in_axes of None for every argument. Map over an axis of at "
-            "least one argument, or pass axis_size."
-        )
-    if len(found) > 1:
-        lines = [f"  {where(number)}: axis {axis} has size {size}" for size, axis, number in sizes]
-        lines += [f"  axis_size: {axis_size}"] * (axis_size is not None)
-        raise ShapeError(
-            "vmap: the sizes of the mapped axes disagree, got\n" + "\n".join(lines) + "\nThey must be equal. Choose "
-            "other axes with in_axes, or None for what is not mapped."
-        )
-    return found.pop()
 
 
 def _argument_in_words(path: str) -> str:
@@ -218,6 +223,8 @@ def _move_batch_axis(trace: BatchTrace, leaf: Any, axis: Any, number: int) -> An
     if not isinstance(leaf, Tracer):
         check_leaf("vmap", leaf, lambda: f"result leaf {number} of the function")
     value = shallow_copy(leaf._val) if batched else to_batch(shallow_copy(leaf), trace.size)
+    if type(axis) is int and axis == 0:
+        return value
     rank = len(backend.shape_of(value))
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(

@@ -16,10 +16,18 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, shallow_copy, tracer_of
+from funcgrad.core import (
+    Primitive,
+    Tracer,
+    are_doubles,
+    aval_of,
+    common_aval,
+    promoted_constant,
+    shallow_copy,
+    zero_dim_doubles,
+)
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import make_function
-from funcgrad.kinds.avals import are_doubles, aval_of, common_aval, promoted_constant, zero_dim_doubles
 from funcgrad.kinds.linear import (
     MANY_ROWS,
     SHORT_ROWS,
@@ -296,7 +304,6 @@ _SHARED = {
     "broadcast_tangent": broadcast_tangent,
     "unpack_traced": unpack_traced,
     "shared_array": shared_array,
-    "tracer_of": tracer_of,
     "shallow_copy": shallow_copy,
 }
 
@@ -340,7 +347,9 @@ def operation(x, /):
                 {check_given}
                 return dual(ans, {forward}, trace, {aval_pushed})
         elif trace.live and type(trace) is BatchTrace:
-            return tracer_of(operation(v), trace)
+            made = Tracer()
+            made._val, made._trace, made.link, made.aval = operation(v), trace, None, None
+            return made
     elif type(x) is ndarray or type(x) is float64{plain}:
         return kernel(x)
     return bind_checked(primitive, (x,), {{}})
@@ -424,8 +433,9 @@ def operation(x, y, /):
         if (made := jvp_mixed(x, y)) is not None:
             return made
     elif (trace := batch_of(x, y)) is not None:
-        v, w = x._val if type(x) is Tracer else x, y._val if type(y) is Tracer else y
-        return tracer_of(operation(v, w), trace)
+        made, v, w = Tracer(), x._val if type(x) is Tracer else x, y._val if type(y) is Tracer else y
+        made._val, made._trace, made.link, made.aval = operation(v, w), trace, None, None
+        return made
     return bind_checked(primitive, (x, y), {{}})
 """
 
@@ -438,11 +448,11 @@ def operation(x, y):
         return binary_operation(shallow_copy(x), y) if x._trace is CONSTANTS else bind_checked(primitive, (x, y), {{}})
     v, w = x._val if left else x, y._val if right else y
     if left and right and type(x.aval) is type(y.aval) is tuple:  # the most frequent case: arrays of doubles
-        ans = kernel(v, w)
+        ans = kernel(v, w) if v.size + w.size <= 128 else kernel_in_columns(v, w)
     elif type(v) in ARRAYS and type(w) in ARRAYS:
         if not (v.dtype is w.dtype and v.dtype in REAL):
             return bind_checked(primitive, (x, y), {{}})
-        ans = kernel(v, w)
+        ans = kernel_in_columns(v, w)
     elif type(aval_of(v)) is type(aval_of(w)) is tuple:
         ans = call_lowered(v, w)
     else:
@@ -593,7 +603,8 @@ def _make_binary(primitive: Primitive, rules: _Rules, operator: Callable[..., An
         {**records_mixed, **records_same},
         "",
         primitive=primitive,
-        kernel=in_any_shape,
+        kernel=kernel,
+        kernel_in_columns=in_any_shape,
         call_lowered=call_lowered,
         binary_operation=binary_operation,
         **vjps,

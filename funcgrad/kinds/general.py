@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Tracer, call_operation
+from funcgrad.core import DOUBLE, Primitive, Tracer, call_operation
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.generated import make_function
-from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import (
     ARGUMENT_NAMES,

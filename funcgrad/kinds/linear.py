@@ -27,7 +27,6 @@ from funcgrad.reverse import RECORD, is_sparse, vjp_of_each
 from funcgrad.running import write_lock
 from funcgrad.typing import Shape
 from funcgrad.views import note_if_view
-from funcgrad.writable import is_buffer
 
 __all__ = [
     "Batching",
@@ -193,7 +192,11 @@ def linear(
 
 
 #: Expressions for saved values in the templates.
-_SAVED = {"params": "params", "shape": "v.shape if type(v) is ndarray else shape_of(v)", "dtype": "dtype_of(v)"}
+_SAVED = {
+    "params": "params",
+    "shape": "v.shape if type(v) is ndarray or type(v) is Tracer else shape_of(v)",
+    "dtype": "dtype_of(v)",
+}
 
 _LINEAR = """
 def operation(x, *rest, **params):
@@ -599,8 +602,9 @@ def scaled(ct: Any, partial: Any) -> Any:
         ):
             return np.multiply(partial, ct, out=partial)
         return partial * ct
-    if type(ct) is Tracer and type(ct._val) is ndarray and (ct._trace.is_bit_exact or is_buffer(ct)):
-        return partial * ct  # the order of factors determines the rounding of complex products and the memory layout
+    if type(ct) is Tracer and type(ct._val) is ndarray and (ct._trace.is_bit_exact or not ct._trace.level):
+        # or a buffer: the order of factors determines the rounding of complex products and the memory layout
+        return partial * ct
     # float64 * tracer would be slow, and Python's complex * float64 a Python number
     return partial * ct if type(ct) is float64 and type(partial) is not complex else ct * partial
 

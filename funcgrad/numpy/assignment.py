@@ -13,9 +13,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import Tracer, aval_of, describe, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
-from funcgrad.kinds.avals import aval_of
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
 from funcgrad.numpy.concretization import check_text, note_constant, strip_constant_tracers, user_line
 from funcgrad.numpy.creation import as_value, with_float_numbers

@@ -19,13 +19,13 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, unbatched_if_equal
-from funcgrad.core import Tracer, describe, is_being_repeated, raise_escaped, shallow_copy, traces_of
+from funcgrad.core import Tracer, describe, is_being_repeated, is_in_transform, raise_escaped, shallow_copy, traces_of
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.hints import hints_for_request, user_frame, user_line
 from funcgrad.numpy.texts import TracedText, has_all_digits, refuse_text
 from funcgrad.running import note_refusal, pending_refusals
-from funcgrad.writable import is_buffer, is_in_transform, make_buffer, plain_value
+from funcgrad.writable import is_buffer, make_buffer, plain_value
 
 __all__ = [
     "CONCRETIZATION", "RefusedInWorker", "as_number", "as_python", "check_text", "concrete", "constant_array",

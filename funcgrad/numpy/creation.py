@@ -8,7 +8,7 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.backend import is_sequence, library_of, namespace_of
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import Tracer, describe, is_in_transform, shallow_copy
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import astype as convert
 from funcgrad.kinds.linear import broadcast_to, real, reshape
@@ -20,7 +20,7 @@ from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.running import write_lock
 from funcgrad.typing import Array, ArrayLike, Scalar, Shape
 from funcgrad.views import array_with_layout_of
-from funcgrad.writable import Proxy, as_array, is_buffer, is_in_transform, is_number, make_buffer
+from funcgrad.writable import Proxy, as_array, is_buffer, is_number, make_buffer
 
 __all__ = [
     "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "copy", "empty", "empty_like",

@@ -21,11 +21,10 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
+from funcgrad.core import DOUBLE, Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import InputError
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace
-from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import conform, imag, real, reshape, to_batch
 from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.numpy.concretization import user_line
@@ -100,7 +99,7 @@ def overwrite(x: Any, index: Any, y: Any, alone: bool) -> Any:
 def _overwrite_reverse(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:
     """Overwrite in reverse mode."""
     trace, w = (x if x_is_here else y)._trace, y._val if y_is_here else y
-    shape, dtype = ((), DOUBLE) if type(w) is float64 else backend.shape_and_dtype_of(w)
+    shape, dtype = ((), DOUBLE) if type(w) is float64 or type(w) is float else backend.shape_and_dtype_of(w)
     first, second = y.node if y_is_here else None, x.node if x_is_here else None
     ans = overwrite(old, index, w, alone)
     if x_is_here and y_is_here:

@@ -102,7 +102,7 @@ def sum(
     if where is True and dtype is None:
         if not keepdims and initial is None:
             known = a.aval if traced else None  # the shape, for an array of doubles
-            rank = len(known if type(known) is tuple else backend.shape_of(a))
+            rank = len(known if type(known) is tuple else a.shape if traced else backend.shape_of(a))
             return reduce_sum(a, axis=ALL_AXES[rank] if axis is None else normalize_axes(axis, rank, of_numbers=True))
         ans = reduce_axes(reduce_sum, a, axis, keepdims)
     else:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Trace
+from funcgrad.core import Trace, is_in_transform
 from funcgrad.numpy_code.running import run_rebuilt
-from funcgrad.writable import as_constant, is_buffer, is_in_transform
+from funcgrad.writable import as_constant, is_buffer
 
 
 def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
@@ -25,7 +25,7 @@ from funcgrad.numpy_code.runs import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
 from funcgrad.running import FORMAT_ERROR, pending_refusals
-from funcgrad.writable import Proxy, is_in_transform
+from funcgrad.writable import Proxy
 
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",

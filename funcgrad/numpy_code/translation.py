@@ -17,7 +17,7 @@ from toolz.functoolz import Compose
 
 import funcgrad.numpy as fnp
 from funcgrad import tree
-from funcgrad.core import READ_ONLY, Primitive, Tracer, describe
+from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, is_in_transform
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code import objects, reading
@@ -41,7 +41,7 @@ from funcgrad.numpy_code.runs import PLAIN_TYPES, LatestCache, Run, SmallCache, 
 from funcgrad.numpy_code.scope import globals_object, globals_of
 from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
-from funcgrad.writable import COPY_ON_WRITE, is_buffer, is_in_transform, make_buffer
+from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer
 
 _CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
 

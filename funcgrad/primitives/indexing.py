@@ -15,10 +15,9 @@ import numpy as np
 
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Primitive, Tracer, bind, call_operation, tracer_of
+from funcgrad.core import DOUBLE, Primitive, Tracer, bind, call_operation, tracer_of
 from funcgrad.forward import ForwardTrace, dual
 from funcgrad.graph import GraphTrace, stands_for_array
-from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.ownership import is_unshared_entry

@@ -2,12 +2,16 @@
 
 ``matmul`` is NumPy's, with vectors and broadcasting. ``einsum`` multiplies two arrays whose axes have
 letters, and sums over the letters that are not in its result; its transposes have the same form.
+
+A matrix may be a factor of many products: with the weights of a recurrent network, each product would make an array of
+the size of the weights for its cotangent, and add it to those of the other products. Instead, the factors of many
+products wait and are multiplied at once: one product of long matrices replaces dozens of short ones.
 """
 
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,14 +21,23 @@ from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds import multilinear
-from funcgrad.kinds.linear import permute, reshape
+from funcgrad.kinds.linear import fast_sum, permute, reshape, sum_over
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.arithmetic import multiply
-from funcgrad.primitives.matrices import ProductCotangent, can_be_deferred
 from funcgrad.primitives.sparse import sparse_product
+from funcgrad.reverse import SparseCotangent
 from funcgrad.typing import Array, Shape
 
-__all__ = ["LETTERS", "einsum", "fast_matmul", "matmul", "swap_last_axes"]
+__all__ = [
+    "LETTERS",
+    "ProductCotangent",
+    "RowsCotangent",
+    "can_be_deferred",
+    "einsum",
+    "fast_matmul",
+    "matmul",
+    "swap_last_axes",
+]
 
 ndarray = np.ndarray
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -32,6 +45,64 @@ _DOUBLE = np.dtype(np.float64)
 _BLAS = "fdFD"  # the dtypes that BLAS routines multiply
 _FLAT = (1, 2)  # the ranks of vectors and matrices
 _SMALL = 4096  # number of products up to which NumPy's ``einsum`` is fastest
+#: Largest number of rows of a product that may wait, and how many columns per row the other factor must have.
+_MAX_ROWS, _MIN_RATIO = 32, 8
+#: Smallest number of entries that are combined into one product.
+_MIN_ENTRIES = 8
+
+
+def can_be_deferred(ct: ndarray, other: ndarray) -> bool:
+    """Whether a product has so few rows that its factors take less memory than its term in the matrix's cotangent.
+
+    Only shapes count, no other use of the matrix, so that recomputed operations add their terms in the same order.
+    """
+    rows = len(ct)
+    return rows == 1 or (rows <= _MAX_ROWS and rows * _MIN_RATIO <= other.shape[1])
+
+
+class ProductCotangent(SparseCotangent):
+    """Cotangent ``left.T @ right`` of two matrices with the same number of rows."""
+
+    __slots__ = ()
+    max_pending = 64
+
+    @staticmethod
+    def sum_of(entries: list[Any]) -> Any:
+        """Return the sum of all entries; many products are computed as one."""
+        products = [entry for entry in entries if type(entry) is ProductCotangent]
+        if len(entries) < _MIN_ENTRIES:
+            return reduce(
+                operator.add, [_factor_product(e[0].T, e[1]) if type(e) is ProductCotangent else e for e in entries]
+            )
+        left, right = np.concatenate([e[0] for e in products]), np.concatenate([e[1] for e in products])
+        return reduce(
+            operator.add, [_factor_product(left.T, right), *[e for e in entries if type(e) is not ProductCotangent]]
+        )
+
+
+class RowsCotangent(SparseCotangent):
+    """Cotangent that is the sum of the rows of a matrix."""
+
+    __slots__ = ()
+    max_pending = 64
+
+    @staticmethod
+    def sum_of(entries: list[Any]) -> Any:
+        """Return the sum of all entries; many sums of rows are computed as one."""
+        if len(entries) < _MIN_ENTRIES:
+            return reduce(operator.add, [_sum_of_rows(e[0]) if type(e) is RowsCotangent else e for e in entries])
+        rows = np.concatenate([e[0] for e in entries if type(e) is RowsCotangent])
+        return reduce(operator.add, [np.add.reduce(rows, 0), *[e for e in entries if type(e) is not RowsCotangent]])
+
+
+def _sum_of_rows(ct: ndarray) -> Any:
+    if len(ct) == 1:
+        return ct[0]
+    return fast_sum(ct, (0,)) if type(ct) is ndarray else sum_over(ct, axis=(0,))
+
+
+def _factor_product(left: Any, right: Any) -> Any:
+    return left.dot(right) if type(left) is type(right) is ndarray else left @ right
 
 
 def swap_last_axes(x: Array) -> Array:

@@ -8,9 +8,9 @@ import pytest
 import funcgrad.nn as fnn
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint, debug_nans, grad, hvp, jacrev, jvp, vjp, vmap
+from funcgrad.core import aval_of
 from funcgrad.errors import EscapedTracerError
-from funcgrad.kinds.avals import aval_of
-from funcgrad.primitives import matrices
+from funcgrad.primitives import products
 from funcgrad.reverse import CotangentAccumulator, ReverseTrace
 
 rng = np.random.default_rng(11)
@@ -63,7 +63,7 @@ PROGRAMS = {
 def one_at_a_time(f, h, w, b, steps, monkeypatch):
     """Return the gradient with a separate product for each cotangent: on the general path no product is deferred."""
     with monkeypatch.context() as patch:
-        patch.setattr(matrices, "_MIN_ENTRIES", 1_000_000)
+        patch.setattr(products, "_MIN_ENTRIES", 1_000_000)
         with debug_nans():
             return grad(f, (0, 1, 2))(h, w, b, steps)
 
@@ -90,9 +90,9 @@ def test_forward_mode_and_second_order_agree(program):
 
 def test_many_rows_are_multiplied_at_once_and_few_wait():
     few, many = rng.normal(size=(2, 40)), rng.normal(size=(30, 40))
-    assert matrices.can_be_deferred(few, few)
-    assert matrices.can_be_deferred(many[:1], many[:1])
-    assert not matrices.can_be_deferred(many, many)
+    assert products.can_be_deferred(few, few)
+    assert products.can_be_deferred(many[:1], many[:1])
+    assert not products.can_be_deferred(many, many)
     for x in (few, many):
         f = lambda w, x=x: fnp.sum(fnp.tanh(fnp.tanh(x @ w) @ w) @ w)
         a, b, c = x, np.tanh(x @ WIDE), np.tanh(np.tanh(x @ WIDE) @ WIDE)
@@ -135,7 +135,7 @@ def test_a_pullback_may_be_used_again_and_batched():
 
 
 def test_what_waits_is_put_together_now_and_then():
-    product = matrices.ProductCotangent((ROWS, ROWS))
+    product = products.ProductCotangent((ROWS, ROWS))
     gathered = CotangentAccumulator(product, product)
     for _ in range(1_000):
         assert gathered.add(product)

@@ -20,10 +20,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import reverse, tree
-from funcgrad.core import READ_ONLY, Primitive, Tracer, bind, describe, refuse_closure, shallow_copy, tracer_of
+from funcgrad.core import (
+    READ_ONLY,
+    Primitive,
+    Tracer,
+    are_doubles,
+    aval_of,
+    bind,
+    describe,
+    refuse_closure,
+    shallow_copy,
+    tracer_of,
+)
 from funcgrad.errors import InputError
 from funcgrad.graph import GraphTrace
-from funcgrad.kinds.avals import are_doubles, aval_of
 from funcgrad.kinds.custom import custom_call
 from funcgrad.running import repetitions, unfinished_traces
 from funcgrad.transforms.compiled.graphs import Const, Graph, copy_with_layout, fact_of, primitive_without_rules

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, ParamSpec
 import numpy as np
 
 from funcgrad import blocks, tree
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import EagerWarning
 from funcgrad.running import open_traces
 from funcgrad.transforms.compiled.agreeing import difference_message, difference_message_nearby
@@ -31,7 +31,7 @@ from funcgrad.transforms.compiled.transforming import RecordedFunction, can_tran
 from funcgrad.transforms.inspection.drawing import describe_bytes
 from funcgrad.transforms.static_arguments import StaticArguments
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import is_in_transform, outside_transforms
+from funcgrad.writable import outside_transforms
 
 __all__ = ["Compiled", "jit_numpy", "run_compiled"]
 

@@ -22,7 +22,6 @@ from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.arguments import (
     Argnums,
     argument_positions,
-    check_argnums,
     check_leaves,
     check_results,
     leaf_path,
@@ -34,7 +33,7 @@ from funcgrad.transforms.inspection.metering import Meter, Row
 from funcgrad.transforms.inspection.profile_report import Pass, Profile
 from funcgrad.transforms.inspection.tracing import with_stage_reports
 from funcgrad.transforms.static_arguments import replace_at
-from funcgrad.transforms.transformed import Transformed, check_callable, name_of, raise_funcgrad_error
+from funcgrad.transforms.transformed import Transformed, check_argnums, check_callable, name_of, raise_funcgrad_error
 
 __all__ = ["profile"]
 

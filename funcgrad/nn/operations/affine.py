@@ -12,8 +12,14 @@ from funcgrad.graph import stands_for_array
 from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import broadcast_to, fast_sum, unbroadcast
 from funcgrad.kinds.rules import Operation
-from funcgrad.primitives.matrices import ProductCotangent, RowsCotangent, can_be_deferred
-from funcgrad.primitives.products import fast_matmul, matmul, swap_last_axes
+from funcgrad.primitives.products import (
+    ProductCotangent,
+    RowsCotangent,
+    can_be_deferred,
+    fast_matmul,
+    matmul,
+    swap_last_axes,
+)
 from funcgrad.typing import Array, Shape
 
 ndarray = np.ndarray

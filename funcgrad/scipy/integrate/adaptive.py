@@ -18,7 +18,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
+from funcgrad.core import Tracer, describe, is_in_transform, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
 from funcgrad.numpy.concretization import forget_refusal
@@ -30,7 +30,7 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import is_in_transform, plain_value
+from funcgrad.writable import plain_value
 
 __all__ = ["fixed_quad", "quad", "quad_vec", "dblquad", "nquad", "tplquad"]
 

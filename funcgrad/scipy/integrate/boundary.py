@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError
 from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
@@ -23,7 +23,6 @@ from funcgrad.transforms.products import vjp
 from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import is_in_transform
 
 __all__ = ["solve_bvp"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
 from funcgrad.numpy.creation import as_value
@@ -24,7 +24,7 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import is_in_transform, outside_transforms
+from funcgrad.writable import outside_transforms
 
 __all__ = ["cubature"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
@@ -23,7 +23,7 @@ from funcgrad.transforms.products import jvp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import is_in_transform, outside_transforms
+from funcgrad.writable import outside_transforms
 
 __all__ = ["nsum", "tanhsinh"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe
+from funcgrad.core import describe, is_in_transform
 from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
@@ -31,7 +31,7 @@ from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import is_in_transform, outside_transforms
+from funcgrad.writable import outside_transforms
 
 __all__ = ["odeint"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe
+from funcgrad.core import describe, is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
@@ -28,7 +28,6 @@ from funcgrad.scipy.integrate.ivp.solving import (
 )
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import is_in_transform
 
 __all__ = ["solve_ivp"]
 

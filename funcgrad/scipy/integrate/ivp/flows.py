@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import Tracer, describe, is_in_transform, shallow_copy
 from funcgrad.errors import (
     ConcretizationError,
     ConversionError,
@@ -23,7 +23,6 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.transforms.closures import BranchRecordings, solve_with_new_branches
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.vectorize import vmap
-from funcgrad.writable import is_in_transform
 
 R = TypeVar("R")
 
