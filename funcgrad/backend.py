@@ -18,31 +18,6 @@ import numpy as np
 from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
-__all__ = [
-    "ARRAY_CLASSES",
-    "ArrayNamespace",
-    "detached",
-    "dtype_of",
-    "has_foreign_byte_order",
-    "takes_over_operators",
-    "is_inexact",
-    "is_sequence",
-    "is_masked",
-    "is_table_class",
-    "is_jax_tracer",
-    "is_value",
-    "library_of",
-    "shape_and_dtype_of",
-    "native_dtype",
-    "namespace",
-    "namespace_of",
-    "ones_like",
-    "problem_and_remedy",
-    "values_of",
-    "shape_of",
-    "zeros_like",
-]
-
 
 class ArrayNamespace(Protocol):
     """The functions of an array library, ``numpy`` or ``jax.numpy``, that the engine itself uses.

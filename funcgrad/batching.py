@@ -19,8 +19,6 @@ from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, s
 from funcgrad.errors import ConcretizationError
 from funcgrad.running import note_refusal
 
-__all__ = ["BatchTrace", "is_in_batch", "is_batched", "named_axes", "common_row", "unbatched_if_equal"]
-
 #: Traces of the enclosing ``vmap``s with a named axis, by that name.
 named_axes: ContextVar[Mapping[Any, BatchTrace]] = ContextVar("named_axes", default=MappingProxyType({}))
 

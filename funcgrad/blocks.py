@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from funcgrad.core import Primitive, Trace
     from funcgrad.reverse import Record
 
-__all__ = [
-    "NO_BLOCK",
-    "Block",
-    "PassWatcher",
-    "Runner",
-    "State",
-    "Watcher",
-    "current",
-    "open_exits",
-    "last_entered",
-    "none_open",
-    "runner_block",
-    "current_watcher",
-]
-
 #: Weak references to the exits of all blocks of the process, until ``none_open`` removes those of ended blocks.
 #: A plain list, because threads and signal handlers change a list in one atomic step.
 open_exits: Final[list[ref[Any]]] = []

@@ -38,25 +38,6 @@ from funcgrad.running import all_repetitions, open_traces, repetitions, write_lo
 if TYPE_CHECKING:
     from funcgrad.reverse import VJP
 
-__all__ = [
-    "READ_ONLY",
-    "BatchRule",
-    "ForwardRule",
-    "Primitive",
-    "ReverseRule",
-    "Trace",
-    "Tracer",
-    "bind",
-    "call_operation",
-    "describe",
-    "refuse_closure",
-    "is_being_repeated",
-    "is_in_transform",
-    "tracer_of",
-    "traces_of",
-    "shallow_copy",
-]
-
 next_level = itertools.count(1).__next__
 
 

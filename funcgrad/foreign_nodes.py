@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     import optree
 
-__all__ = ["LEAVES", "NAMESPACE", "adopt_classes", "forget_class"]
-
 #: Namespace of funcgrad's registrations in optree.
 NAMESPACE = "funcgrad"
 #: Types of leaves that need no check; types of other arrays and of tracers are added when they are first seen.

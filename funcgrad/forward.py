@@ -8,8 +8,6 @@ import numpy as np
 
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy
 
-__all__ = ["ForwardTrace", "dual"]
-
 _DOUBLE = np.dtype(np.float64)
 
 

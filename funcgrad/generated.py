@@ -18,8 +18,6 @@ from threading import Lock
 from types import FunctionType
 from typing import Any
 
-__all__ = ["make_function", "own_values", "source_of", "with_values"]
-
 #: Lines of the virtual source files for ``linecache``, by file name: one file for each module that has templates.
 _files: dict[str, list[str]] = {}
 _writing = Lock()

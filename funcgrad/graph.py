@@ -24,20 +24,6 @@ from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, s
 from funcgrad.errors import BranchError, ConcretizationError
 from funcgrad.ownership import is_unshared_entry
 
-__all__ = [
-    "GraphTrace",
-    "Node",
-    "Note",
-    "Operand",
-    "Recording",
-    "Source",
-    "PipelineStage",
-    "Step",
-    "add_decision",
-    "report_answer",
-    "stands_for_array",
-]
-
 
 class Source(NamedTuple):
     """Line of the user's program."""

@@ -18,8 +18,6 @@ import sys
 
 from funcgrad.errors import InputError
 
-__all__ = ["configure_malloc", "not_configured"]
-
 #: Whether ``configure_malloc`` has not been called yet.
 not_configured = True
 #: Number of MiB of free memory that the heap keeps, and size in MiB of the largest array that is put on the heap.

@@ -19,8 +19,6 @@ from funcgrad.ownership import Census, note_shared
 from funcgrad.replay import Chain
 from funcgrad.reverse import Record, all_saved, map_saved
 
-__all__ = ["ChangeCheck", "copy_shared_arrays", "copy_shared_constants"]
-
 ndarray = np.ndarray
 
 

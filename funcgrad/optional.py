@@ -11,17 +11,6 @@ from typing import Any
 
 from funcgrad.errors import InputError, MissingExtraError
 
-__all__ = [
-    "double_precision",
-    "import_jax",
-    "import_scipy",
-    "lazy_attributes",
-    "loaded_jax",
-    "precision_switch",
-    "private_special",
-    "special",
-]
-
 
 def lazy_attributes(
     package: str, names: dict[str, Any], homes: dict[str, str], advice: Mapping[str, str] = MappingProxyType({})

@@ -18,19 +18,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Census",
-    "LARGE",
-    "is_unshared_argument",
-    "is_unshared_entry",
-    "reference_count_of",
-    "has_unshared",
-    "has_unshared_array",
-    "is_temporary",
-    "note_shared",
-    "unshare_results",
-]
-
 #: Number of elements from which on it pays to check whether an array can be overwritten.
 LARGE = 10_000
 _HAS_COUNTS = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()

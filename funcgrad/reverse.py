@@ -34,37 +34,6 @@ from funcgrad import backend, blocks, generated
 from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
 from funcgrad.ownership import unshare_results
 
-__all__ = [
-    "CotangentAccumulator",
-    "Record",
-    "VJP",
-    "ReverseTrace",
-    "SparseCotangent",
-    "PendingCotangent",
-    "backward",
-    "call_vjp",
-    "complete_derivatives",
-    "all_saved",
-    "is_sparse",
-    "leaf_record",
-    "as_vjp_rule",
-    "number_of",
-    "operation_of",
-    "parents_of",
-    "vjp_for_all",
-    "vjp_of",
-    "vjp_of_each",
-    "reachable",
-    "record_function",
-    "make_record",
-    "make_recorder",
-    "saved_by",
-    "result_vjp",
-    "with_parents",
-    "with_vjp",
-    "map_saved",
-]
-
 ndarray = np.ndarray
 float64 = np.float64
 _DOUBLE = np.dtype(float64)

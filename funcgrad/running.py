@@ -13,19 +13,6 @@ from threading import RLock, get_ident
 from typing import Any, Final, TypeVar
 from weakref import ref
 
-__all__ = [
-    "FORMAT_ERROR",
-    "Repetition",
-    "active_traces",
-    "write_lock",
-    "note_refusal",
-    "open_traces",
-    "pending_refusals",
-    "repetitions",
-    "all_repetitions",
-    "unfinished_traces",
-]
-
 E = TypeVar("E", bound=Exception)
 
 #: Lock that code holds while it makes a tracer refer to another value; one lock for all, since a write may read other

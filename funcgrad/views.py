@@ -13,17 +13,6 @@ from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.running import write_lock
 from funcgrad.writable import View, Views, copy_small, is_buffer, make_buffer, plain_value, rebind, views_of
 
-__all__ = [
-    "axes_in_memory",
-    "is_view",
-    "array_with_layout_of",
-    "make_read_only",
-    "copy_small_part",
-    "note_view",
-    "note_if_view",
-    "shares_memory",
-]
-
 ndarray = np.ndarray
 
 

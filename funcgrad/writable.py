@@ -27,36 +27,6 @@ from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, 
 from funcgrad.forward import ForwardTrace
 from funcgrad.running import unfinished_traces, write_lock
 
-__all__ = [
-    "CONSTANTS",
-    "READ_ONLY",
-    "Proxy",
-    "ViewStep",
-    "View",
-    "Views",
-    "as_argument",
-    "as_array",
-    "writable_result",
-    "as_number",
-    "plain_value",
-    "make_buffer",
-    "as_constant",
-    "copy_small",
-    "as_inner_results",
-    "as_results",
-    "identity_key",
-    "is_buffer",
-    "is_number",
-    "shared_array",
-    "rebind",
-    "outside_transforms",
-    "unshare",
-    "refresh_views",
-    "root_of",
-    "detached_copy",
-    "views_of",
-]
-
 ndarray = np.ndarray
 #: Types for which NumPy is the array library.
 _NUMPY = frozenset((ndarray, float, int, np.float64))

@@ -23,8 +23,6 @@ from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record_function, vjp_for_all
 from funcgrad.writable import as_constant, as_results, is_buffer
 
-__all__ = ["CustomRules", "DeferredCotangent", "without_deferred", "custom_call"]
-
 Leaves = Sequence[Any]
 
 

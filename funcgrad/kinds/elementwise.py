@@ -47,8 +47,6 @@ from funcgrad.ownership import LARGE
 from funcgrad.reverse import RECORD, VJP, vjp_of_each
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, shared_array, writable_result
 
-__all__ = ["elementwise"]
-
 ndarray = np.ndarray
 float64 = np.float64
 _REAL = frozenset((np.dtype(np.float64), np.dtype(np.float32)))

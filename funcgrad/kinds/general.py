@@ -30,8 +30,6 @@ from funcgrad.kinds.rules import (
 from funcgrad.reverse import RECORD, VJP, backward, record_function, vjp_of_each
 from funcgrad.writable import writable_result
 
-__all__ = ["multilinear", "primitive"]
-
 ndarray = np.ndarray
 _KNOWN = (*ARGUMENT_NAMES, "ans", "args", "shape")
 

@@ -28,27 +28,6 @@ from funcgrad.running import write_lock
 from funcgrad.typing import Shape
 from funcgrad.views import note_if_view
 
-__all__ = [
-    "Batching",
-    "align",
-    "astype",
-    "batch_rule",
-    "broadcast_to",
-    "conform",
-    "conj",
-    "expand_to",
-    "imag",
-    "linear",
-    "nondifferentiable",
-    "permute",
-    "real",
-    "reduce_sum",
-    "reshape",
-    "fast_sum",
-    "to_batch",
-    "unbroadcast",
-]
-
 ndarray = np.ndarray
 float64 = np.float64
 _PLAIN = frozenset((ndarray, np.float64, float, int))  # common types that NumPy takes without further checks

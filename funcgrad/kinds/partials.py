@@ -13,8 +13,6 @@ import numpy as np
 
 from funcgrad.kinds.rules import ARGUMENT_NAMES, check_names, positional_names
 
-__all__ = ["Partial", "PartialRule"]
-
 #: A partial derivative: a function whose arguments are named x, y, z or ans, for the values that it needs; one of these
 #: names, for that value itself; a number, for a constant; a function whose first argument is named ``t``, if it acts on
 #: the tangent or cotangent itself; None if there is no derivative.

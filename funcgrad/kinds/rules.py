@@ -22,19 +22,6 @@ from funcgrad.core import Primitive, Tracer
 from funcgrad.errors import InputError
 from funcgrad.writable import CONSTANTS, COPY_ON_WRITE, Proxy, as_buffer, is_buffer, shared_array, writable_result
 
-__all__ = [
-    "ARRAY_MAKER",
-    "ARGUMENT_NAMES",
-    "TABLE_OPERATIONS",
-    "Operation",
-    "Rule",
-    "bind_checked",
-    "check_names",
-    "finish_operation",
-    "positional_names",
-    "unpack_traced",
-]
-
 ARGUMENT_NAMES = ("x", "y", "z")
 _NUMBERS = frozenset((bool, int, float, complex, np.float64, np.float32))
 _DEFINERS = ("funcgrad.kinds", "funcgrad.extend")

@@ -18,8 +18,6 @@ from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import Operation, Rule, bind_checked, finish_operation, unpack_traced
 from funcgrad.reverse import vjp_for_all
 
-__all__ = ["jointly_linear"]
-
 ndarray = np.ndarray
 _NO_NUMBERS: frozenset[type] = frozenset()
 _SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import Tracer, aval_of, describe, shallow_copy
+from funcgrad.core import READ_ONLY, Tracer, aval_of, describe, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import astype, broadcast_to, imag, permute, real, reshape
 from funcgrad.numpy.concretization import check_text, note_constant, strip_constant_tracers, user_line
@@ -30,7 +30,6 @@ from funcgrad.running import write_lock
 from funcgrad.typing import Array, Shape
 from funcgrad.writable import (
     CONSTANTS,
-    READ_ONLY,
     View,
     Views,
     ViewStep,

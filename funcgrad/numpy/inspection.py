@@ -32,7 +32,7 @@ from numpy import (
 )
 
 from funcgrad.backend import dtype_of, shape_of
-from funcgrad.core import Tracer
+from funcgrad.core import READ_ONLY, Tracer
 from funcgrad.kinds.linear import real
 from funcgrad.numpy.axes import ALL_AXES, normalize_axis
 from funcgrad.numpy.concretization import concrete
@@ -54,7 +54,7 @@ from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import isfinite, less
 from funcgrad.primitives.reductions import reduce_all
 from funcgrad.typing import Array, ArrayLike
-from funcgrad.writable import READ_ONLY, View
+from funcgrad.writable import View
 
 __all__ = [
     "array2string", "array_equiv", "array_repr", "array_str", "asarray_chkfinite", "base_repr", "binary_repr",

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer, describe, shallow_copy
+from funcgrad.core import READ_ONLY, Tracer, describe, shallow_copy
 from funcgrad.errors import InputError, ReadOnlyError
 from funcgrad.kinds.linear import reshape
 from funcgrad.numpy.axes import as_shape
@@ -22,7 +22,7 @@ from funcgrad.primitives.shaping import concatenate
 from funcgrad.running import write_lock
 from funcgrad.typing import Array
 from funcgrad.views import array_with_layout_of, make_read_only, note_view
-from funcgrad.writable import READ_ONLY, View, Views, is_buffer, rebind
+from funcgrad.writable import View, Views, is_buffer, rebind
 
 
 def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:

@@ -12,7 +12,7 @@ from threading import get_ident
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
-from funcgrad.core import Tracer, describe
+from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.conversions import holds_traced, is_traced
@@ -21,7 +21,7 @@ from funcgrad.numpy_code.kernels import kernel
 from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.sparse.objects import as_traceable, has_traced_values, plain_matrix
 from funcgrad.running import pending_refusals
-from funcgrad.writable import READ_ONLY, is_buffer, root_of, unshare
+from funcgrad.writable import is_buffer, root_of, unshare
 
 #: Names of the types of functions that Cython, f2py, Numba and others make.
 _TYPES = frozenset(("cython_function_or_method", "fortran", "fused_cython_function", "CPUDispatcher"))

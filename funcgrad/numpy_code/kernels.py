@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer, describe
+from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy.concretization import concrete, user_line
 from funcgrad.numpy.peeking import shared_numbers
@@ -38,7 +38,6 @@ from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.solvers import SOLVERS
 from funcgrad.numpy_code.splines import SPLINES, surface
 from funcgrad.optional import import_scipy
-from funcgrad.writable import READ_ONLY
 
 
 class _At:
