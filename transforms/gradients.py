@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, Never, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
@@ -41,7 +41,7 @@ __all__ = ["grad", "gradient_of_all", "value_and_grad"]
 P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")
-Rebuild: TypeAlias = Callable[[list[Any]], Any]
+Rebuild: TypeAlias = Callable[[Any], Any]
 
 
 class _Options(NamedTuple):
@@ -195,7 +195,7 @@ def _differentiate(fun: Callable[..., Any], options: _Options, args: Any, kwargs
     live, as_arguments, rebuild = _select_leaves(options, args)
     trace = ReverseTrace()
     try:
-        out = fun(*as_arguments(list(map(trace.leaf, live))), **kwargs)
+        out = fun(*as_arguments(map(trace.leaf, live)), **kwargs)
     finally:
         trace.close()
     inside = is_in_transform()
@@ -231,33 +231,24 @@ def _select_leaves(options: _Options, args: Any) -> tuple[list[Any], Rebuild, Re
     """Return the leaves to differentiate, and functions that make arguments and gradient of values for these leaves."""
     argnums = options.argnums
     if type(argnums) is int and -len(args) <= argnums < len(args) and not options.holomorphic:
-        x = args[argnums]
-        kind = type(x)
-        if kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype):  # the most frequent cases
-            shallow: Any = [x], _take_first
-        elif kind is dict or kind is list or kind is tuple:
-            shallow = _flatten_shallow(x)
-        elif is_plain_float(x) or (kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")):
-            shallow = [x], _take_first
-        else:
-            shallow = None
+        shallow = _flatten_shallow(args[argnums])
         if shallow is not None:
             live, rebuild = shallow
             if len(args) == 1 and rebuild is _take_first:
-                return live, list, rebuild
+                return live, tuple, rebuild
             before, after = args[:argnums], args[argnums % len(args) + 1 :]
-            return live, lambda new: (*before, rebuild(new), *after), rebuild
+            return live, lambda new: (*before, rebuild(tuple(new)), *after), rebuild
     chosen = argument_positions(options.call, argnums, args)
     leaves, spec = tree.flatten(tuple([args[i] for i in chosen]))
     flags = [_check_input(options, leaf, args, chosen, i) for i, leaf in enumerate(leaves)]
 
-    def as_arguments(new: list[Any]) -> list[Any]:
+    def as_arguments(new: Iterable[Any]) -> list[Any]:
         made = list(args)
-        for i, value in zip(chosen, tree.unflatten(spec, merge_leaves(leaves, flags, new)), strict=True):
+        for i, value in zip(chosen, tree.unflatten(spec, merge_leaves(leaves, flags, [*new])), strict=True):
             made[i] = value
         return made
 
-    def as_gradient(cts: list[Any]) -> Any:
+    def as_gradient(cts: Sequence[Any]) -> Any:
         gradient = tree.unflatten(spec, merge_leaves(leaves, flags, cts, backend.zeros_like))
         return gradient[0] if type(argnums) is int else gradient
 
@@ -265,14 +256,21 @@ def _select_leaves(options: _Options, args: Any) -> tuple[list[Any], Rebuild, Re
 
 
 def _flatten_shallow(x: Any) -> tuple[list[Any], Rebuild] | None:
-    """Return the leaves of a dict, list or tuple, and a function that rebuilds it of other leaves.
+    """Return the leaves of ``x``, and a function that rebuilds it of other leaves.
 
-    Return None if an entry is not a plain value: finding the leaves then takes ``tree.flatten``.
+    Return None if ``x`` is not a floating array or number, nor a dict, list or tuple of plain ones: finding the leaves
+    then takes ``tree.flatten``.
     """
-    if type(x) is not dict:
-        return (list(x), type(x)) if all(map(is_plain_float, x)) else None
-    names, leaves = list(x), list(x.values())
-    return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain_float, leaves)) else None
+    kind = type(x)
+    if kind is float or (kind is np.ndarray and x.dtype is _ONE.dtype):  # the most frequent cases
+        return [x], _take_first
+    if kind is dict:
+        names, leaves = list(x), list(x.values())
+        return (leaves, lambda new: dict(zip(names, new, strict=True))) if all(map(is_plain_float, leaves)) else None
+    if kind is list or kind is tuple:
+        return (list(x), kind) if all(map(is_plain_float, x)) else None
+    known = kind is Tracer and (aval_of(x) is not None or x.dtype.kind == "f")
+    return ([x], _take_first) if known or is_plain_float(x) else None
 
 
 _take_first = itemgetter(0)
