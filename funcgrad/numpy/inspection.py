@@ -5,31 +5,17 @@ except for functions that return their argument: ``real_if_close``, ``asarray_ch
 ``from_dlpack``, ``fromiter``.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # noqa: I001  (names in rows)
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy import (
-    base_repr,
-    binary_repr,
-    frombuffer,
-    get_printoptions,
-    getbufsize,
-    geterr,
-    geterrcall,
-    isdtype,
-    iterable,
-    mintypecode,
-    printoptions,
-    set_printoptions,
-    setbufsize,
-    seterr,
-    seterrcall,
-    typename,
-)
+    base_repr, binary_repr, frombuffer, get_printoptions, getbufsize, geterr, geterrcall, isdtype, iterable,
+    mintypecode, printoptions, set_printoptions, setbufsize, seterr, seterrcall, typename,
+)  # fmt: skip
 
 from funcgrad.backend import dtype_of, shape_of
 from funcgrad.core import READ_ONLY, Tracer
@@ -37,15 +23,8 @@ from funcgrad.kinds.linear import real
 from funcgrad.numpy.axes import ALL_AXES, normalize_axis
 from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import (
-    array,
-    as_buffer,
-    as_value,
-    asanyarray,
-    asarray,
-    ascontiguousarray,
-    asfortranarray,
-    copy,
-)
+    array, as_buffer, as_value, asanyarray, asarray, ascontiguousarray, asfortranarray, copy,
+)  # fmt: skip
 from funcgrad.numpy.elementwise import array_equal, imag
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain, shared_truth
 from funcgrad.numpy.shaping import broadcast_arrays, ravel
@@ -143,8 +122,7 @@ def shares_memory(a: Array, b: Array, /, max_work: int = -1) -> bool:
         >>> fnp.shares_memory(x[::2], x[1::2])
         False
     """
-    first, second = concrete_or_none(as_value(a), steers=False), concrete_or_none(as_value(b), steers=False)
-    return first is not None and second is not None and numpy.shares_memory(first, second, max_work)
+    return _share(numpy.shares_memory, a, b, max_work)
 
 
 def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
@@ -155,8 +133,12 @@ def may_share_memory(a: Array, b: Array, /, max_work: int = 0) -> bool:
         >>> fnp.may_share_memory(x[::2], x[1::2])
         True
     """
-    first, second = concrete_or_none(as_value(a), steers=False), concrete_or_none(as_value(b), steers=False)
-    return first is not None and second is not None and numpy.may_share_memory(first, second, max_work)
+    return _share(numpy.may_share_memory, a, b, max_work)
+
+
+def _share(numpys: Callable[..., bool], a: Array, b: Array, max_work: int) -> bool:
+    first, second = (concrete_or_none(as_value(x), steers=False) for x in (a, b))
+    return first is not None and second is not None and numpys(first, second, max_work)
 
 
 # ---- printing ----------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def install() -> None:
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
     def computed(*args: Any) -> Any:
-        table = next((x for x in args if _is_table(x)), None)
+        table = next((x for x in args if hasattr(x, "dims") or hasattr(x, "iloc")), None)
         return NotImplemented if table is None else _apply_with_table(table, ufunc, args)
 
     return computed
@@ -63,10 +63,6 @@ def _apply_by_column(table: Any, ufunc: np.ufunc, given: list[Any]) -> Any:
     return _pandas_frames().accept_traced(made.set_axis(table.columns, axis=1))
 
 
-def _is_table(x: Any) -> bool:
-    return hasattr(x, "dims") or hasattr(x, "iloc")
-
-
 def _fits(shape: tuple[int, ...], table: Any) -> bool:
     try:
         return np.broadcast_shapes(shape, table.shape) == tuple(table.shape)
@@ -75,7 +71,6 @@ def _fits(shape: tuple[int, ...], table: Any) -> bool:
 
 
 def _with_labels(x: Tracer, table: Any) -> Any:
-    """Give a traced array the labels of a table."""
     if hasattr(table, "dims"):
         return TableArray(x)
     made = _pandas_frames().with_labels(broadcast_to(x, table.shape), *table.axes)

@@ -14,6 +14,7 @@ from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import keepdims_shape, normalize_axes
 from funcgrad.numpy.creation import as_value, astype
 from funcgrad.primitives.arithmetic import multiply
+from funcgrad.primitives.comparison import isnan
 from funcgrad.primitives.comparison import where as choose
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.reductions import count_nonzero, reduce_max, reduce_min
@@ -58,10 +59,9 @@ def reduce_axes(operation: Callable[..., Any], a: Array, axis: Axes, keepdims: b
     axes = normalize_axes(axis, len(shape), of_numbers=True)
     if not keepdims:
         return operation(a, axis=axes, **params)
-    kept_already = shape and operation in _WITH_KEEPDIMS
-    ans = operation(a, axis=axes, **params, keepdims=True) if kept_already else operation(a, axis=axes, **params)
-    if kept_already:
-        return ans
+    if shape and operation in _WITH_KEEPDIMS:
+        return operation(a, axis=axes, **params, keepdims=True)
+    ans = operation(a, axis=axes, **params)
     if is_buffer(a) and not backend.shape_of(ans):  # not a number: an array that the program can write to
         value = ans._val if is_buffer(ans) else ans
         ans = make_buffer(np.asarray(value) if isinstance(value, np.generic) else value)
@@ -83,6 +83,12 @@ def fill_where_false(a: Array, where: ArrayLike | bool, fill: Any) -> Array:
     return choose(where, a, keeping_dtype(fill, a))
 
 
+def fill_nan(a: ArrayLike, fill: float) -> Array:
+    """Return ``a`` with ``fill`` in place of NaN."""
+    a = as_value(a)
+    return choose(isnan(a), keeping_dtype(fill, a), a) if can_be_nan(a) else a
+
+
 def keeping_dtype(number: Any, a: Array) -> Any:
     """Return ``number`` in a form that keeps the dtype of ``a``; NumPy promotes bfloat16 with Python numbers."""
     dtype = backend.dtype_of(a)
@@ -95,6 +101,15 @@ def count_of_elements(a: Array, axis: Axes, where: ArrayLike | bool, keepdims: b
     if where is True:
         return math.prod([shape[i] for i in normalize_axes(axis, len(shape))])
     return reduce_axes(count_nonzero, broadcast_to(as_value(where), to=shape), axis, keepdims)
+
+
+def identity_of_extremum(name: str, dtype: Any) -> Any:
+    """Return the value of ``dtype`` that is never chosen over another element."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if name == "max" else np.iinfo(dtype).max
+    if dtype.kind == "b":
+        return name == "min"
+    return -math.inf if name == "max" else math.inf
 
 
 def split_axes(shape: Shape, axis: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:

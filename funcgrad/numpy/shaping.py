@@ -18,7 +18,7 @@ from funcgrad.numpy.creation import as_buffer, as_value, asarray
 from funcgrad.numpy.creation import copy as duplicate
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
 from funcgrad.views import array_with_layout_of, axes_in_memory, make_read_only, note_view, shares_memory
-from funcgrad.writable import is_buffer, is_number, make_buffer
+from funcgrad.writable import is_buffer, is_number, make_buffer, plain_value
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims",
@@ -196,10 +196,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     if namespace_of(a) is np:
         return np.rollaxis(a, axis, start)
     rank = _rank(a)
-    moved, before = (
-        normalize_axis(axis, rank),
-        normalize_axis(start, rank + 1) if start >= 0 else normalize_axis(start, rank),
-    )
+    moved, before = normalize_axis(axis, rank), normalize_axis(start, rank + 1 if start >= 0 else rank)
     return moveaxis(a, moved, before - 1 if moved < before else before)
 
 
@@ -312,13 +309,13 @@ def broadcast_shapes(*args: Shape | int) -> Shape:
 
 
 def _atleast(rank: int, arys: tuple[ArrayLike, ...]) -> Any:
-    values = [as_value(a) for a in arys]
+    values, numpys = [as_value(a) for a in arys], (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1]
     if all(namespace_of(a) is np for a in values):
-        return (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](*values)
+        return numpys(*values)
     made = []
     for a in values:
         if namespace_of(a) is np:
-            plain = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](a)
+            plain = numpys(a)
             made.append(plain if issubclass(type(a), np.ndarray) else as_buffer(plain))
             continue
         have = backend.shape_of(a)
@@ -429,11 +426,5 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
         >>> fnp.result_type(np.float32(1), 2.0)
         dtype('float32')
     """
-    found = [_bottom(a) if isinstance(a, Tracer) else a for a in arrays_and_dtypes]
+    found = [plain_value(a) if isinstance(a, Tracer) else a for a in arrays_and_dtypes]
     return backend.namespace(found).result_type(*found)
-
-
-def _bottom(x: Any) -> Any:
-    while isinstance(x, Tracer):
-        x = x._val
-    return x

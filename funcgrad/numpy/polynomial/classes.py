@@ -15,8 +15,6 @@ from funcgrad.numpy.polynomial.series import as_series, series
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["TracedSeries"]
-
 #: Functions that NumPy's classes call, with their names in ``Series``.
 _PARTS = {
     **{name: name for name in ("add", "sub", "mul", "div", "pow", "val", "der", "fit", "line", "roots", "fromroots")},
@@ -28,7 +26,6 @@ _mapping: Any = np.polynomial.polyutils.mapparms
 
 
 def _numpy_class(cls: type) -> Any:
-    """Return the NumPy class that a class of series derives from."""
     return next(base for base in cls.__mro__ if base.__module__.startswith("numpy."))
 
 
@@ -77,11 +74,7 @@ class TracedSeries:
         return self._val(offset + scale * as_value(arg), self.coef)  # type: ignore[attr-defined]
 
     def _composed(self, inner: Any) -> Any:
-        """Compose with a constant series; NumPy composes each term, as the result is linear in the coefficients.
-
-        Raises:
-            InputError: ``inner`` has traced coefficients.
-        """
+        """Compose with a constant series; NumPy composes each term, as the result is linear in the coefficients."""
         if not is_plain(inner.coef):
             raise InputError(
                 f"{type(self).__name__}: a series takes one of constant coefficients, got {describe(inner.coef)}. "
