@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, abc, deque
+from collections.abc import Callable
 from functools import cache, wraps
 from types import FunctionType
 from typing import Any
@@ -191,6 +192,13 @@ def plain_values(x: Any) -> Any:
     if type(x) is dict:
         return {name: plain_values(part) for name, part in x.items()}
     return type(x)(map(plain_values, x)) if type(x) in (list, tuple) else x
+
+
+def map_nested(change: Callable[[Any], Any], x: Any) -> Any:
+    """Apply ``change`` to the leaves of nested lists and tuples, and of an object array."""
+    if type(x) is np.ndarray and x.dtype == object:
+        x = x.tolist()
+    return type(x)(map_nested(change, part) for part in x) if type(x) in (list, tuple) else change(x)
 
 
 def scalar_conversion(kind: type) -> Any:
