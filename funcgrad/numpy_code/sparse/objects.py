@@ -107,21 +107,15 @@ class ConstantMatrix:
     def __itruediv__(self, other: Any) -> Any:
         return _scale(self, "__itruediv__", other)
 
-    def __mul__(self, other: Any) -> Any:
-        return _matching(self, other) * _plain(other)
-
-    def __rmul__(self, other: Any) -> Any:
-        mine = _matching(self, other)
-        return mine.__rmul__(other) if is_traced(other) else _plain(other) * mine
-
-    def __truediv__(self, other: Any) -> Any:
-        return _matching(self, other) / _plain(other)
-
     def __matmul__(self, other: Any) -> Any:
-        return fnp.matmul(_borrowed(self), other) if is_traced(other) else _matching(self, other) @ _plain(other)
+        if is_traced(other):
+            return fnp.matmul(_borrowed(self), other)
+        return _as_traceable(_matching(self, other) @ _plain(other), self)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return fnp.matmul(other, _borrowed(self)) if is_traced(other) else _plain(other) @ _matching(self, other)
+        if is_traced(other):
+            return fnp.matmul(other, _borrowed(self))
+        return _as_traceable(_plain(other) @ _matching(self, other), self)
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product, or the product with a number."""
@@ -129,7 +123,7 @@ class ConstantMatrix:
 
     def multiply(self, other: Any) -> Any:
         """Return the elementwise product."""
-        return _matching(self, other).multiply(_plain(other))
+        return _as_traceable(_matching(self, other).multiply(_plain(other)), self)
 
 
 #: Methods of SciPy's matrices that change the matrix in place.
@@ -386,12 +380,13 @@ for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "
 
 
 def _operator(name: str, right: bool = False) -> Callable[..., Any]:
-    """Return an operator of ``ConstantMatrix``: SciPy's, or funcgrad's if the other operand is funcgrad's matrix."""
+    """Return an operator of ``ConstantMatrix``: SciPy's, or funcgrad's if the other operand has traced values."""
     function = getattr(operator, name)
 
     def applied(self: ConstantMatrix, *others: Any) -> Any:
         given = [_plain(x) for x in others]
-        mine = _as_traced(_borrowed(self)) if any(map(is_funcgrad_matrix, given)) else self.matrix
+        scales = name in ("mul", "truediv") and is_traced(given[0])
+        mine = _as_traced(_borrowed(self)) if scales or any(map(is_funcgrad_matrix, given)) else self.matrix
         if name in ("add", "sub") and is_traced(given[0]):
             mine = mine.toarray()  # the sum with an array is an array
         return _as_traceable(function(*given, mine) if right else function(mine, *given), self)
@@ -411,9 +406,9 @@ def _redirected_if_traced(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("add", "sub", "neg", "abs", "pow", "getitem", "eq", "ne", "lt", "le", "gt", "ge"):
+for _name in ("add", "sub", "mul", "truediv", "neg", "abs", "pow", "getitem", "eq", "ne", "lt", "le", "gt", "ge"):
     setattr(ConstantMatrix, f"__{_name}__", _operator(_name))
-for _name in ("add", "sub"):
+for _name in ("add", "sub", "mul"):
     setattr(ConstantMatrix, f"__r{_name}__", _operator(_name, right=True))
 for _name in [name for name in vars(ConstantMatrix) if callable(vars(ConstantMatrix)[name])]:
     if _name not in ("__init__", "__getattr__", "__setattr__", "type_of"):
