@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import funcgrad.numpy as fnp
 from funcgrad.numpy_code.conversions import is_traced
 
 
-def every_element(x: Any) -> Any:
+def of_elements(x: Any) -> Any:
     """Return values and coordinates of all elements of a traced array: an element that is 0 may have a derivative."""
     if not is_traced(x) and not isinstance(x, list):
         return x
@@ -20,7 +19,7 @@ def every_element(x: Any) -> Any:
     return x.reshape(-1), (rows, columns)
 
 
-def diagonal_coordinates(shape: Any, data: Any, offsets: Any) -> Any:
+def of_diagonals(shape: Any, data: Any, offsets: Any) -> Any:
     """Return values and coordinates of diagonals: ``data`` has a diagonal in each row, aligned by column."""
     data, offsets = fnp.atleast_2d(data), np.atleast_1d(np.asarray(offsets))
     columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
@@ -29,14 +28,9 @@ def diagonal_coordinates(shape: Any, data: Any, offsets: Any) -> Any:
     return data[inside], (rows[inside], columns[inside])
 
 
-def block_coordinates(data: Any, places: Any) -> Any:
+def of_blocks(data: Any, places: Any) -> Any:
     """Return values and coordinates of the elements of blocks, stored as in ``bsr_matrix``."""
     (indices, indptr), (_, m, n) = places, data.shape
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[:, None, None] * m + np.arange(m)[:, None]
     columns = np.asarray(indices)[:, None, None] * n + np.arange(n)
     return data.reshape(-1), tuple(x.ravel() for x in np.broadcast_arrays(rows, columns))
-
-
-def changes_module() -> Any:
-    """Return the module for writes to sparse matrices, which is imported at the first call."""
-    return import_module("funcgrad.scipy.sparse.changes")

@@ -22,17 +22,13 @@ from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of
-from funcgrad.numpy_code.sparse.coordinates import (
-    block_coordinates,
-    changes_module,
-    diagonal_coordinates,
-    every_element,
-)
+from funcgrad.numpy_code.sparse import coordinates
 from funcgrad.numpy_code.sparse.members import COO_METHODS, index_method, no_data, raise_missing
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
     FILLABLE_CLASSES,
+    changes_module,
     is_funcgrad_matrix,
     is_number,
     is_scipy_matrix,
@@ -438,10 +434,10 @@ def replacement_class(scipy_class: type) -> Any:
                 made = _constant_matrix(scipy_class, plain, shape, dtype, copy, **rest)
                 return _as_traceable(made.matrix, arg) if type(arg) is type(made) is ConstantMatrix else made
             if form == "dia" and isinstance(plain, tuple):
-                plain = diagonal_coordinates(shape, *plain)
+                plain = coordinates.of_diagonals(shape, *plain)
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
-                plain = block_coordinates(fnp.asarray(plain[0]), plain[1:])
-            found = plain if isinstance(plain, base) else make(every_element(plain), shape)
+                plain = coordinates.of_blocks(fnp.asarray(plain[0]), plain[1:])
+            found = plain if isinstance(plain, base) else make(coordinates.of_elements(plain), shape)
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
             found = _as_replacement(scipy_class, found) if as_given else _in_format(scipy_class, form, found)
             if form == "coo" and isinstance(plain, tuple):

@@ -25,6 +25,11 @@ def sparse_class(name: str) -> Any:
     return getattr(import_module("funcgrad.scipy.sparse"), name)
 
 
+def changes_module() -> Any:
+    """Return the module for writes to sparse matrices, which is imported at the first call."""
+    return import_module("funcgrad.scipy.sparse.changes")
+
+
 def is_funcgrad_matrix(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of funcgrad."""
     home = sys.modules.get("funcgrad.scipy.sparse")
