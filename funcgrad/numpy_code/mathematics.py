@@ -15,12 +15,13 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
 from funcgrad.numpy.concretization import as_python
 from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
+from funcgrad.numpy_code.own import own
 from funcgrad.writable import plain_value
 
 
 def _special(name: str) -> Callable[..., Any]:
     """Return a function of ``scipy.special``, which needs SciPy."""
-    return lambda x: getattr(import_module("funcgrad.scipy.special"), name)(x)
+    return lambda x: getattr(own("scipy.special"), name)(x)
 
 
 def _joined(values: Any) -> Any:
@@ -197,7 +198,7 @@ def _quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]
 
 
 def _normal_quantile(p: Any, mu: Any, sigma: Any, /) -> Any:
-    return mu + sigma * import_module("funcgrad.scipy.special").ndtri(p)
+    return mu + sigma * own("scipy.special").ndtri(p)
 
 
 _STATISTICS: dict[str, Callable[..., Any]] = {

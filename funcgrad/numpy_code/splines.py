@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.peeking import concrete_or_none, shared_numbers
+from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
 
 
@@ -255,9 +253,9 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
     if not len(jumps) or abs(left - shared_numbers(least)) <= 1e-9 * left:
         c, total = nearest, least
     else:
-        own = import_module("funcgrad.scipy.optimize")
         size = float(np.linalg.norm(shared_numbers(jumps)) / np.linalg.norm(shared_numbers(design)))
-        ratio = own.brentq(lambda q: fnp.log(at(size * fnp.exp(q))[1] / left), -25.0, 25.0, xtol=1e-14)
+        residual = lambda q: fnp.log(at(size * fnp.exp(q))[1] / left)
+        ratio = own("scipy.optimize").brentq(residual, -25.0, 25.0, xtol=1e-14)
         c, total = at(size * fnp.exp(ratio))
     return t, (c if y.ndim == 2 else c[:, 0]), total
 
@@ -539,8 +537,8 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
 
     SciPy finds the roots. Two Newton steps from there leave the roots where they are and give them derivatives.
     """
-    given = [concrete(a, "PPoly.solve") if isinstance(a, Tracer) else a for a in (c, x, y)]
-    plain_c, knots, level = np.ascontiguousarray(given[0]), np.ascontiguousarray(given[1]), float(given[2])
+    plain_c, knots = [np.ascontiguousarray(known_value(a, "PPoly.solve")) for a in (c, x)]
+    level = float(known_value(y, "PPoly.solve"))
     find = import_scipy("interpolate.PPoly.solve", "scipy.interpolate._ppoly").real_roots
     found = []
     for column, start in enumerate(find(plain_c, knots, level, report_discont, extrapolate)):
@@ -553,14 +551,11 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
             for power, row in enumerate(of_piece[::-1]):
                 value, slope = value + row * s**power, slope + (power * row * s ** (power - 1) if power else 0.0)
             if crosses is None:  # a root at a jump of the curve does not move with the values
-                crosses = abs(_plainly(value)) <= 1e-6 * (abs(level) + abs(plain_c[-1, :, column]).max(initial=0))
+                largest = abs(plain_c[-1, :, column]).max(initial=0)
+                crosses = abs(np.asarray(known_value(value, "PPoly.solve"))) <= 1e-6 * (abs(level) + largest)
             root = root - fnp.where(crosses, value / fnp.where(crosses, slope, 1.0), 0.0)
         found.append(root)
     return found
-
-
-def _plainly(x: Any) -> Any:
-    return np.asarray(concrete(x, "PPoly.solve") if isinstance(x, Tracer) else x)
 
 
 def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: Any) -> Any:

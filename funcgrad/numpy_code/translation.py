@@ -309,10 +309,12 @@ class Translator:
             return known[1], False
         if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
             return _builtin(value, self), True
-        for makers in (_CALLABLES, objects.MAKERS):
-            maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
-            if maker is not None:
-                return self._memoise(value, maker(value, self))
+        name = f"{kind.__module__}.{kind.__name__}"
+        rebuilder = _REBUILDERS.get(kind) or _REBUILDERS.get(name)
+        if rebuilder is not None:
+            return self._memoise(value, rebuilder(value, self))
+        if name in objects.MAKERS:
+            return self._memoise(value, objects.MAKERS[name](value))
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
             return self._memoise(value, rebuild(value, lambda part: self(part)[0]))
@@ -438,8 +440,8 @@ def _vectorized(value: Any, translate: Any) -> Any:
     return fnp.vectorize(fun, value.otypes, value.__doc__, value.excluded, value.cache, value.signature)
 
 
-#: Functions that rebuild callables made of other callables, by type or by the type's full name.
-_CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
+#: Functions that rebuild objects with what they refer to, by type or by the type's full name.
+_REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     BuiltinFunctionType: _builtin_method,
     functools.partial: _partial,
     toolz.curry: _partial,
@@ -448,5 +450,6 @@ _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
     np.vectorize: _vectorized,
     fnp.vectorize: _vectorized,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
+    **objects.REBUILDERS,
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
 }

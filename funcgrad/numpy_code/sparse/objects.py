@@ -7,7 +7,6 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -17,11 +16,11 @@ import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of
+from funcgrad.numpy_code.own import known_value, own
 from funcgrad.numpy_code.sparse import coordinates
 from funcgrad.numpy_code.sparse.members import COO_METHODS, index_method, no_data, raise_missing
 from funcgrad.numpy_code.sparse.older import older_class_methods
@@ -513,7 +512,7 @@ def _result_as(scipy_class: type, found: Any) -> Any:
 
 
 def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
-    elementwise = import_module("funcgrad.scipy.sparse.matrices").ELEMENTWISE
+    elementwise = own("scipy.sparse.matrices").ELEMENTWISE
 
     def kept(name: str) -> Callable[..., Any]:
         plain = getattr(base, name)
@@ -609,7 +608,7 @@ def _comparison(name: str) -> Callable[..., Any]:
 
     def compare(self: Any, other: Any) -> Any:
         other = other.plain(name) if is_funcgrad_matrix(other) else _plain(other)
-        return _as_traceable(function(self.plain(name), concrete(other, name) if isinstance(other, Tracer) else other))
+        return _as_traceable(function(self.plain(name), known_value(other, name)))
 
     return compare
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from importlib import import_module
 from typing import Any
+
+from funcgrad.numpy_code.own import own
 
 #: Modules that define the common base classes. The first is loaded before ``scipy.sparse``.
 _HOMES = ("scipy._lib._sparse", "scipy.sparse")
@@ -22,12 +23,12 @@ ARRAY_CLASSES = frozenset(
 
 def sparse_class(name: str) -> Any:
     """Return a class of ``funcgrad.scipy.sparse``, which is imported at the first call."""
-    return getattr(import_module("funcgrad.scipy.sparse"), name)
+    return getattr(own("scipy.sparse"), name)
 
 
 def changes_module() -> Any:
     """Return the module for writes to sparse matrices, which is imported at the first call."""
-    return import_module("funcgrad.scipy.sparse.changes")
+    return own("scipy.sparse.changes")
 
 
 def is_funcgrad_matrix(x: Any) -> bool:
