@@ -86,11 +86,6 @@ def _nquad(
     return found
 
 
-def _namespace(*arrays: Any, **options: Any) -> Any:
-    """Return funcgrad's namespace for ``array_namespace``: traced, NumPy's and JAX's arrays share it."""
-    return fnp
-
-
 #: Modules in which SciPy checks to which library a namespace belongs, before SciPy 1.18 and since.
 _LIBRARIES = tuple([f"scipy.{home}.array_api_compat.common._helpers" for home in ("_lib", "_external")])
 
@@ -264,6 +259,12 @@ _POLYNOMIALS = (
     "sh_chebyu sh_jacobi sh_legendre"
 )
 
+#: Functions whose results are integers, or ranks: constants.
+_DISCRETE = {
+    "scipy.optimize._lsap": "linear_sum_assignment",
+    "scipy.special._ufuncs": "_binom_isf _binom_ppf _nbinom_isf _nbinom_ppf",
+    "scipy.stats._stats": "_kendall_dis _weightedrankedtau",
+}
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **{("scipy.special._orthogonal", name): _polynomial(name) for name in _POLYNOMIALS.split()},
     **CLUSTERS,
@@ -277,7 +278,7 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **SIGNALS,
     **SOLVERS,
     **SPLINES,
-    ("scipy._lib._array_api", "array_namespace"): _namespace,
+    ("scipy._lib._array_api", "array_namespace"): lambda *arrays, **options: fnp,  # shared by traced and other arrays
     **{(home, "is_numpy_namespace"): _is_numpy_namespace for home in _LIBRARIES},
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # the module in SciPy 1.18
@@ -294,16 +295,10 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
         )
         for name in names.split()
     },
-    ("scipy.optimize._lsap", "linear_sum_assignment"): on_plain_values("scipy.optimize._lsap", "linear_sum_assignment"),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
     ("scipy.special._basic", "diric"): _diric,
-    **{
-        ("scipy.special._ufuncs", name): on_plain_values("scipy.special._ufuncs", name)
-        for name in ("_binom_isf", "_binom_ppf", "_nbinom_isf", "_nbinom_ppf")
-    },
-    ("scipy.stats._stats", "_weightedrankedtau"): on_plain_values("scipy.stats._stats", "_weightedrankedtau"),
-    ("scipy.stats._stats", "_kendall_dis"): on_plain_values("scipy.stats._stats", "_kendall_dis"),
+    **{(module, name): on_plain_values(module, name) for module, names in _DISCRETE.items() for name in names.split()},
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which is Python code since SciPy 1.18
@@ -439,9 +434,7 @@ class _TableByObject:
             for place, ours in self._table.items():
                 if place[0] in loaded and (standing := _object_at(place)) is not None:
                     self._known.setdefault(id(standing), (standing, ours))
-            self._not_imported = self._not_imported.difference(
-                loaded
-            )  # last, because other threads may look up meanwhile
+            self._not_imported -= set(loaded)  # last, because other threads may look up meanwhile
         found = self._known.get(id(fun))
         return None if found is None else found[1]
 

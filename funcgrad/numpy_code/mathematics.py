@@ -70,12 +70,9 @@ _SHARED = (
     "isnan log10 log1p log2 nextafter pow radians sin sinh sqrt tan tanh"
 )
 #: Functions of one number, which have a faster check of their argument.
-_UNARY = frozenset(_SHARED.split()) - {"atan2", "copysign", "fmod", "nextafter", "pow"} | {
-    "erf",
-    "erfc",
-    "gamma",
-    "lgamma",
-}
+_UNARY = frozenset((*_SHARED.split(), "erf", "erfc", "gamma", "lgamma")) - frozenset(
+    ("atan2", "copysign", "fmod", "nextafter", "pow")
+)
 #: Functions of ``math`` of sequences: all others are of numbers.
 _OF_SEQUENCES = frozenset({"dist", "fsum", "prod", "sumprod"})
 _MATH: dict[str, Callable[..., Any]] = {
@@ -107,27 +104,10 @@ def _complex(name: str) -> Callable[..., Any]:
     return lambda z: getattr(fnp, name)(fnp.asarray(z) + 0j)
 
 
+#: Functions of ``cmath`` that NumPy has under the same name.
+_SHARED_COMPLEX = "acos acosh asin asinh atan atanh cos cosh exp log10 sin sinh sqrt tan tanh"
 _CMATH: dict[str, Callable[..., Any]] = {
-    **{
-        name: _complex(name)
-        for name in [
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atanh",
-            "cos",
-            "cosh",
-            "exp",
-            "log10",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-            "tanh",
-        ]
-    },
+    **{name: _complex(name) for name in _SHARED_COMPLEX.split()},
     "isclose": _is_close,
     "isfinite": fnp.isfinite,
     "isinf": fnp.isinf,
@@ -274,9 +254,8 @@ def python_function(module: str, name: str) -> Any:
         args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
             _check_axes(convert, args)
-            return _as_python_numbers(
-                _with_python_errors(plain, partial(traced_function, **kwargs) if kwargs else traced_function, *args)
-            )
+            function = partial(traced_function, **kwargs) if kwargs else traced_function
+            return _as_python_numbers(_with_python_errors(plain, function, *args))
         traced = (convert is None and holds_traced(args)) or holds_traced(kwargs.values())
         return _as_python_numbers(traced_function(*args, **kwargs)) if traced else plain(*args, **kwargs)
 

@@ -71,11 +71,9 @@ def counterpart(value: Any) -> Any:
     return value
 
 
-def _own_code(home: str) -> frozenset[str]:
-    """Return the names of funcgrad's module that are SciPy's own code."""
-    table = own("scipy.own_code").OWN_CODE if home.startswith("scipy.") else {}
-    found: frozenset[str] = table.get(home.partition(".")[2], frozenset())
-    return found
+def _is_own_code(home: str, name: str) -> bool:
+    """Whether the name of funcgrad's module is SciPy's own code."""
+    return home.startswith("scipy.") and name in own("scipy.own_code").OWN_CODE.get(home.partition(".")[2], ())
 
 
 def _replacement(home: str, name: str, value: Any) -> Any:
@@ -91,7 +89,7 @@ def _replacement(home: str, name: str, value: Any) -> Any:
         ours = accepting_matrices(home, name, getattr(fnp, name, value))
         return with_writable_results(refusing_traced(ours) if name in _TEXT_READERS else ours)
     mirror = _mirror_module(home)
-    if mirror is None or name not in getattr(mirror, "__all__", ()) or name in _own_code(home):
+    if mirror is None or name not in getattr(mirror, "__all__", ()) or _is_own_code(home, name):
         return value
     ours = getattr(mirror, name)
     if isinstance(value, type) and not isinstance(ours, type):
@@ -103,22 +101,10 @@ def _replacement(home: str, name: str, value: Any) -> Any:
 
 #: Functions of NumPy that make arrays from their arguments, even if no argument is traced.
 _ARRAY_MAKERS = frozenset(
-    [
-        "atleast_1d",
-        "atleast_2d",
-        "atleast_3d",
-        "broadcast_arrays",
-        "broadcast_to",
-        "frombuffer",
-        "fromfile",
-        "fromfunction",
-        "fromiter",
-        "fromstring",
-        "genfromtxt",
-        "loadtxt",
-        "ravel",
-        "reshape",
-    ]
+    (
+        *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "frombuffer", "fromfile"),
+        *("fromfunction", "fromiter", "fromstring", "genfromtxt", "loadtxt", "ravel", "reshape"),
+    )
 )
 _TEXT_READERS = frozenset(("fromstring", "genfromtxt", "loadtxt"))
 
@@ -233,11 +219,8 @@ class _ClassLike(type):
 
 @cache
 def _class_like(numpy_class: Any, make: Callable[..., Any]) -> Any:
-    return _ClassLike(
-        numpy_class.__name__,
-        (),
-        {"numpy_class": numpy_class, "make": staticmethod(make), "__doc__": numpy_class.__doc__},
-    )
+    members = {"numpy_class": numpy_class, "make": staticmethod(make), "__doc__": numpy_class.__doc__}
+    return _ClassLike(numpy_class.__name__, (), members)
 
 
 def _random_class(numpy_class: Any) -> Any:

@@ -137,10 +137,6 @@ def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, 
     return value
 
 
-def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
-    return _splder(t, c, k, x, 0, ext)
-
-
 def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any, int]:
     """Compute ``dfitpack.splder``. ``ext`` is for points outside: extrapolate, zero, error, or the boundary's value.
 
@@ -172,16 +168,6 @@ def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
     low, high = _spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
     return high - low, None
-
-
-def _fitpack_splder(t: Any, c: Any, k: int, nu: int, x: Any, ext: int = 0) -> tuple[Any, int]:
-    """Compute ``_fitpack.splder`` of SciPy 1.18, which has another order of arguments."""
-    return _splder(t, c, k, x, nu, ext)
-
-
-def _fitpack_splint(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
-    """Compute ``_fitpack.splint`` of SciPy 1.18, which returns the integral only."""
-    return _splint(t, c, k, a, b)[0]
 
 
 def _coordinates(points: Any, ndim: Any = None) -> Any:
@@ -582,13 +568,6 @@ def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: A
     return found.reshape(xi.shape[:-1])
 
 
-def _fitpack_regrid(
-    task: int, x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, *rest: Any
-) -> tuple[Any, ...]:
-    """Compute ``_fitpack.regrid`` of SciPy 1.18."""
-    return _regrid(x, y, z, xb, xe, yb, ye, kx, ky, s)
-
-
 def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -> Any:
     """Compute ``NdBSpline.__call__``: a tensor product of splines, summed axis by axis."""
     extrapolate, ndim = self.extrapolate if extrapolate is None else extrapolate, len(self.t)
@@ -617,7 +596,7 @@ _FITPACK: dict[str, Callable[..., Any]] = {
     "pardeu": _pardeu,
     "parder": _parder,
     "spalde": _spalde,
-    "splev": _splev,
+    "splev": lambda t, c, k, x, ext=0: _splder(t, c, k, x, 0, ext),
     "sproot": _sproot,
 }
 #: FITPACK's functions by the names of the wrapper before SciPy 1.18.
@@ -646,15 +625,16 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dierckx", "fpknot"): _next_knot,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
-    ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
-    ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
     ("scipy.interpolate._fitpack", "_insert"): _insert,
     ("scipy.interpolate._fitpack", "_parcur"): _parcur,
-    ("scipy.interpolate._fitpack", "insert"): _insert,  # the names in SciPy 1.18, as in the next three lines
+    # with the names, order of arguments and results of SciPy 1.18, as in the next five lines
+    ("scipy.interpolate._fitpack", "insert"): _insert,
     ("scipy.interpolate._fitpack", "parcur"): _parcur,
     ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
-    ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,
+    ("scipy.interpolate._fitpack", "regrid"): lambda task, *args: _regrid(*args[:10]),
+    ("scipy.interpolate._fitpack", "splder"): lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext),
+    ("scipy.interpolate._fitpack", "splint"): lambda *args: _splint(*args)[0],
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
     **{("scipy.interpolate._fitpack", name): ours for name, ours in _FITPACK.items()},
     **{("scipy.interpolate._dfitpack", name): ours for name, ours in _DFITPACK.items()},

@@ -19,7 +19,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
-from funcgrad.numpy_code.matrices import Matrix, arrays_of
+from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.numpy_code.sparse import coordinates
 from funcgrad.numpy_code.sparse.members import COO_METHODS, index_method, no_data, raise_missing
@@ -29,7 +29,6 @@ from funcgrad.numpy_code.sparse.recognition import (
     FILLABLE_CLASSES,
     changes_module,
     is_funcgrad_matrix,
-    is_number,
     is_scipy_matrix,
     scipy_class_of,
     sparse_class,

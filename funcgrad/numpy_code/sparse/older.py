@@ -11,8 +11,8 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
-from funcgrad.numpy_code.matrices import Matrix, matrix
-from funcgrad.numpy_code.sparse.recognition import is_funcgrad_matrix, is_number
+from funcgrad.numpy_code.matrices import Matrix, is_number, matrix
+from funcgrad.numpy_code.sparse.recognition import is_funcgrad_matrix
 
 
 def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:

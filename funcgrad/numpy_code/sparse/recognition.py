@@ -42,11 +42,6 @@ def is_scipy_matrix(x: Any) -> bool:
     return any(base.__name__ == "_spbase" for base in type(x).__mro__)
 
 
-def is_number(x: Any) -> bool:
-    """Whether ``x`` is a number, so that a product with ``x`` scales each element."""
-    return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
-
-
 def scipy_class_of(x: Any) -> type:
     """Return the SciPy class that the class of funcgrad's matrix ``x`` replaces."""
     kind: type = getattr(type(x), "scipy_class", None) or sys.modules["scipy.sparse"].csr_array
