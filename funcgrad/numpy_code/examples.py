@@ -18,8 +18,6 @@ from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy_code.own import own
 from funcgrad.running import pending_refusals
 
-__all__ = ["with_example_loop", "is_public"]
-
 _Flat = Callable[..., list[Any]]
 
 

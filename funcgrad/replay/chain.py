@@ -49,8 +49,6 @@ from funcgrad.reverse import (
 from funcgrad.running import Repetition, active_traces, all_repetitions, repetitions, unfinished_traces
 from funcgrad.writable import detached_copy, plain_value
 
-__all__ = ["Chain", "Placement", "split", "states_for"]
-
 
 @lru_cache(maxsize=4096)
 def split(steps: int, states: int) -> int:

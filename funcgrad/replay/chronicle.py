@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Digests", "StepNumbers", "are_close", "digest"]
-
 #: Number of elements of an array that are compared one by one.
 _SAMPLE = 16
 #: Weights of numbers in a sum; no two are equal, and none is small.

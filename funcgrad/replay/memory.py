@@ -14,8 +14,6 @@ from funcgrad import blocks
 from funcgrad.core import Primitive
 from funcgrad.errors import ReplayError
 
-__all__ = ["CHECKPOINT_NAME", "Memory"]
-
 #: Name of the operation that names its argument for policies.
 CHECKPOINT_NAME = "checkpoint_name"
 

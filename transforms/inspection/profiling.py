@@ -36,8 +36,6 @@ from funcgrad.transforms.inspection.tracing import with_stage_reports
 from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of, raise_funcgrad_error
 
-__all__ = ["profile"]
-
 _lock = threading.Lock()
 _active: list[Peaks] = []
 _started = False
