@@ -1,6 +1,5 @@
 """Run functions written for NumPy, SciPy and ``math`` unchanged, with funcgrad's functions in place of theirs."""
 
-from funcgrad.numpy_code.foreign_arrays import run_anywhere
 from funcgrad.numpy_code.running import (
     Rebuilt,
     SelfRebuilding,
@@ -12,6 +11,7 @@ from funcgrad.numpy_code.running import (
     rebuilt_if_known,
     restore_refusal,
     retry_rebuilt,
+    run_anywhere,
     run_or_rebuild,
     take_refusal,
 )

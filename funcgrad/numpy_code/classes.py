@@ -114,22 +114,11 @@ def _rebuilt_class(cls: type, translate: Any, is_kept: Callable[[type], bool]) -
     try:
         kind = _rebuilt_metaclass(type(cls))
         others = [b for b in bases if b not in cls.__mro__]
-        has_place = cls.__dictoffset__ or (
-            is_namedtuple_class(cls) and others
-        )  # only one of several tuple bases may add it
+        # only one of several tuple bases may add the place of ``__dict__``
+        has_place = cls.__dictoffset__ or (is_namedtuple_class(cls) and others)
         first = cls if has_place else kind(cls.__name__, (cls,), {"__module__": cls.__module__, "__original__": cls})
-        made = _derived(
-            kind,
-            cls,
-            (first, *others),
-            {
-                **names,
-                **members,
-                **_attribute_hooks(cls, members, translate),
-                "__original__": cls,
-                _TRANSLATE: translate,
-            },
-        )
+        hooks = {**_attribute_hooks(cls, translate), "__original__": cls, _TRANSLATE: translate}
+        made = _derived(kind, cls, (first, *others), {**names, **members, **hooks})
     except Exception:  # the class does not allow subclasses
         return cls
     above = [stamp for base in bases if not is_kept(base) for stamp in vars(base).get(_STAMPS, ())]
@@ -174,19 +163,10 @@ def is_namedtuple_class(cls: type) -> bool:
 #: Members that Python itself adds to a named tuple class.
 _NAMEDTUPLE_MEMBERS = frozenset(
     (
-        "__new__",
-        "_fields",
-        "_field_defaults",
-        "_make",
-        "_replace",
-        "__replace__",
-        "_asdict",
-        "__repr__",
+        *("__new__", "_fields", "_field_defaults", "_make", "_replace", "__replace__", "_asdict", "__repr__"),
         "__getnewargs__",
     )
 )
-
-
 #: Named tuple classes that were rebuilt.
 _REBUILT_NAMEDTUPLES: set[type] = set()
 
@@ -224,20 +204,19 @@ def _rebuilt_metaclass(kind: Any) -> Any:
     if found is None:
         namespace = {
             "__instancecheck__": lambda cls, x: (
-                isinstance(x, cls.__dict__.get("__original__", cls))
-                if "__original__" in cls.__dict__
+                isinstance(x, vars(cls)["__original__"])
+                if "__original__" in vars(cls)
                 else kind.__instancecheck__(cls, x)
             ),
             "__subclasscheck__": lambda cls, x: (
-                cls.__dict__["__original__"] in type.mro(x)  # an abstract class asks its subclasses
-                if "__original__" in cls.__dict__
+                vars(cls)["__original__"] in type.mro(x)  # an abstract class asks its subclasses
+                if "__original__" in vars(cls)
                 else kind.__subclasscheck__(cls, x)
             ),
             "__subclasses__": lambda cls: _subclasses(cls, kind),
         }
-        above = [
-            _rebuilt_metaclass(base) for base in kind.__bases__ if base is not object
-        ]  # metaclasses that the bases may have
+        # metaclasses that the bases may have
+        above = [_rebuilt_metaclass(base) for base in kind.__bases__ if base is not object]
         found = _KINDS[kind] = type(kind)(kind.__name__, (kind, *above), namespace)
     return found
 
@@ -361,27 +340,19 @@ def _rebuilt_member(member: Any, translate: Any) -> Any:
         get, put, delete = [translate(f)[0] for f in (member.fget, member.fset, member.fdel)]
         return property(get, put, delete, member.__doc__)
     if type(member) is cached_property:
-        return _cached_property(member, translate)
+        cached = cached_property(translate(member.func)[0])
+        cached.attrname = member.attrname
+        return cached
     if type(member) is partialmethod:
         return partialmethod(translate(member.func)[0], *member.args, **member.keywords)
     if type(member) is singledispatchmethod:
-        return _dispatching(member, translate)
+        dispatching = singledispatchmethod(_rebuilt_member(member.func, translate))
+        for cls, method in member.dispatcher.registry.items():
+            dispatching.register(cls, _rebuilt_member(method, translate))
+        return dispatching
     if f"{type(member).__module__}.{type(member).__name__}" in DECORATED:
         return rebuild_decorated(member, translate)
     return as_format_string(member)
-
-
-def _dispatching(member: singledispatchmethod[Any], translate: Any) -> Any:
-    built = singledispatchmethod(_rebuilt_member(member.func, translate))
-    for cls, method in member.dispatcher.registry.items():
-        built.register(cls, _rebuilt_member(method, translate))
-    return built
-
-
-def _cached_property(member: cached_property[Any], translate: Any) -> Any:
-    built = cached_property(translate(member.func)[0])
-    built.attrname = member.attrname
-    return built
 
 
 def _dict(obj: Any) -> Any:
@@ -419,7 +390,7 @@ def _raw(source: Any, name: str) -> tuple[bool, Any]:
     return False, None
 
 
-def _attribute_hooks(cls: type, members: dict[str, Any], translate: Any) -> dict[str, Any]:
+def _attribute_hooks(cls: type, translate: Any) -> dict[str, Any]:
     """Return the methods that let a class view objects: attributes are fetched when they are looked up."""
     original_getattr = getattr(cls, "__getattr__", None)
     delattr_of: Any = cls.__delattr__
@@ -433,9 +404,7 @@ def _attribute_hooks(cls: type, members: dict[str, Any], translate: Any) -> dict
             given = _dict(source)
             if given is not None and name in given:
                 if type(given[name]) is np.ndarray and translate.shares_buffers:
-                    translate.array_attributes.add(
-                        name
-                    )  # from now on, the view has the attribute from the beginning of a run
+                    translate.array_attributes.add(name)  # from now on, each view has it from the beginning
                 own[name] = value = translate(given[name])[0]
                 return value
             has, value = _raw(source, name)
@@ -497,11 +466,8 @@ def make_viewer(kind: type, cls: type, translate: Any) -> Callable[[Any], Any]:
     container_base = next((base for base in _CONTAINER_BASES if issubclass(kind, base)), None)
     if container_base is not None:
         return partial(_container_view, cls, container_base, dict_of, set_dict, translate)
-    unreplaced, read, read_only_buffer = (
-        translate.unreplaced_types,
-        translate.array_attributes,
-        translate.read_only_buffer,
-    )
+    unreplaced, read = translate.unreplaced_types, translate.array_attributes
+    read_only_buffer = translate.read_only_buffer
     stamps = vars(cls).get(_STAMPS, ())
 
     def rebuild_and_view(obj: Any) -> Any:
@@ -545,9 +511,8 @@ def _container_view(cls: type, container_base: Any, dict_of: Any, set_dict: Any,
         view = container_base.__new__(cls)
         if issubclass(container_base, dict):
             members = translate(dict(obj))[0]
-            container_base.__init__(
-                view, *((translate(obj.default_factory)[0],) if container_base is defaultdict else ()), members
-            )
+            first = (translate(obj.default_factory)[0],) if container_base is defaultdict else ()
+            container_base.__init__(view, *first, members)
         else:
             members = [translate(x)[0] for x in container_base.__iter__(obj)]
             container_base.__init__(view, members, *((obj.maxlen,) if container_base is deque else ()))

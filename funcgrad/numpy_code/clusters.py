@@ -11,9 +11,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
-from funcgrad.numpy.concretization import concrete
-
-__all__ = ["CLUSTERS"]
+from funcgrad.numpy_code.own import known_value, own
 
 _VQ, _HIERARCHY = "scipy.cluster._vq", "scipy.cluster._hierarchy"
 #: Modules of these functions since SciPy 1.18.
@@ -21,10 +19,13 @@ _MOVED = {_VQ: "scipy.cluster.vq._vq", _HIERARCHY: "scipy.cluster.hierarchy._hie
 _PYTHON, _ONCE = "scipy.cluster.hierarchy", "_check_hierarchy_uses_cluster_more_than_once"
 
 
+def _plain_arrays(name: str, args: tuple[Any, ...]) -> list[Any]:
+    return [np.ascontiguousarray(known_value(x, name)) if isinstance(x, Tracer) else x for x in args]
+
+
 def _call_scipy(module: str, name: str, *args: Any) -> Any:
     """Call SciPy's function with the plain values."""
-    given = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
-    return getattr(_home(module), name)(*given)
+    return getattr(_home(module), name)(*_plain_arrays(name, args))
 
 
 @cache
@@ -42,7 +43,7 @@ def _vq(obs: Any, code_book: Any) -> tuple[Any, Any]:
     nearest = code_book[codes]
     if obs.ndim == 1:
         return codes, fnp.abs(obs - nearest)
-    return codes, import_module("funcgrad.scipy.spatial.metrics").minkowski(obs, nearest, 2.0)
+    return codes, own("scipy.spatial.metrics").minkowski(obs, nearest, 2.0)
 
 
 def _means(obs: Any, labels: Any, nc: int) -> tuple[Any, Any]:
@@ -90,7 +91,7 @@ def _linkage(name: str, dists: Any, n: int, method: int = 0) -> Any:
 
 def _below(Z: Any) -> np.ndarray:
     """Return which joins each join consists of, including itself."""
-    joins = np.asarray(concrete(Z, "linkage"))[:, :2].astype(int)
+    joins = np.asarray(known_value(Z, "linkage"))[:, :2].astype(int)
     n = len(joins) + 1
     below = np.eye(n - 1, dtype=bool)
     for row, pair in zip(below, joins, strict=True):
@@ -103,7 +104,7 @@ def _cophenetic(Z: Any, zz: Any, n: int) -> None:
     """Write for each pair of observations the distance at which they are first joined."""
     parts: list[np.ndarray] = [np.array([i]) for i in range(n)]
     first = np.zeros((n, n), int)
-    for t, (a, b) in enumerate(np.asarray(concrete(Z, "cophenet"))[:, :2].astype(int)):
+    for t, (a, b) in enumerate(np.asarray(known_value(Z, "cophenet"))[:, :2].astype(int)):
         first[np.ix_(parts[a], parts[b])] = first[np.ix_(parts[b], parts[a])] = t
         parts.append(np.concatenate([parts[a], parts[b]]))
     zz[...] = Z[first[np.triu_indices(n, 1)], 2]
@@ -111,13 +112,12 @@ def _cophenetic(Z: Any, zz: Any, n: int) -> None:
 
 def _largest(values: Any, Z: Any, out: Any) -> None:
     """Write the largest value of each join and the joins that it consists of."""
-    plain = np.asarray(concrete(values, "linkage") if isinstance(values, Tracer) else values)
-    out[...] = values[np.where(_below(Z), plain, -np.inf).argmax(1)]
+    out[...] = values[np.where(_below(Z), known_value(values, "linkage"), -np.inf).argmax(1)]
 
 
 def _inconsistent(Z: Any, R: Any, n: int, d: int) -> None:
     """Write mean, deviation and number of the distances of joins up to ``d`` deep, and each join's inconsistency."""
-    joins = np.asarray(concrete(Z, "inconsistent"))[:, :2].astype(int)
+    joins = np.asarray(known_value(Z, "inconsistent"))[:, :2].astype(int)
     within = np.eye(n - 1, dtype=bool)
     near = within.copy()
     for _ in range(1, d):
@@ -130,7 +130,7 @@ def _inconsistent(Z: Any, R: Any, n: int, d: int) -> None:
     count, height = within.sum(1), Z[:, 2]
     mean = within @ height / count
     square = (within * (height - mean[:, None]) ** 2).sum(1) / np.maximum(count - 1, 1)
-    varies = np.asarray(concrete(square, "inconsistent") if isinstance(square, Tracer) else square) > 0
+    varies = np.asarray(known_value(square, "inconsistent")) > 0
     deviation = fnp.where(varies, fnp.sqrt(fnp.where(varies, square, 1.0)), 0.0)
     off = fnp.where(varies, (height - mean) / fnp.where(varies, deviation, 1.0), 0.0)
     R[...] = fnp.stack([mean, deviation, count * 1.0, off], 1)
@@ -138,7 +138,7 @@ def _inconsistent(Z: Any, R: Any, n: int, d: int) -> None:
 
 def _labels(name: str, *args: Any) -> Any:
     """Number clusters by SciPy's function: write the constant numbers to integer arrays among the arguments."""
-    plain = [np.ascontiguousarray(concrete(x, name)) if isinstance(x, Tracer) else x for x in args]
+    plain = _plain_arrays(name, args)
     found = getattr(_home(_HIERARCHY), name)(*plain)
     for given, now in zip(args, plain, strict=True):
         if isinstance(given, Tracer) and given.dtype.kind == "i":
@@ -147,6 +147,11 @@ def _labels(name: str, *args: Any) -> Any:
     return found
 
 
+#: Functions that number clusters.
+_NUMBERING = (
+    "calculate_cluster_sizes cluster_dist cluster_in cluster_maxclust_dist cluster_maxclust_monocrit cluster_monocrit "
+    "leaders prelist"
+)
 _COMPILED: dict[tuple[str, str], Callable[..., Any]] = {
     (_VQ, "vq"): _vq,
     (_VQ, "update_cluster_means"): _means,
@@ -155,19 +160,7 @@ _COMPILED: dict[tuple[str, str], Callable[..., Any]] = {
     (_HIERARCHY, "get_max_Rfield_for_each_cluster"): lambda Z, R, out, n, rf: _largest(R[:, rf], Z, out),
     (_HIERARCHY, "inconsistent"): _inconsistent,
     **{(_HIERARCHY, name): partial(_linkage, name) for name in ("fast_linkage", "mst_single_linkage", "nn_chain")},
-    **{
-        (_HIERARCHY, name): partial(_labels, name)
-        for name in (
-            "calculate_cluster_sizes",
-            "cluster_dist",
-            "cluster_in",
-            "cluster_maxclust_dist",
-            "cluster_maxclust_monocrit",
-            "cluster_monocrit",
-            "leaders",
-            "prelist",
-        )
-    },
+    **{(_HIERARCHY, name): partial(_labels, name) for name in _NUMBERING.split()},
 }
 
 CLUSTERS: dict[tuple[str, str], Callable[..., Any]] = {

@@ -64,9 +64,8 @@ def wrap_compiled(fun: Any, traced_form: Any = None) -> Any:
             if ours is not None:
                 return ours(*args, **kwargs)
             refuse(fun, given)
-        return _wrapped_result(
-            fun(*[_unwrapped(x) for x in args], **{name: _unwrapped(x) for name, x in kwargs.items()})
-        )
+        found = fun(*map(_unwrapped, args), **{name: _unwrapped(x) for name, x in kwargs.items()})
+        return _Object(found) if type(found).__name__ == "SuperLU" else as_traceable(found)
 
     return call
 
@@ -80,10 +79,6 @@ class _Object:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.made, name)
         return wrap_compiled(found) if callable(found) else as_traceable(found)
-
-
-def _wrapped_result(x: Any) -> Any:
-    return _Object(x) if type(x).__name__ == "SuperLU" else as_traceable(x)
 
 
 def _unwrapped(x: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, abc, deque
+from collections.abc import Callable
 from functools import cache, wraps
 from types import FunctionType
 from typing import Any
@@ -157,9 +158,8 @@ class FormatString(str):
 def _text_of_examples(text: str, values: Any) -> str:
     """Return ``text % values`` for the first examples of a ``vmap`` whose values differ."""
     parts = values if type(values) is tuple else (values,)
-    rows = [
-        np.ravel(plain_value(x)).tolist() if is_traced(x) and not is_jax_tracer(plain_value(x)) else [x] for x in parts
-    ]
+    known = [is_traced(x) and not is_jax_tracer(plain_value(x)) for x in parts]
+    rows = [np.ravel(plain_value(x)).tolist() if flag else [x] for x, flag in zip(parts, known, strict=True)]
     count = max(map(len, rows))
     texts = [str.__mod__(text, tuple([row[i % len(row)] for row in rows])) for i in range(min(count, 3))]
     return " | ".join(texts + ["..."] * (count > len(texts)))
@@ -193,6 +193,13 @@ def plain_values(x: Any) -> Any:
     return type(x)(map(plain_values, x)) if type(x) in (list, tuple) else x
 
 
+def map_nested(change: Callable[[Any], Any], x: Any) -> Any:
+    """Apply ``change`` to the leaves of nested lists and tuples, and of an object array."""
+    if type(x) is np.ndarray and x.dtype == object:
+        x = x.tolist()
+    return type(x)(map_nested(change, part) for part in x) if type(x) in (list, tuple) else change(x)
+
+
 def scalar_conversion(kind: type) -> Any:
     """Return a function for a scalar class such as ``np.float64``."""
 
@@ -217,10 +224,8 @@ def as_writable(made: Any, *given: Any) -> Any:
     An array that shares memory with a ``given`` one is returned unchanged: the given one would not see the write.
     """
     if type(made) is np.ndarray:
-        shared = made.dtype.kind not in "fcbiu" or (
-            made.base is not None and any(_shares_memory(made, x) for x in given)
-        )
-        return made if shared else as_buffer(made)
+        shared = made.base is not None and any(_shares_memory(made, x) for x in given)
+        return made if shared or made.dtype.kind not in "fcbiu" else as_buffer(made)
     return type(made)([as_writable(part, *given) for part in made]) if type(made) in (tuple, list) else made
 
 

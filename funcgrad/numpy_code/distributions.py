@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib import import_module
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
 from funcgrad.errors import BranchError, ConversionError
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.hints import user_line
 from funcgrad.numpy_code.classes import viewed_object
+from funcgrad.numpy_code.own import known_value, own
 
-
-def _special() -> Any:
-    return import_module("funcgrad.scipy.special")
+_special, _stats = partial(own, "scipy.special"), partial(own, "scipy.stats")
 
 
 def _quantile(name: str) -> Callable[..., Any]:
@@ -48,14 +45,13 @@ def _constant_quantile(self: Any, q: Any, *shapes: Any) -> Any:
     """Compute ``rv_generic._ppf``, a search: for discrete distributions it finds integers, which are constants."""
     if not hasattr(self, "_logpmf"):
         return self._ppfvec(q, *shapes)
-    given = [concrete(x, "ppf") if isinstance(x, Tracer) else x for x in (q, *shapes)]
-    return viewed_object(self)._ppfvec(*given)
+    return viewed_object(self)._ppfvec(*[known_value(x, "ppf") for x in (q, *shapes)])
 
 
 def _harmonic(first: Any, last: Any, a: Any) -> Any:
     """Return the sum of ``k**-a`` for integers from ``first`` to ``last``."""
     first, last, a = fnp.broadcast_arrays(first, last, a)
-    k = np.arange(1.0, 1.0 + np.max(concrete(last, "zipfian") if isinstance(last, Tracer) else last, initial=0))
+    k = np.arange(1.0, 1.0 + np.max(known_value(last, "zipfian"), initial=0))
     inside = (k >= fnp.asarray(first)[..., None]) & (k <= fnp.asarray(last)[..., None])
     return fnp.sum(fnp.where(inside, k ** -fnp.asarray(a)[..., None], 0.0), axis=-1)
 
@@ -97,7 +93,7 @@ def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
 
 def _from_funcgrad(module: str, name: str, **settings: Any) -> Callable[..., Any]:
     """Return a function of ``funcgrad.scipy`` with these settings."""
-    return lambda *args: getattr(import_module(f"funcgrad.scipy.{module}"), name)(*args, **settings)
+    return lambda *args: getattr(own(f"scipy.{module}"), name)(*args, **settings)
 
 
 def _distributed(name: str, **settings: Any) -> Callable[..., Any]:
@@ -131,7 +127,7 @@ def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:
 
 def _quotient(z: Any) -> Any:
     """Compute ``log(1 + z) / z``, which is 1 at 0."""
-    return import_module("funcgrad.scipy.special.operations.convex").log1p_quotient(z, order=0)
+    return own("scipy.special.operations.convex").log1p_quotient(z, order=0)
 
 
 def _kappa4_exponent(x: Any, k: Any) -> Any:
@@ -188,7 +184,7 @@ def entropy_of_density(built: Callable[..., Any]) -> Callable[..., Any]:
             return built(self, *shapes)
         except BranchError:
             density = lambda x, *shapes: _special().entr(self._pdf(x, *shapes))
-            return import_module("funcgrad.scipy.integrate").quad(density, *self._get_support(*shapes), args=shapes)[0]
+            return own("scipy.integrate").quad(density, *self._get_support(*shapes), args=shapes)[0]
 
     return entropy
 
@@ -216,17 +212,16 @@ def _pearson3(near: Callable[..., Any], above: Callable[..., Any], below: Callab
     return call
 
 
-def _stats(name: str, function: str) -> Callable[..., Any]:
-    """Return a function of a distribution of ``funcgrad.scipy.stats``, with an argument and at most one shape."""
+def _gamma_cdf(t: Any, alpha: Any, beta: Any) -> Any:
+    return _stats().gamma.cdf(t, alpha)
 
-    def call(x: Any, *shapes: Any) -> Any:
-        return getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(x, *shapes[:1])
 
-    return call
+def _gamma_sf(t: Any, alpha: Any, beta: Any) -> Any:
+    return _stats().gamma.sf(t, alpha)
 
 
 def _pearson3_logpdf(t: Any, alpha: Any, beta: Any) -> Any:
-    return fnp.log(fnp.abs(beta)) + _stats("gamma", "logpdf")(t, alpha)
+    return fnp.log(fnp.abs(beta)) + _stats().gamma.logpdf(t, alpha)
 
 
 def _pearson3_ppf(self: Any, q: Any, skew: Any) -> Any:
@@ -241,30 +236,19 @@ def _pearson3_ppf(self: Any, q: Any, skew: Any) -> Any:
 
 def _near_normal_logpdf(z: Any, s: Any) -> Any:
     z2 = z * z
-    return _stats("norm", "logpdf")(z) + s * (z2 - 3) * z / 6 - s * s * (z2 * (z2 - 2) / 16 + 1 / 48)
+    return _stats().norm.logpdf(z) + s * (z2 - 3) * z / 6 - s * s * (z2 * (z2 - 2) / 16 + 1 / 48)
 
 
 def _near_normal_cdf(z: Any, s: Any) -> Any:
     """Compute the series of the cdf. With ``-z`` and ``-s``, the mirror image, it is the survival function."""
     z2 = z * z
     waves = s * (z2 - 1) / 6 + s * s * z * ((z2 - 3) / 16 + (z2 * (z2 - 10) + 15) / 72)
-    return _stats("norm", "cdf")(z) - _stats("norm", "pdf")(z) * waves
+    return _stats().norm.cdf(z) - _stats().norm.pdf(z) * waves
 
 
 def _method(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of the argument and the shapes as a method of the distribution."""
     return lambda self, *args: fun(*args)
-
-
-def _inverse_gaussian(name: str) -> Callable[..., Any]:
-    def quantile(q: Any, mu: Any, shape: Any) -> Any:
-        return getattr(import_module("funcgrad.scipy.stats").invgauss, name)(q, mu)
-
-    return quantile
-
-
-def _vonmises_cdf(kappa: Any, x: Any) -> Any:
-    return import_module("funcgrad.scipy.stats").vonmises.cdf(x, kappa)
 
 
 def _geninvgauss_logpdf(x: Any, p: Any, b: Any) -> Any:
@@ -281,7 +265,7 @@ def _genhyperbolic_logpdf(x: Any, p: Any, a: Any, b: Any) -> Any:
 
 def _probability(density: Callable[..., Any], low: Any, high: Any, middle: Any) -> Any:
     """Integrate a density; if ``middle``, where it may have a narrow peak, is inside, in two parts."""
-    quad, ends = import_module("funcgrad.scipy.integrate").quad, [low, high]
+    quad, ends = own("scipy.integrate").quad, [low, high]
     if low < middle < high:
         ends.insert(1, middle)
     return sum([quad(density, a, b, epsabs=0.0, epsrel=1e-10)[0] for a, b in pairwise(ends)])
@@ -325,7 +309,7 @@ def _skellam_cdf(self: Any, x: Any, mu1: Any, mu2: Any) -> Any:
 
 def _discrete_function(name: str, function: str) -> Callable[..., Any]:
     """Return a function of a discrete distribution of ``funcgrad.scipy.stats``."""
-    return lambda *args: getattr(getattr(import_module("funcgrad.scipy.stats"), name), function)(*args)
+    return lambda *args: getattr(getattr(_stats(), name), function)(*args)
 
 
 def _mvnun(low: Any, high: Any, means: Any, covar: Any, *options: Any) -> tuple[Any, int]:
@@ -378,8 +362,8 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "_cosine_invcdf": _distributed("cosine_ppf"),
     "_gen_harmonic": lambda n, a: _harmonic(1, n, a),
     "_normalized_gen_harmonic": lambda j, k, n, a: _harmonic(j, k, a) / _harmonic(1, n, a),
-    "_invgauss_ppf": _inverse_gaussian("ppf"),
-    "_invgauss_isf": _inverse_gaussian("isf"),
+    "_invgauss_ppf": lambda q, mu, shape: _stats().invgauss.ppf(q, mu),
+    "_invgauss_isf": lambda q, mu, shape: _stats().invgauss.isf(q, mu),
     "_kolmogc": _distributed("kolmogc"),
     "_kolmogci": _distributed("kolmogci"),
     "_kolmogp": _distributed("kolmogorov", order=1),
@@ -415,16 +399,14 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ),
     (_DISTRIBUTIONS, "dgamma_gen._ppf"): lambda self, q, a: _gamma_quantile(q, a, False),
     (_DISTRIBUTIONS, "dgamma_gen._isf"): lambda self, q, a: _gamma_quantile(q, a, True),
-    (_DISTRIBUTIONS, "geninvgauss_gen._cdf"): _integrated(lambda p, b: (p - 1 + fnp.hypot(p - 1, b)) / b, 0.0, False),
+    (_DISTRIBUTIONS, "geninvgauss_gen._cdf"): _integrated(_geninvgauss_mode, 0.0, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._cdf"): _integrated(_genhyperbolic_mean, -np.inf, False),
     (_DISTRIBUTIONS, "genhyperbolic_gen._sf"): _integrated(_genhyperbolic_mean, -np.inf, True),
     ("scipy.stats._mvn", "mvnun"): _mvnun,
     ("scipy.stats._stats", "geninvgauss_logpdf"): _geninvgauss_logpdf,
     ("scipy.stats._stats", "genhyperbolic_logpdf"): _genhyperbolic_logpdf,
     ("scipy.stats._stats", "genhyperbolic_pdf"): lambda *args: fnp.exp(_genhyperbolic_logpdf(*args)),
-    ("scipy.stats._stats", "von_mises_cdf"): lambda kappa, x: import_module("funcgrad.scipy.stats").vonmises.cdf(
-        x, kappa
-    ),
+    ("scipy.stats._stats", "von_mises_cdf"): lambda kappa, x: _stats().vonmises.cdf(x, kappa),
     (_DISTRIBUTIONS, "ncx2_gen._logpdf"): _ncx2_logpdf,
     (_DISTRIBUTIONS, "kappa4_gen._logpdf"): _kappa4_logpdf,
     (_DISTRIBUTIONS, "kappa4_gen._pdf"): _kappa4_pdf,
@@ -432,10 +414,8 @@ DISTRIBUTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     (_DISTRIBUTIONS, "kappa4_gen._ppf"): _kappa4_ppf,
     (_DISTRIBUTIONS, "pearson3_gen._logpdf"): _pearson3(_near_normal_logpdf, _pearson3_logpdf, _pearson3_logpdf),
     (_DISTRIBUTIONS, "pearson3_gen._ppf"): _pearson3_ppf,
-    (_DISTRIBUTIONS, "pearson3_gen._cdf"): _pearson3(_near_normal_cdf, _stats("gamma", "cdf"), _stats("gamma", "sf")),
-    (_DISTRIBUTIONS, "pearson3_gen._sf"): _pearson3(
-        lambda z, s: _near_normal_cdf(-z, -s), _stats("gamma", "sf"), _stats("gamma", "cdf")
-    ),
+    (_DISTRIBUTIONS, "pearson3_gen._cdf"): _pearson3(_near_normal_cdf, _gamma_cdf, _gamma_sf),
+    (_DISTRIBUTIONS, "pearson3_gen._sf"): _pearson3(lambda z, s: _near_normal_cdf(-z, -s), _gamma_sf, _gamma_cdf),
     # for noncentrality 0, SciPy computes a formula without the noncentrality
     (_DISTRIBUTIONS, "ncx2_gen._pdf"): _method(_noncentral("ncx2_density")),
     (_DISTRIBUTIONS, "ncx2_gen._cdf"): _method(_noncentral("chndtr")),

@@ -23,6 +23,7 @@ from funcgrad.graph import GraphTrace
 from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import finish_operation
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy_code.own import known_value
 from funcgrad.numpy_code.runs import end_run, run_of_thread
 from funcgrad.reverse import backward, record_function, vjp_for_all
 
@@ -222,15 +223,11 @@ def _equals(*values: float) -> Callable[..., Any]:
         full = found == values[-1]
         if len(values) == 1 or not bool(fnp.any(full)):
             return fixed
-        given = tree.map(_plain, (x, args, kwargs))
+        given = tree.map(partial(known_value, request="a density"), (x, args, kwargs))
         density = self.pdf if hasattr(self, "pdf") else self.pmf
         return fixed | (full & (density(given[0], *given[1], **given[2]) == 0))
 
     return is_fixed
-
-
-def _plain(x: Any) -> Any:
-    return concrete(x, "a density") if isinstance(x, Tracer) else x
 
 
 #: Functions of SciPy that compute elementwise, though their code inspects whole arrays, with a function that

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
-from importlib import import_module
 from threading import get_ident
 from typing import Any
 
@@ -16,9 +15,8 @@ from funcgrad.core import Tracer, tracer_of
 from funcgrad.errors import ConcretizationError, FuncgradError, NotDifferentiableError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal
+from funcgrad.numpy_code.own import own
 from funcgrad.running import pending_refusals
-
-__all__ = ["with_example_loop", "is_public"]
 
 _Flat = Callable[..., list[Any]]
 
@@ -159,7 +157,7 @@ def _compute_vjp(name: str, flat: _Flat, moving: list[int], leaves: Sequence[Any
     cts = [ct for ct in cts if backend.is_inexact(ct)]
 
     def back(*both: Any) -> list[Any]:
-        vjp = import_module("funcgrad.transforms").vjp
+        vjp = own("transforms").vjp
         return list(vjp(_inexact_results_of(flat, moving, both[:n]), *[both[i] for i in moving])[1](list(both[n:])))
 
     found = dict(zip(moving, _run_or_loop(name, back, *leaves, *cts), strict=True))
@@ -172,7 +170,7 @@ def _compute_jvp(
     n = len(leaves)
 
     def ahead(*both: Any) -> list[Any]:
-        jvp = import_module("funcgrad.transforms").jvp
+        jvp = own("transforms").jvp
         point = tuple([both[i] for i in moving])
         return list(jvp(_inexact_results_of(flat, moving, both[:n]), point, tuple(both[n:]))[1])
 

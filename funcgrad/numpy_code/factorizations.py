@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.numpy.peeking import any_true, shared_numbers
+from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 
 
@@ -19,13 +19,8 @@ def _call_scipy(name: str, *args: Any, **options: Any) -> Any:
     return getattr(import_scipy(f"linalg.{name}", "scipy.linalg"), name)(*map(shared_numbers, args), **options)
 
 
-def _from_funcgrad(name: str) -> Any:
-    return getattr(import_module("funcgrad.scipy.linalg"), name)
-
-
-def _bandwidth(a: Any) -> tuple[int, int]:
-    found: tuple[int, int] = _call_scipy("bandwidth", a)
-    return found
+def _bandwidth(a: Any) -> Any:
+    return _call_scipy("bandwidth", a)
 
 
 def _matrix_balance(
@@ -40,7 +35,7 @@ def _matrix_balance(
 
 def _rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
     """Compute ``scipy.linalg.rq`` by ``qr`` of the adjoint with rows and columns reversed."""
-    q, r = _from_funcgrad("qr")(fnp.conj(fnp.asarray(a))[::-1, ::-1].T, mode="full" if mode == "r" else mode)
+    q, r = own("scipy.linalg").qr(fnp.conj(fnp.asarray(a))[::-1, ::-1].T, mode="full" if mode == "r" else mode)
     r, q = [fnp.conj(m.T)[::-1, ::-1] for m in (r, q)]
     return r if mode == "r" else (r, q)
 
@@ -55,26 +50,23 @@ def _qr_multiply(
     overwrite_c: bool = False,
 ) -> Any:
     """Compute ``scipy.linalg.qr_multiply``."""
-    q, *rest = _from_funcgrad("qr")(a, mode="economic", pivoting=pivoting)
+    q, *rest = own("scipy.linalg").qr(a, mode="economic", pivoting=pivoting)
     q = fnp.conj(q) if conjugate else q
     return (fnp.asarray(c) @ q if mode == "right" else q @ fnp.asarray(c), *rest)
 
 
 def _signm(A: Any, disp: Any = True) -> Any:
     """Compute ``scipy.linalg.signm``: ``A`` divided by the root of its square."""
-    found = fnp.linalg.solve(_from_funcgrad("sqrtm")(A @ A), A)
+    found = fnp.linalg.solve(own("scipy.linalg").sqrtm(A @ A), A)
     return found if disp in (True, np._NoValue) else (found, fnp.linalg.norm(found @ found - found, 1))
-
-
-def _is_complex(x: Any) -> Any:
-    return np.abs(np.imag(x)) > 1e3 * np.finfo(float).eps * np.abs(x).max(initial=0.0)
 
 
 def _funm(A: Any, func: Callable[..., Any], disp: bool = True) -> Any:
     """Compute ``scipy.linalg.funm`` by eigenvalues, which must be distinct."""
     values, vectors = fnp.linalg.eig(fnp.asarray(A) * 1.0)
     found = fnp.linalg.solve(vectors.T, (vectors * func(values * (1 + 0j))).T).T
-    if A.dtype.kind != "c" and not any_true(_is_complex, found):
+    is_complex = lambda x: np.abs(np.imag(x)) > 1e3 * np.finfo(float).eps * np.abs(x).max(initial=0.0)
+    if A.dtype.kind != "c" and not any_true(is_complex, found):
         found = fnp.real(found)
     return found if disp else (found, 0.0)
 
@@ -85,14 +77,14 @@ def _rank(s: Any, rcond: Any, shape: tuple[int, int]) -> int:
 
 
 def _orth(A: Any, rcond: Any = None) -> Any:
-    u, s, vh = _from_funcgrad("svd")(A, full_matrices=False)
+    u, s, vh = own("scipy.linalg").svd(A, full_matrices=False)
     return u[:, : _rank(s, rcond, (u.shape[0], vh.shape[1]))]
 
 
 def _null_space(
     A: Any, rcond: Any = None, *, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"
 ) -> Any:
-    u, s, vh = _from_funcgrad("svd")(A, full_matrices=True)
+    u, s, vh = own("scipy.linalg").svd(A, full_matrices=True)
     return fnp.conj(vh[_rank(s, rcond, (u.shape[0], vh.shape[1])) :].T)
 
 

@@ -18,19 +18,7 @@ from funcgrad.numpy_code.names import public_modules_of
 from funcgrad.numpy_code.runs import PLAIN_TYPES
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 
-__all__ = [
-    "Built",
-    "rebuild_lru_cache",
-    "rebuild_closure",
-    "rebuild_singledispatch",
-    "rebuild",
-    "has_same_values",
-    "assigned_variables",
-]
-
 _EMPTY: Any = object()
-
-
 #: The empty set, which most functions need: one object for all, because the garbage collector visits each.
 _NOTHING: frozenset[str] = frozenset()
 _VARIABLES = {"DEREF": IdentityCache(), "GLOBAL": IdentityCache()}
@@ -145,11 +133,9 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     built.__dict__ = fun.__dict__  # shared: the program may set attributes of ``fun`` later
     built.__doc__, built.__qualname__, built.__module__ = fun.__doc__, fun.__qualname__, fun.__module__
     built.__annotations__ = fun.__annotations__
-    shown: Any = (
-        with_example_loop(built, f"{fun.__module__}.{fun.__name__}")
-        if is_public(fun, public_modules_of(fun))
-        else built
-    )
+    shown: Any = built
+    if is_public(fun, public_modules_of(fun)):
+        shown = with_example_loop(built, f"{fun.__module__}.{fun.__name__}")
     if lasting:
         if fun.__closure__:
             translate.closures[fun] = shown, watched

@@ -17,8 +17,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
-
-__all__ = ["GRAPHS"]
+from funcgrad.numpy_code.own import own
 
 
 class _Weights:
@@ -49,13 +48,24 @@ class _Weights:
         return np.where(np.isfinite(found) & (found != 0), found, np.inf)
 
 
+def _arguments(name: str, scipy_function: Any, args: Any, kwargs: Any) -> tuple[_Weights, dict[str, Any]]:
+    """Return the weights of the graph, which is the first argument, and the other arguments by name."""
+    given = dict(inspect.signature(scipy_function).bind(*args, **kwargs).arguments)
+    return _Weights(f"csgraph.{name}", given.pop(next(iter(given)))), given
+
+
+def _sparse(values: Any, found: Any) -> Any:
+    """Return the sparse matrix of these values, with the coordinates of SciPy's matrix ``found``."""
+    kind = own("numpy_code.sparse.objects").replacement_class(sys.modules["scipy.sparse"].csr_array)
+    return kind((values, (found.row, found.col)), found.shape)
+
+
 def _paths(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for the lengths of shortest paths: sums of the weights along the paths."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
-        graph, wanted = given.pop("csgraph"), given.pop("return_predecessors", False)
-        weights = _Weights(f"csgraph.{name}", graph)
+        weights, given = _arguments(name, scipy_function, args, kwargs)
+        wanted = given.pop("return_predecessors", False)
         found = scipy_function(weights.plain, **given, return_predecessors=True)
         lengths, before = found[:2]
         if not given.get("unweighted", False):
@@ -92,14 +102,9 @@ def _tree(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for a graph of some of the edges, with their weights."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
-        weights = _Weights(f"csgraph.{name}", given.pop("csgraph"))
+        weights, given = _arguments(name, scipy_function, args, kwargs)
         found = scipy_function(weights.plain, **given).tocoo()
-        values = weights.of(found.row, found.col, given.get("directed", True))
-        home = import_module("funcgrad.numpy_code.sparse.objects")
-        return home.replacement_class(sys.modules["scipy.sparse"].csr_array)(
-            (values, (found.row, found.col)), found.shape
-        )
+        return _sparse(weights.of(found.row, found.col, given.get("directed", True)), found)
 
     return call
 
@@ -108,8 +113,7 @@ def _lengths_of_paths(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for the lengths of given paths: ``construct_dist_matrix``."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
-        weights = _Weights(f"csgraph.{name}", given.pop("graph"))
+        weights, given = _arguments(name, scipy_function, args, kwargs)
         lengths = scipy_function(weights.plain, **given)
         return _path_lengths(weights, lengths, given["predecessors"], given.get("directed", True))
 
@@ -120,14 +124,12 @@ def _several(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function for the lengths of several paths between two nodes: ``yen``."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
-        weights = _Weights(f"csgraph.{name}", given.pop("csgraph"))
+        weights, given = _arguments(name, scipy_function, args, kwargs)
         wanted = given.pop("return_predecessors", False)
         lengths, before = scipy_function(weights.plain, **given, return_predecessors=True)
         if not given.get("unweighted", False):
-            lengths = _path_lengths(weights, np.zeros(before.shape), before, given.get("directed", True))[
-                :, given["sink"]
-            ]
+            lengths = _path_lengths(weights, np.zeros(before.shape), before, given.get("directed", True))
+            lengths = lengths[:, given["sink"]]
         return (lengths, before) if wanted else lengths
 
     return call
@@ -139,9 +141,7 @@ def _from_dense(name: str, scipy_function: Any) -> Callable[..., Any]:
     def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
         weights = _Weights(f"csgraph.{name}", graph)
         found = scipy_function(weights.plain, *args, **kwargs).tocoo()
-        home = import_module("funcgrad.numpy_code.sparse.objects")
-        values, places = weights.graph[found.row, found.col], (found.row, found.col)
-        return home.replacement_class(sys.modules["scipy.sparse"].csr_array)((values, places), found.shape)
+        return _sparse(weights.graph[found.row, found.col], found)
 
     return call
 
@@ -161,10 +161,8 @@ def _constant_result(name: str, scipy_function: Any) -> Callable[..., Any]:
     """Return a function whose result depends on the edges and their order by length only: a constant."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(scipy_function).bind(*args, **kwargs).arguments
-        graph = next(iter(given))
-        given[graph] = _Weights(f"csgraph.{name}", given[graph]).plain
-        return scipy_function(**given)
+        weights, given = _arguments(name, scipy_function, args, kwargs)
+        return scipy_function(weights.plain, **given)
 
     return call
 

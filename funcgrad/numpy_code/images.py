@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import funcgrad.numpy as fnp
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import is_traced
+from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.norms import sqrt_flat_at_zero
 
@@ -28,22 +29,15 @@ def _waves(shape: tuple[int, ...], n: int, axis: int) -> list[np.ndarray]:
     return waves
 
 
-def _product(factors: list[Any]) -> Any:
-    total: Any = 1.0
-    for factor in factors:
-        total = total * factor
-    return total
-
-
 def _fourier_filter(input: Any, widths: Any, n: int, axis: int, output: Any, kind: int) -> None:
     """Multiply the transform by that of a Gaussian, a box or an ellipsoid; the ellipsoid is SciPy's."""
     input = fnp.asarray(input)
     waves = [w * wave for w, wave in zip(widths, _waves(input.shape, n, axis), strict=True)] if kind < 2 else []
     if kind == 0:
-        output[...] = input * _product([fnp.exp(-2 * (np.pi * wave) ** 2) for wave in waves])
+        output[...] = input * math.prod([fnp.exp(-2 * (np.pi * wave) ** 2) for wave in waves])
     elif kind == 1:
         boxes = [fnp.where(w > 0, fnp.sinc(wave), 0.0) for w, wave in zip(widths, waves, strict=True)]
-        output[...] = input * _product(boxes)
+        output[...] = input * math.prod(boxes)
     elif is_traced(widths):
         raise ConversionError(
             f"ndimage.fourier_ellipsoid: size has no derivative, got a traced {describe(widths)}. Pass plain numbers, "
@@ -57,7 +51,7 @@ def _fourier_filter(input: Any, widths: Any, n: int, axis: int, output: Any, kin
 def _fourier_shift(input: Any, shifts: Any, n: int, axis: int, output: Any) -> None:
     input = fnp.asarray(input)
     waves = _waves(input.shape, n, axis)
-    output[...] = input * _product([fnp.exp(-2j * np.pi * (s * w)) for s, w in zip(shifts, waves, strict=True)])
+    output[...] = input * math.prod([fnp.exp(-2j * np.pi * (s * w)) for s, w in zip(shifts, waves, strict=True)])
 
 
 def _bordered(x: Any, lengths: Any, origins: Any, mode: int, cval: Any) -> Any:
@@ -128,7 +122,7 @@ def _geometric_transform(
     shape = fnp.shape(input) if output_shape is None else tuple(output_shape)
     at = [fnp.stack(list(mapping(i, *extra_arguments, **(extra_keywords or {})))) for i in np.ndindex(shape)]
     coordinates = fnp.reshape(fnp.stack(at, axis=1) * 1.0, (fnp.ndim(input), *shape))
-    read = import_module("funcgrad.scipy.ndimage").map_coordinates
+    read = own("scipy.ndimage").map_coordinates
     return read(input, coordinates, output, order, mode, cval, prefilter)
 
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial, wraps
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import READ_ONLY, Tracer, describe
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.concretization import concrete, user_line
+from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
@@ -29,10 +28,9 @@ from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
 from funcgrad.numpy_code.graphs import GRAPHS
 from funcgrad.numpy_code.images import IMAGES
-from funcgrad.numpy_code.integrators import INTEGRATORS
-from funcgrad.numpy_code.iterations import ITERATIONS
 from funcgrad.numpy_code.legendre import LEGENDRE
 from funcgrad.numpy_code.minima import MINIMA
+from funcgrad.numpy_code.own import known_value, on_plain_values, own
 from funcgrad.numpy_code.radial import RADIAL
 from funcgrad.numpy_code.signals import SIGNALS
 from funcgrad.numpy_code.solvers import SOLVERS
@@ -71,7 +69,7 @@ def _nquad(
 ) -> tuple[Any, Any]:
     """Compute ``scipy.integrate.nquad``: nested integrals, the last variable being the outermost."""
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    quad = import_module("funcgrad.scipy.integrate").quad
+    quad = own("scipy.integrate").quad
 
     def level(i: int, outer: tuple[Any, ...]) -> Any:
         limits = ranges[i](*outer, *args) if callable(ranges[i]) else ranges[i]
@@ -85,11 +83,6 @@ def _nquad(
 
     found: tuple[Any, Any] = level(len(ranges) - 1, ())[:2]
     return found
-
-
-def _namespace(*arrays: Any, **options: Any) -> Any:
-    """Return funcgrad's namespace for ``array_namespace``: traced, NumPy's and JAX's arrays share it."""
-    return fnp
 
 
 #: Modules in which SciPy checks to which library a namespace belongs, before SciPy 1.18 and since.
@@ -113,7 +106,7 @@ def _interpn(
     """Compute ``scipy.interpolate.interpn``."""
     if method == "splinef2d":
         return surface(points, values, xi, bounds_error, fill_value)
-    table = import_module("funcgrad.scipy.interpolate").RegularGridInterpolator
+    table = own("scipy.interpolate").RegularGridInterpolator
     return table(points, values, method, bounds_error, fill_value)(xi)
 
 
@@ -126,16 +119,6 @@ def _diric(x: Any, n: Any) -> Any:
     sign = fnp.where(fnp.mod(turns * (n - 1), 2) == 1, -1, 1)
     found = sign * fnp.sinc(n * (x - turns)) / fnp.sinc(x - turns)
     return fnp.where((n > 0) & (n == fnp.floor(n)), found, np.nan)
-
-
-def _on_plain_values(module: str, name: str) -> Callable[..., Any]:
-    """Return SciPy's function called with plain values: its integer results have no derivative."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given = [np.asarray(concrete(x, name), order="C") if isinstance(x, Tracer) else x for x in args]
-        return getattr(import_module(module), name)(*given, **kwargs)
-
-    return call
 
 
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
@@ -152,9 +135,9 @@ def _solve_triangular(
     unit_diagonal: bool = False,
 ) -> Any:
     """Compute ``scipy.sparse.linalg.spsolve_triangular``."""
-    own, A = import_module("funcgrad.scipy.sparse"), getattr(A, "matrix", A)
-    part = (own.tril if lower else own.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
-    return own.linalg.spsolve(part + own.eye_array(A.shape[0]) if unit_diagonal else part, b)
+    sparse, A = own("scipy.sparse"), getattr(A, "matrix", A)
+    part = (sparse.tril if lower else sparse.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
+    return sparse.linalg.spsolve(part + sparse.eye_array(A.shape[0]) if unit_diagonal else part, b)
 
 
 def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
@@ -275,6 +258,12 @@ _POLYNOMIALS = (
     "sh_chebyu sh_jacobi sh_legendre"
 )
 
+#: Functions whose results are integers, or ranks: constants.
+_DISCRETE = {
+    "scipy.optimize._lsap": "linear_sum_assignment",
+    "scipy.special._ufuncs": "_binom_isf _binom_ppf _nbinom_isf _nbinom_ppf",
+    "scipy.stats._stats": "_kendall_dis _weightedrankedtau",
+}
 _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **{("scipy.special._orthogonal", name): _polynomial(name) for name in _POLYNOMIALS.split()},
     **CLUSTERS,
@@ -282,15 +271,13 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **GRAPHS,
     **FACTORIZATIONS,
     **IMAGES,
-    **ITERATIONS,
     **LEGENDRE,
-    **INTEGRATORS,
     **MINIMA,
     **RADIAL,
     **SIGNALS,
     **SOLVERS,
     **SPLINES,
-    ("scipy._lib._array_api", "array_namespace"): _namespace,
+    ("scipy._lib._array_api", "array_namespace"): lambda *arrays, **options: fnp,  # shared by traced and other arrays
     **{(home, "is_numpy_namespace"): _is_numpy_namespace for home in _LIBRARIES},
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # the module in SciPy 1.18
@@ -307,18 +294,10 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
         )
         for name in names.split()
     },
-    ("scipy.optimize._lsap", "linear_sum_assignment"): _on_plain_values(
-        "scipy.optimize._lsap", "linear_sum_assignment"
-    ),
     ("scipy.sparse._construct", "permute_dims"): _permuted,
     ("scipy.spatial._hausdorff", "directed_hausdorff"): _hausdorff,
     ("scipy.special._basic", "diric"): _diric,
-    **{
-        ("scipy.special._ufuncs", name): _on_plain_values("scipy.special._ufuncs", name)
-        for name in ("_binom_isf", "_binom_ppf", "_nbinom_isf", "_nbinom_ppf")
-    },
-    ("scipy.stats._stats", "_weightedrankedtau"): _on_plain_values("scipy.stats._stats", "_weightedrankedtau"),
-    ("scipy.stats._stats", "_kendall_dis"): _on_plain_values("scipy.stats._stats", "_kendall_dis"),
+    **{(module, name): on_plain_values(module, name) for module, names in _DISCRETE.items() for name in names.split()},
     ("scipy.sparse.linalg._dsolve.linsolve", "spsolve_triangular"): _solve_triangular,
     ("scipy.stats._stats_pythran", "siegelslopes"): _siegel,
     ("scipy.stats._correlation", "siegelslopes"): _siegelslopes,  # which is Python code since SciPy 1.18
@@ -348,7 +327,7 @@ def _checked_place_poles(built: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``place_poles``: refuse inputs for which many gains place the poles, of which SciPy returns one."""
 
     def place_poles(A: Any, B: Any, *args: Any, **kwargs: Any) -> Any:
-        inputs = np.asarray(concrete(B, "signal.place_poles") if isinstance(B, Tracer) else B)
+        inputs = np.asarray(known_value(B, "signal.place_poles"))
         if inputs.ndim == 2 and inputs.shape[1] > 1 and np.linalg.matrix_rank(inputs) < len(inputs):
             raise ConversionError(
                 f"signal.place_poles: with several inputs many gains place the poles, and the one that SciPy stops at "
@@ -425,29 +404,11 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
 }
 
 
-#: Modules of SciPy with Python functions that are replaced or wrapped here.
+#: Modules of SciPy with functions that are replaced or wrapped here.
 MODULES_WITH_REPLACEMENTS = frozenset(
     (
-        "scipy._lib._array_api",
-        *_LIBRARIES,
+        *[module for module, _ in (*_KERNELS, *_WRAPPERS)],
         "scipy._lib._array_api_override",  # where newer versions define array_namespace
-        "scipy.cluster.hierarchy",
-        "scipy.integrate._quadpack_py",
-        "scipy.interpolate._rgi",
-        "scipy.linalg._misc",
-        *[module for module, _ in FACTORIZATIONS],
-        "scipy.ndimage._filters",
-        "scipy.ndimage._interpolation",
-        "scipy.signal._upfirdn",
-        "scipy.sparse._construct",
-        "scipy.sparse.linalg._dsolve.linsolve",
-        "scipy.special._basic",
-        "scipy.special._orthogonal",
-        "scipy.signal._waveforms",
-        "scipy.stats._correlation",
-        "scipy.interpolate._ndbspline",
-        "scipy.interpolate._rbfinterp_xp",
-        *[module for module, _ in (*DISTRIBUTIONS, *INTEGRATORS, *ITERATIONS, *_WRAPPERS, *MINIMA, *RADIAL, *SOLVERS)],
     )
 )
 
@@ -472,9 +433,7 @@ class _TableByObject:
             for place, ours in self._table.items():
                 if place[0] in loaded and (standing := _object_at(place)) is not None:
                     self._known.setdefault(id(standing), (standing, ours))
-            self._not_imported = self._not_imported.difference(
-                loaded
-            )  # last, because other threads may look up meanwhile
+            self._not_imported -= set(loaded)  # last, because other threads may look up meanwhile
         found = self._known.get(id(fun))
         return None if found is None else found[1]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,11 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.errors import ConversionError
 from funcgrad.numpy_code.conversions import holds_traced
+from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 
-__all__ = ["LEGENDRE"]
-
 Function = Callable[[Any, Any, Any], Any]
-
-
-def _special() -> Any:
-    return import_module("funcgrad.scipy.special")
+_special = partial(own, "scipy.special")
 
 
 def _of_degree(n: Any, m: Any, z: Any) -> Any:
@@ -53,7 +48,7 @@ def _inside(n: Any, m: Any, compute: Callable[[Any], Any]) -> Any:
 
 def _slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return the derivative of an elementwise function."""
-    return lambda z: import_module("funcgrad.transforms").jvp(f, (z,), (fnp.ones_like(z),))[1]
+    return lambda z: own("transforms").jvp(f, (z,), (fnp.ones_like(z),))[1]
 
 
 def _compute(name: str, function: Function, all_orders: bool, *args: Any, diff_n: int = 0, **options: Any) -> Any:

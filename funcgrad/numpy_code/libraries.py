@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 
-#: Packages whose functions and classes stay unchanged: they do not compute with NumPy, or convert on purpose.
-KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}) | {
-    "IPython",
-    "PIL",
-    "_pytest",
-    "attr",
-    "attrs",
-    "autograd",
-    "cupy",
-    "cytoolz",
-    "dask",
-    "funcgrad",
-    "h5py",
-    "hypothesis",
-    "jax",
-    "jaxlib",
-    "joblib",
-    "matplotlib",
-    "mypy",
-    "numba",
-    "opt_einsum",
-    "optree",
-    "pandas",
-    "plotly",
-    "polars",
-    "pydantic",
-    "pytest",
-    "rich",
-    "sklearn",
-    "skimage",
-    "sympy",
-    "tensorflow",
-    "toolz",
-    "torch",
-    "tqdm",
-    "xarray",
-}
+#: Libraries that do not compute with NumPy, or that convert on purpose.
+_LIBRARIES = (
+    "IPython PIL _pytest attr attrs autograd cupy cytoolz dask funcgrad h5py hypothesis jax jaxlib joblib matplotlib "
+    "mypy numba opt_einsum optree pandas plotly polars pydantic pytest rich sklearn skimage sympy tensorflow toolz "
+    "torch tqdm xarray"
+)
+#: Packages whose functions and classes stay unchanged.
+KEPT_PACKAGES = (sys.stdlib_module_names - set(NUMBER_MODULES) - {"__main__"}).union(_LIBRARIES.split())
+
+
+def package_of(module: Any) -> str | None:
+    """Return the package of a module, given its name; None if there is no name.
+
+    Example:
+        >>> package_of("numpy.linalg"), package_of(None)
+        ('numpy', None)
+    """
+    return module.partition(".")[0] if isinstance(module, str) else None

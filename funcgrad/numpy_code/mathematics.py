@@ -15,12 +15,13 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
 from funcgrad.numpy.concretization import as_python
 from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
+from funcgrad.numpy_code.own import own
 from funcgrad.writable import plain_value
 
 
 def _special(name: str) -> Callable[..., Any]:
     """Return a function of ``scipy.special``, which needs SciPy."""
-    return lambda x: getattr(import_module("funcgrad.scipy.special"), name)(x)
+    return lambda x: getattr(own("scipy.special"), name)(x)
 
 
 def _joined(values: Any) -> Any:
@@ -69,12 +70,9 @@ _SHARED = (
     "isnan log10 log1p log2 nextafter pow radians sin sinh sqrt tan tanh"
 )
 #: Functions of one number, which have a faster check of their argument.
-_UNARY = frozenset(_SHARED.split()) - {"atan2", "copysign", "fmod", "nextafter", "pow"} | {
-    "erf",
-    "erfc",
-    "gamma",
-    "lgamma",
-}
+_UNARY = frozenset((*_SHARED.split(), "erf", "erfc", "gamma", "lgamma")) - frozenset(
+    ("atan2", "copysign", "fmod", "nextafter", "pow")
+)
 #: Functions of ``math`` of sequences: all others are of numbers.
 _OF_SEQUENCES = frozenset({"dist", "fsum", "prod", "sumprod"})
 _MATH: dict[str, Callable[..., Any]] = {
@@ -106,27 +104,10 @@ def _complex(name: str) -> Callable[..., Any]:
     return lambda z: getattr(fnp, name)(fnp.asarray(z) + 0j)
 
 
+#: Functions of ``cmath`` that NumPy has under the same name.
+_SHARED_COMPLEX = "acos acosh asin asinh atan atanh cos cosh exp log10 sin sinh sqrt tan tanh"
 _CMATH: dict[str, Callable[..., Any]] = {
-    **{
-        name: _complex(name)
-        for name in [
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atanh",
-            "cos",
-            "cosh",
-            "exp",
-            "log10",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-            "tanh",
-        ]
-    },
+    **{name: _complex(name) for name in _SHARED_COMPLEX.split()},
     "isclose": _is_close,
     "isfinite": fnp.isfinite,
     "isinf": fnp.isinf,
@@ -197,7 +178,7 @@ def _quantiles(data: Any, *, n: int = 4, method: str = "exclusive") -> list[Any]
 
 
 def _normal_quantile(p: Any, mu: Any, sigma: Any, /) -> Any:
-    return mu + sigma * import_module("funcgrad.scipy.special").ndtri(p)
+    return mu + sigma * own("scipy.special").ndtri(p)
 
 
 _STATISTICS: dict[str, Callable[..., Any]] = {
@@ -273,9 +254,8 @@ def python_function(module: str, name: str) -> Any:
         args = tuple([x if type(x) in _KNOWN else number_from_method(_as_list(x), "__float__") for x in args])
         if any(is_traced(x) for x in args):
             _check_axes(convert, args)
-            return _as_python_numbers(
-                _with_python_errors(plain, partial(traced_function, **kwargs) if kwargs else traced_function, *args)
-            )
+            function = partial(traced_function, **kwargs) if kwargs else traced_function
+            return _as_python_numbers(_with_python_errors(plain, function, *args))
         traced = (convert is None and holds_traced(args)) or holds_traced(kwargs.values())
         return _as_python_numbers(traced_function(*args, **kwargs)) if traced else plain(*args, **kwargs)
 

@@ -15,8 +15,6 @@ from funcgrad.errors import ConversionError
 from funcgrad.numpy.hints import user_line
 from funcgrad.writable import Proxy
 
-__all__ = ["Matrix", "arrays_of", "matrix_from_data", "matrix", "multiply", "accepting_matrices"]
-
 
 def matrix(x: Any) -> Any:
     """Return an array of one or two axes as a matrix; a vector becomes a row."""
@@ -126,7 +124,7 @@ class Matrix(Proxy):
 
     def replace_call(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the matrix product for ``array * matrix``; see ``multiply`` for NumPy's function."""
-        if name == "multiply" and args[0] is not self and not _is_number(args[0]):
+        if name == "multiply" and args[0] is not self and not is_number(args[0]):
             return matrix(_as_two_axes(args[0]) @ self._val)
         return None
 
@@ -192,14 +190,10 @@ class Matrix(Proxy):
         return Matrix(self._val.trace(*args, **kwargs).reshape(1, 1))
 
     def __mul__(self, other: Any) -> Any:
-        if not _is_number(other):
-            return matrix(self._val @ _as_two_axes(other))
-        return Matrix(self._val * other)
+        return Matrix(self._val * other) if is_number(other) else matrix(self._val @ _as_two_axes(other))
 
     def __rmul__(self, other: Any) -> Any:
-        if not _is_number(other):
-            return matrix(_as_two_axes(other) @ self._val)
-        return Matrix(other * self._val)
+        return Matrix(other * self._val) if is_number(other) else matrix(_as_two_axes(other) @ self._val)
 
     dot = __mul__
 
@@ -219,7 +213,8 @@ def _unknown_rule_error(x: Matrix) -> ConversionError:
     )
 
 
-def _is_number(x: Any) -> bool:
+def is_number(x: Any) -> bool:
+    """Whether ``x`` is a number, so that a product with ``x`` scales each element."""
     return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
 
 
@@ -248,23 +243,8 @@ def _operator(name: str, right: bool = False) -> Callable[..., Any]:
     return applied
 
 
-for _name in (
-    "add",
-    "sub",
-    "truediv",
-    "floordiv",
-    "mod",
-    "matmul",
-    "neg",
-    "pos",
-    "abs",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-):
+_OPERATORS = "add sub truediv floordiv mod matmul neg pos abs eq ne lt le gt ge"
+for _name in _OPERATORS.split():
     setattr(Matrix, f"__{_name}__", _operator(_name))
 for _name in ("add", "sub", "truediv", "matmul"):
     setattr(Matrix, f"__r{_name}__", _operator(_name, right=True))

@@ -14,13 +14,8 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad.errors import ConversionError, FuncgradError
+from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
-
-__all__ = ["MINIMA"]
-
-
-def _from_funcgrad(name: str) -> Any:
-    return getattr(import_module("funcgrad.scipy.optimize"), name)
 
 
 def _unpacked(args: Any) -> Any:
@@ -48,7 +43,7 @@ def _search(module: str, name: str, method: str) -> Callable[..., Any]:
         if not np.size(named.get("bounds", 0)):
             del named["bounds"]
         options = {key: value for key, value in given.items() if value is not theirs.parameters[key].default}
-        found = _from_funcgrad("minimize")(fun, start, further, method=method, options=options, **named)
+        found = own("scipy.optimize").minimize(fun, start, further, method=method, options=options, **named)
         return type(found)({"hess_inv": None, "direc": None, **found})  # fields without derivatives are None
 
     return call
@@ -63,7 +58,7 @@ def _search_on_a_line(method: str) -> Callable[..., Any]:
     where = "bounds" if method == "bounded" else "bracket"
 
     def call(func: Any, within: Any = None, args: Any = (), **options: Any) -> Any:
-        return _from_funcgrad("minimize_scalar")(
+        return own("scipy.optimize").minimize_scalar(
             func, args=_unpacked(args), method=method, options=options, **{where: within}
         )
 
@@ -72,7 +67,7 @@ def _search_on_a_line(method: str) -> Callable[..., Any]:
 
 def _elementwise_function(name: str) -> Callable[..., Any]:
     """Return a function of ``scipy.optimize.elementwise``."""
-    return lambda *args, **kwargs: getattr(import_module("funcgrad.scipy.optimize.elementwise"), name)(*args, **kwargs)
+    return lambda *args, **kwargs: getattr(own("scipy.optimize.elementwise"), name)(*args, **kwargs)
 
 
 def _global_search(module: str, name: str) -> Callable[..., Any]:
@@ -103,7 +98,7 @@ def _global_search(module: str, name: str) -> Callable[..., Any]:
 
         if not begins:
             x0 = sum(map(fnp.asarray, _ends(bounds))) / 2
-        return _from_funcgrad("minimize")(func, x0, args, method=search, jac="2-point", bounds=bounds)
+        return own("scipy.optimize").minimize(func, x0, args, method=search, jac="2-point", bounds=bounds)
 
     return call
 

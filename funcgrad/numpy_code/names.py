@@ -29,6 +29,7 @@ from funcgrad.numpy_code.conversions import (
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
 from funcgrad.numpy_code.matrices import accepting_matrices, matrix_from_data, multiply
+from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
@@ -70,11 +71,9 @@ def counterpart(value: Any) -> Any:
     return value
 
 
-def _own_code(home: str) -> frozenset[str]:
-    """Return the names of funcgrad's module that are SciPy's own code."""
-    table = import_module("funcgrad.scipy.own_code").OWN_CODE if home.startswith("scipy.") else {}
-    found: frozenset[str] = table.get(home.partition(".")[2], frozenset())
-    return found
+def _is_own_code(home: str, name: str) -> bool:
+    """Whether the name of funcgrad's module is SciPy's own code."""
+    return home.startswith("scipy.") and name in own("scipy.own_code").OWN_CODE.get(home.partition(".")[2], ())
 
 
 def _replacement(home: str, name: str, value: Any) -> Any:
@@ -89,10 +88,10 @@ def _replacement(home: str, name: str, value: Any) -> Any:
     if home == "numpy" and name in _ARRAY_MAKERS:
         ours = accepting_matrices(home, name, getattr(fnp, name, value))
         return with_writable_results(refusing_traced(ours) if name in _TEXT_READERS else ours)
-    own = _mirror_module(home)
-    if own is None or name not in getattr(own, "__all__", ()) or name in _own_code(home):
+    mirror = _mirror_module(home)
+    if mirror is None or name not in getattr(mirror, "__all__", ()) or _is_own_code(home, name):
         return value
-    ours = getattr(own, name)
+    ours = getattr(mirror, name)
     if isinstance(value, type) and not isinstance(ours, type):
         return _class_like(value, ours)
     if home == "scipy.sparse" and callable(ours):
@@ -102,22 +101,10 @@ def _replacement(home: str, name: str, value: Any) -> Any:
 
 #: Functions of NumPy that make arrays from their arguments, even if no argument is traced.
 _ARRAY_MAKERS = frozenset(
-    [
-        "atleast_1d",
-        "atleast_2d",
-        "atleast_3d",
-        "broadcast_arrays",
-        "broadcast_to",
-        "frombuffer",
-        "fromfile",
-        "fromfunction",
-        "fromiter",
-        "fromstring",
-        "genfromtxt",
-        "loadtxt",
-        "ravel",
-        "reshape",
-    ]
+    (
+        *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "frombuffer", "fromfile"),
+        *("fromfunction", "fromiter", "fromstring", "genfromtxt", "loadtxt", "ravel", "reshape"),
+    )
 )
 _TEXT_READERS = frozenset(("fromstring", "genfromtxt", "loadtxt"))
 
@@ -232,11 +219,8 @@ class _ClassLike(type):
 
 @cache
 def _class_like(numpy_class: Any, make: Callable[..., Any]) -> Any:
-    return _ClassLike(
-        numpy_class.__name__,
-        (),
-        {"numpy_class": numpy_class, "make": staticmethod(make), "__doc__": numpy_class.__doc__},
-    )
+    members = {"numpy_class": numpy_class, "make": staticmethod(make), "__doc__": numpy_class.__doc__}
+    return _ClassLike(numpy_class.__name__, (), members)
 
 
 def _random_class(numpy_class: Any) -> Any:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy.tables import accept_traced
+from funcgrad.numpy import tables
 from funcgrad.numpy_code.matrices import matrix
+from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.sparse.objects import ConstantMatrix
 
 Translate = Callable[[Any], tuple[Any, bool]]
-
-
-def _from_funcgrad(module: str, name: str) -> Any:
-    return getattr(import_module(f"funcgrad.{module}"), name)
 
 
 def _frozen(value: Any, translate: Translate) -> Any:
@@ -51,62 +47,43 @@ class _Frozen:
     """Distribution with its parameters."""
 
     def __init__(self, dist: Distribution, args: Any, kwargs: Any) -> None:
-        self.funcgrad_object, self.dist, self.args, self.kwds = (
-            dist.funcgrad_object(*args, **kwargs),
-            dist,
-            args,
-            kwargs,
-        )
+        self.dist, self.args, self.kwds = dist, args, kwargs
+        self.funcgrad_object = dist.funcgrad_object(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(
-            self.funcgrad_object
-            if self.dist.funcgrad_object.has(name)
-            else self.dist.scipy_object(*self.args, **self.kwds),
-            name,
-        )
+        if self.dist.funcgrad_object.has(name):
+            return getattr(self.funcgrad_object, name)
+        return getattr(self.dist.scipy_object(*self.args, **self.kwds), name)
 
 
-def _table(value: Any, translate: Translate) -> Any:
-    """Rebuild a table on a grid."""
-    make = _from_funcgrad("scipy.interpolate", "RegularGridInterpolator")
+def _table(value: Any) -> Any:
+    """Return funcgrad's table on a grid."""
+    make = own("scipy.interpolate").RegularGridInterpolator
     return make(value.grid, value.values, value.method, value.bounds_error, value.fill_value)
 
 
-def _line(value: Any, translate: Translate) -> Any:
-    """Rebuild an ``interp1d``: lines through points, steps or a spline."""
+def _line(value: Any) -> Any:
+    """Return funcgrad's ``interp1d``: lines through points, steps or a spline."""
     kind = value._spline.k if value._kind == "spline" else value._kind
     fill = "extrapolate" if value._extrapolate else value.fill_value
-    make = _from_funcgrad("scipy.interpolate", "interp1d")
+    make = own("scipy.interpolate").interp1d
     return make(value.x, value.y, kind, value.axis, bounds_error=value.bounds_error, fill_value=fill)
 
 
-def _scattered(name: str) -> Callable[[Any, Translate], Any]:
-    """Return a function that rebuilds an interpolator of scattered points, which holds its points rescaled."""
-
-    def made(value: Any, translate: Translate) -> Any:
-        values = value.values.reshape(len(value.values), *value.values_shape)
-        found = _from_funcgrad("scipy.interpolate", name)(value.tri, values, value.fill_value)
-        if value.scale is not None:
-            found.origin, found.unit = value.offset, value.scale
-        return found
-
-    return made
-
-
-def _nearest(value: Any, translate: Translate) -> Any:
-    found = _from_funcgrad("scipy.interpolate", "NearestNDInterpolator")(value.points, value.values)
+def _scattered(value: Any) -> Any:
+    """Return funcgrad's interpolator of scattered points; SciPy's holds its points rescaled."""
+    make = getattr(own("scipy.interpolate"), type(value).__name__)
+    if make.__name__ == "NearestNDInterpolator":
+        found = make(value.points, value.values)
+    else:
+        found = make(value.tri, value.values.reshape(len(value.values), *value.values_shape), value.fill_value)
     if value.scale is not None:
         found.origin, found.unit = value.offset, value.scale
     return found
 
 
-def _density(value: Any, translate: Translate) -> Any:
-    return _from_funcgrad("scipy.stats", "gaussian_kde")(value.dataset, value.factor, value.weights)
-
-
-def _series(name: str) -> Callable[[Any, Translate], Any]:
-    return lambda value, translate: _from_funcgrad("numpy.polynomial", name)(value.coef, value.domain, value.window)
+def _series(value: Any) -> Any:
+    return getattr(fnp.polynomial, type(value).__name__)(value.coef, value.domain, value.window)
 
 
 def rebuild_decorated(value: Any, translate: Translate) -> Any:
@@ -123,56 +100,58 @@ def _rebuild_decorated_method(value: Any, translate: Translate) -> Any:
 _WRAPT = ("_wrappers", "builtins", "wrapt.wrappers")
 #: Full names of wrapt's class of rebuild_decorated functions.
 DECORATED = tuple(f"{home}.FunctionWrapper" for home in _WRAPT)
-#: Functions that rebuild objects, by the full name of their class.
-MAKERS: dict[Any, Callable[[Any, Translate], Any]] = {
+#: Functions that rebuild objects with what they refer to, by the full name of their class.
+REBUILDERS: dict[Any, Callable[[Any, Translate], Any]] = {
     **dict.fromkeys(DECORATED, rebuild_decorated),
     **{f"{home}.BoundFunctionWrapper": _rebuild_decorated_method for home in _WRAPT},
     "scipy.stats._distn_infrastructure.rv_continuous_frozen": _frozen,
     "scipy.stats._distn_infrastructure.rv_discrete_frozen": _frozen,
+    "numpy.matrix": lambda value, translate: matrix(translate(np.asarray(value))[0]),
+}
+#: Functions that return funcgrad's object for another one, by the full name of its class.
+MAKERS: dict[str, Callable[[Any], Any]] = {
     "scipy.interpolate._rgi.RegularGridInterpolator": _table,
     "scipy.interpolate._interpolate.interp1d": _line,
     **{
-        f"scipy.interpolate.{home}.{name}": _scattered(name)
+        f"scipy.interpolate.{home}.{name}": _scattered
         for home in ("_interpnd", "interpnd")  # before SciPy 1.15
         for name in ("LinearNDInterpolator", "CloughTocher2DInterpolator")
     },
-    "scipy.interpolate._ndgriddata.NearestNDInterpolator": _nearest,
-    "scipy.stats._kde.gaussian_kde": _density,
+    "scipy.interpolate._ndgriddata.NearestNDInterpolator": _scattered,
+    "scipy.stats._kde.gaussian_kde": lambda value: own("scipy.stats").gaussian_kde(
+        value.dataset, value.factor, value.weights
+    ),
     **{
-        f"scipy.spatial._{name}": lambda value, translate: _from_funcgrad("scipy.spatial", "KDTree").of(value)
+        f"scipy.spatial._{name}": lambda value: own("scipy.spatial").KDTree.of(value)
         for name in ("ckdtree.cKDTree", "kdtree.KDTree")
     },
-    "scipy.spatial.transform._rotation.Rotation": lambda value, translate: _from_funcgrad(
-        "scipy.spatial.transform", "Rotation"
-    ).from_quat(value.as_quat()),
+    "scipy.spatial.transform._rotation.Rotation": lambda value: own("scipy.spatial.transform").Rotation.from_quat(
+        value.as_quat()
+    ),
     **{
-        name: lambda value, translate: _from_funcgrad("numpy.frames", "accept_traced")(value)
-        for name in ("pandas.Series", "pandas.DataFrame", "pandas.core.series.Series", "pandas.core.frame.DataFrame")
+        f"pandas.{name}": lambda value: own("numpy.frames").accept_traced(value)
+        for name in ("Series", "DataFrame", "core.series.Series", "core.frame.DataFrame")
     },
+    **{f"xarray.core.{name}": tables.accept_traced for name in ("dataarray.DataArray", "dataset.Dataset")},
     **{
-        f"xarray.core.{home}": lambda value, translate: accept_traced(value)
-        for home in ("dataarray.DataArray", "dataset.Dataset")
-    },
-    **{
-        f"scipy.sparse._{home}.{home}_{kind}": lambda value, translate: ConstantMatrix(value)
+        f"scipy.sparse._{home}.{home}_{kind}": ConstantMatrix
         for home in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
         for kind in ("array", "matrix")
     },
-    "numpy.random._generator.Generator": lambda value, translate: Random(value),
-    "numpy.random.mtrand.RandomState": lambda value, translate: Random(value),
-    "numpy.lib._index_tricks_impl.RClass": lambda value, translate: fnp.r_,
-    "numpy.lib._index_tricks_impl.CClass": lambda value, translate: fnp.c_,
-    "numpy.matrix": lambda value, translate: matrix(translate(np.asarray(value))[0]),
-    "numpy.poly1d": lambda value, translate: _from_funcgrad("numpy", "poly1d")(value.coeffs),
+    "numpy.random._generator.Generator": Random,
+    "numpy.random.mtrand.RandomState": Random,
+    "numpy.lib._index_tricks_impl.RClass": lambda value: fnp.r_,
+    "numpy.lib._index_tricks_impl.CClass": lambda value: fnp.c_,
+    "numpy.poly1d": lambda value: fnp.poly1d(value.coeffs),
     **{
-        f"numpy.polynomial.{home}.{name}": _series(name)
-        for home, name in (
-            ("polynomial", "Polynomial"),
-            ("chebyshev", "Chebyshev"),
-            ("legendre", "Legendre"),
-            ("hermite", "Hermite"),
-            ("hermite_e", "HermiteE"),
-            ("laguerre", "Laguerre"),
+        f"numpy.polynomial.{name}": _series
+        for name in (
+            "polynomial.Polynomial",
+            "chebyshev.Chebyshev",
+            "legendre.Legendre",
+            "hermite.Hermite",
+            "hermite_e.HermiteE",
+            "laguerre.Laguerre",
         )
     },
 }

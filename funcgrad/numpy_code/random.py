@@ -5,6 +5,8 @@ The random stream is NumPy's, so the values are those of the original program.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from copy import copy, deepcopy
 from typing import Any
 
@@ -140,60 +142,34 @@ def _shape(size: Any, *parameters: Any) -> Any:
     return None if shape == () else shape
 
 
-def _moved(name: str, low: float, high: float, of: Any) -> Any:
-    """Return a method for a distribution of two parameters: ``of`` them and a number drawn for ``low`` and ``high``."""
+def _transformed(name: str, parameters: str, standard: tuple[float, ...], of: Callable[..., Any]) -> Any:
+    """Return a method for a distribution: ``of`` its parameters and a number drawn for the ``standard`` ones."""
+    names = (*parameters.split(), "size")
 
-    def draw(self: Random, first: Any = low, second: Any = high, size: Any = None, **named: Any) -> Any:
-        names = {"loc": 0, "scale": 1, "low": 0, "high": 1, "mean": 0, "sigma": 1}
-        given = [first, second]
-        for key, value in named.items():
-            given[names[key]] = value
+    def draw(self: Random, *args: Any, **named: Any) -> Any:
         plain = getattr(self.source, name)
-        if not holds_traced(given):
-            return as_writable(plain(*given, size))
-        given = list(map(_array, given))
-        return of(*given, plain(low, high, _shape(size, *given)))
+        if not holds_traced((*args, *named.values())):
+            return as_writable(plain(*args, **named))
+        given = {**dict(zip(names, standard, strict=False)), **dict(zip(names, args, strict=False)), **named}
+        size = given.pop("size", None)
+        values = list(map(_array, given.values()))
+        return of(*values, plain(*standard, _shape(size, *values)))
 
     return draw
 
 
-def _shaped(name: str, of: Any) -> Any:
-    """Return a method for a distribution of the shape ``a``: ``of`` it and a number drawn for the shape 1."""
-
-    def draw(self: Random, a: Any, size: Any = None) -> Any:
-        plain = getattr(self.source, name)
-        if not holds_traced([a]):
-            return as_writable(plain(a, size))
-        a = _array(a)
-        return of(a, plain(1.0, _shape(size, a)))
-
-    return draw
-
-
-def _scaled(name: str) -> Any:
-    def draw(self: Random, scale: Any = 1.0, size: Any = None) -> Any:
-        plain = getattr(self.source, name)
-        if not holds_traced([scale]):
-            return as_writable(plain(scale, size))
-        scale = _array(scale)
-        return scale * plain(1.0, _shape(size, scale))
-
-    return draw
-
-
-_MOVED: dict[str, Any] = {
-    **dict.fromkeys(("normal", "laplace", "logistic", "gumbel"), lambda loc, scale, z: loc + scale * z),
-    "uniform": lambda low, high, u: low + (high - low) * u,
-    "lognormal": lambda mean, sigma, x: fnp.exp(mean + sigma * np.log(x)),
+_TRANSFORMED: dict[str, tuple[str, tuple[float, ...], Callable[..., Any]]] = {
+    **{
+        name: ("loc scale", (0.0, 1.0), lambda loc, scale, z: loc + scale * z)
+        for name in ("normal", "laplace", "logistic", "gumbel")
+    },
+    "uniform": ("low high", (0.0, 1.0), lambda low, high, u: low + (high - low) * u),
+    "lognormal": ("mean sigma", (0.0, 1.0), lambda mean, sigma, x: fnp.exp(mean + sigma * np.log(x))),
+    "exponential": ("scale", (1.0,), operator.mul),
+    "rayleigh": ("scale", (1.0,), operator.mul),
+    "pareto": ("a", (1.0,), lambda a, x: fnp.expm1(np.log1p(x) / a)),
+    "power": ("a", (1.0,), lambda a, x: x ** (1.0 / a)),
+    "weibull": ("a", (1.0,), lambda a, x: x ** (1.0 / a)),
 }
-for _name, _of in _MOVED.items():
-    setattr(Random, _name, _moved(_name, 0.0, 1.0, _of))
-for _name in ("exponential", "rayleigh"):
-    setattr(Random, _name, _scaled(_name))
-_SHAPED: dict[str, Any] = {
-    "pareto": lambda a, x: fnp.expm1(np.log1p(x) / a),
-    "power": lambda a, x: x ** (1.0 / a),
-    "weibull": lambda a, x: x ** (1.0 / a),
-}
-for _name, _of in _SHAPED.items():
-    setattr(Random, _name, _shaped(_name, _of))
+for _name, _settings in _TRANSFORMED.items():
+    setattr(Random, _name, _transformed(_name, *_settings))

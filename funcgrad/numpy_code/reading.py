@@ -15,7 +15,7 @@ from typing import Any
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text, refuse_conversion
 from funcgrad.numpy.tables import table_constructor
-from funcgrad.numpy_code.libraries import KEPT_PACKAGES
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
 
 #: Functions and classes that read numbers from texts, by module of Python.
 READER_MODULES = {
@@ -48,8 +48,7 @@ def refusing_reader(value: Any) -> Any:
         >>> refusing_reader(Fraction)("1/2"), refusing_reader(len) is len
         (Fraction(1, 2), True)
     """
-    home = getattr(value, "__module__", None)
-    home = home.partition(".")[0].lstrip("_") if isinstance(home, str) else ""
+    home = (package_of(getattr(value, "__module__", None)) or "").lstrip("_")
     if home in TABLE_CLASSES and isinstance(value, type) and value.__name__ in TABLE_CLASSES[home]:
         return table_constructor(value)
     if home not in READER_MODULES or getattr(value, "__name__", None) not in READER_MODULES[home]:
@@ -158,8 +157,4 @@ def _is_set(cell: Any) -> bool:
 def _is_user_code(value: Any) -> bool:
     """Whether ``value`` belongs to a user's module, not to a known library."""
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", type(value).__module__)
-    return (
-        isinstance(home, str)
-        and home.partition(".")[0] not in KEPT_PACKAGES
-        and not home.startswith(("numpy", "scipy"))
-    )
+    return isinstance(home, str) and package_of(home) not in KEPT_PACKAGES and not home.startswith(("numpy", "scipy"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
-from funcgrad.core import Tracer, is_in_transform
+from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import latest_rebuilt_run
 from funcgrad.numpy_code.calls import IdentityCache
@@ -25,7 +25,7 @@ from funcgrad.numpy_code.runs import PLAIN_TYPES, end_run, run_of_thread
 from funcgrad.numpy_code.scope import globals_object, refresh
 from funcgrad.numpy_code.translation import FUNCTIONS, READ_ONLY_ARRAYS, WRITABLE_ARRAYS, Translator
 from funcgrad.running import FORMAT_ERROR, pending_refusals
-from funcgrad.writable import Proxy
+from funcgrad.writable import Proxy, as_constant, is_buffer
 
 _LEVELS = {
     FUNCTIONS: "with funcgrad's functions",
@@ -198,14 +198,12 @@ def _plain(x: Any) -> Any:
 
 
 def _is_near(x: Any, y: Any) -> bool:
+    """Whether two ways to compute a number agree."""
     try:
-        return bool(np.allclose(x, y, rtol=_NEAR, atol=0.0, equal_nan=True))
+        return bool(np.allclose(x, y, rtol=1e-9, atol=0.0, equal_nan=True))
     except TypeError:  # not numbers
         return bool(x == y)
 
-
-#: Relative tolerance within which two ways to compute a number agree.
-_NEAR = 1e-9
 
 #: Types of arguments and results of a rebuilt function that need no replacement.
 _UNREPLACED = PLAIN_TYPES | {Tracer}
@@ -219,12 +217,8 @@ def _with_original_classes(out: Any) -> Any:
     leaves, spec = tree.flatten(out)
     if not any(has_rebuilt_class(leaf) or isinstance(leaf, Proxy) for leaf in leaves):
         return out
-    return tree.unflatten(spec, [_original_leaf(leaf) for leaf in leaves])
-
-
-def _original_leaf(leaf: Any) -> Any:
-    """Return what the original function would return for a leaf of the result: the array for a proxy."""
-    return original(leaf) if has_rebuilt_class(leaf) else leaf.as_array() if isinstance(leaf, Proxy) else leaf
+    leaves = [leaf.as_array() if isinstance(leaf, Proxy) else leaf for leaf in leaves]
+    return tree.unflatten(spec, [original(leaf) if has_rebuilt_class(leaf) else leaf for leaf in leaves])
 
 
 class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
@@ -423,6 +417,33 @@ def run_rebuilt(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return given(*args, **kwargs)
     except Exception as error:
         return retry_rebuilt(fun, given, lambda fun: fun(*args, **kwargs), error)
+
+
+def run_anywhere(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run ``fun(*args, **kwargs)`` rebuilt, for arrays of any library, inside or outside of a transform.
+
+    Outside of every transform, the results of code that gets arrays of another library, such as JAX, would be immutable
+    arrays of that library, too: ``part += y`` for a view would leave the base unchanged, without an error. So the code
+    runs in a trace of its own: results are writable.
+
+    Example:
+        >>> import numpy as np
+        >>> run_anywhere(np.sin, (0.0,), {})
+        np.float64(0.0)
+    """
+    given, spec = tree.flatten((args, kwargs))
+    if is_in_transform() or not any(map(_is_foreign, given)):
+        return run_rebuilt(fun, args, kwargs)
+    trace = Trace()
+    try:
+        args, kwargs = tree.unflatten(spec, [as_constant(x) if _is_foreign(x) else x for x in given])
+        return tree.map(lambda x: x._val if is_buffer(x) else x, run_rebuilt(fun, args, kwargs))
+    finally:
+        trace.close()
+
+
+def _is_foreign(x: Any) -> bool:
+    return type(x) is not np.ndarray and backend.is_value(x) and backend.namespace_of(x) is not np
 
 
 def _can_be_rebuilt(fun: Any) -> bool:

@@ -22,6 +22,7 @@ from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import check_text
 from funcgrad.numpy_code.calls import call_name, source_name, with_calls
 from funcgrad.numpy_code.classes import can_become_stale, is_up_to_date
+from funcgrad.numpy_code.libraries import package_of
 from funcgrad.numpy_code.names import is_mirrored, replacement_in_calls
 from funcgrad.numpy_code.reading import READER_MODULES, TABLE_CLASSES
 from funcgrad.numpy_code.runs import current_run
@@ -169,11 +170,7 @@ class Globals(dict[str, Any]):
             if plain in _CALL_HELPERS:
                 return _CALL_HELPERS[plain]
             if plain:
-                found = (
-                    _EVAL_REPLACEMENTS[plain](self[plain])
-                    if plain in _EVAL_REPLACEMENTS
-                    else replacement_in_calls(self[plain])
-                )
+                found = _EVAL_REPLACEMENTS.get(plain, replacement_in_calls)(self[plain])
                 if plain not in self.real and plain not in self.assigned:
                     self._store(name, value, found)
                 return found
@@ -212,13 +209,11 @@ _REQUIRED_BUILTINS = ("__import__", "__build_class__")
 
 def _getter(pairs: list[tuple[str, Any]]) -> tuple[Any, tuple[Any, ...]]:
     """Return a getter that takes these names from a dictionary at once, and the values that it should find."""
-    if len(pairs) < 2:  # with one name, itemgetter returns a value, not a tuple
-        pairs = [*pairs, *pairs] if pairs else []
-    return itemgetter(*[name for name, _ in pairs]) if pairs else _nothing, tuple([value for _, value in pairs])
-
-
-def _nothing(names: dict[str, Any]) -> tuple[Any, ...]:
-    return ()
+    if not pairs:
+        return lambda names: (), ()
+    if len(pairs) == 1:  # with one name, itemgetter returns a value, not a tuple
+        pairs = [*pairs, *pairs]
+    return itemgetter(*[name for name, _ in pairs]), tuple([value for _, value in pairs])
 
 
 def globals_object(names: Any) -> Globals | None:
@@ -292,11 +287,8 @@ def replaced_calls(names: dict[str, Any]) -> Callable[[str, str], bool]:
             value = names.get(name, getattr(builtins, name, None))
             return value in (eval, exec) if name in _EVAL_REPLACEMENTS else replacement_in_calls(value) is not value
         module = names.get(owner)
-        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] not in (
-            "numpy",
-            *READER_MODULES,
-            *TABLE_CLASSES,
-        ):
+        home = package_of(module.__name__) if isinstance(module, ModuleType) else None
+        if home not in ("numpy", *READER_MODULES, *TABLE_CLASSES):
             return False
         value = vars(module).get(name)  # getattr of a missing name may warn, or import a module
         return not name or (callable(value) and replacement_in_calls(value) is not value)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,14 @@ import funcgrad.numpy as fnp
 from funcgrad.errors import InputError
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.conversions import with_writable_results
+from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
 
 #: Names in NumPy's ``pad`` for the extension modes of ``upfirdn``.
 _CONTINUED = {
-    "symmetric": "symmetric",
+    **{mode: mode for mode in ("symmetric", "reflect", "edge", "wrap")},
     "antisymmetric": "symmetric",
-    "reflect": "reflect",
     "antireflect": "reflect",
-    "edge": "edge",
-    "wrap": "wrap",
 }
 
 
@@ -63,7 +60,7 @@ def _upfirdn(
 
 def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
     """Compute ``scipy.signal.sepfir2d``: filter both axes of the image, extended by reflection."""
-    along = import_module("funcgrad.scipy.ndimage").convolve1d
+    along = own("scipy.ndimage").convolve1d
     return along(along(fnp.asarray(image), hrow, 1, mode="reflect"), hcol, 0, mode="reflect")
 
 
@@ -106,7 +103,7 @@ def _peak_widths(
     *_, left, right = _call_scipy("_peak_widths", x, peaks, rel_height, prominences, left_bases, right_bases)
     height = x[peaks] - prominences * rel_height
 
-    def crossing(place: np.ndarray, base: Any, step: int) -> Any:
+    def crossing(place: np.ndarray, step: int) -> Any:
         """Interpolate from the sample below ``height``, if there is one between ``place`` and the base."""
         low = np.floor(place) if step > 0 else np.ceil(place)
         low = low.astype(int)
@@ -115,30 +112,24 @@ def _peak_widths(
         rise = fnp.where(inside, x[high] - x[low], 1.0)
         return low + step * fnp.where(inside, (height - x[low]) / rise, 0.0)
 
-    left, right = crossing(left, left_bases, 1), crossing(right, right_bases, -1)
+    left, right = crossing(left, 1), crossing(right, -1)
     return right - left, height, left, right
 
 
 def _medfilt2d(image: Any, size: Any) -> Any:
     """Compute ``_sigtools._medfilt2d``: the median of each rectangle of the image, extended by zeros."""
     lengths = [int(n) for n in size]
-    ranked = import_module("funcgrad.numpy_code").run_anywhere
-    return ranked(
-        import_scipy("signal.medfilt2d", "scipy.signal").order_filter,
-        (image, np.ones(lengths), np.prod(lengths) // 2),
-        {},
-    )
+    ranked = import_scipy("signal.medfilt2d", "scipy.signal").order_filter
+    return own("numpy_code").run_anywhere(ranked, (image, np.ones(lengths), np.prod(lengths) // 2), {})
 
 
+_PEAKS = "scipy.signal._peak_finding_utils"
 SIGNALS: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.signal._upfirdn", "upfirdn"): _upfirdn,
     ("scipy.signal._sigtools", "_medfilt2d"): _medfilt2d,
     ("scipy.signal._spline", "sepfir2d"): _sepfir2d,
     ("scipy.signal._waveforms", "sawtooth"): _sawtooth,
-    ("scipy.signal._peak_finding_utils", "_local_maxima_1d"): lambda x: _call_scipy("_local_maxima_1d", x),
-    ("scipy.signal._peak_finding_utils", "_select_by_peak_distance"): lambda peaks, priority, distance: _call_scipy(
-        "_select_by_peak_distance", peaks, priority, distance
-    ),
-    ("scipy.signal._peak_finding_utils", "_peak_prominences"): _peak_prominences,
-    ("scipy.signal._peak_finding_utils", "_peak_widths"): _peak_widths,
+    **{(_PEAKS, name): partial(_call_scipy, name) for name in ("_local_maxima_1d", "_select_by_peak_distance")},
+    (_PEAKS, "_peak_prominences"): _peak_prominences,
+    (_PEAKS, "_peak_widths"): _peak_widths,
 }

@@ -1,22 +1,20 @@
-"""SciPy's solvers under their older names, and compiled ones, by ``funcgrad.scipy.optimize``."""
+"""SciPy's solvers under their older names, iterative and compiled ones, by funcgrad's of equations and systems."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad.errors import InputError
+from funcgrad.numpy.hints import user_line
 from funcgrad.numpy.peeking import shared_numbers
+from funcgrad.numpy_code.own import own
 from funcgrad.optional import import_scipy
-
-__all__ = ["SOLVERS"]
-
-
-def _from_funcgrad(name: str) -> Any:
-    return getattr(import_module("funcgrad.scipy.optimize"), name)
 
 
 def _leastsq(
@@ -42,11 +40,11 @@ def _leastsq(
     given: Callable[..., Any] = func
     residuals = lambda x, *args: fnp.asarray(given(x, *args))
     scale = 1.0 if diag is None else 1.0 / np.asarray(diag)
-    found = _from_funcgrad("least_squares")(residuals, x0, jac, method="lm", x_scale=scale, args=args, **tolerances)
+    found = own("scipy.optimize").least_squares(residuals, x0, jac, method="lm", x_scale=scale, args=args, **tolerances)
     if not full_output:
         return found.x, found.status
     told = {"fvec": found.fun, "nfev": found.nfev}
-    slopes = import_module("funcgrad.transforms").jacfwd(residuals)(found.x, *args)
+    slopes = own("transforms").jacfwd(residuals)(found.x, *args)
     return found.x, fnp.linalg.inv(slopes.T @ slopes), told, found.message, found.status
 
 
@@ -69,13 +67,13 @@ def _nonlinear(method: str) -> Callable[..., Any]:
 
     def call(F: Any, xin: Any, iter: Any = None, *args: Any, callback: Any = None, **kwargs: Any) -> Any:
         name = "newton_krylov" if method == "krylov" else method
-        own = import_scipy(f"optimize.{name}", "scipy.optimize")
-        names = list(import_module("inspect").signature(getattr(own, name)).parameters)
+        theirs = import_scipy(f"optimize.{name}", "scipy.optimize")
+        names = list(inspect.signature(getattr(theirs, name)).parameters)
         given = {"iter": iter, **dict(zip(names[3:], args, strict=False)), **kwargs}
         rest = {key: value for key, value in given.items() if key not in _SETTINGS}
         settings = {_SETTINGS[key]: x for key, x in given.items() if key in _SETTINGS and x is not None}
         options = {**settings, **({"jac_options": rest} if rest else {})}
-        return _from_funcgrad("root")(F, xin, method=method, callback=callback, options=options).x
+        return own("scipy.optimize").root(F, xin, method=method, callback=callback, options=options).x
 
     return call
 
@@ -121,12 +119,70 @@ def _milp(c: Any, *, integrality: Any = None, bounds: Any = None, constraints: A
     low, high = (0.0, np.inf) if bounds is None else (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
     ends = [fnp.broadcast_to(fnp.asarray(end) * 1.0, (size,)) for end in (low, high)]
     whole = None if integrality is None else np.broadcast_to(np.asarray(integrality), (size,))
-    return _from_funcgrad("linprog")(
+    return own("scipy.optimize").linprog(
         c, *rows[0], *rows[1], list(fnp.stack(ends, axis=1)), integrality=whole, options=options
     )
 
 
+# ---- differential equations: the integrators of ``scipy.integrate.ode`` --------------------------------------
+
+#: Index, in the call arguments of VODE and LSODA, of the task number, and the task of reaching a given time.
+_TASK, _WHOLE_WAY = 2, 1
+
+
+def _check_task(integrator: Any) -> None:
+    """Check that the solution at a time is requested, not single steps: funcgrad's steps differ from SciPy's.
+
+    Raises:
+        InputError: a single step, or a callback for each step, is requested.
+    """
+    stepping = integrator.supports_step and integrator.call_args[_TASK] != _WHOLE_WAY
+    if stepping or getattr(integrator, "solout", None) is not None:
+        raise InputError(
+            "integrate.ode: traced values go to the times that are asked for, got step=True, relax=True or "
+            f"set_solout{user_line()}. Leave it out, or use scipy.integrate.solve_ivp with dense_output=True."
+        )
+
+
+def _multistep(integrator: Any, f: Any, jac: Any, y0: Any, t0: Any, t1: Any, f_params: Any, jac_params: Any) -> Any:
+    """Compute ``run`` of VODE, ZVODE and LSODA."""
+    _check_task(integrator)
+    options = {"args": tuple(f_params), "tfirst": True, "rtol": integrator.rtol, "atol": integrator.atol}
+    return own("scipy.integrate").odeint(_with_array(f), y0, fnp.stack([t0, t1]), **options)[-1], t1
+
+
+def _onestep(integrator: Any, f: Any, jac: Any, y0: Any, t0: Any, t1: Any, f_params: Any, jac_params: Any) -> Any:
+    """Compute ``run`` of the methods of Dormand and Prince."""
+    _check_task(integrator)
+    method = "DOP853" if integrator.name == "dop853" else "RK45"
+    options = {"method": method, "rtol": integrator.rtol, "atol": integrator.atol}
+    return own("scipy.integrate").solve_ivp(_with_array(f), (t0, t1), y0, args=tuple(f_params), **options).y[:, -1], t1
+
+
+def _with_array(f: Any) -> Any:
+    """Return the right-hand side with array results: these integrators accept a number for an array of one element."""
+    return lambda t, y, *args: fnp.atleast_1d(fnp.asarray(f(t, y, *args)))
+
+
+#: Iterative solvers of sparse systems, by module.
+_ITERATIONS = {
+    "_gcrotmk": "gcrotmk",
+    "iterative": "bicg cgs qmr",
+    "lgmres": "lgmres",
+    "minres": "minres",
+    "tfqmr": "tfqmr",
+}
+
+
+def _iterated(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Run ``scipy.sparse.linalg.<name>``: its derivative solves the transposed system by the same iteration."""
+    return own("scipy.sparse.linalg").iterated(name, *args, **kwargs)
+
+
 SOLVERS: dict[tuple[str, str], Any] = {
+    ("scipy.integrate._ode", "vode.run"): _multistep,
+    ("scipy.integrate._ode", "lsoda.run"): _multistep,
+    ("scipy.integrate._ode", "dopri5.run"): _onestep,
     # SciPy 1.18: traced and constant vectors belong to one library
     ("scipy.sparse.linalg._interface", "LinearOperator._check_matching_namespace"): lambda self, x: None,
     ("scipy.optimize._milp", "milp"): _milp,
@@ -136,5 +192,10 @@ SOLVERS: dict[tuple[str, str], Any] = {
     **{
         ("scipy.optimize._nonlin", name): _nonlinear(name)
         for name in ("anderson", "broyden1", "broyden2", "diagbroyden", "excitingmixing", "linearmixing")
+    },
+    **{
+        (f"scipy.sparse.linalg._isolve.{home}", name): partial(_iterated, name)
+        for home, names in _ITERATIONS.items()
+        for name in names.split()
     },
 }

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.peeking import concrete_or_none, shared_numbers
+from funcgrad.numpy_code.own import known_value, own
 from funcgrad.optional import import_scipy
 
 
@@ -139,10 +137,6 @@ def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: Any, 
     return value
 
 
-def _splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
-    return _splder(t, c, k, x, 0, ext)
-
-
 def _splder(t: Any, c: Any, k: int, x: Any, nu: int, ext: int = 0) -> tuple[Any, int]:
     """Compute ``dfitpack.splder``. ``ext`` is for points outside: extrapolate, zero, error, or the boundary's value.
 
@@ -174,16 +168,6 @@ def _splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
     ends = fnp.clip(fnp.stack([a * 1.0, b * 1.0]), t[k], t[n])
     low, high = _spline(knots, sums[:, None], k + 1, ends, 0, True)[:, 0]
     return high - low, None
-
-
-def _fitpack_splder(t: Any, c: Any, k: int, nu: int, x: Any, ext: int = 0) -> tuple[Any, int]:
-    """Compute ``_fitpack.splder`` of SciPy 1.18, which has another order of arguments."""
-    return _splder(t, c, k, x, nu, ext)
-
-
-def _fitpack_splint(t: Any, c: Any, k: int, a: Any, b: Any) -> Any:
-    """Compute ``_fitpack.splint`` of SciPy 1.18, which returns the integral only."""
-    return _splint(t, c, k, a, b)[0]
 
 
 def _coordinates(points: Any, ndim: Any = None) -> Any:
@@ -255,9 +239,9 @@ def _smoothing(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tupl
     if not len(jumps) or abs(left - shared_numbers(least)) <= 1e-9 * left:
         c, total = nearest, least
     else:
-        own = import_module("funcgrad.scipy.optimize")
         size = float(np.linalg.norm(shared_numbers(jumps)) / np.linalg.norm(shared_numbers(design)))
-        ratio = own.brentq(lambda q: fnp.log(at(size * fnp.exp(q))[1] / left), -25.0, 25.0, xtol=1e-14)
+        residual = lambda q: fnp.log(at(size * fnp.exp(q))[1] / left)
+        ratio = own("scipy.optimize").brentq(residual, -25.0, 25.0, xtol=1e-14)
         c, total = at(size * fnp.exp(ratio))
     return t, (c if y.ndim == 2 else c[:, 0]), total
 
@@ -539,8 +523,8 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
 
     SciPy finds the roots. Two Newton steps from there leave the roots where they are and give them derivatives.
     """
-    given = [concrete(a, "PPoly.solve") if isinstance(a, Tracer) else a for a in (c, x, y)]
-    plain_c, knots, level = np.ascontiguousarray(given[0]), np.ascontiguousarray(given[1]), float(given[2])
+    plain_c, knots = [np.ascontiguousarray(known_value(a, "PPoly.solve")) for a in (c, x)]
+    level = float(known_value(y, "PPoly.solve"))
     find = import_scipy("interpolate.PPoly.solve", "scipy.interpolate._ppoly").real_roots
     found = []
     for column, start in enumerate(find(plain_c, knots, level, report_discont, extrapolate)):
@@ -553,14 +537,11 @@ def real_roots(c: Any, x: Any, y: Any, report_discont: bool, extrapolate: bool) 
             for power, row in enumerate(of_piece[::-1]):
                 value, slope = value + row * s**power, slope + (power * row * s ** (power - 1) if power else 0.0)
             if crosses is None:  # a root at a jump of the curve does not move with the values
-                crosses = abs(_plainly(value)) <= 1e-6 * (abs(level) + abs(plain_c[-1, :, column]).max(initial=0))
+                largest = abs(plain_c[-1, :, column]).max(initial=0)
+                crosses = abs(np.asarray(known_value(value, "PPoly.solve"))) <= 1e-6 * (abs(level) + largest)
             root = root - fnp.where(crosses, value / fnp.where(crosses, slope, 1.0), 0.0)
         found.append(root)
     return found
-
-
-def _plainly(x: Any) -> Any:
-    return np.asarray(concrete(x, "PPoly.solve") if isinstance(x, Tracer) else x)
 
 
 def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: Any) -> Any:
@@ -585,13 +566,6 @@ def surface(points: Any, values: Any, xi: Any, bounds_error: bool, fill_value: A
     held = [fnp.where(each, x, axis[0]) for each, axis, x in zip(inside, grid, columns, strict=True)]
     found = fnp.where(inside[0] & inside[1], _bispeu(tx, ty, c, 3, 3, *held)[0], fill_value)
     return found.reshape(xi.shape[:-1])
-
-
-def _fitpack_regrid(
-    task: int, x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, *rest: Any
-) -> tuple[Any, ...]:
-    """Compute ``_fitpack.regrid`` of SciPy 1.18."""
-    return _regrid(x, y, z, xb, xe, yb, ye, kx, ky, s)
 
 
 def _ndbspline(self: Any, xi: Any, *, nu: Any = None, extrapolate: Any = None) -> Any:
@@ -622,7 +596,7 @@ _FITPACK: dict[str, Callable[..., Any]] = {
     "pardeu": _pardeu,
     "parder": _parder,
     "spalde": _spalde,
-    "splev": _splev,
+    "splev": lambda t, c, k, x, ext=0: _splder(t, c, k, x, 0, ext),
     "sproot": _sproot,
 }
 #: FITPACK's functions by the names of the wrapper before SciPy 1.18.
@@ -651,15 +625,16 @@ SPLINES: dict[tuple[str, str], Callable[..., Any]] = {
     ("scipy.interpolate._dierckx", "fpknot"): _next_knot,
     ("scipy.interpolate._dierckx", "fpback"): _fpback,
     ("scipy.interpolate._dierckx", "qr_reduce"): _qr_reduce,
-    ("scipy.interpolate._fitpack", "splder"): _fitpack_splder,
-    ("scipy.interpolate._fitpack", "splint"): _fitpack_splint,
     ("scipy.interpolate._interpnd", "_ndim_coords_from_arrays"): _coordinates,
     ("scipy.interpolate._fitpack", "_insert"): _insert,
     ("scipy.interpolate._fitpack", "_parcur"): _parcur,
-    ("scipy.interpolate._fitpack", "insert"): _insert,  # the names in SciPy 1.18, as in the next three lines
+    # with the names, order of arguments and results of SciPy 1.18, as in the next five lines
+    ("scipy.interpolate._fitpack", "insert"): _insert,
     ("scipy.interpolate._fitpack", "parcur"): _parcur,
     ("scipy.interpolate._fitpack", "curfit"): _fitpack_curfit,
-    ("scipy.interpolate._fitpack", "regrid"): _fitpack_regrid,
+    ("scipy.interpolate._fitpack", "regrid"): lambda task, *args: _regrid(*args[:10]),
+    ("scipy.interpolate._fitpack", "splder"): lambda t, c, k, nu, x, ext=0: _splder(t, c, k, x, nu, ext),
+    ("scipy.interpolate._fitpack", "splint"): lambda *args: _splint(*args)[0],
     ("scipy.interpolate._ndbspline", "NdBSpline.__call__"): _ndbspline,
     **{("scipy.interpolate._fitpack", name): ours for name, ours in _FITPACK.items()},
     **{("scipy.interpolate._dfitpack", name): ours for name, ours in _DFITPACK.items()},

@@ -34,7 +34,7 @@ from funcgrad.numpy_code.conversions import ABSTRACT, as_format_string, with_wri
 from funcgrad.numpy_code.examples import is_public, with_example_loop
 from funcgrad.numpy_code.functions import has_same_values, rebuild, rebuild_lru_cache, rebuild_singledispatch
 from funcgrad.numpy_code.kernels import MODULES_WITH_REPLACEMENTS, kernel, with_wrapper
-from funcgrad.numpy_code.libraries import KEPT_PACKAGES
+from funcgrad.numpy_code.libraries import KEPT_PACKAGES, package_of
 from funcgrad.numpy_code.mathematics import NUMBER_MODULES
 from funcgrad.numpy_code.names import MirrorModule, counterpart, is_mirrored, original_module, public_modules_of
 from funcgrad.numpy_code.runs import PLAIN_TYPES, LatestCache, Run, SmallCache, current_run
@@ -43,11 +43,9 @@ from funcgrad.numpy_code.sparse.objects import replacement_class
 from funcgrad.numpy_code.sparse.recognition import family_replacement, is_sparse_class, is_sparse_family
 from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer
 
-_CONTAINERS = frozenset((dict, list, tuple, set, frozenset, OrderedDict, defaultdict, deque, MappingProxyType))
-
-
 #: Types of containers that a program adds entries to while it runs.
 _GROWING = frozenset((dict, list, OrderedDict, defaultdict, deque))
+_CONTAINERS = _GROWING | {tuple, set, frozenset, MappingProxyType}
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType)
 #: Modules of funcgrad whose functions have the names of NumPy's and SciPy's functions.
@@ -191,9 +189,8 @@ class Translator:
         return rebuild(value, self) if _is_rebuilt(value) else (self._counterpart(value), True)
 
     def _counterpart(self, value: Any) -> Any:
-        return (
-            self.with_writable_results(counterpart(value)) if _is_array_module(value.__module__) else counterpart(value)
-        )
+        ours = counterpart(value)
+        return self.with_writable_results(ours) if _is_array_module(value.__module__) else ours
 
     def _scipy_function(self, value: FunctionType) -> tuple[Any, bool]:
         """Return the replacement for a function of a SciPy module in which rebuilding alone is not enough for some."""
@@ -209,11 +206,7 @@ class Translator:
 
     def _module(self, module: ModuleType) -> ModuleType:
         name = module.__name__
-        is_kept = (
-            name.partition(".")[0] in KEPT_PACKAGES
-            and name not in reading.READER_MODULES
-            and name not in reading.TABLE_CLASSES
-        )
+        is_kept = package_of(name) in KEPT_PACKAGES and name not in (*reading.READER_MODULES, *reading.TABLE_CLASSES)
         if is_kept and not (self.level == WRITABLE_ARRAYS and name.startswith(_OWN)):
             return module
         if original_module(module) is not None:
@@ -309,10 +302,12 @@ class Translator:
             return known[1], False
         if kind is BuiltinFunctionType and isinstance(value.__self__, (ModuleType, type, type(None))):
             return _builtin(value, self), True
-        for makers in (_CALLABLES, objects.MAKERS):
-            maker: Any = makers.get(kind) or makers.get(f"{kind.__module__}.{kind.__name__}")
-            if maker is not None:
-                return self._memoise(value, maker(value, self))
+        name = f"{kind.__module__}.{kind.__name__}"
+        rebuilder = _REBUILDERS.get(kind) or _REBUILDERS.get(name)
+        if rebuilder is not None:
+            return self._memoise(value, rebuilder(value, self))
+        if name in objects.MAKERS:
+            return self._memoise(value, objects.MAKERS[name](value))
         rebuild = getattr(kind, "_with_functions", None)
         if rebuild is not None:
             return self._memoise(value, rebuild(value, lambda part: self(part)[0]))
@@ -372,10 +367,8 @@ def _is_array_module(module: Any) -> bool:
 
 def _is_kept(value: Any) -> bool:
     """Whether a function or class belongs to a package that is not rebuilt."""
-    module = getattr(value, "__module__", None)
-    return isinstance(module, str) and (
-        module.partition(".")[0] in KEPT_PACKAGES or module.partition(".")[0] == "numpy"
-    )
+    package = package_of(getattr(value, "__module__", None))
+    return package == "numpy" or package in KEPT_PACKAGES
 
 
 def _is_rebuilt(value: Any) -> bool:
@@ -385,7 +378,7 @@ def _is_rebuilt(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     if not isinstance(module, str):
         return True  # compiled from a text
-    if module.partition(".")[0] in KEPT_PACKAGES:
+    if package_of(module) in KEPT_PACKAGES:
         return False
     return not is_mirrored(module) or (module.startswith(("scipy.", "statistics")) and counterpart(value) is value)
 
@@ -393,10 +386,8 @@ def _is_rebuilt(value: Any) -> bool:
 def _is_kept_function(value: Any) -> bool:
     """Whether a function written in C is one of Python or NumPy, which handle traced values."""
     owner = getattr(value, "__self__", None)
-    home = owner.__name__ if isinstance(owner, ModuleType) else getattr(value, "__module__", None)
-    if not isinstance(home, str):
-        return True
-    return home.partition(".")[0] in KEPT_PACKAGES or home.partition(".")[0] in ("numpy", "_operator", *NUMBER_MODULES)
+    package = package_of(owner.__name__ if isinstance(owner, ModuleType) else getattr(value, "__module__", None))
+    return package in KEPT_PACKAGES or package in (None, "numpy", "_operator", *NUMBER_MODULES)
 
 
 def _method(value: Any, translate: Any) -> Any:
@@ -438,8 +429,8 @@ def _vectorized(value: Any, translate: Any) -> Any:
     return fnp.vectorize(fun, value.otypes, value.__doc__, value.excluded, value.cache, value.signature)
 
 
-#: Functions that rebuild callables made of other callables, by type or by the type's full name.
-_CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
+#: Functions that rebuild objects with what they refer to, by type or by the type's full name.
+_REBUILDERS: dict[Any, Callable[[Any, Any], Any]] = {
     BuiltinFunctionType: _builtin_method,
     functools.partial: _partial,
     toolz.curry: _partial,
@@ -448,5 +439,6 @@ _CALLABLES: dict[Any, Callable[[Any, Any], Any]] = {
     np.vectorize: _vectorized,
     fnp.vectorize: _vectorized,
     functools._lru_cache_wrapper: lambda value, translate: kernel(value) or rebuild_lru_cache(value, translate)[0],
+    **objects.REBUILDERS,
     "numba.core.registry.CPUDispatcher": lambda value, translate: translate(value.py_func)[0],
 }

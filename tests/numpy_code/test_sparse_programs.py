@@ -13,6 +13,7 @@ from funcgrad.numpy_code.sparse.recognition import is_sparse_family
 
 M = sparse.csr_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
 X = np.array([0.4, 0.6])
+COMPRESSED = [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.csc_matrix]
 FILLED = [sparse.lil_matrix, sparse.lil_array, sparse.dok_matrix, sparse.dok_array]
 
 
@@ -193,6 +194,20 @@ def places_in_a_table(x):
     return (A * A + B.T * A).sum() + (A + sparse.coo_matrix((x, ([0.0, 1.0], [0.0, 0.0])), shape=(3, 3))).power(2).sum()
 
 
+def scaled_constant(kind):
+    """Return a program with products and quotients of constant matrices, multiplied by and overwritten with values."""
+
+    def f(x):
+        A = kind(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        made = [A * 2.0, 2.0 * A, A / 2.0, A @ A, A.multiply(A), A.dot(A)]
+        products = sum((i + 1) * (B @ x).sum() for i, B in enumerate(made))
+        for B in made:
+            B.data[1] = x[0] * x[1]
+        return products + sum((B @ np.ones(2)).sum() for B in made)
+
+    return f
+
+
 GRAPHS = {
     "places in a table": places_in_a_table,
     "preconditioned": preconditioned,
@@ -229,6 +244,7 @@ GRAPHS = {
 PROGRAMS = {
     **GRAPHS,
     **{f"{make.__name__} {kind.__name__}": make(kind) for make in (elements, assembled, constants) for kind in FILLED},
+    **{f"products of a constant {kind.__name__}": scaled_constant(kind) for kind in COMPRESSED},
     **MADE,
 }
 

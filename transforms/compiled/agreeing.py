@@ -12,8 +12,6 @@ from funcgrad.transforms.compiled.arguments import Form
 from funcgrad.transforms.compiled.graphs import copy_with_layout
 from funcgrad.transforms.compiled.source import differs
 
-__all__ = ["difference_message", "difference_message_nearby"]
-
 ndarray = np.ndarray
 _DISTANCE = 0.03  # relative distance of nearby arguments
 _SMALL, _TRIALS_IF_SMALL, _TRIALS_IF_LARGE = 1_000, 32, 3  # trials: a few numbers may be rounded alike by chance

@@ -19,17 +19,6 @@ from funcgrad.transforms.compiled.graphs import fact_of
 from funcgrad.transforms.compiled.source import Program
 from funcgrad.transforms.static_arguments import argument_names
 
-__all__ = [
-    "Form",
-    "bind_program",
-    "container_text",
-    "form_of",
-    "input_names",
-    "input_statements",
-    "is_number",
-    "is_setting",
-]
-
 ndarray = np.ndarray
 _NUMBERS = frozenset((float, complex, *[np.dtype(c).type for c in "efdgFDGbBhHiIlLqQ?"]))
 _SETTINGS = frozenset((int, bool, str, bytes, type(None)))

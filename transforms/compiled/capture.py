@@ -38,8 +38,6 @@ from funcgrad.kinds.custom import custom_call
 from funcgrad.running import repetitions, unfinished_traces
 from funcgrad.transforms.compiled.graphs import Const, Graph, copy_with_layout, fact_of, primitive_without_rules
 
-__all__ = ["OUTSIDE_FUNCTION", "UnrecordableError", "capture", "operator_for"]
-
 ndarray = np.ndarray
 
 

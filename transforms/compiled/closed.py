@@ -18,8 +18,6 @@ from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.transforms.transformed import Transformed
 
-__all__ = ["ReachableObjects"]
-
 ndarray = np.ndarray
 #: Types whose objects are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None), np.dtype)

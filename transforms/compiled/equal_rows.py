@@ -27,8 +27,6 @@ from funcgrad.transforms.compiled.graphs import (
     primitive_without_rules,
 )
 
-__all__ = ["compute_equal_rows_once"]
-
 ndarray = np.ndarray
 #: Elementwise operations that round correctly, so that the bits of an entry do not depend on its place in memory.
 _EXACT = frozenset(("add", "subtract", "multiply", "divide", "negative", "absolute", "square", "sqrt", "where"))

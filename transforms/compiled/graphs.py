@@ -15,8 +15,6 @@ from numpy.lib.stride_tricks import as_strided
 from funcgrad import backend
 from funcgrad.core import Primitive
 
-__all__ = ["LARGE", "VIEWS", "Const", "Fact", "Graph", "Op", "Question", "Value", "copy_with_layout", "fact_of"]
-
 ndarray = np.ndarray
 Value: TypeAlias = Any
 _MAX_COMPARED_BYTES = 4096  # largest size in bytes of arrays that are compared by their bits

@@ -20,8 +20,6 @@ import numpy as np
 from funcgrad.transforms.compiled.graphs import Graph, Question
 from funcgrad.transforms.compiled.storage import is_ufunc
 
-__all__ = ["ARITHMETIC", "MATH", "has_same_bits", "python_float_values"]
-
 ARITHMETIC = frozenset(("add", "subtract", "multiply", "negative", "one_minus_square"))
 #: Operations whose result is infinite or NaN if an operand is.
 _PROPAGATING = ARITHMETIC | {"sin", "cos", "absolute"}

@@ -13,8 +13,6 @@ from funcgrad.kinds.linear import broadcast_to
 from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question, Value, fact_of
 from funcgrad.transforms.compiled.storage import MAX_FILLED, is_ufunc
 
-__all__ = ["broadcast_later", "broadcast_once", "take_out_factors"]
-
 _BROADCAST: Primitive = broadcast_to.primitive  # type: ignore[attr-defined]
 
 #: Operations with the same bits for filled-in and for broadcast operands. Powers differ: they test for one number.

@@ -12,8 +12,6 @@ from itertools import groupby, pairwise
 from operator import add
 from typing import Any, NamedTuple
 
-__all__ = ["program_lines", "with_loops"]
-
 _LONG = 500  # least number of statements of a program with loops: short programs are faster without
 _TIMES = 6  # least number of equal pieces
 _PIECE = 4_000  # largest number of statements of a piece

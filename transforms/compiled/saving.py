@@ -27,8 +27,6 @@ from funcgrad.transforms.compiled.arguments import container_text, input_stateme
 from funcgrad.transforms.compiled.source import Program
 from funcgrad.transforms.compiled.statements import RAISE_NOT_FINITE
 
-__all__ = ["module_text"]
-
 ndarray = np.ndarray
 _LITERAL = 64  # largest number of elements of an array that is written as numbers
 

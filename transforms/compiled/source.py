@@ -26,8 +26,6 @@ from funcgrad.transforms.compiled.rolling import program_lines, with_loops
 from funcgrad.transforms.compiled.statements import RAISE_NOT_FINITE, Parts, Writer
 from funcgrad.transforms.compiled.storage import Storage
 
-__all__ = ["PathChanged", "Program", "differs", "generate"]
-
 ndarray = np.ndarray
 _FEW = 3_000  # largest number of statements that all get comments, and whose values get the user's names
 _UNPACKED = 64  # largest number of slots that all get names, used or not

@@ -17,8 +17,6 @@ from funcgrad.transforms.compiled.graphs import Const, Graph, Op, Question
 from funcgrad.transforms.compiled.plain import ARITHMETIC, MATH, has_same_bits
 from funcgrad.transforms.compiled.storage import MAX_FILLED, Storage, is_ufunc
 
-__all__ = ["RAISE_NOT_FINITE", "Parts", "Writer"]
-
 ndarray = np.ndarray
 Parts: TypeAlias = list[Any]
 _DOUBLE = np.dtype(np.float64)

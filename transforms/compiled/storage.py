@@ -14,8 +14,6 @@ import numpy as np
 
 from funcgrad.transforms.compiled.graphs import LARGE, VIEWS, Graph, Op, Question
 
-__all__ = ["MAX_FILLED", "Storage", "is_ufunc"]
-
 ndarray = np.ndarray
 #: Operations whose result never shares the memory of an argument.
 FRESH = frozenset(

@@ -17,8 +17,6 @@ from funcgrad.transforms.compiled.capture import UnrecordableError, capture
 from funcgrad.transforms.compiled.graphs import Question
 from funcgrad.transforms.compiled.source import Program, generate
 
-__all__ = ["StraightProgram", "input_kind", "recording_key", "with_constants_as_inputs"]
-
 #: Programs by the keys of their recordings, the oldest first; None for recordings without a program.
 _programs: dict[Any, Program | None] = {}
 _MAX_PROGRAMS = 64

@@ -23,8 +23,6 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.vectorize import vmap
 
-__all__ = ["RecordedFunction", "can_transform", "is_input"]
-
 Leaves = Sequence[Any]
 Run = Callable[..., Any]
 _TRACES = (ReverseTrace, ForwardTrace, BatchTrace)

@@ -33,8 +33,6 @@ from funcgrad.transforms.static_arguments import StaticArguments
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import outside_transforms
 
-__all__ = ["Compiled", "jit_numpy", "run_compiled"]
-
 _ROUNDS = 20
 
 

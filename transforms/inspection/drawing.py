@@ -19,8 +19,6 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, MissingExtraError
 from funcgrad.graph import Node, Operand, PipelineStage
 
-__all__ = ["Picture", "aligned_table", "describe_bytes"]
-
 #: Largest number of nodes that are drawn, and of nodes that are printed, before they are summarised.
 MAX_DRAWN = 150
 MAX_PRINTED = 100

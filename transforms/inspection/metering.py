@@ -23,8 +23,6 @@ from funcgrad.reverse import Record, call_vjp, operation_of, parents_of, result_
 from funcgrad.transforms.debugging import VjpWithOrigin, values_in, with_origin
 from funcgrad.transforms.origins import Origin, Origins
 
-__all__ = ["Meter", "Row"]
-
 
 class Row(NamedTuple):
     """Cost of one operation on one line: all its calls together.

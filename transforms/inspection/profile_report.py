@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from funcgrad.transforms.inspection.drawing import aligned_table, describe_bytes
 from funcgrad.transforms.inspection.metering import Row
 
-__all__ = ["Block", "Pass", "Profile", "describe_seconds", "flames"]
-
 _WIDTH, _MARGIN, _BAR, _GAP = 960, 16, 26, 14
 _LETTER = 6.3  # approximate width of a letter in this font and size
 _NARROWEST = 0.4

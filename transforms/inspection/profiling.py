@@ -41,8 +41,6 @@ from funcgrad.transforms.transformed import (
     raise_funcgrad_error,
 )
 
-__all__ = ["profile"]
-
 _lock = threading.Lock()
 _active: list[Peaks] = []
 _started = False

@@ -28,8 +28,6 @@ from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results, identity_key
 
-__all__ = ["Graph", "Tape", "tape", "trace", "with_stage_reports"]
-
 
 class Tape(Picture):
     """Tape of a pullback: the records that the backward pass will visit, from the latest to the earliest.

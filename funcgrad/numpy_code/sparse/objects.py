@@ -7,7 +7,6 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -17,30 +16,31 @@ import funcgrad.numpy as fnp
 from funcgrad import tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.numpy.concretization import concrete
 from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.peeking import is_plain
-from funcgrad.numpy_code.conversions import holds_traced, is_traced
-from funcgrad.numpy_code.matrices import Matrix, arrays_of
-from funcgrad.numpy_code.sparse.coordinates import (
-    COO_METHODS,
-    block_coordinates,
-    changes_module,
-    diagonal_coordinates,
-    every_element,
-)
+from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
+from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
+from funcgrad.numpy_code.own import known_value, own
+from funcgrad.numpy_code.sparse import coordinates
+from funcgrad.numpy_code.sparse.members import COO_METHODS, index_method, no_data, raise_missing
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
     FILLABLE_CLASSES,
+    changes_module,
     is_funcgrad_matrix,
-    is_number,
     is_scipy_matrix,
     scipy_class_of,
     sparse_class,
 )
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import COPY_ON_WRITE, is_buffer, make_buffer, root_of, unshare
+
+
+def _replacement_for(matrix: Any) -> Any:
+    """Return the replacement for the class of SciPy's object ``matrix``."""
+    theirs: Any = type(matrix)
+    return replacement_class(theirs)
 
 
 class ConstantMatrix:
@@ -56,17 +56,11 @@ class ConstantMatrix:
     """
 
     __array_ufunc__ = None  # an ndarray on the left leaves the operator to this class
+    __class__ = property(lambda self: type(self.matrix))
+    type_of = staticmethod(lambda x: _replacement_for(x.matrix))  # what ``type(x)`` is in rebuilt code
 
     def __init__(self, matrix: Any, values_buffer: Any = None, *, is_mutable: bool = False) -> None:
         vars(self).update(matrix=matrix, values_buffer=values_buffer, is_mutable=is_mutable)
-
-    __class__ = property(lambda self: type(self.matrix))
-
-    @staticmethod
-    def type_of(x: Any) -> Any:
-        """Return what ``type(x)`` is in rebuilt code."""
-        theirs: Any = type(x.matrix)
-        return replacement_class(theirs)
 
     def __setattr__(self, name: str, value: Any) -> None:
         now = _up_to_date(self)
@@ -107,21 +101,15 @@ class ConstantMatrix:
     def __itruediv__(self, other: Any) -> Any:
         return _scale(self, "__itruediv__", other)
 
-    def __mul__(self, other: Any) -> Any:
-        return _matching(self, other) * _plain(other)
-
-    def __rmul__(self, other: Any) -> Any:
-        mine = _matching(self, other)
-        return mine.__rmul__(other) if is_traced(other) else _plain(other) * mine
-
-    def __truediv__(self, other: Any) -> Any:
-        return _matching(self, other) / _plain(other)
-
     def __matmul__(self, other: Any) -> Any:
-        return fnp.matmul(_borrowed(self), other) if is_traced(other) else _matching(self, other) @ _plain(other)
+        if is_traced(other):
+            return fnp.matmul(_borrowed(self), other)
+        return _as_traceable(_matching(self, other) @ _plain(other), self)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return fnp.matmul(other, _borrowed(self)) if is_traced(other) else _plain(other) @ _matching(self, other)
+        if is_traced(other):
+            return fnp.matmul(other, _borrowed(self))
+        return _as_traceable(_plain(other) @ _matching(self, other), self)
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product, or the product with a number."""
@@ -129,7 +117,7 @@ class ConstantMatrix:
 
     def multiply(self, other: Any) -> Any:
         """Return the elementwise product."""
-        return _matching(self, other).multiply(_plain(other))
+        return _as_traceable(_matching(self, other).multiply(_plain(other)), self)
 
 
 #: Methods of SciPy's matrices that change the matrix in place.
@@ -170,10 +158,10 @@ def _matching(x: ConstantMatrix, other: Any) -> Any:
 
 
 def _as_traced(matrix: Any) -> Any:
-    home, name = sys.modules["scipy.sparse"], type(matrix).__name__
-    if name not in ARRAY_CLASSES:  # LIL and DOK, which are filled element by element
-        name = f"csr_{name.partition('_')[2]}"
-    return replacement_class(getattr(home, name)).from_scipy(matrix)
+    kind: Any = type(matrix)
+    if kind.__name__ not in ARRAY_CLASSES:  # LIL and DOK, which are filled element by element
+        kind = _in_family(kind, "csr")
+    return replacement_class(kind).from_scipy(matrix)
 
 
 def _turn_traced(x: ConstantMatrix, values: Any = None) -> Any:
@@ -188,18 +176,14 @@ def _turn_traced(x: ConstantMatrix, values: Any = None) -> Any:
             "copy of it, A.copy()."
         )
     matrix, values = x.matrix, _values_buffer(x) if values is None else values
-    theirs: Any = type(matrix)
-    kind, form = replacement_class(theirs), theirs.__name__[:3]
+    kind, form = _replacement_for(matrix), type(matrix).__name__[:3]
     if values.shape != matrix.data.shape:
         raise ShapeError(f"{type(matrix).__name__}.data: the shape must stay {matrix.data.shape}, got {values.shape}.")
-    places = (
-        (matrix.row, matrix.col)
-        if form == "coo"
-        else (matrix.offsets,)
-        if form == "dia"
-        else (matrix.indices, matrix.indptr)
-    )
-    made = kind((values, *([places] if form == "coo" else places)), shape=matrix.shape, traced=True)
+    if form == "coo":
+        places = [(matrix.row, matrix.col)]
+    else:
+        places = [matrix.offsets] if form == "dia" else [matrix.indices, matrix.indptr]
+    made = kind((values, *places), shape=matrix.shape, traced=True)
     vars(x).clear()
     object.__dict__["__class__"].__set__(x, type(made))  # the same object, for every reference to it
     vars(x).update(vars(made))
@@ -239,9 +223,8 @@ def has_traced_values(x: Any) -> bool:
 def plain_matrix(x: Any) -> Any:
     """Return SciPy's matrix for a matrix of constants; any other value unchanged."""
     x = _plain(x)
-    return (
-        x.plain("a function of SciPy's") if is_funcgrad_matrix(x) and (is_plain(x.values) or is_buffer(x.values)) else x
-    )
+    is_constant = is_funcgrad_matrix(x) and (is_plain(x.values) or is_buffer(x.values))
+    return x.plain("a function of SciPy's") if is_constant else x
 
 
 def as_traceable(x: Any) -> Any:
@@ -273,25 +256,18 @@ def _as_traceable(x: Any, source: ConstantMatrix | None = None) -> Any:
     if not shares or not source.is_mutable:
         return ConstantMatrix(x, is_mutable=not shares)
     values_buffer = _values_buffer(source)
-    return ConstantMatrix(
-        x,
-        values_buffer if theirs.shape == values_buffer.shape and theirs.dtype == values_buffer.dtype else None,
-        is_mutable=True,
-    )
+    has_all = theirs.shape == values_buffer.shape and theirs.dtype == values_buffer.dtype
+    return ConstantMatrix(x, values_buffer if has_all else None, is_mutable=True)
 
 
 def _method(x: ConstantMatrix, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
+        changes = name in _CHANGING_METHODS
         if any(is_traced(a) or is_funcgrad_matrix(_plain(a)) for a in args):
-            return getattr(_turn_traced(x) if name in _CHANGING_METHODS else _as_traced(_borrowed(x)), name)(
-                *args, **kwargs
-            )
+            owner = _turn_traced(x) if changes else _as_traced(_borrowed(x))
+            return getattr(owner, name)(*args, **kwargs)
         given = [_plain(a) for a in args]
-        return (
-            _change(x, name, *given, **kwargs)
-            if name in _CHANGING_METHODS
-            else _as_traceable(plain(*given, **kwargs), x)
-        )
+        return _change(x, name, *given, **kwargs) if changes else _as_traceable(plain(*given, **kwargs), x)
 
     return call
 
@@ -307,27 +283,20 @@ class FillableMatrix:
     """
 
     __array_ufunc__ = None
-
+    __class__ = property(lambda self: type(self.matrix))
+    type_of = staticmethod(lambda x: _replacement_for(x.matrix))
     __slots__ = ("matrix", "traced_values")
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
         self.traced_values: dict[tuple[int, int], Any] = {}
 
-    __class__ = property(lambda self: type(self.matrix))
-
-    @staticmethod
-    def type_of(x: Any) -> Any:
-        """Return what ``type(x)`` is in rebuilt code."""
-        theirs: Any = type(x.matrix)
-        return replacement_class(theirs)
-
     def __setitem__(self, key: Any, value: Any) -> None:
         value = value.toarray() if hasattr(value, "toarray") else value
         if not holds_traced([value]) and not self.traced_values:
             self.matrix[key] = value
             return
-        rows, columns = _positions_of(key, self.matrix.shape)
+        rows, columns = changes_module().positions_of(key, self.matrix.shape)
         value = fnp.asarray(value)
         parts = fnp.reshape(value if value.size == rows.size else fnp.broadcast_to(value, rows.shape), -1)
         for place, part in zip(zip(rows.flat, columns.flat, strict=True), parts, strict=True):
@@ -339,7 +308,7 @@ class FillableMatrix:
                 self.matrix[place] = part
 
     def __getitem__(self, key: Any) -> Any:
-        rows, columns = _positions_of(key, self.matrix.shape)
+        rows, columns = changes_module().positions_of(key, self.matrix.shape)
         places = list(zip(rows.flat, columns.flat, strict=True))
         if self.traced_values.keys().isdisjoint(places):
             return _as_traceable(self.matrix[key])
@@ -351,16 +320,13 @@ class FillableMatrix:
         if not self.traced_values:
             return ConstantMatrix(self.matrix.tocsr(), is_mutable=True)
         rest = self.matrix.tocoo()
-        there = (rest.data != 0) & ~np.isin(rest.row * rest.shape[1] + rest.col, self._flat_indices())
+        flat_indices = [row * rest.shape[1] + column for row, column in self.traced_values]
+        there = (rest.data != 0) & ~np.isin(rest.row * rest.shape[1] + rest.col, flat_indices)
         rows, columns = np.transpose(list(self.traced_values))
         data = fnp.concatenate([rest.data[there], fnp.stack(list(self.traced_values.values()))])
         places = np.concatenate([rest.row[there], rows]), np.concatenate([rest.col[there], columns])
-        kind = f"csr_{type(self.matrix).__name__.partition('_')[2]}"
-        return replacement_class(getattr(sys.modules["scipy.sparse"], kind))((data, places), self.matrix.shape)
-
-    def _flat_indices(self) -> list[int]:
-        """Return the flat indices of the elements with traced values."""
-        return [row * self.matrix.shape[1] + column for row, column in self.traced_values]
+        kind = _in_family(type(self.matrix), "csr")
+        return replacement_class(kind)((data, places), self.matrix.shape)
 
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Write to the ``k``-th diagonal."""
@@ -396,11 +362,6 @@ class FillableMatrix:
         return getattr(self.as_csr() if self.traced_values else ConstantMatrix(self.matrix, is_mutable=True), name)
 
 
-def _positions_of(key: Any, shape: Any) -> tuple[Any, Any]:
-    found: tuple[Any, Any] = changes_module().positions_of(key, shape)
-    return found
-
-
 def _operator_of_csr(name: str) -> Callable[..., Any]:
     function = getattr(operator, name.removeprefix("r"))
     if name.startswith("r"):
@@ -413,12 +374,13 @@ for _name in ("add", "sub", "mul", "matmul", "truediv", "neg", "radd", "rsub", "
 
 
 def _operator(name: str, right: bool = False) -> Callable[..., Any]:
-    """Return an operator of ``ConstantMatrix``: SciPy's, or funcgrad's if the other operand is funcgrad's matrix."""
+    """Return an operator of ``ConstantMatrix``: SciPy's, or funcgrad's if the other operand has traced values."""
     function = getattr(operator, name)
 
     def applied(self: ConstantMatrix, *others: Any) -> Any:
         given = [_plain(x) for x in others]
-        mine = _as_traced(_borrowed(self)) if any(map(is_funcgrad_matrix, given)) else self.matrix
+        scales = name in ("mul", "truediv") and is_traced(given[0])
+        mine = _as_traced(_borrowed(self)) if scales or any(map(is_funcgrad_matrix, given)) else self.matrix
         if name in ("add", "sub") and is_traced(given[0]):
             mine = mine.toarray()  # the sum with an array is an array
         return _as_traceable(function(*given, mine) if right else function(mine, *given), self)
@@ -438,9 +400,9 @@ def _redirected_if_traced(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("add", "sub", "neg", "abs", "pow", "getitem", "eq", "ne", "lt", "le", "gt", "ge"):
+for _name in ("add", "sub", "mul", "truediv", "neg", "abs", "pow", "getitem", "eq", "ne", "lt", "le", "gt", "ge"):
     setattr(ConstantMatrix, f"__{_name}__", _operator(_name))
-for _name in ("add", "sub"):
+for _name in ("add", "sub", "mul"):
     setattr(ConstantMatrix, f"__r{_name}__", _operator(_name, right=True))
 for _name in [name for name in vars(ConstantMatrix) if callable(vars(ConstantMatrix)[name])]:
     if _name not in ("__init__", "__getattr__", "__setattr__", "type_of"):
@@ -464,19 +426,16 @@ def replacement_class(scipy_class: type) -> Any:
             cls, arg: Any, shape: Any = None, dtype: Any = None, copy: bool = False, traced: bool = False, **rest: Any
         ) -> Any:
             arg = arrays_of(arg)
-            plain = (
-                arg.as_csr()
-                if type(arg) is FillableMatrix and arg.traced_values
-                else _plain(getattr(arg, "matrix", arg))
-            )
+            is_filled = type(arg) is FillableMatrix and arg.traced_values
+            plain = arg.as_csr() if is_filled else _plain(getattr(arg, "matrix", arg))
             if not isinstance(plain, base) and not traced and not holds_traced([plain]):
                 made = _constant_matrix(scipy_class, plain, shape, dtype, copy, **rest)
                 return _as_traceable(made.matrix, arg) if type(arg) is type(made) is ConstantMatrix else made
             if form == "dia" and isinstance(plain, tuple):
-                plain = diagonal_coordinates(shape, *plain)
+                plain = coordinates.of_diagonals(shape, *plain)
             if form == "bsr" and isinstance(plain, tuple) and len(plain) == 3:
-                plain = block_coordinates(shape, fnp.asarray(plain[0]), plain[1:])
-            found = plain if isinstance(plain, base) else make(every_element(plain), shape)
+                plain = coordinates.of_blocks(fnp.asarray(plain[0]), plain[1:])
+            found = plain if isinstance(plain, base) else make(coordinates.of_elements(plain), shape)
             as_given = form == getattr(found, "format", "") and isinstance(plain, tuple) and len(plain) == 3
             found = _as_replacement(scipy_class, found) if as_given else _in_format(scipy_class, form, found)
             if form == "coo" and isinstance(plain, tuple):
@@ -489,7 +448,7 @@ def replacement_class(scipy_class: type) -> Any:
             return _in_format(scipy_class, form, make(matrix))
 
     methods = {**_methods(scipy_class, base, form), "scipy_class": scipy_class}
-    methods |= COO_METHODS if form == "coo" else {} if form in ("csc", "csr") else {"data": _no_data(scipy_class)}
+    methods |= COO_METHODS if form == "coo" else {} if form in ("csc", "csr") else {"data": no_data(scipy_class)}
     if scipy_class.__name__.endswith("_matrix"):
         methods.update(older_class_methods(methods, base))
     Matrix: Any = Kind(scipy_class.__name__, (base,), methods)
@@ -522,6 +481,12 @@ def _as_replacement(scipy_class: type, found: Any) -> Any:
     return made
 
 
+def _in_family(scipy_class: type, wanted: str) -> Any:
+    """Return the SciPy class of the format ``wanted``, an array class or a matrix class like ``scipy_class``."""
+    name = f"{wanted}_{scipy_class.__name__.partition('_')[2]}"
+    return scipy_class if name == scipy_class.__name__ else getattr(sys.modules["scipy.sparse"], name)
+
+
 def _in_format(scipy_class: type, wanted: str, found: Any) -> Any:
     """Return ``found`` in the format ``wanted``. As in SciPy, only conversions from COO add up duplicates."""
     given = found.values_as_given if wanted == "coo" and hasattr(found, "values_as_given") else None
@@ -531,10 +496,7 @@ def _in_format(scipy_class: type, wanted: str, found: Any) -> Any:
         found = found.summed() if scipy_class.__name__.startswith("coo") else found
         a = found.structure
         found.structure = a if a.order is None else Structure(a.indices, a.indptr, a.shape)
-    name = f"{wanted}_{scipy_class.__name__.partition('_')[2]}"
-    made = _as_replacement(
-        scipy_class if name == scipy_class.__name__ else getattr(sys.modules["scipy.sparse"], name), found
-    )
+    made = _as_replacement(_in_family(scipy_class, wanted), found)
     if given is not None:
         made.values_as_given = given  # values that other references share
     return made
@@ -544,16 +506,16 @@ def _result_as(scipy_class: type, found: Any) -> Any:
     """Return the result of a method of the class that replaces ``scipy_class``; a transpose may change CSR to CSC."""
     if type(found) is not sparse_class("SparseArray"):
         return found
-    form = scipy_class.__name__[:3]
-    return (
-        _in_format(scipy_class, found.format, found) if form in ("csc", "csr") else _as_replacement(scipy_class, found)
-    )
+    is_compressed = scipy_class.__name__[:3] in ("csc", "csr")
+    return _in_format(scipy_class, found.format, found) if is_compressed else _as_replacement(scipy_class, found)
 
 
 def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
+    elementwise = own("scipy.sparse.matrices").ELEMENTWISE
+
     def kept(name: str) -> Callable[..., Any]:
         plain = getattr(base, name)
-        sums_up = name in ("__abs__", "power", *_elementwise())
+        sums_up = name in ("__abs__", "power", *elementwise)
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             if sums_up:  # SciPy's methods do so in place
@@ -564,20 +526,19 @@ def _methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
 
         return method
 
-    def part(name: str) -> property:
-        plain = getattr(base, name).fget
-        return property(lambda self: _result_as(scipy_class, plain(self)))
-
     return {
-        **{name: kept(name) for name in (*[f"__{name}__" for name in _OPERATORS], *_WRAPPED_METHODS, *_elementwise())},
+        **{
+            name: kept(name)
+            for name in (*[f"__{name}__" for name in _OPERATORS.split()], *_WRAPPED_METHODS, *elementwise)
+        },
         **{f"__{name}__": _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-        **{name: _index_method(name) for name in ("argmax", "argmin")},
+        **{name: index_method(name) for name in ("argmax", "argmin")},
         **_memory_methods(scipy_class, base, form),
         **{f"to{wanted}": _other_conversion(wanted) for wanted in ("bsr", "dia", "dok", "lil")},
-        "__getattr__": _raise_missing,
+        "__getattr__": raise_missing,
         "__hash__": None,
         "format": property(lambda self: form),
-        "imag": part("imag"),
+        "imag": property(lambda self: _result_as(scipy_class, base.imag.fget(self))),
         "todense": base.toarray,
         "_shape_as_2d": property(lambda self: self.shape),
     }
@@ -623,11 +584,9 @@ def _memory_methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
         return made
 
     def real(self: Any) -> Any:
-        return (
-            _in_format(scipy_class, form, self)
-            if self.dtype.kind != "c"
-            else _result_as(scipy_class, base.real.fget(self))
-        )
+        if self.dtype.kind == "c":
+            return _result_as(scipy_class, base.real.fget(self))
+        return _in_format(scipy_class, form, self)
 
     return {
         **{f"to{wanted}": _conversion(scipy_class, form, wanted) for wanted in ("csc", "csr", "coo")},
@@ -642,26 +601,15 @@ def _memory_methods(scipy_class: type, base: Any, form: str) -> dict[str, Any]:
     }
 
 
-def _raise_missing(self: Any, name: str) -> Any:
-    theirs = type(self).scipy_class
-    advice = "" if name.startswith("_") or not hasattr(theirs, name) else ". Use A.toarray(), or a method that it has"
-    raise AttributeError(f"{theirs.__name__} of traced values has no attribute {name!r}{advice}", name=name, obj=self)
-
-
 def _comparison(name: str) -> Callable[..., Any]:
     """Return a comparison of the elements: it returns SciPy's matrix of booleans, which Python may branch on."""
     function = getattr(operator, name)
 
     def compare(self: Any, other: Any) -> Any:
         other = other.plain(name) if is_funcgrad_matrix(other) else _plain(other)
-        return _as_traceable(function(self.plain(name), concrete(other, name) if isinstance(other, Tracer) else other))
+        return _as_traceable(function(self.plain(name), known_value(other, name)))
 
     return compare
-
-
-def _index_method(name: str) -> Callable[..., Any]:
-    """Return a method whose result is an index, not an element, which Python may use."""
-    return lambda self, *args, **kwargs: getattr(self.plain(name), name)(*args, **kwargs)
 
 
 def _other_conversion(wanted: str) -> Callable[..., Any]:
@@ -669,7 +617,7 @@ def _other_conversion(wanted: str) -> Callable[..., Any]:
 
     def convert(self: Any, *args: Any, copy: bool = False) -> Any:
         theirs: Any = type(self).scipy_class
-        kind = getattr(sys.modules["scipy.sparse"], f"{wanted}_{theirs.__name__.partition('_')[2]}")
+        kind = _in_family(theirs, wanted)
         if kind is theirs:
             return self.copy() if copy else self
         if kind.__name__ not in FILLABLE_CLASSES:
@@ -682,53 +630,13 @@ def _other_conversion(wanted: str) -> Callable[..., Any]:
     return convert
 
 
-_OPERATORS = (
-    "abs",
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "neg",
-    "mul",
-    "rmul",
-    "truediv",
-    "getitem",
-    "matmul",
-    "rmatmul",
-    "pow",
-)
+_OPERATORS = "abs add radd sub rsub neg mul rmul truediv getitem matmul rmatmul pow"
 _WRAPPED_METHODS = ("dot", "maximum", "minimum", "multiply", "power", "reshape", "with_data")
 
 
-def _elementwise() -> tuple[str, ...]:
-    found: tuple[str, ...] = import_module("funcgrad.scipy.sparse.matrices").ELEMENTWISE
-    return found
-
-
-def _no_data(scipy_class: type) -> property:
-    """Return a ``data`` that raises: this format keeps values in an array of several axes, here they are row by row."""
-    name = scipy_class.__name__
-
-    def refuse(_: Any) -> Any:
-        raise InputError(f"{name}.data: traced values stand in no array of this form, got {name}. Use A.tocsr().data.")
-
-    return property(refuse)
-
-
-@functools.cache
-def _number_generator() -> Any:
-    """Return the generator of the numbers that replace traced values: all differ, so that no sum of them is zero.
-
-    ``numpy.random`` is imported at the first call.
-    """
-    return np.random.default_rng(0)
-
-
-def _map_nested(change: Callable[[Any], Any], x: Any) -> Any:
-    """Apply ``change`` to the leaves of nested lists and tuples, and of an object array."""
-    if type(x) is np.ndarray and x.dtype == object:
-        x = x.tolist()
-    return type(x)(_map_nested(change, part) for part in x) if type(x) in (list, tuple) else change(x)
+#: Generator of the numbers that replace traced values: all differ, so that no sum of them is zero. ``numpy.random`` is
+#: imported at the first call.
+_number_generator = functools.cache(lambda: np.random.default_rng(0))
 
 
 def _placeholder(x: Any) -> Any:
@@ -749,7 +657,7 @@ def _placeholder(x: Any) -> Any:
 
 def _scipy_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of SciPy's method for the stand-ins of ``args``; None if it is not a sparse matrix."""
-    owner, *given = _map_nested(_placeholder, args)
+    owner, *given = map_nested(_placeholder, args)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
             like = getattr(owner, name)(*given, **kwargs)
@@ -769,8 +677,7 @@ def _arranged_as(like: Any, found: Any) -> Any:
         return _in_format(type(like), form, found)
     values = whole.values[order[first]]
     data = (values, (places.row, places.col)) if form == "coo" else (values, like.indices, like.indptr)
-    theirs: Any = type(like)
-    return replacement_class(theirs)(data, shape=like.shape, traced=True)
+    return _replacement_for(like)(data, shape=like.shape, traced=True)
 
 
 @functools.cache
@@ -779,12 +686,12 @@ def with_scipy_format(operation: Callable[..., Any], scipy_function: Any) -> Any
 
     @functools.wraps(scipy_function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        args = _map_nested(lambda x: x.as_csr() if type(x) is FillableMatrix else x, args)
+        args = map_nested(lambda x: x.as_csr() if type(x) is FillableMatrix else x, args)
         given: list[Any] = []
-        _map_nested(given.append, (*args, *kwargs.values()))
-        like = scipy_function(*_map_nested(_placeholder, args), **kwargs)
+        map_nested(given.append, (*args, *kwargs.values()))
+        like = scipy_function(*map_nested(_placeholder, args), **kwargs)
         if not any(is_traced(x) or is_funcgrad_matrix(_plain(x)) for x in given):
             return _as_traceable(like)
-        return _arranged_as(like, operation(*_map_nested(_plain, args), **kwargs))
+        return _arranged_as(like, operation(*map_nested(_plain, args), **kwargs))
 
     return call

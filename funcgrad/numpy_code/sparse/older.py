@@ -11,8 +11,8 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError
-from funcgrad.numpy_code.matrices import Matrix, matrix
-from funcgrad.numpy_code.sparse.recognition import is_funcgrad_matrix, is_number
+from funcgrad.numpy_code.matrices import Matrix, is_number, matrix
+from funcgrad.numpy_code.sparse.recognition import is_funcgrad_matrix
 
 
 def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
@@ -49,7 +49,11 @@ def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
         return found if is_funcgrad_matrix(found) or not found.shape else matrix(found)
 
     def dense(plain: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda self, other: _dense_matrix(plain(self, other))
+        def combined(self: Any, other: Any) -> Any:
+            found = plain(self, other)
+            return matrix(found) if isinstance(found, Tracer) and found.shape else found  # with an array: a matrix
+
+        return combined
 
     return {
         **{f"__{name}__": dense(methods[f"__{name}__"]) for name in ("add", "radd", "sub", "rsub")},
@@ -68,8 +72,3 @@ def older_class_methods(methods: dict[str, Any], base: Any) -> dict[str, Any]:
         "sum": summed("sum"),
         "todense": lambda self, *_: Matrix(base.toarray(self)),
     }
-
-
-def _dense_matrix(found: Any) -> Any:
-    """Return the sum of an older matrix and an array as a ``numpy.matrix``."""
-    return matrix(found) if isinstance(found, Tracer) and found.shape else found

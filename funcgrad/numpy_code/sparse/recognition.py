@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from importlib import import_module
 from typing import Any
+
+from funcgrad.numpy_code.own import own
 
 #: Modules that define the common base classes. The first is loaded before ``scipy.sparse``.
 _HOMES = ("scipy._lib._sparse", "scipy.sparse")
@@ -22,7 +23,12 @@ ARRAY_CLASSES = frozenset(
 
 def sparse_class(name: str) -> Any:
     """Return a class of ``funcgrad.scipy.sparse``, which is imported at the first call."""
-    return getattr(import_module("funcgrad.scipy.sparse"), name)
+    return getattr(own("scipy.sparse"), name)
+
+
+def changes_module() -> Any:
+    """Return the module for writes to sparse matrices, which is imported at the first call."""
+    return own("scipy.sparse.changes")
 
 
 def is_funcgrad_matrix(x: Any) -> bool:
@@ -34,11 +40,6 @@ def is_funcgrad_matrix(x: Any) -> bool:
 def is_scipy_matrix(x: Any) -> bool:
     """Whether ``x`` is a sparse matrix of SciPy."""
     return any(base.__name__ == "_spbase" for base in type(x).__mro__)
-
-
-def is_number(x: Any) -> bool:
-    """Whether ``x`` is a number, so that a product with ``x`` scales each element."""
-    return isinstance(x, (int, float, complex)) or getattr(x, "shape", None) == ()
 
 
 def scipy_class_of(x: Any) -> type:

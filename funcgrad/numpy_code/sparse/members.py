@@ -1,0 +1,101 @@
+"""Members of the classes that replace SciPy's sparse classes, and those of ``coo_array``, which keeps an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad.errors import InputError
+
+
+def raise_missing(self: Any, name: str) -> Any:
+    """Raise the error for an attribute that a matrix of traced values does not have."""
+    theirs = type(self).scipy_class
+    advice = "" if name.startswith("_") or not hasattr(theirs, name) else ". Use A.toarray(), or a method that it has"
+    raise AttributeError(f"{theirs.__name__} of traced values has no attribute {name!r}{advice}", name=name, obj=self)
+
+
+def index_method(name: str) -> Callable[..., Any]:
+    """Return a method whose result is an index, not an element, which Python may use."""
+    return lambda self, *args, **kwargs: getattr(self.plain(name), name)(*args, **kwargs)
+
+
+def no_data(scipy_class: type) -> property:
+    """Return a ``data`` that raises: this format keeps values in an array of several axes, here they are row by row."""
+    name = scipy_class.__name__
+
+    def refuse(_: Any) -> Any:
+        raise InputError(f"{name}.data: traced values stand in no array of this form, got {name}. Use A.tocsr().data.")
+
+    return property(refuse)
+
+
+# Members of matrices made of coordinates and values, which keep the order in which they were given.
+
+
+def _values_in_order(self: Any) -> Any:
+    order = self.structure.order
+    return self.values_as_given if order is None else self.values_as_given[order]
+
+
+def _set_values(self: Any, values: Any) -> None:
+    order = self.structure.order
+    self.values_as_given = values if order is None else values[np.argsort(order)]
+
+
+def _set_data(self: Any, values: Any) -> None:
+    self.values_as_given = self.with_data(values).values if self.structure.order is None else values
+
+
+def _coordinates(self: Any) -> tuple[Any, Any]:
+    rows, columns = self.places()
+    back = slice(None) if self.structure.order is None else np.argsort(self.structure.order)
+    return rows[back], columns[back]
+
+
+def _setdiag(self: Any, values: Any, k: int = 0) -> None:
+    """Compute ``coo_array.setdiag``: drop the elements on the diagonal, and append the written ones."""
+    rows, columns, values = self.diagonal_of(values, k)
+    if not len(rows):
+        return
+    kept = (self.col - self.row != k) | (self.row > max(rows))
+    places = np.append(self.row[kept], rows), np.append(self.col[kept], columns)
+    data = fnp.concatenate([self.values_as_given[kept], values])
+    self._note(rows * self.shape[1] + columns, values)
+    self.take(type(self)((data, places), self.shape, traced=True))
+
+
+def _sum_duplicates(self: Any) -> None:
+    """Compute ``coo_array.sum_duplicates``, with the order of coordinates that SciPy produces."""
+    theirs = type(self).scipy_class((np.ones(self.nnz), self.coords), shape=self.shape)
+    theirs.sum_duplicates()
+    if theirs.nnz < self.nnz or not np.array_equal(theirs.row, self.row) or not np.array_equal(theirs.col, self.col):
+        whole = self.summed()
+        first, _, order = whole._found(*((theirs.col, theirs.row) if whole.transposed else theirs.coords))
+        self.take(type(self)((whole.values[order[first]], (theirs.row, theirs.col)), self.shape, traced=True))
+
+
+def _keep_elements(self: Any, kept: Any) -> None:
+    rows, columns = self.coords
+    self.take(type(self)((self.values_as_given[kept], (rows[kept], columns[kept])), self.shape, traced=True))
+
+
+def _no_assignment(self: Any, key: Any, value: Any) -> None:
+    raise TypeError(f"{type(self).__name__!r} object does not support item assignment")
+
+
+COO_METHODS: dict[str, Any] = {
+    "__setitem__": _no_assignment,
+    "values": property(_values_in_order, _set_values),
+    "data": property(lambda self: self.values_as_given, _set_data),
+    "stored": property(lambda self: self.values_as_given, _set_data),
+    "row": property(lambda self: self.coords[0]),
+    "col": property(lambda self: self.coords[1]),
+    "coords": property(_coordinates),
+    "setdiag": _setdiag,
+    "keep": _keep_elements,
+    "sum_duplicates": _sum_duplicates,
+}
