@@ -15,58 +15,6 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.kinds import elementwise, nondifferentiable
 from funcgrad.kinds.rules import Operation
 
-__all__ = [
-    "angle_of_real",
-    "bitwise_and",
-    "bitwise_count",
-    "bitwise_or",
-    "bitwise_xor",
-    "ceil",
-    "copied_slope",
-    "equal",
-    "exponent",
-    "first_is_greater",
-    "first_is_less",
-    "fix",
-    "floor",
-    "floor_divide",
-    "gcd",
-    "greater",
-    "greater_equal",
-    "integral",
-    "invert",
-    "isclose",
-    "iscomplex",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "lcm",
-    "left_shift",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "nan_replaced",
-    "nextafter",
-    "nonzero",
-    "not_equal",
-    "right_shift",
-    "rint",
-    "round",
-    "share_of_greater",
-    "sign",
-    "signbit",
-    "slope",
-    "spacing",
-    "trunc",
-    "where",
-]
-
 
 def _rounded(xp: Any, x: Any, decimals: int = 0) -> Any:
     """A float of Python's as Python rounds it, by its exact decimals: 2.675 is below the middle of 2.67 and 2.68."""
@@ -160,9 +108,7 @@ where: Operation = elementwise(
 )
 
 
-def _nonzero_batch(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _nonzero_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     row = common_row(args[0])
     if row is not None:
         return nonzero(row), False

@@ -21,7 +21,7 @@ from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.ownership import is_unshared_entry
-from funcgrad.primitives.accumulating import add_in_place
+from funcgrad.primitives.accumulating import NUMPY_TYPES, add_in_place
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -42,12 +42,9 @@ from funcgrad.typing import Array, Shape
 from funcgrad.views import copy_small_part, note_view, shares_memory
 from funcgrad.writable import CONSTANTS, as_array, is_buffer, make_buffer, writable_result
 
-__all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
-
 ndarray = np.ndarray
 float64 = np.float64
-_NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
-_NUMPY_OR_NONE = _NUMPY | {type(None)}
+_NUMPY_OR_NONE = NUMPY_TYPES | {type(None)}
 
 
 def getitem(x: Array, index: Any) -> Array:
@@ -129,7 +126,7 @@ def _getitem_general(x: Any, index: Any) -> Any:
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
         return found
-    if _is_view(found, index):
+    if _is_array_result(found, index) and not _has_arrays(index):  # a view
         if not isinstance(found, Tracer):  # no axes, another library, or in ``no_grad``: here a view too
             found = make_buffer(np.asarray(found) if isinstance(found, np.generic) else found)
         _share(x, found, index)
@@ -194,10 +191,6 @@ def _is_array_result(made: Any, index: Any) -> bool:
     return bool(made.shape) or index is ... or (type(index) is tuple and any(e is ... for e in index))
 
 
-def _is_view(made: Any, index: Any) -> bool:
-    return _is_array_result(made, index) and not _has_arrays(index)
-
-
 def _share(x: Tracer, made: Any, index: Any) -> None:
     note_view(x, made, getitem, {"index": index})
     value = made._val
@@ -231,7 +224,26 @@ class IndexedCotangent(SparseCotangent):
     @staticmethod
     def sum_of(entries: list[Any]) -> Any:
         """Add up all parts; the first entry may be a whole cotangent."""
-        return _sum_entries(entries)
+        if (found := _sum_of_slices(entries)) is not None:
+            return found
+        parts, plain, total = [], True, None
+        alone = type(entries[0]) is not IndexedCotangent and is_unshared_entry(entries, 0)
+        alone = alone and (type(entries[0]) is not ndarray or entries[0].flags.c_contiguous)
+        for part in entries:
+            if type(part) is not IndexedCotangent:
+                alone, total = alone and total is None, part if total is None else total + part
+            else:
+                parts.append(part)
+                ct, _, arrays, shape, dtype = part
+                plain = plain and type(ct) in NUMPY_TYPES and (arrays is None or set(map(type, arrays)) <= {ndarray})
+        if plain and (total is None or type(total) is ndarray):
+            return _sum_in_place(total if total is None or alone else total.copy(), parts, shape, dtype)
+        if total is None and (found := _concatenated(parts)) is not None:
+            return found
+        if total is not None and (found := add_in_place(total, parts, alone)) is not None:
+            return found
+        found = _sum_in_forward_mode(total, parts)
+        return _sum_by_scatter(total, parts) if found is None else found
 
 
 def _read_vjp_for_all(ct: Any, *saved: Any) -> tuple[Any]:
@@ -265,9 +277,7 @@ def _forward(args: Any, tangents: Any, params: Any) -> Any:
     return ans, None if tangents[0] is None else read(tangents[0], *args[1:], **params)
 
 
-def _batch_read(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_read(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     spec, arrays, axes = batched_index(size, params["spec"], args[1:], batched[1:], x_batched=batched[0])
     if not arrays:  # a view, and noted as one
         return getitem(args[0], index_from_spec(spec, ())), True
@@ -291,29 +301,6 @@ def _compute_read(*args: Any, spec: Spec) -> Any:
 
 
 read: Operation = finish_operation(_compute_read, _read)
-
-
-def _sum_entries(entries: list[Any]) -> Any:
-    if (found := _sum_of_slices(entries)) is not None:
-        return found
-    parts, plain, total = [], True, None
-    alone = type(entries[0]) is not IndexedCotangent and is_unshared_entry(entries, 0)
-    alone = alone and (type(entries[0]) is not ndarray or entries[0].flags.c_contiguous)
-    for part in entries:
-        if type(part) is not IndexedCotangent:
-            alone, total = alone and total is None, part if total is None else total + part
-        else:
-            parts.append(part)
-            ct, _, arrays, shape, dtype = part
-            plain = plain and type(ct) in _NUMPY and (arrays is None or set(map(type, arrays)) <= {ndarray})
-    if plain and (total is None or type(total) is ndarray):
-        return _sum_in_place(total if total is None or alone else total.copy(), parts, shape, dtype)
-    if total is None and (found := _concatenated(parts)) is not None:
-        return found
-    if total is not None and (found := add_in_place(total, parts, alone)) is not None:
-        return found
-    found = _sum_in_forward_mode(total, parts)
-    return _sum_by_scatter(total, parts) if found is None else found
 
 
 def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
@@ -504,9 +491,7 @@ def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:
     return ans, scatter_sum(*[tangents[i] for i in moving], *positions, **chosen)
 
 
-def _batch_scatter(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_scatter(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     specs = params["specs"]
     cts: list[Any] = []
     positions: list[Any] = []
@@ -550,15 +535,13 @@ def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique
     return total
 
 
-def _batch_take(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_take(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     # all axes but ``axis`` broadcast, so an argument without a batch axis gets a leading axis of length 1
     x, y = (a if b else reshape(a, to=(1, *backend.shape_of(a))) for a, b in zip(args, batched, strict=True))
     return take_along_axis(x, y, **{**params, "axis": params["axis"] + 1}), True
 
 
-def _batch_add(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+def _batch_add(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     ct = args[0] if batched[0] else to_batch(args[0], size)
     y = args[1] if batched[1] else reshape(args[1], to=(1, *backend.shape_of(args[1])))
     shifted = {**params, "axis": params["axis"] + 1, "shape": (size, *params["shape"])}

@@ -24,13 +24,11 @@ from funcgrad import backend
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
-from funcgrad.primitives.decompositions import GAP_UNITS
+from funcgrad.primitives.decompositions import GAP_UNITS, rounding_unit
 from funcgrad.primitives.determinants import lenient_inv
 from funcgrad.primitives.products import swap_last_axes
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.typing import Array
-
-__all__ = ["expm", "logm", "sqrtm"]
 
 #: Numbers of squarings, of square roots, and of steps to a square root for JAX arrays: JAX has no reverse mode for
 #: loops whose length depends on values.
@@ -77,10 +75,6 @@ def _floating(xp: Any, x: Any) -> Any:
 
 def _adjoint(x: Any) -> Any:
     return x.swapaxes(-1, -2).conj()
-
-
-def _unit(x: Any) -> float:
-    return float(np.finfo(x.dtype).eps)
 
 
 def _norm(x: Any) -> Any:
@@ -153,7 +147,6 @@ expm: Operation = _matrix_function("expm", _expm)
 def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
     """Return the principal square root of each matrix in ``x``, and its distance from convergence."""
     n, eye = x.shape[-1], _eye(xp, x)
-    unit = _unit(x)
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         m, y = state
@@ -175,7 +168,7 @@ def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
             state = step(state)
             error = _norm(state[0] - eye)
         worst = np.max(error, initial=0, where=np.isfinite(error))
-        if worst <= 2 * n * unit or best <= worst < 1e-3:
+        if worst <= 2 * n * rounding_unit(x) or best <= worst < 1e-3:
             break
         best = worst
     return state[1], error
@@ -205,7 +198,7 @@ def _rotated_to_positive_axis(x: Any, base: int) -> tuple[Any, Any, Any]:
 
 def _noise(w: Any) -> Any:
     """Return the absolute value up to which an eigenvalue counts as zero."""
-    return GAP_UNITS * w.shape[-1] * _unit(w) * abs(w).max(-1, keepdims=True, initial=0)
+    return GAP_UNITS * w.shape[-1] * rounding_unit(w) * abs(w).max(-1, keepdims=True, initial=0)
 
 
 def _function_of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:
@@ -275,13 +268,11 @@ def _root_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
     return root if angle is None else root * xp.exp(0.5j * angle)
 
 
-def _sqrtm(xp: Any, x: Any, *, base: int) -> Any:
-    return _principal_function(xp, x, base, np.sqrt, _root_of_rotated)
-
-
 #: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues of ``x``;
 #: only they decide on the side of the branch cut.
-sqrtm: Operation = _matrix_function("sqrtm", _sqrtm, loose=True)
+sqrtm: Operation = _matrix_function(
+    "sqrtm", lambda xp, x, *, base: _principal_function(xp, x, base, np.sqrt, _root_of_rotated), loose=True
+)
 
 
 @cache
@@ -323,9 +314,7 @@ def _log_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
     return ans if angle is None else ans + 1j * angle * eye
 
 
-def _logm(xp: Any, x: Any, *, base: int) -> Any:
-    return _principal_function(xp, x, base, np.log, _log_of_rotated)
-
-
 #: ``logm(x, *, base)``: the principal logarithm; ``base`` as for ``sqrtm``.
-logm: Operation = _matrix_function("logm", _logm, loose=True)
+logm: Operation = _matrix_function(
+    "logm", lambda xp, x, *, base: _principal_function(xp, x, base, np.log, _log_of_rotated), loose=True
+)

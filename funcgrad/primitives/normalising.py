@@ -12,8 +12,6 @@ from funcgrad.kinds.linear import fast_sum, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.typing import Shape
 
-__all__ = ["standardized", "sum_of_products", "sums"]
-
 Axes = tuple[int, ...]
 
 #: Number of elements below which NumPy's sum is fastest.
@@ -37,6 +35,11 @@ def sum_of_products(x: Any, y: Any, axis: Axes) -> Any:
     if axis == (x.ndim - 1,) and x.dtype in _MULTIPLIED and x.dtype is y.dtype:
         return np.vecdot(x, y)[..., None]
     return sums(x * y, axis)
+
+
+def sum_of_cotangents(first: Any, second: Any) -> Any:
+    """Return the sum of two cotangents of one array; None represents 0."""
+    return second if first is None else first if second is None else first + second
 
 
 def _length(shape: Shape, axis: Axes) -> int:
@@ -97,11 +100,10 @@ deviation: Operation = primitive(
 def _standardized_vjp(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
     """Return the VJP: the Jacobian of the first result is symmetric, the gradient of the root is ``y / n``."""
     (ct, ct_root), (y, root) = cts, ans
-    found = None if ct is None else deviation(ct, y, root, axis=axis)
-    if ct_root is None:
-        return found
-    other = y * (ct_root / _length(y.shape, axis))
-    return other if found is None else found + other
+    return sum_of_cotangents(
+        None if ct is None else deviation(ct, y, root, axis=axis),
+        None if ct_root is None else y * (ct_root / _length(y.shape, axis)),
+    )
 
 
 #: ``standardized(x, *, axis, epsilon)``: ``(x - mean) / root`` and, hidden, the root of ``variance + epsilon``.

@@ -28,17 +28,6 @@ from funcgrad.primitives.sparse import sparse_product
 from funcgrad.reverse import SparseCotangent
 from funcgrad.typing import Array, Shape
 
-__all__ = [
-    "LETTERS",
-    "ProductCotangent",
-    "RowsCotangent",
-    "can_be_deferred",
-    "einsum",
-    "fast_matmul",
-    "matmul",
-    "swap_last_axes",
-]
-
 ndarray = np.ndarray
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DOUBLE = np.dtype(np.float64)
@@ -183,13 +172,10 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
     if plain and ct.ndim == y.ndim == 2:  # the most common case
         return ct.dot(y.T) if y.size > 1 else _product(ct, y.T)
     rank, other_rank = len(shape), y.ndim
-    if plain:
-        if rank == 2 and other_rank == 1:
-            return ProductCotangent((ct[None], y[None]))
-        if rank == 1 and other_rank == 2:
-            return _product(y, ct)
-    if rank == 2 and other_rank == 1 and _are_on_graph(ct, y):
+    if rank == 2 and other_rank == 1 and (plain or _are_on_graph(ct, y)):
         return ProductCotangent((ct[None], y[None]))
+    if plain and rank == 1 and other_rank == 2:
+        return _product(y, ct)
     if rank == other_rank == 2:
         return fast_matmul(ct, y.T if type(y) is ndarray else permute(y, axes=(1, 0)))
     if other_rank == 1:
@@ -211,14 +197,13 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR09
             return ProductCotangent((x, ct))
         return x.T.dot(ct) if x.size > 1 else _product(x.T, ct)
     rank, other_rank = len(shape), x.ndim
-    if plain:
-        if rank == 2 and other_rank == 1:
-            return ProductCotangent((x[None], ct[None]))
-        if rank == 1 and other_rank == 2:
-            return _product(x.T, ct)
-    if rank == 2 and other_rank <= 2 and _are_on_graph(ct, x) and (other_rank == 1 or can_be_deferred(ct, x)):
-        return ProductCotangent((x[None], ct[None]) if other_rank == 1 else (x, ct))
+    if rank == 2 and other_rank == 1 and (plain or _are_on_graph(ct, x)):
+        return ProductCotangent((x[None], ct[None]))
+    if plain and rank == 1 and other_rank == 2:
+        return _product(x.T, ct)
     if rank == other_rank == 2:
+        if _are_on_graph(ct, x) and can_be_deferred(ct, x):
+            return ProductCotangent((x, ct))
         if type(x) is ndarray:
             return fast_matmul(x.T, ct)
         if backend.library_of(x) is not np:
@@ -238,9 +223,7 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR09
     return fast_matmul(swap_last_axes(x), ct)
 
 
-def _batch_matmul(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_matmul(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x, y = args
     rx, ry = (len(backend.shape_of(a)) - b for a, b in zip(args, batched, strict=True))
     if not rx or not ry:
@@ -377,9 +360,7 @@ def _einsum_dy(ct: Array, x: Array, shape: Shape, *, subscripts: str) -> Array:
     return einsum(ct, x, subscripts=f"{out},{tx}->{ty}")
 
 
-def _batch_einsum(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_einsum(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     subscripts = params["subscripts"]
     new = next(i for i in LETTERS if i not in subscripts)
     tx, ty, out = _terms(subscripts)

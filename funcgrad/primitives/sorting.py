@@ -18,20 +18,6 @@ from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import add_along_axis, take_along_axis
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "nanargmax",
-    "nanargmin",
-    "partition",
-    "quantile_positions",
-    "searchsorted",
-    "sort",
-    "virtual_position",
-]
-
 
 def _position_of(name: str) -> Any:
     """Return code for the position of the first extremum; JAX lacks the positions of complex extrema."""
@@ -56,7 +42,6 @@ argsort: Operation = nondifferentiable("argsort", lambda xp, x, *, axis: xp.args
 
 sort: Operation = primitive(
     "sort",
-    lambda xp, x, *, axis: xp.sort(x, axis),
     vjps=[lambda ct, x, shape, *, axis: add_along_axis(ct, argsort(x, axis=axis), axis=axis, shape=shape, unique=True)],
     jvps=[lambda t, x, *, axis: take_along_axis(t, argsort(x, axis=axis), axis=axis, unique=True)],
     batch="axis",
@@ -116,9 +101,7 @@ def _searchsorted(xp: Any, x: Any, y: Any, *, side: str) -> Any:
     return low.reshape(y.shape)
 
 
-def _searchsorted_batch(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _searchsorted_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x, y = args
     if not batched[0] and len(backend.shape_of(x)) > 1:
         x = to_batch(x, size)
