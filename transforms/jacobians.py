@@ -37,8 +37,6 @@ from funcgrad.transforms.vectorize import moveaxis, vmap
 if TYPE_CHECKING:
     from funcgrad.transforms.sparse_jacobians import Sparsity
 
-__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
-
 P = ParamSpec("P")
 
 
