@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import backend, tree
+from funcgrad import tree
 from funcgrad.core import Tracer
 from funcgrad.errors import ConversionError
-from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.columns import (
+    TracedColumn,
+    TracedDtype,
+    column_of_rows,
+    is_labelled,
+    shared_truth,
+    traced_column_of,
+)
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy.tables import BINARY, UNARY, Labels, TableArray, fits_shape, unwrap_from_table
-from funcgrad.writable import is_buffer, plain_value
+from funcgrad.numpy.table_groups import with_traced_groups
+from funcgrad.numpy.table_writes import WritableTable, writes_parts
+from funcgrad.numpy.tables import Labels, TableArray, fits_shape, unwrap_from_table
+from funcgrad.numpy.windows import DecayingWindows, Windows, decay_of
+from funcgrad.writable import is_buffer
 
 pd: Any = import_module("pandas")
 
@@ -27,7 +38,7 @@ _LEAF_LABEL = "⟨leaf⟩"
 # ---- tables whose products take traced values --------------------------------------------------------------
 
 
-class _Table:
+class _Table(WritableTable):
     """Mixin for tables that hold traced values or are combined with them: matrix products."""
 
     def dot(self, other: Any) -> Any:
@@ -62,8 +73,49 @@ class _Table:
 
     def apply(self, *args: Any, **kwargs: Any) -> Any:
         """Apply a function to each number, column or row."""
-        found = super().apply(*args, **kwargs)  # type: ignore[misc]
-        return with_traced_columns(found) if is_labelled(found) else found
+        return _retraced(super().apply(*args, **kwargs))  # type: ignore[misc]
+
+    def agg(self, *args: Any, **kwargs: Any) -> Any:
+        """Reduce the table by one or more functions."""
+        return _retraced(super().agg(*args, **kwargs))  # type: ignore[misc]
+
+    aggregate = agg
+
+    def groupby(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the groups of rows with the same key."""
+        found = super().groupby(*args, **kwargs)  # type: ignore[misc]
+        return with_traced_groups(found) if _holds_traced(self) else found
+
+    def rolling(self, window: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the windows of ``window`` rows or of a length of time."""
+        if not _holds_traced(self):
+            return super().rolling(window, *args, **kwargs)  # type: ignore[misc]
+        if kwargs.get("win_type") or kwargs.get("on") or kwargs.get("method", "single") != "single":
+            raise ConversionError(
+                "rolling: windows of traced values have equal weights and the labels of the table, got "
+                f"{', '.join(kwargs)}{user_line()}. Take windows of series.to_numpy() with "
+                "funcgrad.numpy.lib.stride_tricks.sliding_window_view."
+            )
+        return Windows(self, lambda table: table.rolling(window, *args, **kwargs))
+
+    def expanding(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the windows from the first row to each row."""
+        if not _holds_traced(self):
+            return super().expanding(*args, **kwargs)  # type: ignore[misc]
+        return Windows(self, lambda table: table.expanding(*args, **kwargs))
+
+    def ewm(
+        self, com: Any = None, span: Any = None, halflife: Any = None, alpha: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Return windows with decaying weights; the decay may be traced."""
+        given = com, span, halflife, alpha, *args
+        if not (_holds_traced(self) or any(isinstance(x, Tracer) for x in given)):
+            return super().ewm(*given, **kwargs)  # type: ignore[misc]
+        options = dict(zip(("min_periods", "adjust", "ignore_na", "times"), args, strict=False)) | kwargs
+        decay = decay_of(com, span, halflife, alpha, options.get("times"))
+        return DecayingWindows(
+            self, lambda table: table.ewm(*given, **kwargs), decay, {**options, "halflife": halflife}
+        )
 
     def __matmul__(self, other: Any) -> Any:
         return self.dot(other)
@@ -124,17 +176,22 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
             data, index = found, list(data) if named else index
         super().__init__(data, index, *args, **kwargs)
 
-    def rolling(self, window: Any, min_periods: Any = None, **kwargs: Any) -> Any:
-        """Return the windows of ``window`` numbers."""
+    def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None) -> Any:
+        """Return the number of values, their mean, deviation, least and largest value, and quantiles."""
         if not _holds_traced(self):
-            return super().rolling(window, min_periods, **kwargs)
-        if not isinstance(window, int) or min_periods not in (None, window) or any(kwargs.values()):
-            raise ConversionError(
-                "series.rolling: windows of traced values must have a whole number of rows and no other options, "
-                f"got {window!r}{user_line()}. Take windows of series.to_numpy() with "
-                "funcgrad.numpy.lib.stride_tricks.sliding_window_view."
-            )
-        return _Windows(self, window)
+            return super().describe(percentiles, include, exclude)
+        labels = pd.Series([0.0, 1.0]).describe(percentiles).index
+        ranks = [float(label.rstrip("%")) / 100 for label in labels if label.endswith("%")]
+        first = [self.count(), self.mean(), self.std(), self.min()]
+        return TracedSeries([*first, *map(self.quantile, ranks), self.max()], index=labels, name=self.name)
+
+    def nlargest(self, n: int = 5, keep: str = "first") -> Any:
+        """Return the ``n`` largest numbers."""
+        return _first_rows(self, n, keep, ascending=False) if _holds_traced(self) else super().nlargest(n, keep)
+
+    def nsmallest(self, n: int = 5, keep: str = "first") -> Any:
+        """Return the ``n`` smallest numbers."""
+        return _first_rows(self, n, keep, ascending=True) if _holds_traced(self) else super().nsmallest(n, keep)
 
     _constructor = property(lambda self: TracedSeries)
     _constructor_expanddim = property(lambda self: TracedFrame)
@@ -142,6 +199,32 @@ class TracedSeries(_Table, pd.Series):  # type: ignore[misc]
 
 class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     """Frame that holds traced values or is combined with them."""
+
+    def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None) -> Any:
+        """Return a description of each column of numbers."""
+        if not _holds_traced(self):
+            return super().describe(percentiles, include, exclude)
+        table = self.select_dtypes("number")
+        columns = [table.iloc[:, i].describe(percentiles) for i in range(table.shape[1])]
+        return pd.concat(columns, axis=1).set_axis(table.columns, axis=1)
+
+    def rank(self, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        """Return the ranks of the numbers of each column or row."""
+        if not _holds_traced(self):
+            return super().rank(axis, *args, **kwargs)
+        table = self if axis in (0, "index") else self.T
+        found = table.apply(lambda column: column.rank(0, *args, **kwargs))
+        return found if table is self else found.T
+
+    def nlargest(self, n: int, columns: Any, keep: str = "first") -> Any:
+        """Return the ``n`` rows with the largest numbers in ``columns``."""
+        choose = partial(_first_rows, self, n, keep, ascending=False, by=columns)
+        return choose() if _holds_traced(self) else super().nlargest(n, columns, keep)
+
+    def nsmallest(self, n: int, columns: Any, keep: str = "first") -> Any:
+        """Return the ``n`` rows with the smallest numbers in ``columns``."""
+        choose = partial(_first_rows, self, n, keep, ascending=True, by=columns)
+        return choose() if _holds_traced(self) else super().nsmallest(n, columns, keep)
 
     _constructor = property(lambda self: TracedFrame)
     _constructor_sliced = property(lambda self: TracedSeries)
@@ -155,7 +238,33 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         return found if found.ndim == 1 else found.T
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, _as_columns(value, self, key))
+        super().__setitem__(key, value if writes_parts(self, key) else _as_columns(value, self, key))
+
+    def _reduce(self, op: Any, name: str, *, axis: Any = 0, **kwargs: Any) -> Any:
+        """Reduce the columns, or the rows, all numbers of which pandas takes if they are of one kind."""
+        table = self._with_one_kind() if axis in (1, "columns") and _holds_traced(self) else self
+        return pd.DataFrame._reduce(table, op, name, axis=axis, **kwargs)
+
+    def transpose(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the table with rows and columns exchanged."""
+        table = self._with_one_kind() if _holds_traced(self) else self
+        return pd.DataFrame.transpose(table, *args, **kwargs)
+
+    T = property(transpose)
+
+    def _with_one_kind(self) -> Any:
+        """Return the frame with all columns of numbers as traced columns."""
+        made = self.copy()
+        for i, dtype in enumerate(self.dtypes):
+            if getattr(dtype, "kind", "O") in "fiu" and not isinstance(dtype, TracedDtype):
+                made.isetitem(i, TracedColumn(values(self.iloc[:, i]).astype(float)))
+        return made
+
+    def eval(self, expr: str, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate an expression in the names of the columns."""
+        in_place = args or kwargs.get("inplace")
+        table = self._with_one_kind() if _holds_traced(self) and not in_place else self
+        return pd.DataFrame.eval(table, expr, *args, level=kwargs.pop("level", 0) + 1, **kwargs)
 
     def insert(self, loc: Any, column: Any, value: Any, *args: Any, **kwargs: Any) -> None:
         """Insert a column."""
@@ -184,7 +293,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
         """Compute ``measure`` of each pair of columns, from the rows in which neither number is missing."""
         table = self.select_dtypes("number") if numeric_only else self
         columns = [values(table.iloc[:, i]) for i in range(table.shape[1])]
-        there = [~_shared_truth(fnp.isnan(x)) for x in columns]
+        there = [~shared_truth(fnp.isnan(x)) for x in columns]
         found: list[list[Any]] = [[None] * len(columns) for _ in columns]
         for i, x in enumerate(columns):
             for j, y in enumerate(columns[: i + 1]):
@@ -196,6 +305,19 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Return the values as one array, which is traced if a column is."""
         return values(self) if _holds_traced(self) else super().to_numpy(*args, **kwargs)
+
+
+def _first_rows(table: Any, n: int, keep: str, ascending: bool, **by: Any) -> Any:
+    """Return the first rows of a table in the order of its numbers.
+
+    Raises:
+        NotImplementedError: ``keep`` is ``"all"``.
+    """
+    if keep == "all":
+        raise NotImplementedError("nlargest, nsmallest: traced values have no keep='all'. Take sort_values().head(n).")
+    table = table.dropna(subset=by.get("by")) if by else table.dropna()
+    table = table if keep == "first" else table.iloc[::-1]
+    return table.sort_values(ascending=ascending, kind="stable", **by).iloc[:n]
 
 
 def _as_columns(value: Any, frame: Any, key: Any) -> Any:
@@ -211,30 +333,9 @@ def _shared_moment(x: Any, y: Any) -> Any:
     return fnp.sum((x - fnp.mean(x)) * (y - fnp.mean(y)))
 
 
-class _Windows:
-    """Windows of a traced series, with pandas' reductions."""
-
-    def __init__(self, series: Any, window: int) -> None:
-        self.series, self.window = series, window
-
-    def __getattr__(self, name: str) -> Any:
-        reduce = _WINDOWED.get(name)
-        if reduce is None:
-            raise AttributeError(f"windows of traced values have no {name!r}")
-        return lambda **kwargs: self._reduced(lambda x: reduce(x, **kwargs))
-
-    def _reduced(self, reduce: Callable[[Any], Any]) -> Any:
-        x, n = self.series.array.held._val, self.window
-        empty = np.full(min(n - 1, len(x)), np.nan)
-        found = reduce(fnp.lib.stride_tricks.sliding_window_view(x, n)) if len(x) >= n else empty[:0]
-        return _series_of_leaf(fnp.concatenate([empty, found]), self.series.index, self.series.name)
-
-
-_WINDOWED: dict[str, Callable[..., Any]] = {
-    **{name: lambda x, name=name: getattr(fnp, name)(x, axis=-1) for name in ("sum", "mean", "min", "max", "median")},
-    "std": lambda x, ddof=1: fnp.std(x, axis=-1, ddof=ddof),
-    "var": lambda x, ddof=1: fnp.var(x, axis=-1, ddof=ddof),
-}
+def _retraced(found: Any) -> Any:
+    """Return a result of pandas with traced columns in place of columns of traced objects."""
+    return with_traced_columns(found) if is_labelled(found) else found
 
 
 def accept_traced(table: Any) -> Any:
@@ -257,7 +358,13 @@ def values(x: Any) -> Any:
             return pd.DataFrame(x).to_numpy()
         return fnp.stack([values(x.iloc[:, i]) for i in range(x.shape[1])], axis=1)
     inside = getattr(x, "array", x) if is_labelled(x) else x
-    return _values(inside) if x is inside or isinstance(inside, TracedColumn) else np.asarray(x)
+    return (
+        inside.held._val
+        if isinstance(inside, TracedColumn)
+        else unwrap_from_table(inside)
+        if x is inside
+        else np.asarray(x)
+    )
 
 
 def with_labels(found: Any, *ends: Any) -> Any:
@@ -373,242 +480,9 @@ def table_of_array(
 def with_traced_columns(table: Any) -> Any:
     """Replace the object columns that pandas made of lists of traced numbers by traced columns."""
     if table.ndim == 1:
-        found = _traced_column_of(table)
+        found = traced_column_of(table)
         return table if found is None else TracedSeries(found, table.index, name=table.name)
     for i in range(table.shape[1]):
-        if (found := _traced_column_of(table.iloc[:, i])) is not None:
+        if (found := traced_column_of(table.iloc[:, i])) is not None:
             table.isetitem(i, found)
     return table
-
-
-def _traced_column_of(series: Any) -> Any:
-    """Return a traced column for an object column of numbers, some of them traced; else None."""
-    return column_of_rows(series.tolist()) if series.dtype == object else None
-
-
-def column_of_rows(rows: Any) -> Any:
-    """Return a traced column for a list of numbers, some of them traced; else None."""
-    traced = [isinstance(x, Tracer) and not x.shape for x in rows]
-    are_numbers = all(t or isinstance(x, (float, int, np.number)) for t, x in zip(traced, rows, strict=True))
-    return TracedColumn(fnp.stack(rows)) if any(traced) and are_numbers else None
-
-
-#: Reductions of pandas by name: functions of an array of numbers and of pandas' options.
-_REDUCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: lambda x, name=name, **kwargs: getattr(fnp, name)(x) for name in ("sum", "mean", "prod", "min", "max")},
-    "median": lambda x, **kwargs: fnp.median(x),
-    "std": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof),
-    "var": lambda x, ddof=1, **kwargs: fnp.var(x, ddof=ddof),
-    "sem": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof) / np.sqrt(len(x)),
-    "skew": lambda x, **kwargs: _moment(x, 3) * np.sqrt(len(x) * (len(x) - 1)) / (len(x) - 2),
-    "kurt": lambda x, **kwargs: _excess_kurtosis(_moment(x, 4), len(x)),
-}
-#: Cumulative functions of pandas by name, each with the neutral number that replaces a missing number.
-_ACCUMULATIONS: dict[str, tuple[Callable[[Any], Any], float]] = {
-    "cumsum": (fnp.cumsum, 0.0),
-    "cumprod": (fnp.cumprod, 1.0),
-    "cummax": (fnp.maximum.accumulate, -np.inf),
-    "cummin": (fnp.minimum.accumulate, np.inf),
-}
-
-
-def _moment(x: Any, order: int) -> Any:
-    centred = x - fnp.mean(x)
-    return fnp.mean(centred**order) / fnp.mean(centred**2) ** (order / 2)
-
-
-def _excess_kurtosis(moment: Any, n: int) -> Any:
-    """Compute pandas' kurtosis from the fourth standardized moment of ``n`` numbers."""
-    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * moment - 3 * (n - 1))
-
-
-class TracedDtype(pd.api.extensions.ExtensionDtype):  # type: ignore[misc]
-    """Dtype of a column of traced numbers."""
-
-    name, kind, type = "traced", "f", np.float64
-    na_value = np.nan
-    _is_numeric = True
-
-    @classmethod
-    def construct_array_type(cls) -> Any:
-        """Return the class of such columns."""
-        return TracedColumn
-
-
-class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
-    """Column of traced numbers, with pandas' interface ``pandas.api.extensions.ExtensionArray``.
-
-    Args:
-        value: a traced array with one axis.
-    """
-
-    __array_priority__ = 2000
-
-    def __init__(self, value: Any) -> None:
-        self.held = TableArray(unwrap_from_table(value))
-
-    @classmethod
-    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
-        return cls(fnp.stack(list(scalars)) if len(scalars) else np.zeros(0))
-
-    @classmethod
-    def _concat_same_type(cls, parts: Any) -> Any:
-        return cls(fnp.concatenate([part.held._val for part in parts]))
-
-    dtype = property(lambda self: TracedDtype())
-    nbytes = property(lambda self: self.held.nbytes)
-
-    def __len__(self) -> int:
-        return len(self.held)
-
-    def __getattr__(self, name: str) -> Any:
-        """Look up a method of arrays, for programs that use the values of a series."""
-        if name.startswith("_") or name == "held":
-            raise AttributeError(name)
-        return getattr(self.held._val, name)
-
-    def __getitem__(self, key: Any) -> Any:
-        found = self.held._val[pd.api.indexers.check_array_indexer(self, key)]
-        return TracedColumn(found) if found.ndim else found
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        made = fnp.copy(self.held._val)
-        made[pd.api.indexers.check_array_indexer(self, key)] = _values(value)
-        self.held = TableArray(made)
-
-    def isna(self) -> Any:
-        """Return where numbers are missing, that is, NaN."""
-        return _shared_truth(fnp.isnan(self.held._val))
-
-    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
-        """Return the numbers at ``indices``; with ``allow_fill``, -1 yields ``fill_value``, by default NaN."""
-        indices = np.asarray(indices)
-        found = self.held._val[indices]
-        if allow_fill and (indices < 0).any():
-            found = fnp.where(indices < 0, np.nan if fill_value is None else fill_value, found)
-        return TracedColumn(found)
-
-    def copy(self) -> Any:
-        """Return another column of the same numbers."""
-        return TracedColumn(self.held)
-
-    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
-        if name not in _REDUCTIONS:
-            raise TypeError(f"a column of traced numbers has no reduction {name!r}")
-        missing = self.isna()
-        there = self.held._val[~missing] if skipna and missing.any() else self.held._val
-        found = _REDUCTIONS[name](there, **kwargs)
-        return TracedColumn(found[None]) if keepdims else found
-
-    def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Any:
-        missing, (accumulate, neutral) = self.isna(), _ACCUMULATIONS[name]
-        if not skipna or not missing.any():
-            return TracedColumn(accumulate(self.held._val))
-        return TracedColumn(fnp.where(missing, np.nan, accumulate(fnp.where(missing, neutral, self.held._val))))
-
-    def _groupby_op(
-        self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
-    ) -> Any:
-        if how not in _REDUCTIONS:
-            raise NotImplementedError(how)  # then pandas computes the groups one by one
-        return TracedColumn(
-            fnp.stack([TracedColumn(self.held._val[ids == i])._reduce(how, **kwargs) for i in range(ngroups)])
-        )
-
-    def map(self, mapper: Any, na_action: Any = None) -> Any:
-        """Apply a function to each number."""
-        found = _as_objects([mapper(x) for x in self.held._val])
-        made = _traced_column_of(pd.Series(found))
-        return found if made is None else made
-
-    def _quantile(self, qs: Any, interpolation: str) -> Any:
-        there = self.held._val[~self.isna()]
-        return TracedColumn(fnp.quantile(there, np.asarray(qs), method=interpolation))
-
-    def _values_for_argsort(self) -> Any:
-        return np.asarray(concrete(self.held._val, "series.argsort()"))
-
-    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
-        """Return the traced array."""
-        return self.held._val
-
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """Convert the column to another precision, or to an object array of its numbers, each traced."""
-        if isinstance(dtype, TracedDtype):
-            return self.copy() if copy else self
-        if np.dtype(dtype) == object:
-            return _as_objects(list(self.held._val))
-        return TracedColumn(self.held._val.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self.held._val, dtype)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(map(is_labelled, inputs)):
-            return NotImplemented
-        return _column(_without_missing(getattr(ufunc, method), [_values(x) for x in inputs], kwargs))
-
-
-def _as_objects(rows: list[Any]) -> Any:
-    """Return an array of the objects ``rows``; numpy.array would request the values of traced numbers."""
-    found = np.empty(len(rows), object)
-    for place, row in enumerate(rows):
-        found[place] = row
-    return found
-
-
-def _shared_truth(x: Any) -> Any:
-    """Return truth values as an ndarray, False for abstract ones; all examples of a ``vmap`` must share them."""
-    bottom = plain_value(x)
-    if not isinstance(x, Tracer) or backend.is_jax_tracer(bottom):
-        return x if bottom is x else np.zeros(x.shape, bool)
-    return concrete(x, "series.isna()")
-
-
-def is_labelled(x: Any) -> bool:
-    """Whether ``x`` is a table of pandas."""
-    return isinstance(x, (pd.Series, pd.DataFrame, pd.Index))
-
-
-def _values(x: Any) -> Any:
-    return x.held._val if isinstance(x, TracedColumn) else unwrap_from_table(x)
-
-
-def _column(found: Any) -> Any:
-    return TracedColumn(found) if isinstance(found, Tracer) and fnp.ndim(found) else found
-
-
-def _without_missing(apply: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Compute ``apply(*args)``; missing numbers, which pandas leaves out, get no derivative."""
-    found = apply(*args, **kwargs)
-    if not isinstance(found, Tracer) or found.dtype.kind not in "fc":
-        return found
-    missing = _shared_truth(fnp.isnan(found))
-    if not missing.any():
-        return found
-    args = [fnp.where(missing, 1.0, x) if fnp.shape(x) == missing.shape else x for x in args]
-    return fnp.where(missing, np.nan, apply(*args, **kwargs))
-
-
-def _binary(name: str, reflected: bool) -> Callable[..., Any]:
-    apply = getattr(operator, name + "_" if name in ("and", "or") else name)
-
-    def run(self: Any, other: Any) -> Any:
-        if is_labelled(other):
-            return NotImplemented
-        pair = (_values(other), self.held._val) if reflected else (self.held._val, _values(other))
-        return _column(_without_missing(apply, pair, {}))
-
-    return run
-
-
-def _unary(name: str) -> Callable[..., Any]:
-    apply = getattr(operator, name)
-    return lambda self: _column(apply(self.held._val))
-
-
-for _name in BINARY.split():
-    setattr(TracedColumn, f"__{_name}__", _binary(_name, reflected=False))
-    setattr(TracedColumn, f"__r{_name}__", _binary(_name, reflected=True))
-for _name in UNARY.split():
-    setattr(TracedColumn, f"__{_name}__", _unary(_name))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.backend import is_sequence, namespace_of
+from funcgrad.backend import is_sequence, is_table_class, namespace_of, values_of
 from funcgrad.core import Tracer
 from funcgrad.graph import report_answer
 from funcgrad.running import unfinished_traces
@@ -34,9 +34,14 @@ def is_plain(*values: Any) -> bool:
         elif kind is slice:
             if not is_plain(value.start, value.stop, value.step):
                 return False
-        elif isinstance(value, (Tracer, Proxy)) or namespace_of(value) not in (None, np):
+        elif isinstance(value, (Tracer, Proxy)) or namespace_of(value) not in (None, np) or _holds_traced(value):
             return _notify_graph(values)
     return True
+
+
+def _holds_traced(value: Any) -> bool:
+    """Whether ``value`` is a table with traced values."""
+    return is_table_class(type(value)) and isinstance(values_of(value), Tracer)
 
 
 def is_numpy_only(*values: Any) -> bool:

@@ -201,10 +201,12 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
         if type(x) is dict:
             return {name: inside(part) for name, part in x.items()}
         if of_pandas and type(x) is list:
-            column = import_module("funcgrad.numpy.frames").column_of_rows(x)
+            column = import_module("funcgrad.numpy.columns").column_of_rows(x)
             return x if column is None else column
         if type(x) is tuple:  # names of axes together with the values
             return tuple(map(inside, x))
+        if of_pandas and is_buffer(x):
+            return np.array(x._val)
         if not issubclass(type(x), Tracer) or is_buffer(x) or (of_pandas and not x.ndim):
             return x
         if not of_pandas:

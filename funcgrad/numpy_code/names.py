@@ -33,6 +33,7 @@ from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
+from funcgrad.numpy_code.tables import accepting_tables
 
 
 def is_mirrored(module: str) -> bool:
@@ -96,7 +97,9 @@ def _replacement(home: str, name: str, value: Any) -> Any:
         return _class_like(value, ours)
     if home == "scipy.sparse" and callable(ours):
         return with_scipy_format(ours, value)
-    return _with_output(ours) if home == "scipy.ndimage" and callable(ours) else accepting_matrices(home, name, ours)
+    if home == "scipy.ndimage" and callable(ours):
+        return _with_output(ours)
+    return accepting_tables(home, name, accepting_matrices(home, name, ours))
 
 
 #: Functions of NumPy that make arrays from their arguments, even if no argument is traced.

@@ -10,7 +10,6 @@ from helpers import at_least, differences
 
 import funcgrad.numpy as fnp
 from funcgrad import grad, hessian, jvp, value_and_grad, vmap
-from funcgrad.errors import ConversionError
 
 RNG = np.random.default_rng(0)
 R = pd.DataFrame(RNG.normal(0, 0.02, (40, 3)), columns=list("abc"), index=pd.date_range("2020", periods=40))
@@ -175,13 +174,3 @@ def test_labels_that_are_not_shared():
     assert grad(f)(X) == pytest.approx(differences(f, X), rel=1e-7)
     with pytest.raises(ValueError, match="not aligned"):
         grad(lambda x: (x * S) @ other)(X)
-
-
-def test_what_windows_of_traced_series_have():
-    with pytest.raises(ConversionError, match="whole number of rows"):
-        grad(lambda x: (R @ x).rolling(3, center=True).mean().sum())(X)
-    with pytest.raises(AttributeError, match="skew"):
-        grad(lambda x: (R @ x).rolling(5).skew().sum())(X)
-    for name in ("sum", "mean", "min", "max", "median", "std", "var"):
-        f = lambda x, name=name: getattr((R @ x).rolling(4), name)().dropna().sum()
-        assert grad(f)(X) == pytest.approx(differences(f, X), rel=1e-6, abs=1e-8)

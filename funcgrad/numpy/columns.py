@@ -1,0 +1,376 @@
+"""Columns of pandas with traced numbers, the extension arrays in series and frames. Imported only after pandas."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcgrad.numpy as fnp
+from funcgrad import backend
+from funcgrad.core import Tracer
+from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.tables import BINARY, UNARY, TableArray, unwrap_from_table
+
+pd: Any = import_module("pandas")
+
+#: Reductions of pandas by name: functions of an array of numbers and of pandas' options.
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: lambda x, name=name, **kwargs: getattr(fnp, name)(x) for name in ("sum", "mean", "prod", "min", "max")},
+    "median": lambda x, **kwargs: fnp.median(x),
+    "std": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof),
+    "var": lambda x, ddof=1, **kwargs: fnp.var(x, ddof=ddof),
+    "sem": lambda x, ddof=1, **kwargs: fnp.std(x, ddof=ddof) / np.sqrt(len(x)),
+    "skew": lambda x, **kwargs: _moment(x, 3) * np.sqrt(len(x) * (len(x) - 1)) / (len(x) - 2),
+    "kurt": lambda x, **kwargs: _excess_kurtosis(_moment(x, 4), len(x)),
+    "any": lambda x, **kwargs: fnp.any(x),
+    "all": lambda x, **kwargs: fnp.all(x),
+    "first": lambda x, **kwargs: x[0],
+    "last": lambda x, **kwargs: x[-1],
+}
+#: How many numbers a reduction needs: with fewer its result is missing. Other reductions need one number.
+_NEEDED = {"sum": 0, "prod": 0, "any": 0, "all": 0, "skew": 3, "kurt": 4}
+#: Cumulative functions of pandas by name, each with the neutral number that replaces a missing number.
+_ACCUMULATIONS: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "cumsum": (fnp.cumsum, 0.0),
+    "cumprod": (fnp.cumprod, 1.0),
+    "cummax": (fnp.maximum.accumulate, -np.inf),
+    "cummin": (fnp.minimum.accumulate, np.inf),
+}
+
+
+def _moment(x: Any, order: int) -> Any:
+    centred = x - fnp.mean(x)
+    return fnp.mean(centred**order) / fnp.mean(centred**2) ** (order / 2)
+
+
+def _excess_kurtosis(moment: Any, n: int) -> Any:
+    """Compute pandas' kurtosis from the fourth standardized moment of ``n`` numbers."""
+    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * moment - 3 * (n - 1))
+
+
+def _ranks(x: Any, method: str, pct: bool) -> Any:
+    """Return the ranks of numbers, none of them missing; pandas' ``method`` says which rank equal numbers get."""
+    ordered = fnp.sort(x)
+    below, upto = fnp.searchsorted(ordered, x, "left"), fnp.searchsorted(ordered, x, "right")
+    if method == "dense":
+        distinct = fnp.cumsum(fnp.concatenate([np.ones(1), ordered[1:] != ordered[:-1]]))
+        return distinct[below] / (distinct[-1] if pct else 1.0)
+    if method == "first":
+        ranks = fnp.argsort(fnp.argsort(x, stable=True)) + 1.0
+    else:
+        ranks = {"min": below + 1.0, "max": upto + 0.0}.get(method, (below + upto + 1) / 2)
+    return ranks / len(x) if pct else ranks
+
+
+#: Names of options of ranks in groups, with the names that ``rank`` has for them.
+_RANK_OPTIONS = {"ties_method": "method"}
+
+
+class TracedDtype(pd.api.extensions.ExtensionDtype):  # type: ignore[misc]
+    """Dtype of a column of traced numbers."""
+
+    name, kind, type = "traced", "f", np.float64
+    na_value = np.nan
+    _is_numeric = True
+
+    @classmethod
+    def construct_array_type(cls) -> Any:
+        """Return the class of such columns."""
+        return TracedColumn
+
+    def _get_common_dtype(self, dtypes: list[Any]) -> Any:
+        """Return this dtype for columns of numbers together with traced ones; None for others."""
+        return self if all(isinstance(dtype, TracedDtype) or dtype.kind in "fiu" for dtype in dtypes) else None
+
+
+class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
+    """Column of traced numbers, with pandas' interface ``pandas.api.extensions.ExtensionArray``.
+
+    Args:
+        value: a traced array with one axis.
+    """
+
+    __array_priority__ = 2000
+
+    def __init__(self, value: Any) -> None:
+        self.held = TableArray(unwrap_from_table(value))
+
+    @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
+        if isinstance(scalars, TracedColumn):
+            return cls(scalars.held)
+        whole = isinstance(scalars, (np.ndarray, Tracer)) and scalars.dtype.kind != "O"
+        return cls(fnp.stack(list(scalars)) if len(scalars) and not whole else fnp.asarray(scalars, float))
+
+    @classmethod
+    def _concat_same_type(cls, parts: Any) -> Any:
+        return cls(fnp.concatenate([part.held._val for part in parts]))
+
+    dtype = property(lambda self: TracedDtype())
+    nbytes = property(lambda self: self.held.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __getattr__(self, name: str) -> Any:
+        """Look up a method of arrays, for programs that use the values of a series."""
+        if name.startswith("_") or name == "held":
+            raise AttributeError(name)
+        return getattr(self.held._val, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.held._val[pd.api.indexers.check_array_indexer(self, key)]
+        return TracedColumn(found) if found.ndim else found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        made = fnp.copy(self.held._val)
+        made[pd.api.indexers.check_array_indexer(self, key)] = _values(value)
+        self.held = TableArray(made)
+
+    def isna(self) -> Any:
+        """Return where numbers are missing, that is, NaN."""
+        return shared_truth(fnp.isnan(self.held._val))
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
+        """Return the numbers at ``indices``; with ``allow_fill``, -1 yields ``fill_value``, by default NaN."""
+        indices = np.asarray(indices)
+        found = self.held._val[indices]
+        if allow_fill and (indices < 0).any():
+            found = fnp.where(indices < 0, np.nan if fill_value is None else fill_value, found)
+        return TracedColumn(found)
+
+    def copy(self) -> Any:
+        """Return another column of the same numbers."""
+        return TracedColumn(self.held)
+
+    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
+        if name not in _REDUCTIONS:
+            raise TypeError(f"a column of traced numbers has no reduction {name!r}")
+        missing = self.isna()
+        there = self.held._val[~missing] if skipna and missing.any() else self.held._val
+        needed = max(_NEEDED.get(name, 1), kwargs.get("min_count", 0))
+        if name in ("std", "var", "sem"):
+            needed = kwargs.get("ddof", 1) + 1
+        found: Any = _REDUCTIONS[name](there, **kwargs) if len(there) >= needed else np.float64(np.nan)
+        return TracedColumn(found[None]) if keepdims else found
+
+    def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Any:
+        missing, (accumulate, neutral) = self.isna(), _ACCUMULATIONS[name]
+        if not skipna or not missing.any():
+            return TracedColumn(accumulate(self.held._val))
+        return TracedColumn(fnp.where(missing, np.nan, accumulate(fnp.where(missing, neutral, self.held._val))))
+
+    def _groupby_op(
+        self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
+    ) -> Any:
+        """Reduce the numbers of each group, or compute a running result or the ranks in each group."""
+        groups = [np.flatnonzero(ids == i) for i in range(ngroups)]
+        if how in ("idxmax", "idxmin"):
+            return np.array([rows[getattr(np, f"nanarg{how[3:]}")(self[rows]._plain())] for rows in groups])
+        if how in _REDUCTIONS:
+            kwargs["min_count"] = max(min_count, 0)
+            return TracedColumn(fnp.stack([self[rows]._reduce(how, **kwargs) for rows in groups]))
+        if how not in _ACCUMULATIONS and how != "rank":
+            raise NotImplementedError(how)  # then pandas computes the groups one by one
+        options = {_RANK_OPTIONS.get(name, name): value for name, value in kwargs.items()}
+        compute = TracedColumn._rank if how == "rank" else lambda part, **kwargs: part._accumulate(how, **kwargs)
+        rows = np.concatenate([np.flatnonzero(ids < 0), *groups])
+        found = [np.full(sum(ids < 0), np.nan), *[_values(compute(self[part], **options)) for part in groups]]
+        return TracedColumn(fnp.concatenate(found)[np.argsort(rows)])
+
+    def _rank(
+        self,
+        *,
+        axis: int = 0,
+        method: str = "average",
+        na_option: str = "keep",
+        ascending: bool = True,
+        pct: bool = False,
+    ) -> Any:
+        """Return the ranks of the numbers, which are constants."""
+        missing, x = self.isna(), self.held._val if ascending else -self.held._val
+        if missing.any() and na_option != "keep":
+            ranks = _ranks(fnp.where(missing, -np.inf if na_option == "top" else np.inf, x), method, pct)
+        elif missing.any():
+            ranks = fnp.full(len(self), np.nan)
+            ranks[~missing] = _ranks(x[~missing], method, pct)
+        else:
+            ranks = _ranks(x, method, pct)
+        return _column(ranks)
+
+    def interpolate(self, *, method: str, axis: int, index: Any, limit: Any, limit_area: Any, **kwargs: Any) -> Any:
+        """Fill missing numbers between others by straight lines, and those after the last with the last.
+
+        Raises:
+            NotImplementedError: the method or another option is not supported.
+        """
+        others = (limit, limit_area, kwargs.get("limit_direction") not in (None, "forward"))
+        if method not in ("linear", "time", "index", "values") or any(others):
+            raise NotImplementedError(
+                f"interpolate: traced values have straight lines without limits, got method={method!r}. Take "
+                "scipy.interpolate with series.to_numpy()."
+            )
+        there = ~self.isna()
+        at = np.arange(len(self)) if method == "linear" else np.asarray(index).astype(float)
+        if not there.any():
+            return self.copy()
+        found = fnp.interp(at, at[there], self.held._val[there])
+        return TracedColumn(fnp.where(np.cumsum(there) > 0, found, np.nan))
+
+    def map(self, mapper: Any, na_action: Any = None) -> Any:
+        """Apply a function to each number."""
+        found = _as_objects([mapper(x) for x in self.held._val])
+        made = traced_column_of(pd.Series(found))
+        return found if made is None else made
+
+    def _quantile(self, qs: Any, interpolation: str) -> Any:
+        there = self.held._val[~self.isna()]
+        return TracedColumn(fnp.quantile(there, np.asarray(qs), method=interpolation))
+
+    def _plain(self) -> Any:
+        """Return the plain values, which choose rows."""
+        return np.asarray(concrete(self.held._val, "series.argsort()"))
+
+    _values_for_argsort = _plain
+
+    def _values_for_factorize(self) -> tuple[Any, Any]:
+        return self._plain(), np.nan
+
+    def unique(self) -> Any:
+        """Return the numbers without repetitions, in the order of their first occurrence."""
+        return self[np.sort(np.unique(self._plain(), return_index=True)[1])]
+
+    def duplicated(self, keep: Any = "first") -> Any:
+        """Return where numbers are repetitions."""
+        return pd.Series(self._plain()).duplicated(keep).to_numpy()
+
+    _from_factorized = classmethod(lambda cls, values, original: values)
+
+    def _formatter(self, boxed: bool = False) -> Any:
+        return str
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
+        """Return the traced array."""
+        return self.held._val
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """Convert the column to another precision, or to an object array of its numbers, each traced."""
+        if isinstance(dtype, TracedDtype):
+            return self.copy() if copy else self
+        if np.dtype(dtype) == object:
+            return _as_objects(list(self.held._val))
+        return TracedColumn(self.held._val.astype(dtype)) if np.dtype(dtype).kind in "fc" else np.asarray(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return (
+            self.astype(object)
+            if dtype is not None and np.dtype(dtype).kind == "O"
+            else np.asarray(self.held._val, dtype)
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(map(is_labelled, inputs)):
+            return NotImplemented
+        return _column(_without_missing(getattr(ufunc, method), [_values(x) for x in inputs], kwargs))
+
+
+def _as_objects(rows: list[Any]) -> Any:
+    """Return an array of the objects ``rows``; numpy.array would request the values of traced numbers."""
+    found = np.empty(len(rows), object)
+    for place, row in enumerate(rows):
+        found[place] = row
+    return found
+
+
+def shared_truth(x: Any) -> Any:
+    """Return truth values as an ndarray, False for abstract ones; all examples of a ``vmap`` must share them.
+
+    Raises:
+        ConcretizationError: the truth values differ between examples.
+    """
+    bottom = x
+    while isinstance(bottom, Tracer):
+        bottom = bottom._val
+    if not isinstance(x, Tracer) or backend.is_jax_tracer(bottom):
+        return x if bottom is x else np.zeros(x.shape, bool)
+    return concrete(x, "series.isna()")
+
+
+def is_labelled(x: Any) -> bool:
+    """Whether ``x`` is a table of pandas."""
+    return isinstance(x, (pd.Series, pd.DataFrame, pd.Index))
+
+
+def _values(x: Any) -> Any:
+    return x.held._val if isinstance(x, TracedColumn) else unwrap_from_table(x)
+
+
+def _column(found: Any) -> Any:
+    return TracedColumn(found) if isinstance(found, Tracer) and fnp.ndim(found) else found
+
+
+def _without_missing(apply: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Compute ``apply(*args)``; missing numbers, which pandas leaves out, get no derivative."""
+    found = apply(*args, **kwargs)
+    if not isinstance(found, Tracer) or found.dtype.kind not in "fc":
+        return found
+    missing = shared_truth(fnp.isnan(found))
+    if not missing.any():
+        return found
+    args = [fnp.where(missing, 1.0, x) if fnp.shape(x) == missing.shape else x for x in args]
+    return fnp.where(missing, np.nan, apply(*args, **kwargs))
+
+
+def _binary(name: str, reflected: bool) -> Callable[..., Any]:
+    apply = getattr(operator, name + "_" if name in ("and", "or") else name)
+
+    def run(self: Any, other: Any) -> Any:
+        if is_labelled(other):
+            return NotImplemented
+        pair = (_values(other), self.held._val) if reflected else (self.held._val, _values(other))
+        return _column(_without_missing(apply, pair, {}))
+
+    return run
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    apply = getattr(operator, name)
+    return lambda self: _column(apply(self.held._val))
+
+
+for _name in BINARY.split():
+    setattr(TracedColumn, f"__{_name}__", _binary(_name, reflected=False))
+    setattr(TracedColumn, f"__r{_name}__", _binary(_name, reflected=True))
+for _name in UNARY.split():
+    setattr(TracedColumn, f"__{_name}__", _unary(_name))
+
+
+# ---- columns of lists ----
+
+
+def column_of_rows(rows: Any) -> Any:
+    """Return a traced column for a list of numbers, some of them traced; else None."""
+    traced = [isinstance(x, Tracer) and not x.shape for x in rows]
+    are_numbers = all(t or isinstance(x, (float, int, np.number)) for t, x in zip(traced, rows, strict=True))
+    return TracedColumn(fnp.stack(rows)) if any(traced) and are_numbers else None
+
+
+def traced_column_of(series: Any) -> Any:
+    """Return a traced column for an object column of numbers, some of them traced; else None."""
+    return column_of_rows(series.tolist()) if series.dtype == object else None
+
+
+def column_values(series: Any) -> Any:
+    """Return the numbers of a series as an array, traced if they are."""
+    return series.array.held._val if isinstance(series.array, TracedColumn) else series.to_numpy(float)
+
+
+def plain_numbers(x: Any) -> Any:
+    """Return a traced array or series with its plain values, by which a function chooses; return others unchanged."""
+    if isinstance(x, pd.Series) and isinstance(x.array, TracedColumn):
+        return pd.Series(x.array._plain(), x.index, name=x.name)
+    return np.asarray(concrete(x, "pandas.cut(x)")) if isinstance(x, Tracer) else x
