@@ -24,7 +24,7 @@ from funcgrad.optional import import_scipy
 OWN_CODE: Mapping[str, frozenset[str]] = {
     module: frozenset(names.split())
     for module, names in {
-        "integrate": "cumulative_trapezoid trapezoid",
+        "integrate": "cumulative_trapezoid romb trapezoid",
         "linalg": (
             "convolution_matrix coshm cosm eigvals eigvalsh eigvalsh_tridiagonal fiedler khatri_rao leslie "
             "matmul_toeplitz norm sinhm sinm svdvals tanm"

@@ -1,8 +1,7 @@
-"""Integrals of samples: Simpson's rule, its running integral, and Romberg's method."""
+"""Integrals of samples: Simpson's rule and its running integral."""
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -16,7 +15,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
-__all__ = ["cumulative_simpson", "romb", "simpson"]
+__all__ = ["cumulative_simpson", "simpson"]
 
 
 def _prepared(call: str, y: Array, x: Any, dx: Any, axis: int) -> tuple[Array, Any]:
@@ -170,37 +169,3 @@ def _halves(y: Array, steps: Array) -> Array:
     share, ratio = h / (h + after), h / after
     outer = y[..., :-2] * (3.0 - share) + y[..., 1:-1] * (3.0 + share * ratio + share)
     return h / 6.0 * (outer - y[..., 2:] * (share * ratio))
-
-
-@mirrors
-def romb(y: ArrayLike, dx: ArrayLike = 1.0, axis: int = -1, show: bool = False) -> Array:
-    """Integrate ``2**k + 1`` samples ``y`` along ``axis`` by Romberg's method.
-
-    Args:
-        y: the samples.
-        dx: the distance of samples.
-        axis: the axis.
-        show: whether SciPy prints its table, with plain values only.
-
-    Raises:
-        ValueError: another number of samples.
-
-    Example:
-        >>> romb([0.0, 1.0, 4.0])
-        np.float64(2.6666666666666665)
-    """
-    y, dx = as_value(y), as_value(dx)
-    y = fnp.astype(_prepared("integrate.romb", y, None, dx, axis)[0], float)
-    intervals = backend.shape_of(y)[-1] - 1
-    levels = int(math.log2(intervals)) if intervals > 0 else -1
-    if intervals != 2 ** max(levels, 0):
-        raise ShapeError(f"integrate.romb: the number of samples must be 2**k + 1, got {intervals + 1}.")
-    row: list[Any] = []
-    for level in range(levels + 1):
-        stride = intervals >> level
-        some = y[..., ::stride]
-        new = [(fnp.sum(some, axis=-1) - (some[..., 0] + some[..., -1]) * 0.5) * (dx * float(stride))]
-        for k, before in enumerate(row):
-            new.append(new[k] + (new[k] - before) / (4.0 ** (k + 1) - 1.0))
-        row = new
-    return row[-1]

@@ -226,7 +226,7 @@ def test_quad_of_a_function_that_closes_over_traced_values():
 def test_fixed_quad_and_samples_refuse():
     with pytest.raises(ValueError, match="finite limits"):
         integrate.fixed_quad(np.sin, 0.0, np.inf)
-    with pytest.raises(ShapeError, match=r"2\*\*k \+ 1"):
+    with pytest.raises(ValueError, match="one plus a non-negative power of 2"):
         grad(lambda y: integrate.romb(y))(np.ones(4))
     with pytest.raises(ValueError, match="`initial` must be `None` or `0`"):
         grad(lambda y: integrate.cumulative_trapezoid(y, initial=1.0)[0])(np.ones(4))
