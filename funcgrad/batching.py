@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of, traces_of
+from funcgrad.core import (
+    READ_ONLY,
+    Primitive,
+    Trace,
+    Tracer,
+    plain_value,
+    refuse_closure,
+    shallow_copy,
+    tracer_of,
+    traces_of,
+)
 from funcgrad.errors import ConcretizationError
 from funcgrad.running import note_refusal
 
@@ -77,10 +87,11 @@ def unbatched_if_equal(x: Any) -> Any:
 
 def common_row(whole: Any) -> Any:
     """Return the first row of ``whole`` if all rows are equal; None if they differ, are unknown, or there are none."""
-    bottom = whole
-    while isinstance(bottom, Tracer):
-        bottom = bottom._val
-    if backend.is_jax_tracer(bottom) or not backend.shape_of(whole)[0] or not bool(np.all(whole == (row := whole[0]))):
+    if (
+        backend.is_jax_tracer(plain_value(whole))
+        or not backend.shape_of(whole)[0]
+        or not bool(np.all(whole == (row := whole[0])))
+    ):
         return None
     return row
 

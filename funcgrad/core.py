@@ -633,6 +633,13 @@ def raise_closure(name: str) -> NoReturn:
     )
 
 
+def plain_value(x: Any) -> Any:
+    """Return the plain value inside all tracers of ``x``."""
+    while isinstance(x, Tracer):
+        x = x._val
+    return x
+
+
 def describe(x: Any) -> str:
     """Describe a value for messages: by dtype and shape, or else by type and ``repr``.
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from funcgrad import backend, blocks
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, plain_value, refuse_closure, shallow_copy, tracer_of
 from funcgrad.errors import BranchError, ConcretizationError
 from funcgrad.ownership import is_unshared_entry
 
@@ -465,8 +465,7 @@ def _apply_reusing(primitive: Primitive, args: list[Any], params: dict[str, Any]
 
 def _plain_array(x: Any) -> Any:
     """Return the plain array inside all tracers of ``x``."""
-    while isinstance(x, Tracer):
-        x = x._val
+    x = plain_value(x)
     return x if hasattr(x, "shape") else np.asarray(x)
 
 

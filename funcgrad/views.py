@@ -9,9 +9,9 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import READ_ONLY, Tracer
+from funcgrad.core import READ_ONLY, Tracer, plain_value
 from funcgrad.running import write_lock
-from funcgrad.writable import View, Views, copy_small, is_buffer, make_buffer, plain_value, rebind, views_of
+from funcgrad.writable import View, Views, copy_small, is_buffer, make_buffer, rebind, views_of
 
 ndarray = np.ndarray
 

@@ -23,7 +23,7 @@ from weakref import ref
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, shallow_copy
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, is_in_transform, plain_value, shallow_copy
 from funcgrad.forward import ForwardTrace
 from funcgrad.running import unfinished_traces, write_lock
 
@@ -151,13 +151,6 @@ def writable_result(args: tuple[Any, ...], ans: Any) -> Any:
     if part:
         made.alias = READ_ONLY
     return made
-
-
-def plain_value(x: Any) -> Any:
-    """Return the plain value inside all tracers of ``x``."""
-    while isinstance(x, Tracer):
-        x = x._val
-    return x
 
 
 class Proxy:

@@ -19,13 +19,22 @@ import numpy as np
 
 from funcgrad import backend, blocks
 from funcgrad.batching import BatchTrace, unbatched_if_equal
-from funcgrad.core import Tracer, describe, is_being_repeated, is_in_transform, raise_escaped, shallow_copy, traces_of
+from funcgrad.core import (
+    Tracer,
+    describe,
+    is_being_repeated,
+    is_in_transform,
+    plain_value,
+    raise_escaped,
+    shallow_copy,
+    traces_of,
+)
 from funcgrad.errors import ConcretizationError, ConversionError, ReadOnlyError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.hints import hints_for_request, user_frame, user_line
 from funcgrad.numpy.texts import TracedText, has_all_digits, refuse_text
 from funcgrad.running import note_refusal, pending_refusals
-from funcgrad.writable import is_buffer, make_buffer, plain_value
+from funcgrad.writable import is_buffer, make_buffer
 
 __all__ = [
     "CONCRETIZATION", "RefusedInWorker", "as_number", "as_python", "check_text", "concrete", "constant_array",
@@ -93,11 +102,7 @@ def other_thread_remark() -> str:
 
 def _innermost_batch(x: Any) -> BatchTrace | None:
     """Return the trace of the innermost ``vmap`` of ``x``, or None."""
-    while isinstance(x, Tracer):
-        if isinstance(x._trace, BatchTrace):
-            return x._trace
-        x = x._val
-    return None
+    return next((trace for trace in traces_of([x]) if isinstance(trace, BatchTrace)), None)
 
 
 def concrete(x: Tracer, request: str, *, steers: bool = True) -> Any:
@@ -280,11 +285,7 @@ _SHORTEST_MATCH = 3  # smallest length at which a piece of a text counts as a pa
 
 def _is_worth_remembering(x: Any) -> bool:
     """Whether ``x`` has a derivative, or represents further values: those of a batch or of later runs."""
-    while isinstance(x, Tracer):
-        if x._trace.differentiates or x._trace.is_bit_exact or isinstance(x._trace, BatchTrace):
-            return True
-        x = x._val
-    return False
+    return any(t.differentiates or t.is_bit_exact or isinstance(t, BatchTrace) for t in traces_of([x]))
 
 
 def _str(x: Tracer) -> str:

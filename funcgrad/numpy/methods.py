@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.backend import dtype_of, is_table, namespace_of
-from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, shallow_copy
+from funcgrad.core import READ_ONLY, Primitive, Tracer, describe, plain_value, shallow_copy
 from funcgrad.errors import ConversionError, InputError, ShapeError, UnsizedError
 from funcgrad.generated import with_values
 from funcgrad.kinds.linear import permute
@@ -50,7 +50,7 @@ from funcgrad.primitives import arithmetic, comparison
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul
 from funcgrad.typing import Array
-from funcgrad.writable import is_buffer, is_number, plain_value
+from funcgrad.writable import is_buffer, is_number
 
 Method = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import broadcast_to, permute, reshape
 from funcgrad.numpy.axes import keepdims_shape
@@ -40,7 +40,6 @@ from funcgrad.primitives.reductions import count_nonzero, reduce_any
 from funcgrad.primitives.scans import cumsum
 from funcgrad.primitives.sorting import argsort, quantile_positions, searchsorted, virtual_position
 from funcgrad.typing import Array, ArrayLike, Axes, Shape
-from funcgrad.writable import plain_value
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 

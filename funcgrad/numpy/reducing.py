@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, plain_value
 from funcgrad.kinds.linear import broadcast_to, permute, reduce_sum, reshape
 from funcgrad.numpy.axes import keepdims_shape, normalize_axes
 from funcgrad.numpy.creation import as_value, astype
@@ -36,9 +36,7 @@ def as_floating(a: Array) -> Array:
 
 def as_scalar(a: Array) -> Array:
     """Return an array without axes as a scalar, as NumPy's reductions do; return any other array unchanged."""
-    value = a
-    while type(value) is Tracer:
-        value = value._val
+    value = plain_value(a)
     if type(value) is not np.ndarray or value.shape:
         return as_number(a)
     return as_number(getitem(a, ())) if type(a) is Tracer else value[()]

@@ -14,7 +14,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad.backend import is_jax_tracer
 from funcgrad.batching import unbatched_if_equal
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, plain_value
 from funcgrad.errors import ConcretizationError
 from funcgrad.graph import report_answer
 from funcgrad.numpy.concretization import as_number, as_python, check_text, concrete
@@ -22,7 +22,7 @@ from funcgrad.numpy.creation import as_buffer
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.numpy.texts import TracedText, has_all_digits
 from funcgrad.numpy_code.runs import current_run
-from funcgrad.writable import CONSTANTS, Proxy, plain_value
+from funcgrad.writable import CONSTANTS, Proxy
 
 
 def is_traced(x: Any) -> bool:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad.core import Tracer
+from funcgrad.core import Tracer, plain_value
 from funcgrad.errors import ConcretizationError
 from funcgrad.generated import with_values
 from funcgrad.numpy.concretization import as_python
 from funcgrad.numpy_code.conversions import as_python_int, check_axes, holds_traced, is_traced, number_from_method
 from funcgrad.numpy_code.own import own
-from funcgrad.writable import plain_value
 
 
 def _special(name: str) -> Callable[..., Any]:

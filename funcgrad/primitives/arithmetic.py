@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import dtype_of
+from funcgrad.core import plain_value
 from funcgrad.kinds import elementwise
 from funcgrad.kinds.linear import astype, conj, scaled
 from funcgrad.kinds.rules import Operation
@@ -31,7 +32,6 @@ from funcgrad.primitives.comparison import (
 )
 from funcgrad.primitives.elementwise import is_complex, is_regular, log
 from funcgrad.primitives.sparse import sparse_multiply
-from funcgrad.writable import plain_value
 
 _NUMBERS = frozenset((int, float))  # other number types may promote
 _ONES = {float: np.float64(1.0), complex: np.complex128(1.0)}

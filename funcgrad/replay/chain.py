@@ -31,7 +31,7 @@ from math import comb, inf
 from typing import Any, NamedTuple, TypeAlias
 
 from funcgrad import blocks, core, tree
-from funcgrad.core import Trace, Tracer, shallow_copy, tracer_of
+from funcgrad.core import Trace, Tracer, plain_value, shallow_copy, tracer_of
 from funcgrad.replay.chronicle import Digests, StepNumbers, are_close, digest
 from funcgrad.replay.memory import Memory, replay_error
 from funcgrad.reverse import (
@@ -47,7 +47,7 @@ from funcgrad.reverse import (
     vjp_of,
 )
 from funcgrad.running import Repetition, active_traces, all_repetitions, repetitions, unfinished_traces
-from funcgrad.writable import detached_copy, plain_value
+from funcgrad.writable import detached_copy
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, blocks, tree
-from funcgrad.batching import is_batched, named_axes
+from funcgrad.batching import is_in_batch, named_axes
 from funcgrad.core import Primitive, Trace, Tracer, bind, describe, raise_escaped, shallow_copy, tracer_of
 from funcgrad.errors import InputError, NotDifferentiableError
 from funcgrad.kinds.rules import Operation, finish_operation
@@ -49,11 +49,7 @@ class Aval(NamedTuple):
 
 def is_batched_anywhere(x: Any) -> bool:
     """Whether ``x`` represents one value per example of a ``vmap``."""
-    while isinstance(x, Tracer):
-        if is_batched(x):
-            return True
-        x = x._val
-    return False
+    return is_in_batch(x)
 
 
 def is_abstract(leaves: Leaves) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, is_in_transform, shallow_copy, tracer_of
+from funcgrad.core import Tracer, describe, is_in_transform, plain_value, shallow_copy, tracer_of
 from funcgrad.errors import ConcretizationError, ConversionError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
 from funcgrad.numpy.concretization import forget_refusal
@@ -30,7 +30,6 @@ from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
-from funcgrad.writable import plain_value
 
 __all__ = ["fixed_quad", "quad", "quad_vec", "dblquad", "nquad", "tplquad"]
 
@@ -291,8 +290,7 @@ def quad_vec(
 
 def _representative_number(point: Any) -> float:
     """Return ``point`` as a Python number; for a batch that of the first example, or 0.5 without examples."""
-    while isinstance(point, Tracer):
-        point = point._val
+    point = plain_value(point)
     return float(np.ravel(point)[0]) if np.size(point) else 0.5
 
 
@@ -449,10 +447,7 @@ class _Integral:
         ends: list[Any] = []
         how = dict(self.tolerances)
         for end, other in ((a, b), (b, a)):
-            known = end
-            while isinstance(known, Tracer):
-                known = known._val
-            if not np.isfinite(known).all():
+            if not np.isfinite(plain_value(end)).all():
                 ends.append(None)
                 continue
             at = end + 4 * np.finfo(float).eps * stop_gradient(other - end) if self.breaks else end

@@ -15,7 +15,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend
-from funcgrad.core import Tracer, describe
+from funcgrad.core import describe, plain_value
 from funcgrad.errors import ConcretizationError, InputError, ShapeError
 from funcgrad.graph import report_answer
 from funcgrad.kinds.linear import conj
@@ -311,8 +311,7 @@ def shift_of(call: str, origin: Any, length: int) -> int:
 
 def plain_values(x: Any) -> np.ndarray | None:
     """Return the NumPy values of ``x``, of all examples of a ``vmap`` together; None if JAX traces ``x``."""
-    while isinstance(x, Tracer):
-        x = x._val
+    x = plain_value(x)
     return None if backend.is_jax_tracer(x) else np.asarray(x)
 
 

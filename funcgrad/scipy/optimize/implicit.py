@@ -16,7 +16,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe, shallow_copy, tracer_of
+from funcgrad.core import Tracer, describe, plain_value, shallow_copy, tracer_of, traces_of
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.concretization import forget_refusal, strip_constant_tracers
@@ -100,9 +100,8 @@ def plain(call: str, y: Any) -> Any:
     if kind in (tuple, list):
         parts = [plain(call, part) for part in y]
         return tuple(parts) if kind is tuple else parts
-    bottom = y = strip_constant_tracers(shallow_copy(y))
-    while isinstance(bottom, Tracer):
-        bottom = bottom._val
+    y = strip_constant_tracers(shallow_copy(y))
+    bottom = plain_value(y)
     if backend.is_jax_tracer(bottom):
         raise StagingError(
             f"{call}: SciPy needs values, which are unknown while JAX traces, got {describe(bottom)}. Call it outside "
@@ -303,11 +302,7 @@ def _has_converged(equation: Callable[[Any], Any], x: Any, linear: Callable[...,
 
 def differentiated(x: Any) -> bool:
     """Whether a derivative of ``x`` is requested; ``vmap`` alone does not request one."""
-    while isinstance(x, Tracer):
-        if x._trace.differentiates:
-            return True
-        x = x._val
-    return False
+    return any(trace.differentiates for trace in traces_of([x]))
 
 
 def _message(found: SearchResult) -> str:

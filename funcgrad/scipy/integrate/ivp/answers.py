@@ -14,7 +14,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
+from funcgrad.core import traces_of
 from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import CustomRules, custom_call
@@ -278,11 +278,7 @@ def plain_states(runs: Runs, number: Any) -> tuple[Any, Any]:
 
 def is_recorded(x: Any) -> bool:
     """Whether ``x`` is a value of a function that is being recorded."""
-    while isinstance(x, Tracer):
-        if isinstance(x._trace, GraphTrace):
-            return True
-        x = x._val
-    return False
+    return any(isinstance(trace, GraphTrace) for trace in traces_of([x]))
 
 
 def run_as_operation(restart: Callable[..., Solution], leaves: Sequence[Any], count: int) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_in_transform, shallow_copy
+from funcgrad.core import Tracer, describe, is_in_transform, plain_value, shallow_copy
 from funcgrad.errors import (
     ConcretizationError,
     ConversionError,
@@ -34,9 +34,7 @@ def constant_array(call: str, x: Any) -> np.ndarray:
         StagingError: the values are abstract inside a JAX transform (a ``TypeError``).
     """
     y = strip_constant_tracers(shallow_copy(x))
-    bottom = y
-    while isinstance(bottom, Tracer):
-        bottom = bottom._val
+    bottom = plain_value(y)
     if backend.is_jax_tracer(bottom):
         raise StagingError(
             f"{call}: SciPy chooses steps by values, which JAX knows only later, got {describe(bottom)}. Call it "
@@ -47,12 +45,7 @@ def constant_array(call: str, x: Any) -> np.ndarray:
 
 def is_foreign(*values: Any) -> bool:
     """Whether the trees ``values`` contain an array of another library than NumPy, possibly inside tracers."""
-    for leaf in tree.leaves(values):
-        while isinstance(leaf, Tracer):
-            leaf = leaf._val
-        if backend.namespace_of(leaf) not in (None, np):
-            return True
-    return False
+    return any(backend.namespace_of(plain_value(leaf)) not in (None, np) for leaf in tree.leaves(values))
 
 
 class Packing:

@@ -16,7 +16,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import ConvergenceError, InputError, ShapeError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
@@ -204,10 +204,8 @@ def _weighted(weights: Sequence[float], slopes: Sequence[Any]) -> Any:
 
 def _constant_array(call: str, x: Any) -> np.ndarray:
     """Return the numbers behind ``x``, those of all examples of a ``vmap`` together."""
-    while isinstance(x, Tracer):
-        x = x._val
     try:
-        return np.asarray(x)
+        return np.asarray(plain_value(x))
     except TypeError as error:
         raise StagingError(
             f"{call}: steps are chosen by values, got a value that is known only later. Pass steps=n for n equal steps."
