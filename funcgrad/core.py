@@ -131,9 +131,7 @@ class Trace:
 
     def shallow_copy_of(self, x: Tracer) -> Any:
         """Return a shallow copy of ``x``, a tracer of this trace. The caller holds the lock ``write_lock``."""
-        made = Tracer()
-        made._val, made._trace, made.link, made.aval = x._val, self, x.link, None
-        return made
+        return tracer_of(x._val, self, x.link)
 
 
 class Tracer:

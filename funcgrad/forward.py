@@ -6,16 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy
+from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, refuse_closure, shallow_copy, tracer_of
 
 _DOUBLE = np.dtype(np.float64)
-
-
-def dual(value: Any, tangent: Any, trace: Trace, aval: Any = None) -> Tracer:
-    """Make the tracer of a value of ``trace`` and its tangent, which has the shape and dtype of the value."""
-    made = Tracer()
-    made._val, made._trace, made.tangent, made.aval = value, trace, tangent, aval
-    return made
 
 
 class ForwardTrace(Trace):
@@ -27,7 +20,7 @@ class ForwardTrace(Trace):
 
     def leaf(self, value: Any, tangent: Any) -> Tracer:
         """Make a read-only input of the function."""
-        made = dual(shallow_copy(value), shallow_copy(tangent), self)
+        made = tracer_of(shallow_copy(value), self, shallow_copy(tangent))
         if type(value) is np.ndarray:
             made.aval = value.shape if value.dtype is _DOUBLE else None
         elif type(value) is np.float64:
@@ -47,7 +40,7 @@ class ForwardTrace(Trace):
         if tangent is None:
             return ans
         if not primitive.multiple:
-            return dual(ans, tangent, self)
+            return tracer_of(ans, self, tangent)
         refuse_closure(self, primitive, (*ans, *tangent), params)
         pairs = zip(ans, tangent, strict=True)
-        return tuple(a if t is None else dual(a, t, self) for a, t in pairs)
+        return tuple(a if t is None else tracer_of(a, self, t) for a, t in pairs)

@@ -181,15 +181,7 @@ def reachable(ends: Sequence[Record | None]) -> dict[int, Record]:
 
 def all_saved(ends: Sequence[Record | None]) -> list[Any]:
     """Return the saved values that may hold arrays, of all records that a backward pass from ``ends`` may visit."""
-    seen: set[int] = set()
-    saved: list[Any] = []
-    waiting = [node for node in ends if node is not None]
-    for node in waiting:  # the loop appends to this list
-        if (vjp := node[1]) is not None and node[0] not in seen:
-            seen.add(node[0])
-            waiting += node[vjp.parents]
-            saved += node[vjp.arrays]
-    return saved
+    return [x for node in reachable(ends).values() if node[1] is not None for x in node[node[1].arrays]]
 
 
 def map_saved(ends: Sequence[Record | None], change: Callable[[Any], Any]) -> list[Record | None]:
@@ -336,10 +328,7 @@ class ReverseTrace(Trace):
 
     def record_result(self, ans: Any, vjp: VJP, parents: Sequence[Record], saved: Sequence[Any]) -> Tracer:
         """Make the tracer of a result, with a new record."""
-        made = Tracer()
-        made._val, made._trace, made.aval = ans, self, None
-        made.node = make_record(next(self.counter), vjp, parents, saved)
-        return made
+        return tracer_of(ans, self, make_record(next(self.counter), vjp, parents, saved))
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``primitive`` one level out and record its VJP rule."""
@@ -413,11 +402,7 @@ def backward(seeds: list[tuple[Record, Any]], leaves: int) -> list[Any]:
     owned: set[int] = set()  # numbers of records whose cotangent is a buffer that this pass allocated
     pending: dict[int, Any] = {}  # by number of a record: the sum of its cotangents so far
     heap = [_END]
-    if len(seeds) == 1 and seeds[0][1] is not None:  # the most frequent case; no variable may hold the record
-        heap.insert(0, seeds[0][0])
-        pending[seeds[0][0][0]] = seeds[0][1]
-    else:
-        _seed(pending, heap, owned, seeds)
+    _seed(pending, heap, owned, seeds)
     seeds.clear()
     _visit(pending, heap, owned)
     results: list[Any] = list(map(pending.get, range(0, -leaves, -1)))

@@ -24,9 +24,10 @@ from funcgrad.core import (
     common_aval,
     promoted_constant,
     shallow_copy,
+    tracer_of,
     zero_dim_doubles,
 )
-from funcgrad.forward import ForwardTrace, dual
+from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.kinds.linear import (
     MANY_ROWS,
@@ -290,6 +291,7 @@ _SHARED = {
     "PLAIN": _PLAIN,
     "REAL": _REAL,
     "Tracer": Tracer,
+    "tracer_of": tracer_of,
     "DOUBLE": _DOUBLE,
     "aval_of": aval_of,
     "writable_result": writable_result,
@@ -298,7 +300,6 @@ _SHARED = {
     "bind_checked": bind_checked,
     "common_aval": common_aval,
     "promoted_constant": promoted_constant,
-    "dual": dual,
     "broadcast_tangent": broadcast_tangent,
     "unpack_traced": unpack_traced,
     "shared_array": shared_array,
@@ -343,7 +344,7 @@ def operation(x, /):
                 ct, given, x = parent, x, v
                 ans = kernel(x) if type(x) is ndarray or type(x) is float64{plain_pushed} else operation(x)
                 {check_given}
-                return dual(ans, {forward}, trace, {aval_pushed})
+                return tracer_of(ans, trace, {forward}, {aval_pushed})
         elif trace.live and type(trace) is BatchTrace:
             made = Tracer()
             made._val, made._trace, made.link, made.aval = operation(v), trace, None, None
@@ -496,7 +497,7 @@ def operation(x, y):
         {check}
         x, y = v, w
         first, ct = {dx}, second
-        return dual(ans, {first_and_dy}, trace, {aval})
+        return tracer_of(ans, trace, {first_and_dy}, {aval})
     if aval is not None and (type(y) is float or type(y) is int):
         c = zero_dim_doubles[y] if converts and aval is not float64 else y
     elif (c := promoted_constant(v, y, aval, floats, converts)) is None:
@@ -504,7 +505,7 @@ def operation(x, y):
     x, y = v, c
     ans = kernel(x, y) if type(x) is not Tracer else call_lowered(x, y)
     {check}
-    return dual(ans, {dx}, trace, {aval})
+    return tracer_of(ans, trace, {dx}, {aval})
 """
 
 #: Forward mode for two arrays of one dtype that may broadcast; the first one may be a constant.
@@ -529,7 +530,7 @@ def operation(x, y):
         ct = second
         total = {total_and_dy} if left else {dy}
     aval = ans.shape if type(ans) is ndarray and ans.dtype is DOUBLE else None
-    return dual(ans, broadcast_tangent(total, ans), trace, aval)
+    return tracer_of(ans, trace, broadcast_tangent(total, ans), aval)
 """
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import DOUBLE, Primitive, Tracer, call_operation
+from funcgrad.core import DOUBLE, Primitive, Tracer, call_operation, tracer_of
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTrace, dual
+from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.kinds.linear import Batching, batch_rule, conform
 from funcgrad.kinds.rules import (
@@ -444,9 +444,9 @@ def operation(x, y, **params):
         elif type(trace) is ForwardTrace and trace.live:
             if type(y) is ndarray:
                 if (ans := at_once(v, y, **params)) is not None:
-                    return dual(ans, operation(parent, y, **params), trace)
+                    return tracer_of(ans, trace, operation(parent, y, **params))
             elif type(y) is Tracer and y._trace is trace and (ans := at_once(v, w := y._val, **params)) is not None:
-                return dual(ans, operation(parent, w, **params) + operation(v, y.tangent, **params), trace)
+                return tracer_of(ans, trace, operation(parent, w, **params) + operation(v, y.tangent, **params))
     elif type(x) is ndarray:
         if type(y) is ndarray:
             return kernel(x, y, **params)
@@ -459,7 +459,7 @@ def operation(x, y, **params):
                 return made
         elif type(y) is Tracer and type(y._trace) is ForwardTrace and y._trace.live:
             if (ans := at_once(x, y._val, **params)) is not None:
-                return dual(ans, operation(x, y.tangent, **params), y._trace)
+                return tracer_of(ans, y._trace, operation(x, y.tangent, **params))
     return bind_checked(primitive, (x, y), params)
 """
 
@@ -468,11 +468,11 @@ _SHARED = {
     "EMPTY": {},
     "ForwardTrace": ForwardTrace,
     "Tracer": Tracer,
+    "tracer_of": tracer_of,
     "__name__": __name__,
     "writable_result": writable_result,
     "bind_checked": bind_checked,
     "conform": conform,
-    "dual": dual,
     "filled": _filled,
     "like": backend.shape_and_dtype_of,
     "ndarray": ndarray,

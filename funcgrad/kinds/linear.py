@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import Primitive, Tracer, call_operation
+from funcgrad.core import Primitive, Tracer, call_operation, tracer_of
 from funcgrad.errors import NotDifferentiableError, ShapeError
-from funcgrad.forward import ForwardTrace, dual
+from funcgrad.forward import ForwardTrace
 from funcgrad.generated import make_function
 from funcgrad.graph import stands_for_array
 from funcgrad.kinds.rules import Operation, Rule, bind_checked, check_names, finish_operation, positional_names
@@ -190,7 +190,7 @@ def operation(x, *rest, **params):
         return made
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
         v, t, trace = x._val, x.tangent, x._trace
-        return dual(operation(v, **params), operation(t, **params), trace)
+        return tracer_of(operation(v, **params), trace, operation(t, **params))
     return bind_checked(primitive, (x, *rest), params)
 """
 
@@ -208,7 +208,7 @@ def operation(x, *rest, **params):
         return note_if_view(x, made, operation, params, v)
     if type(x) is Tracer and not rest and type(x._trace) is ForwardTrace and x._trace.live:
         v, t, trace = x._val, x.tangent, x._trace
-        return note_if_view(x, dual(operation(v, **params), operation(t, **params), trace), operation, params, v)
+        return note_if_view(x, tracer_of(operation(v, **params), trace, operation(t, **params)), operation, params, v)
     with write_lock:  # no other thread may write to ``x`` before the result is noted as its view
         made = note_if_view(x, bind_checked(primitive, (x, *rest), params), operation, params)
     return made
@@ -217,11 +217,11 @@ def operation(x, *rest, **params):
 _SHARED = {
     "ForwardTrace": ForwardTrace,
     "Tracer": Tracer,
+    "tracer_of": tracer_of,
     "__name__": __name__,
     "bind_checked": bind_checked,
     "write_lock": write_lock,
     "dtype_of": backend.dtype_of,
-    "dual": dual,
     "ndarray": ndarray,
     "shape_of": backend.shape_of,
     "note_if_view": note_if_view,

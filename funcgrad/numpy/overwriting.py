@@ -23,7 +23,7 @@ from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import DOUBLE, Tracer, describe, shallow_copy, tracer_of
 from funcgrad.errors import InputError
-from funcgrad.forward import ForwardTrace, dual
+from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.linear import conform, imag, real, reshape, to_batch
 from funcgrad.kinds.rules import ARRAY_MAKER
@@ -120,7 +120,7 @@ def _overwrite_forward(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: b
     else:
         zeros = np.zeros(backend.shape_of(x), backend.dtype_of(x))
         tangent, value = overwrite(zeros, index, y.link, True), overwrite(x, index, y._val, alone)
-    return dual(value, tangent, (x if x_is_here else y)._trace)
+    return tracer_of(value, (x if x_is_here else y)._trace, tangent)
 
 
 def _overwrite_batch(x: Any, index: Any, y: Any, x_is_here: bool, y_is_here: bool, old: Any, alone: bool) -> Tracer:

@@ -16,7 +16,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.batching import BatchTrace
 from funcgrad.core import DOUBLE, Primitive, Tracer, bind, call_operation, tracer_of
-from funcgrad.forward import ForwardTrace, dual
+from funcgrad.forward import ForwardTrace
 from funcgrad.graph import GraphTrace, stands_for_array
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
@@ -102,7 +102,7 @@ def _getitem_traced(x: Tracer, index: Any) -> Any:
     if kind is ForwardTrace and is_concrete(index) and trace.live:
         ans = getitem_of_array(value, index) if type(value) is ndarray else getitem(value, index)
         moved = getitem_of_array(t, index) if type(t) is ndarray else getitem(t, index)
-        return _noted_as_view(x, dual(ans, moved, trace), index, value)
+        return _noted_as_view(x, tracer_of(ans, trace, moved), index, value)
     if kind is GraphTrace and is_static(index) and trace.live:
         if (found := _getitem_on_graph(x, index)) is not None:
             return found
@@ -388,7 +388,7 @@ def _sum_in_forward_mode(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
         pairs = [(into, ct) for into, ct in zip(sums, cts, strict=True) if ct is not None]
         _accumulate(index if arrays is None else index_from_spec(index, arrays), *pairs)
     value, tangent = sums if shape else [one[()] for one in sums]
-    return dual(value, tangent, trace)
+    return tracer_of(value, trace, tangent)
 
 
 def _accumulate(index: Any, *pairs: tuple[ndarray, Any]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import traces_of
+from funcgrad.core import Tracer, traces_of
 from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.graph import GraphTrace
 from funcgrad.kinds.custom import CustomRules, custom_call
