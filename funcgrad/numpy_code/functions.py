@@ -137,8 +137,8 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     if is_public(fun, public_modules_of(fun)):
         shown = with_example_loop(built, f"{fun.__module__}.{fun.__name__}")
     if lasting:
-        if fun.__closure__:
-            translate.closures[fun] = shown, watched
+        if fun.__closure__ or translate.imported_globals.get(fun.__globals__.get("__name__")) is not names:
+            translate.closures[fun] = shown, watched  # a small cache: the rebuilt function refers to ``fun``
         else:
             translate.functions.put(fun, shown)
         del memo[id(fun)]

@@ -122,13 +122,13 @@ class Translator:
         if kind in PLAIN_TYPES or issubclass(kind, Tracer):
             return value, True
         if kind is FunctionType:
-            if value.__closure__:
-                closed = self.closures.get(value)
-                if closed is not None and has_same_values(closed[1]):
-                    return closed[0], not closed[1]
-                return self._function(value)
-            known = self.functions.get(value)
-            return (known, True) if known is not None else self._function(value)
+            known = None if value.__closure__ else self.functions.get(value)
+            if known is not None:
+                return known, True
+            closed = self.closures.get(value)
+            if closed is not None and has_same_values(closed[1]):
+                return closed[0], not closed[1]
+            return self._function(value)
         if kind is np.ndarray:
             of_numbers = self.replaces_arrays and value.dtype.kind in "iufc"
             return self._constant(value) if of_numbers else (value, value.dtype.kind != "O")
