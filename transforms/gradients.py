@@ -31,7 +31,6 @@ from funcgrad.transforms.transformed import (
     check_argnums,
     check_callable,
     hide_extra_kwargs,
-    refuse_unknown_arguments,
     transformed,
 )
 from funcgrad.writable import as_inner_results
@@ -117,11 +116,9 @@ def grad(
         >>> grad(lambda p, x: p["w"] * x + p["b"])({"w": 2.0, "b": 1.0}, 3.0)
         {'w': np.float64(3.0), 'b': np.float64(1.0)}
     """
-    if _others:
-        refuse_unknown_arguments("grad", _others)
     # equals _Options(...) and takes half the time: programs often make a transform where they call it
     options = tuple.__new__(_Options, ("grad", check_argnums("grad", argnums), has_aux, holomorphic, allow_int, strict))
-    check_callable("grad", fun)
+    check_callable("grad", fun, _others)
     return transformed(run_grad, fun, options, "Gradient of {fun} with respect to positional argument(s) {argnums}.")
 
 
@@ -148,11 +145,9 @@ def value_and_grad(
         >>> value_and_grad(lambda x: x * x)(3.0)
         (9.0, np.float64(6.0))
     """
-    if _others:
-        refuse_unknown_arguments("value_and_grad", _others)
     chosen = check_argnums("value_and_grad", argnums)
     options = _Options("value_and_grad", chosen, has_aux, holomorphic, allow_int, strict)
-    check_callable("value_and_grad", fun)
+    check_callable("value_and_grad", fun, _others)
     summary = "Value and gradient of {fun} with respect to positional argument(s) {argnums}."
     return transformed(run_value_and_grad, fun, options, summary)
 

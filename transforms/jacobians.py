@@ -29,7 +29,6 @@ from funcgrad.transforms.transformed import (
     check_argnums,
     check_callable,
     hide_extra_kwargs,
-    refuse_unknown_arguments,
     transformed,
 )
 from funcgrad.transforms.vectorize import moveaxis, vmap
@@ -80,9 +79,7 @@ def jacrev(
         array([[2., 0.],
                [0., 4.]])
     """
-    if _others:
-        refuse_unknown_arguments("jacrev", _others)
-    check_callable("jacrev", fun)
+    check_callable("jacrev", fun, _others)
     options = _Options("jacrev", check_argnums("jacrev", argnums), has_aux, holomorphic, allow_int)
     return transformed(run_jacrev, fun, options, _SUMMARY)
 
@@ -108,9 +105,7 @@ def jacfwd(
         >>> jacfwd(lambda x: np.array([1.0, 2.0]) * x)(3.0)
         array([1., 2.])
     """
-    if _others:
-        refuse_unknown_arguments("jacfwd", _others)
-    check_callable("jacfwd", fun)
+    check_callable("jacfwd", fun, _others)
     options = _Options("jacfwd", check_argnums("jacfwd", argnums), has_aux, holomorphic, False)
     return transformed(run_jacfwd, fun, options, _SUMMARY)
 
@@ -162,9 +157,7 @@ def jacobian(
         array([[2., 1., 0.],
                [0., 3., 2.]])
     """
-    if _others:
-        refuse_unknown_arguments("jacobian", _others)
-    check_callable("jacobian", fun)
+    check_callable("jacobian", fun, _others)
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
     return _sparse_transform("jacobian", run_sparse_jacobian, fun, (argnums, has_aux, holomorphic), sparsity, check)
@@ -202,11 +195,9 @@ def hessian(
         array([[0., 4.],
                [4., 2.]])
     """
+    check_callable("hessian", fun, _others)
     if sparsity is not None:
         return _sparse_transform("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
-    if _others:
-        refuse_unknown_arguments("hessian", _others)
-    check_callable("hessian", fun)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
     summary = "Hessian of {fun} with respect to its positional arguments."
     return transformed(run_hessian, fun, options, summary)
@@ -336,7 +327,6 @@ def _sparse_transform(
     check: bool,
 ) -> Callable[..., Any]:
     """Return the transform ``call`` whose result is a sparse matrix."""
-    check_callable(call, fun)
     argnums, has_aux, holomorphic = given
     options = _Options(call, check_argnums(call, argnums), has_aux, holomorphic, False)
     if holomorphic:

@@ -280,14 +280,16 @@ def refuse_unknown_arguments(call: str, others: dict[str, Any]) -> NoReturn:
     raise InputError(f"{call}: there is no argument of this name, got {name}={short_repr(others[name])}. {known}")
 
 
-def check_callable(call: str, fun: Any) -> None:
-    """Check that ``fun`` is callable.
+def check_callable(call: str, fun: Any, others: dict[str, Any] | None = None) -> None:
+    """Check that ``fun`` is callable, and that there are no ``others``: arguments that ``call`` does not have.
 
     Raises:
         InputError: a ``TypeError`` that names what was passed instead.
     """
     if not REGISTERED.issuperset(LIBRARIES.keys() & sys.modules.keys()):  # table libraries imported since the last call
         register_loaded()
+    if others:
+        refuse_unknown_arguments(call, others)
     if not callable(fun):
         raise InputError(
             f"{call}: the first argument must be a function, got {describe(fun)}. Write {call}(f)(x), not {call}(f(x))."

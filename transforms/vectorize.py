@@ -15,7 +15,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.kinds.linear import permute, to_batch
 from funcgrad.ownership import unshare_results
 from funcgrad.transforms.arguments import check_leaf
-from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_kwargs, refuse_unknown_arguments
+from funcgrad.transforms.transformed import Transformed, check_callable, hide_extra_kwargs
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
 
@@ -68,9 +68,7 @@ def vmap(
         >>> vmap(grad(lambda w, x: (w * x) ** 2), in_axes=(None, 0))(2.0, np.array([1.0, 2.0]))
         array([ 4., 16.])
     """
-    if _others:
-        refuse_unknown_arguments("vmap", _others)
-    check_callable("vmap", fun)
+    check_callable("vmap", fun, _others)
     if not isinstance(in_axes, (int, tuple, list, type(None))):
         raise InputError(
             f"vmap: in_axes must be an int, None, or a tuple with an entry per positional argument, got "

@@ -242,6 +242,9 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
     def __init__(self) -> None:
         self._tokens: list[Token[bool]] = []
 
+    def _recreate_cm(self) -> as_written:
+        return as_written()  # a decorated function may run in several threads
+
     def __enter__(self) -> None:
         self._tokens.append(_AS_WRITTEN.set(True))
 

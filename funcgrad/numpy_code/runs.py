@@ -110,8 +110,8 @@ def run_of_thread() -> Run:
 
 def end_run(run: Run) -> None:
     """End a run that began here."""
-    run.open, run.used, run.owner = False, False, None
     run.memos.clear()
+    run.open, run.used, run.owner = False, False, None
     if run.endings or run.texts:
         endings, run.endings, run.texts = run.endings, [], []
         for ending in endings:

@@ -233,7 +233,7 @@ def _batch_matmul(size: int, args: Any, batched: Any, params: Any) -> tuple[Any,
     if rx > 2 or ry > 2:
         return _batch_matrices(size, args, batched, (rx, ry)), True
     if all(batched):
-        if rx == ry == 1:
+        if rx == ry == 1 and x.shape == y.shape:  # einsum would broadcast a vector of length 1
             return einsum(x, y, subscripts="ab,ab->a"), True
         return (matmul(x, y) if rx == ry == 2 else _batch_matrices(size, args, batched, (rx, ry))), True
     if batched[0]:
