@@ -17,12 +17,12 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, is_being_repeated
+from funcgrad.core import Tracer, describe, is_being_repeated, plain_value
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_argument, plain_value
+from funcgrad.writable import as_argument
 
 _NUMBERS = (bool, int, float, complex)
 

@@ -22,7 +22,7 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
-from funcgrad.core import describe
+from funcgrad.core import describe, plain_value
 from funcgrad.errors import ConcretizationError, ConvergenceError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.extend import primitive
 from funcgrad.kinds.custom import CustomRules, custom_call
@@ -36,7 +36,6 @@ from funcgrad.transforms.stopping import no_grad, stop_gradient
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
-from funcgrad.writable import plain_value
 
 _solve: Operation = primitive(
     "dense_solve",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from funcgrad.core import plain_value
 from funcgrad.interop.autograd.spaces import ContainerVSpace
-from funcgrad.writable import plain_value
 
 __all__ = ["ContainerVSpace", "DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_in_batch
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.interop.autograd.boxes import example_by_example, getval, transposing
 from funcgrad.interop.autograd.nodes import JVPNode, VJPNode
@@ -27,7 +27,7 @@ from funcgrad.interop.autograd.wrap_util import get_name, wraps
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.transformed import check_callable
-from funcgrad.writable import outside_transforms, plain_value
+from funcgrad.writable import outside_transforms
 
 __all__ = [
     "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum", "defvjp_argnums",

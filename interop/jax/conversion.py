@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import InputError
 from funcgrad.optional import import_jax
-from funcgrad.writable import plain_value
 
 __all__ = [
     "HOST_TYPES", "Containers", "adopt", "unflattener", "is_array", "results_on_host", "copied_to_jax",

@@ -11,14 +11,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad import backend
-from funcgrad.core import describe
+from funcgrad.core import describe, plain_value
 from funcgrad.errors import DeviceError, InputError
 from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax, is_array, to_numpy
 from funcgrad.kinds import linear
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import double_precision, import_jax
 from funcgrad.typing import PyTree
-from funcgrad.writable import plain_value
 
 __all__ = ["default_device", "device_put", "find_device", "put_on_device"]
 

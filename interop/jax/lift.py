@@ -17,7 +17,7 @@ from typing import Any, NoReturn, ParamSpec
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Primitive, Tracer
+from funcgrad.core import Primitive, Tracer, plain_value
 from funcgrad.errors import StagingError
 from funcgrad.interop.jax.conversion import copied_to_jax, flatten_with_jax
 from funcgrad.kinds.custom import CustomRules, custom_call, without_deferred
@@ -26,7 +26,6 @@ from funcgrad.optional import import_jax, loaded_jax
 from funcgrad.running import FORMAT_ERROR
 from funcgrad.transforms.lifting import LiftedTrace, Watch
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
-from funcgrad.writable import plain_value
 
 __all__ = ["ClosedOverTracer", "lifted_trace", "lifted", "as_staging_errors", "to_jax"]
 

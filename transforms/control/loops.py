@@ -11,7 +11,7 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.batching import is_batched
-from funcgrad.core import Tracer, describe
+from funcgrad.core import Tracer, describe, plain_value
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import loaded_jax
 from funcgrad.primitives.indexing import getitem
@@ -35,7 +35,7 @@ from funcgrad.transforms.control.staging import (
     staged_call,
 )
 from funcgrad.typing import PyTree
-from funcgrad.writable import as_results, plain_value
+from funcgrad.writable import as_results
 
 __all__ = ["fori_loop", "scan", "while_loop"]
 
