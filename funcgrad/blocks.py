@@ -83,11 +83,13 @@ class State(NamedTuple):
         min_level: derivative traces whose level lies below this number do not record (see ``transforms.no_grad``).
         runner: the object that computes operations on plain values; None for their kernels.
         watcher: the observer, or None.
+        as_written: whether transforms run functions as they are written, see ``numpy_code``.
     """
 
     min_level: int = 0
     runner: Runner | None = None
     watcher: Watcher | None = None
+    as_written: bool = False
 
 
 NO_BLOCK: Final = State()
@@ -157,7 +159,11 @@ class Block:
         leave.lock.acquire()
 
     def _leave_by_hand(self, *error: object) -> None:
-        self._by_hand[get_ident()].pop()(*error)
+        mine = self._by_hand.get(get_ident())
+        entered = mine or next(filter(None, reversed(self._by_hand.values())), None)  # or by another thread
+        if not entered:
+            raise RuntimeError("the block is left more often than it was entered")
+        entered.pop()(*error)
 
 
 def _innermost() -> Any:

@@ -194,9 +194,14 @@ class View:
 
     def take(self, x: Any) -> Any:
         """Take the same view of another array."""
-        for step, params in self.steps:
-            x = step(x, **params)
-        return x
+        return take_steps(x, self.steps)
+
+
+def take_steps(x: Any, steps: tuple[ViewStep, ...]) -> Any:
+    """Take a view of ``x``, step by step."""
+    for step, params in steps:
+        x = step(x, **params)
+    return x
 
 
 class Views(list[ref[Any]]):
@@ -331,6 +336,12 @@ def root_of(x: Tracer) -> Tracer:
     """Return the tracer that owns the memory of ``x``: the root of a view, else ``x`` itself."""
     alias = getattr(x, "alias", None)
     return alias.root if type(alias) is View else x
+
+
+def steps_of(x: Tracer) -> tuple[ViewStep, ...]:
+    """Return the steps in which ``x`` was taken from its root; none if ``x`` is not a view."""
+    alias = getattr(x, "alias", None)
+    return alias.steps if type(alias) is View else ()
 
 
 def is_number(x: Tracer) -> bool:

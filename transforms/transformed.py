@@ -14,6 +14,9 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
+import numpy as np
+
+from funcgrad.blocks import last_entered
 from funcgrad.core import describe
 from funcgrad.errors import ConcretizationError, InputError, ShapeError, short_repr
 from funcgrad.numpy.hints import add_hint
@@ -22,7 +25,6 @@ from funcgrad.numpy_code import (
     Rebuilt,
     built_before,
     check_refused,
-    is_as_written,
     is_conversion,
     rebuilt_if_known,
     restore_refusal,
@@ -113,7 +115,7 @@ class Transformed(Generic[P, R]):
         """Run the transformed function."""
         run, options, given = self.run, self.options, self.fun
         if built_before:
-            given = self._rebuilt_if_known() if self._rebuilt is None or is_as_written() else self._rebuilt
+            given = self._rebuilt_if_known() if self._rebuilt is None or last_entered() is not None else self._rebuilt
         outer_refusals = take_refusal() if pending_refusals else None
         try:
             found = run(given, options, args, kwargs)
@@ -174,7 +176,8 @@ class Transformed(Generic[P, R]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Transformed):
             return NotImplemented
-        return self.__reduce__() == other.__reduce__()
+        same = type(self) is type(other) and self.run is other.run and self.fun == other.fun
+        return same and _are_same(self.options, other.options)
 
     def __hash__(self) -> int:
         return hash((self.run, self.fun, repr(self.options)))
@@ -183,6 +186,20 @@ class Transformed(Generic[P, R]):
     __qualname__ = "Transformed"
     __signature__ = _InstanceProperty(lambda self: inspect.signature(self.fun))
     __doc__ = _InstanceProperty(lambda self: _docstring(self), __doc__)
+
+
+def _are_same(a: Any, b: Any) -> bool:
+    """Whether two options are the same; True is not 1, since equal transforms must have equal hashes."""
+    if a is b or type(a) is not type(b):
+        return a is b
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_are_same, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):  # of another kind of array
+        return False
 
 
 def _explain_list_argument(error: Exception, args: Any) -> None:

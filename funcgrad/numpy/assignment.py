@@ -38,6 +38,7 @@ from funcgrad.writable import (
     rebind,
     refresh_views,
     root_of,
+    steps_of,
     unshare,
     views_of,
 )
@@ -207,13 +208,8 @@ def _watch_exchange(x: Tracer, index: Any, y: Any, views: Views) -> None:
             f"twice, got {describe(x)}{user_line()}. Index with an order instead: x = x[rng.permutation(len(x))], or "
             "x[[i, j]] = x[[j, i]]."
         )
-    there = [r for r in views if (v := r()) is not None and v is not y and _steps_lead_to(x, index, _steps(v))]
+    there = [r for r in views if (v := r()) is not None and v is not y and _steps_lead_to(x, index, steps_of(v))]
     views.half_exchange = (there, mine.steps) if there else None
-
-
-def _steps(view: Tracer) -> tuple[ViewStep, ...]:
-    alias = getattr(view, "alias", None)
-    return alias.steps if type(alias) is View else ()
 
 
 def _check_dtype(x: Tracer, y: Any) -> None:
@@ -242,7 +238,7 @@ def _is_item_of(x: Tracer, index: Any, y: Any) -> bool:
 
 def _steps_lead_to(x: Tracer, index: Any, steps: tuple[ViewStep, ...]) -> bool:
     """Whether ``steps`` lead from the root of ``x`` to ``x[index]``."""
-    before = _steps(x)
+    before = steps_of(x)
     if len(steps) != len(before) + 1 or not is_static(index):
         return False
     step, params = steps[-1]

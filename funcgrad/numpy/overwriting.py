@@ -38,7 +38,7 @@ from funcgrad.primitives.writing import write
 from funcgrad.reverse import ReverseTrace, make_recorder, vjp_of_each
 from funcgrad.typing import Shape
 from funcgrad.views import array_with_layout_of
-from funcgrad.writable import View, ViewStep, is_buffer, rebind, refresh_views, root_of, views_of
+from funcgrad.writable import is_buffer, rebind, refresh_views, root_of, steps_of, take_steps, views_of
 
 ndarray = np.ndarray
 float64 = np.float64
@@ -304,7 +304,7 @@ def write_by_mask(x: Tracer, index: Any, y: Any) -> bool:
 
 
 def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None]) -> bool:
-    """Write ``y`` to ``x`` as NumPy does if both are views of one traced array; the caller holds ``changing``.
+    """Write ``y`` to ``x`` as NumPy does if both are views of one traced array; the caller holds ``write_lock``.
 
     Args:
         x: the array to write to.
@@ -320,7 +320,7 @@ def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None])
     root = root_of(x)
     if not isinstance(y, Tracer) or root_of(y) is not root or is_buffer(root) or prod(y.shape) < 2:
         return False
-    mine, theirs = _steps(x), _steps(y)
+    mine, theirs = steps_of(x), steps_of(y)
     if any(step is real or step is imag for step, _ in (*mine, *theirs)):
         raise InputError(
             f"x[mask] = y: both are real or imaginary parts of one array, got {describe(x)}{user_line()}. Write a "
@@ -328,7 +328,7 @@ def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None])
         )
     places = np.empty_like(array_with_layout_of(root), dtype=np.intp)
     places[...] = np.arange(places.size).reshape(places.shape)
-    target, source = _taken(places, mine), _taken(places, theirs)
+    target, source = take_steps(places, mine), take_steps(places, theirs)
     if not np.may_share_memory(target, source):
         return False
     write(target, source)
@@ -336,14 +336,3 @@ def write_in_order(x: Tracer, y: Any, write: Callable[[ndarray, ndarray], None])
     views_of(root).written = True
     refresh_views(root)
     return True
-
-
-def _steps(x: Tracer) -> tuple[ViewStep, ...]:
-    alias = getattr(x, "alias", None)
-    return alias.steps if type(alias) is View else ()
-
-
-def _taken(x: Any, steps: tuple[ViewStep, ...]) -> Any:
-    for step, params in steps:
-        x = step(x, **params)
-    return x

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from contextvars import ContextVar, Token
 from threading import get_ident
 from types import FunctionType, MethodType
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from funcgrad import backend, tree
 from funcgrad.batching import BatchTrace
+from funcgrad.blocks import Block, current, last_entered
 from funcgrad.core import Trace, Tracer, is_in_transform
 from funcgrad.errors import ConcretizationError, ConversionError, FuncgradError, ReadOnlyError
 from funcgrad.numpy.concretization import latest_rebuilt_run
@@ -58,6 +58,8 @@ class Rebuilt:
         translate, built, begins = plan.translate, plan.built, not run.open
         try:
             if begins:
+                if run.used:  # an interrupt kept the last run from being ended
+                    end_run(run)
                 run.open = True
                 if translate.may_be_stale:
                     plan = self._current_plan()
@@ -221,7 +223,7 @@ def _with_original_classes(out: Any) -> Any:
     return tree.unflatten(spec, [original(leaf) if has_rebuilt_class(leaf) else leaf for leaf in leaves])
 
 
-class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
+class as_written(Block, ContextDecorator):  # noqa: N801  (a block, as no_grad is)
     """Block or decorator ``as_written()``: transforms run functions once, as they are written.
 
     Outside of the block, if code of NumPy, SciPy or ``math`` would lose a derivative, a transform runs the function
@@ -240,21 +242,14 @@ class as_written(ContextDecorator):  # noqa: N801  (a block, as no_grad is)
     """
 
     def __init__(self) -> None:
-        self._tokens: list[Token[bool]] = []
-
-    def _recreate_cm(self) -> as_written:
-        return as_written()  # a decorated function may run in several threads
-
-    def __enter__(self) -> None:
-        self._tokens.append(_AS_WRITTEN.set(True))
-
-    def __exit__(self, *exc: object) -> None:
-        _AS_WRITTEN.reset(self._tokens.pop())
+        Block.__init__(self, lambda state: state._replace(as_written=True))
 
 
-_AS_WRITTEN: ContextVar[bool] = ContextVar("as_written", default=False)
-#: Function that returns whether functions run as they are written in this context.
-is_as_written = _AS_WRITTEN.get
+def is_as_written() -> bool:
+    """Whether functions run as they are written in this context."""
+    return last_entered() is not None and current().as_written
+
+
 #: How much is rebuilt (the level) of each function that converted something, by its code.
 _LEVELS_BY_CODE = IdentityCache()
 #: Entries of ``_LEVELS_BY_CODE``, by the ``id`` of the code: with none, no caller needs ``rebuilt_if_known``.
@@ -292,7 +287,7 @@ def rebuilt_if_known(fun: Any) -> Any:
     else:
         code = _code_of(fun)
     found = built_before.get(id(code))
-    if found is None or found() is not code or _AS_WRITTEN.get():
+    if found is None or found() is not code or is_as_written():
         return fun
     if kind is not FunctionType:
         return Rebuilt(fun, found.stored)
@@ -450,7 +445,7 @@ def _is_foreign(x: Any) -> bool:
 
 
 def _can_be_rebuilt(fun: Any) -> bool:
-    if _AS_WRITTEN.get():
+    if is_as_written():
         return False
     return type(fun) is not Rebuilt and globals_object(getattr(fun, "__globals__", None)) is None
 

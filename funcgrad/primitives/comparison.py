@@ -153,5 +153,5 @@ copied_slope: Operation = nondifferentiable(
 #: 1 where x > y, 1/2 where x == y, else 0, which includes NaN.
 share_of_greater: Operation = nondifferentiable("share_of_greater", _share_of_greater)
 #: Whether the first argument of ``fmax``, or of ``fmin``, is the result. Of equal arguments the second is.
-first_is_greater: Operation = nondifferentiable("first_is_greater", lambda xp, x, y: (x > y) | xp.isnan(y))
-first_is_less: Operation = nondifferentiable("first_is_less", lambda xp, x, y: (x < y) | xp.isnan(y))
+first_is_greater: Operation = nondifferentiable("first_is_greater", lambda xp, x, y: xp.greater(x, y) | xp.isnan(y))
+first_is_less: Operation = nondifferentiable("first_is_less", lambda xp, x, y: xp.less(x, y) | xp.isnan(y))
