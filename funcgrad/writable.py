@@ -10,6 +10,9 @@ goes to the root, and the views of a root are taken again after every write to t
 An array of constants made by a transformed function, with ``zeros`` for instance, is a *buffer*: the function may write
 traced values to it, which an ndarray cannot hold. A buffer is a tracer of the trace ``CONSTANTS``, which is older
 than all runs. Arguments of a transformed function are read-only: a pure function does not change its arguments.
+
+``Tracer.alias`` tells these apart: ``READ_ONLY``; a ``View`` for a view; ``Views`` for a root, and for an array without
+axes; unset for a number, and for an array from which no view was taken yet.
 """
 
 from __future__ import annotations

@@ -196,10 +196,9 @@ def _are_same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_are_same, a, b))
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b)
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):  # of another kind of array
-        return False
+    if hasattr(a, "tocsr"):
+        return bool(a.shape == b.shape and a.dtype == b.dtype and (a != b).nnz == 0)
+    return bool(a == b)
 
 
 def _explain_list_argument(error: Exception, args: Any) -> None:

@@ -6,8 +6,10 @@ import dis
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from funcgrad.core import Tracer
 from funcgrad.numpy_code.calls import IdentityCache, with_calls
@@ -19,6 +21,8 @@ from funcgrad.numpy_code.runs import PLAIN_TYPES
 from funcgrad.numpy_code.scope import globals_object, globals_of, replaced_calls
 
 _EMPTY: Any = object()
+#: Types of global values that do not refer to a function.
+_INERT = PLAIN_TYPES | {np.ndarray, ModuleType, BuiltinFunctionType, np.ufunc}
 #: The empty set, which most functions need: one object for all, because the garbage collector visits each.
 _NOTHING: frozenset[str] = frozenset()
 _VARIABLES = {"DEREF": IdentityCache(), "GLOBAL": IdentityCache()}
@@ -137,14 +141,20 @@ def rebuild(fun: FunctionType, translate: Any) -> tuple[FunctionType, bool]:
     if is_public(fun, public_modules_of(fun)):
         shown = with_example_loop(built, f"{fun.__module__}.{fun.__name__}")
     if lasting:
-        if fun.__closure__ or translate.imported_globals.get(fun.__globals__.get("__name__")) is not names:
-            translate.closures[fun] = shown, watched  # a small cache: the rebuilt function refers to ``fun``
+        imported = translate.imported_globals.get(fun.__globals__.get("__name__")) is names
+        if fun.__closure__ or not (imported or _is_inert(fun.__globals__)):
+            translate.closures[fun] = shown, watched  # a small cache: the rebuilt function may refer to ``fun``
         else:
             translate.functions.put(fun, shown)
         del memo[id(fun)]
     elif shown is not built:
         memo[id(fun)] = fun, shown
     return shown, lasting and not watched
+
+
+def _is_inert(names: dict[str, Any]) -> bool:
+    """Whether no global value can refer to a function; ``exec`` adds the builtins as a dictionary."""
+    return all(type(value) in _INERT or name == "__builtins__" for name, value in names.items())
 
 
 def rebuild_closure(fun: FunctionType, translate: Any) -> Built | None:

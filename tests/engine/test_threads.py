@@ -459,3 +459,15 @@ def test_a_worker_in_whose_thread_a_block_is_open_obeys_it():
             return fnp.sum(pool.submit(work).result() * x)
 
         np.testing.assert_array_equal(grad(f)(np.ones(2)), np.full(2, 2.0))
+
+
+def test_a_block_may_be_left_by_another_thread():
+    stack = contextlib.ExitStack()
+    thread = threading.Thread(target=lambda: stack.enter_context(no_grad()))
+    thread.start()
+    thread.join()
+    stack.close()
+    assert blocks.none_open()
+    block = no_grad()
+    with pytest.raises(RuntimeError, match="left more often"):
+        type(block).__exit__(block, None, None, None)

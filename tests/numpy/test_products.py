@@ -309,3 +309,13 @@ def test_zeros_of_outer_products_have_their_signs():
     np.testing.assert_array_equal(np.signbit(value), np.signbit(np.outer(a, b)))
     value = vmap(lambda x: fnp.outer(a, x))(b[None])[0]
     np.testing.assert_array_equal(np.signbit(value), np.signbit(np.outer(a, b)))
+
+
+@pytest.mark.parametrize("product", [fnp.matmul, fnp.dot, fnp.vdot, fnp.inner, fnp.vecdot], ids=lambda f: f.__name__)
+def test_vectors_of_different_lengths_are_refused_in_a_batch(product):
+    """A length of 1 would broadcast in the product of the whole batch."""
+    one, three = np.ones((2, 1)), np.ones((2, 3))
+    for axes in ((0, 0), (0, None), (None, 0)):
+        args = [x if axis == 0 else x[0] for x, axis in zip((one, three), axes, strict=True)]
+        with pytest.raises(ValueError):  # noqa: PT011 - NumPy's texts differ
+            vmap(product, in_axes=axes)(*args)

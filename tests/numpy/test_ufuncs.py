@@ -768,3 +768,11 @@ def test_arrays_that_are_not_of_numbers_are_refused():
                 call(x)
     with pytest.raises(InputError, match="masked array"):
         fnp.cumsum(masked, out=np.zeros(2))
+
+
+@pytest.mark.parametrize("operation", [np.fmax, np.fmin], ids=lambda f: f.__name__)
+def test_extrema_of_complex_numbers_in_forward_mode(operation):
+    x = np.array([1 + 2j, 5 - 1j])
+    value, tangent = jvp(lambda x: operation(x, 3.0), (x,), (np.ones(2, complex),))
+    np.testing.assert_array_equal(value, operation(x, 3.0))
+    np.testing.assert_array_equal(tangent, operation(x, 3.0) == x)

@@ -1300,3 +1300,42 @@ def test_a_regression_of_statsmodels_has_derivatives():
 
     y = np.sin(np.arange(9.0))
     np.testing.assert_allclose(grad(told)(y), differences(told, y), rtol=1e-6)
+
+
+def test_functions_of_exec_are_freed():
+    """A rebuilt function refers to the original and to its namespace, which only a cache of limited size may keep."""
+    text = "def f(x):\n    z = np.zeros(2); z[0] = x\n    return z.sum() * data[0]"
+    alive = []
+    for _ in range(300):
+        names = {"np": np, "data": np.ones(3)}
+        exec(text, names)
+        assert grad(names["f"])(1.0) == 1.0
+        alive.append(weakref.ref(names["f"]))
+    del names
+    gc.collect()
+    assert sum(f() is not None for f in alive) < 150
+
+
+def test_a_function_as_written_may_run_in_several_threads():
+    barrier = threading.Barrier(4)
+
+    @as_written()
+    def work():
+        barrier.wait(60)
+        with pytest.raises(ConversionError):
+            grad(math.sin)(0.0)
+        barrier.wait(60)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(run.result() for run in [pool.submit(work) for _ in range(4)])
+    assert grad(math.sin)(0.0) == 1.0
+
+
+def test_as_written_ends_inside_a_run():
+    def f(x):
+        with as_written(), pytest.raises(ConversionError):
+            grad(lambda y: math.sin(y))(0.5)
+        return grad(lambda y: math.sin(y))(0.5) * x
+
+    assert grad(f)(2.0) == pytest.approx(math.cos(0.5))

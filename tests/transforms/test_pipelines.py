@@ -494,6 +494,17 @@ def test_hash_where_options_are_unhashable():
     assert mapped == vmap(loss, in_axes=({"w": 0, "b": None}, None))
 
 
+def test_equal_transforms_have_equal_hashes_and_options_may_be_arrays():
+    assert grad(square, has_aux=True) != grad(square, has_aux=1)
+    pattern = np.eye(2, dtype=bool)
+    assert jacobian(square, sparsity=pattern) == jacobian(square, sparsity=pattern.copy())
+    assert jacobian(square, sparsity=pattern) != jacobian(square, sparsity=~pattern)
+    large = np.eye(2_000, dtype=bool)
+    other = large.copy()
+    other[1_000, 1_001] = True
+    assert jacobian(square, sparsity=large) != jacobian(square, sparsity=other)
+
+
 def test_caches_work():
     calls = []
 
