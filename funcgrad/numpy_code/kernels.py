@@ -104,7 +104,6 @@ def _is_numpy_namespace(xp: Any) -> bool:
 def _interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
-    """Compute ``scipy.interpolate.interpn``."""
     if method == "splinef2d":
         return surface(points, values, xi, bounds_error, fill_value)
     table = own("scipy.interpolate").RegularGridInterpolator
@@ -135,7 +134,6 @@ def _solve_triangular(
     overwrite_b: bool = False,
     unit_diagonal: bool = False,
 ) -> Any:
-    """Compute ``scipy.sparse.linalg.spsolve_triangular``."""
     sparse, A = own("scipy.sparse"), getattr(A, "matrix", A)
     part = (sparse.tril if lower else sparse.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
     return sparse.linalg.spsolve(part + sparse.eye_array(A.shape[0]) if unit_diagonal else part, b)
