@@ -96,18 +96,14 @@ def _from_funcgrad(module: str, name: str, **settings: Any) -> Callable[..., Any
     return lambda *args: getattr(own(f"scipy.{module}"), name)(*args, **settings)
 
 
-def _distributed(name: str, **settings: Any) -> Callable[..., Any]:
-    return _from_funcgrad("special.operations.distributions", name, **settings)
+_distributed = partial(_from_funcgrad, "special.operations.distributions")
+_noncentral = partial(_from_funcgrad, "special.operations.noncentral")
 
 
 def _landau(name: str, **settings: Any) -> Callable[..., Any]:
     """Return a function of the Landau distribution, which SciPy calls for the standard one."""
     fun = _distributed(f"landau_{name}", **settings)
     return lambda x, loc, scale: fun(x)
-
-
-def _noncentral(name: str) -> Callable[..., Any]:
-    return _from_funcgrad("special.operations.noncentral", name)
 
 
 def _ncx2_logpdf(self: Any, x: Any, df: Any, nc: Any) -> Any:

@@ -49,7 +49,6 @@ def _qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> Any:
-    """Compute ``scipy.linalg.qr_multiply``."""
     q, *rest = own("scipy.linalg").qr(a, mode="economic", pivoting=pivoting)
     q = fnp.conj(q) if conjugate else q
     return (fnp.asarray(c) @ q if mode == "right" else q @ fnp.asarray(c), *rest)

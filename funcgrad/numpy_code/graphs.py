@@ -48,31 +48,17 @@ class _Weights:
         return np.where(np.isfinite(found) & (found != 0), found, np.inf)
 
 
-def _arguments(name: str, scipy_function: Any, args: Any, kwargs: Any) -> tuple[_Weights, dict[str, Any]]:
-    """Return the weights of the graph, which is the first argument, and the other arguments by name."""
-    given = dict(inspect.signature(scipy_function).bind(*args, **kwargs).arguments)
-    return _Weights(f"csgraph.{name}", given.pop(next(iter(given)))), given
+# ---- functions of the weights, the other arguments by name, and SciPy's function -----------------------------
 
 
-def _sparse(values: Any, found: Any) -> Any:
-    """Return the sparse matrix of these values, with the coordinates of SciPy's matrix ``found``."""
-    kind = own("numpy_code.sparse.objects").replacement_class(sys.modules["scipy.sparse"].csr_array)
-    return kind((values, (found.row, found.col)), found.shape)
-
-
-def _paths(name: str, scipy_function: Any) -> Callable[..., Any]:
-    """Return a function for the lengths of shortest paths: sums of the weights along the paths."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        weights, given = _arguments(name, scipy_function, args, kwargs)
-        wanted = given.pop("return_predecessors", False)
-        found = scipy_function(weights.plain, **given, return_predecessors=True)
-        lengths, before = found[:2]
-        if not given.get("unweighted", False):
-            lengths = _path_lengths(weights, lengths, before, given.get("directed", True))
-        return (lengths, *found[1:]) if wanted else lengths
-
-    return call
+def _paths(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute the lengths of shortest paths: sums of the weights along the paths."""
+    wanted = given.pop("return_predecessors", False)
+    found = scipy_function(weights.plain, **given, return_predecessors=True)
+    lengths, before = found[:2]
+    if not given.get("unweighted", False):
+        lengths = _path_lengths(weights, lengths, before, given.get("directed", True))
+    return (lengths, *found[1:]) if wanted else lengths
 
 
 def _path_lengths(weights: _Weights, lengths: Any, before: Any, directed: bool) -> Any:
@@ -98,73 +84,49 @@ def _path_lengths(weights: _Weights, lengths: Any, before: Any, directed: bool) 
     return fnp.where(np.isin(np.arange(table.size), path), total, lengths.ravel()).reshape(lengths.shape)
 
 
-def _tree(name: str, scipy_function: Any) -> Callable[..., Any]:
-    """Return a function for a graph of some of the edges, with their weights."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        weights, given = _arguments(name, scipy_function, args, kwargs)
-        found = scipy_function(weights.plain, **given).tocoo()
-        return _sparse(weights.of(found.row, found.col, given.get("directed", True)), found)
-
-    return call
+def _tree(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute a graph of some of the edges, with their weights."""
+    found = scipy_function(weights.plain, **given).tocoo()
+    return _sparse(weights.of(found.row, found.col, given.get("directed", True)), found)
 
 
-def _lengths_of_paths(name: str, scipy_function: Any) -> Callable[..., Any]:
-    """Return a function for the lengths of given paths: ``construct_dist_matrix``."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        weights, given = _arguments(name, scipy_function, args, kwargs)
-        lengths = scipy_function(weights.plain, **given)
-        return _path_lengths(weights, lengths, given["predecessors"], given.get("directed", True))
-
-    return call
+def _sparse(values: Any, found: Any) -> Any:
+    """Return the sparse matrix of these values, with the coordinates of SciPy's matrix ``found``."""
+    kind = own("numpy_code.sparse.objects").replacement_class(sys.modules["scipy.sparse"].csr_array)
+    return kind((values, (found.row, found.col)), found.shape)
 
 
-def _several(name: str, scipy_function: Any) -> Callable[..., Any]:
-    """Return a function for the lengths of several paths between two nodes: ``yen``."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        weights, given = _arguments(name, scipy_function, args, kwargs)
-        wanted = given.pop("return_predecessors", False)
-        lengths, before = scipy_function(weights.plain, **given, return_predecessors=True)
-        if not given.get("unweighted", False):
-            lengths = _path_lengths(weights, np.zeros(before.shape), before, given.get("directed", True))
-            lengths = lengths[:, given["sink"]]
-        return (lengths, before) if wanted else lengths
-
-    return call
+def _lengths_of_paths(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute the lengths of given paths: ``construct_dist_matrix``."""
+    lengths = scipy_function(weights.plain, **given)
+    return _path_lengths(weights, lengths, given["predecessors"], given.get("directed", True))
 
 
-def _from_dense(name: str, scipy_function: Any) -> Callable[..., Any]:
-    """Return a function that makes a sparse matrix from the edges of a dense one."""
-
-    def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
-        weights = _Weights(f"csgraph.{name}", graph)
-        found = scipy_function(weights.plain, *args, **kwargs).tocoo()
-        return _sparse(weights.graph[found.row, found.col], found)
-
-    return call
-
-
-def _to_dense(name: str, scipy_function: Any) -> Callable[..., Any]:
-    """Return a function that makes the dense matrix, with another value where there is no edge."""
-
-    def call(csgraph: Any, null_value: Any = 0) -> Any:
-        weights = _Weights(f"csgraph.{name}", csgraph)
-        is_edge = ~np.isnan(scipy_function(weights.plain, np.nan))
-        return fnp.where(is_edge, csgraph.toarray(), null_value)
-
-    return call
+def _several(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute the lengths of several paths between two nodes: ``yen``."""
+    wanted = given.pop("return_predecessors", False)
+    lengths, before = scipy_function(weights.plain, **given, return_predecessors=True)
+    if not given.get("unweighted", False):
+        lengths = _path_lengths(weights, np.zeros(before.shape), before, given.get("directed", True))
+        lengths = lengths[:, given["sink"]]
+    return (lengths, before) if wanted else lengths
 
 
-def _constant_result(name: str, scipy_function: Any) -> Callable[..., Any]:
-    """Return a function whose result depends on the edges and their order by length only: a constant."""
+def _from_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Make a sparse matrix from the edges of a dense one."""
+    found = scipy_function(weights.plain, **given).tocoo()
+    return _sparse(weights.graph[found.row, found.col], found)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        weights, given = _arguments(name, scipy_function, args, kwargs)
-        return scipy_function(weights.plain, **given)
 
-    return call
+def _to_dense(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Make the dense matrix, with another value where there is no edge."""
+    is_edge = ~np.isnan(scipy_function(weights.plain, np.nan))
+    return fnp.where(is_edge, weights.graph.toarray(), given.get("null_value", 0))
+
+
+def _constant_result(weights: _Weights, given: dict[str, Any], scipy_function: Any) -> Any:
+    """Compute a result that depends on the edges and their order by length only: a constant."""
+    return scipy_function(weights.plain, **given)
 
 
 _KINDS = {
@@ -185,16 +147,19 @@ _KINDS = {
 }
 
 
-def _import_when_called(make: Callable[[str, Any], Callable[..., Any]], module: str, name: str) -> Callable[..., Any]:
+def _of_graph(compute: Callable[..., Any], module: str, name: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return make(name, getattr(import_module(module), name))(*args, **kwargs)
+        scipy_function = getattr(import_module(module), name)
+        given = dict(inspect.signature(scipy_function).bind(*args, **kwargs).arguments)
+        weights = _Weights(f"csgraph.{name}", given.pop(next(iter(given))))  # the graph is the first argument
+        return compute(weights, given, scipy_function)
 
     return call
 
 
 GRAPHS: dict[tuple[str, str], Callable[..., Any]] = {
-    (f"scipy.sparse.csgraph.{home}", name): _import_when_called(make, f"scipy.sparse.csgraph.{home}", name)
-    for make, lists in _KINDS.items()
+    (f"scipy.sparse.csgraph.{home}", name): _of_graph(compute, f"scipy.sparse.csgraph.{home}", name)
+    for compute, lists in _KINDS.items()
     for home, *names in (part.split() for part in lists.split(";"))
     for name in names
 }

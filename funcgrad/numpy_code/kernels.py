@@ -64,27 +64,6 @@ for _name in ("set", "add", "subtract", "multiply", "divide", "power", "min", "m
     setattr(_At, _name, _updating(_name))
 
 
-def _nquad(
-    func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False
-) -> tuple[Any, Any]:
-    """Compute ``scipy.integrate.nquad``: nested integrals, the last variable being the outermost."""
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    quad = own("scipy.integrate").quad
-
-    def level(i: int, outer: tuple[Any, ...]) -> Any:
-        limits = ranges[i](*outer, *args) if callable(ranges[i]) else ranges[i]
-        given = opts[i] if isinstance(opts, (list, tuple)) else opts or {}
-        options = given(*outer, *args) if callable(given) else given
-
-        def inner(x: Any) -> Any:
-            return func(x, *outer, *args) if i == 0 else level(i - 1, (x, *outer))[0]
-
-        return quad(inner, *limits, **options)
-
-    found: tuple[Any, Any] = level(len(ranges) - 1, ())[:2]
-    return found
-
-
 #: Modules in which SciPy checks to which library a namespace belongs, before SciPy 1.18 and since.
 _LIBRARIES = tuple([f"scipy.{home}.array_api_compat.common._helpers" for home in ("_lib", "_external")])
 
@@ -103,7 +82,6 @@ def _is_numpy_namespace(xp: Any) -> bool:
 def _interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
-    """Compute ``scipy.interpolate.interpn``."""
     if method == "splinef2d":
         return surface(points, values, xi, bounds_error, fill_value)
     table = own("scipy.interpolate").RegularGridInterpolator
@@ -134,7 +112,6 @@ def _solve_triangular(
     overwrite_b: bool = False,
     unit_diagonal: bool = False,
 ) -> Any:
-    """Compute ``scipy.sparse.linalg.spsolve_triangular``."""
     sparse, A = own("scipy.sparse"), getattr(A, "matrix", A)
     part = (sparse.tril if lower else sparse.triu)(A, k=(-1 if lower else 1) * unit_diagonal)
     return sparse.linalg.spsolve(part + sparse.eye_array(A.shape[0]) if unit_diagonal else part, b)
@@ -281,7 +258,6 @@ _KERNELS: dict[tuple[str, str], Callable[..., Any]] = {
     **{(home, "is_numpy_namespace"): _is_numpy_namespace for home in _LIBRARIES},
     ("scipy._lib.array_api_extra._lib._at", "at"): _At,
     ("scipy._external.array_api_extra._lib._at", "at"): _At,  # the module in SciPy 1.18
-    ("scipy.integrate._quadpack_py", "nquad"): _nquad,
     ("scipy.interpolate._rgi", "interpn"): _interpn,
     ("scipy.linalg._misc", "norm"): _norm,
     ("scipy.linalg._fblas", "dtrsm"): _trsm,

@@ -137,8 +137,6 @@ class Matrix(Proxy):
         return ans if name == "where" else _as_matrix(ans)
 
     shape = property(lambda self: self._val.shape)
-    dtype = property(lambda self: self._val.dtype)
-    size = property(lambda self: self._val.size)
     A = property(lambda self: self._val)
     A1 = property(lambda self: self._val.reshape(-1))
     T = property(lambda self: Matrix(self._val.T))
@@ -146,7 +144,6 @@ class Matrix(Proxy):
     I = property(lambda self: Matrix(fnp.linalg.inv(self._val)))  # noqa: E741
     real = property(lambda self: Matrix(self._val.real))
     imag = property(lambda self: Matrix(self._val.imag))
-    flat = property(lambda self: self._val.flat)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._val, name)
@@ -176,14 +173,6 @@ class Matrix(Proxy):
 
     def __repr__(self) -> str:
         return repr(self._val)
-
-    def flatten(self, order: str = "C") -> Any:
-        """Return the elements as a row."""
-        return matrix(self._val.flatten(order))
-
-    def ravel(self, order: str = "C") -> Any:
-        """Return the elements as a row."""
-        return matrix(self._val.ravel(order))
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """Return the sum of the diagonal, as a matrix of one element."""

@@ -66,7 +66,6 @@ def _search_on_a_line(method: str) -> Callable[..., Any]:
 
 
 def _elementwise_function(name: str) -> Callable[..., Any]:
-    """Return a function of ``scipy.optimize.elementwise``."""
     return lambda *args, **kwargs: getattr(own("scipy.optimize.elementwise"), name)(*args, **kwargs)
 
 

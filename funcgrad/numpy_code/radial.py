@@ -38,7 +38,6 @@ def _matrix(kernel: str, x: Any, y: Any) -> Any:
 
 
 def _kernel_matrix(x: Any, kernel_func: Callable[..., Any], xp: Any) -> Any:
-    """Compute ``_rbfinterp_xp.kernel_matrix``."""
     return _matrix(kernel_func.__name__, x, x)
 
 

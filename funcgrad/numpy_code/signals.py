@@ -65,7 +65,6 @@ def _sepfir2d(image: Any, hrow: Any, hcol: Any) -> Any:
 
 
 def _sawtooth(t: Any, width: Any = 1) -> Any:
-    """Compute ``scipy.signal.sawtooth``."""
     t, w = fnp.asarray(t) * 1.0, fnp.asarray(width) * 1.0
     share = fnp.mod(t, 2 * np.pi) / np.pi
     rises = share < 2 * w

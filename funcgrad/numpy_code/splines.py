@@ -334,7 +334,6 @@ def _common(places: Any) -> Any:
 
 
 def _find_interval(t: Any, k: int, x: Any, start: int, extrapolate: bool) -> int:
-    """Compute ``_dierckx.find_interval``."""
     find = import_scipy("interpolate.make_interp_spline", "scipy.interpolate._dierckx").find_interval
     place: int = find(np.ascontiguousarray(shared_numbers(t)), k, float(shared_numbers(x)), start, extrapolate)
     return place

@@ -306,9 +306,8 @@ class Chain:
         placeholders: dict[tuple[Trace, int], Record] = {}
         for tape, own in _new_results(leaves, begun).items():
             numbers = self._check_numbers(tape, i, own, begun)
-            placeholders.update(
-                {(tape, n): _RecordPlaceholder(numbers[k + 1], None, i + 1, k) for k, n in enumerate(own)}
-            )
+            for k, n in enumerate(own):
+                placeholders[tape, n] = _RecordPlaceholder(numbers[k + 1], None, i + 1, k)
         self.done = max(self.done, i + 1)
 
         def parted(x: Tracer) -> Record:
@@ -367,9 +366,8 @@ class Chain:
             if now != blocks.NO_BLOCK or self._memory is not None:
                 with blocks.Block(lambda _: now):
                     return self._run(i, state)
-            tapes = [
-                tape for run in runs for tape in run.traces if run.start <= tape.level < run.below and not tape.open
-            ]
+            tapes = [tape for run in runs for tape in run.traces if run.start <= tape.level < run.below]
+            tapes = [tape for tape in tapes if not tape.open]
             try:
                 for tape in tapes:
                     tape.live, tape.live_counter = True, _NotingCounter(tape.counter, runs)
@@ -404,11 +402,9 @@ class Chain:
             numbers, _ = record.steps.get(state_number - 1) or ((), 0)
             step = made.get((x._trace, state_number))
             if step is None:
-                parents = tuple(record.parents.values()) if whole else ()
-                vjp = _vjp_through(len(parents))
-                step = made[x._trace, state_number] = make_record(
-                    numbers[0], vjp, parents, (self, x._trace, state_number)
-                )
+                parents, saved = tuple(record.parents.values()) if whole else (), (self, x._trace, state_number)
+                step = make_record(numbers[0], _vjp_through(len(parents)), parents, saved)
+                made[x._trace, state_number] = step
             return make_record(number, result_vjp, (step,), (k, len(numbers) - 1))
 
         return joined

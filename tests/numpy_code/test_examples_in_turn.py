@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.linalg
 import scipy.ndimage
 import scipy.optimize as so
@@ -12,11 +13,12 @@ import scipy.sparse.linalg
 import scipy.spatial
 from helpers import differences
 from scipy.cluster.vq import kmeans2, vq, whiten
+from scipy.integrate import nquad
 from scipy.optimize.elementwise import bracket_root, find_root
 from scipy.spatial.transform import Rotation
 
 from funcgrad import grad, hessian, jacfwd, jacobian, vmap
-from funcgrad.errors import ConcretizationError, ConversionError
+from funcgrad.errors import ConcretizationError, ConversionError, InputError
 
 X = np.array([0.4, 0.7, 1.15])
 M = np.array([[4.0, 1.0, 0.5], [1.2, 3.0, 0.2], [0.5, 0.3, 5.0]])
@@ -274,3 +276,11 @@ def test_forms_of_matrices_without_a_derivative():
     assert np.isnan(grad(lambda a: scipy.linalg.hessenberg(a)[1, 2])(np.eye(3))).any()
     with pytest.raises(TypeError, match="output='complex'"):
         grad(lambda a: scipy.linalg.qz(a - a.T + np.eye(3), np.eye(3))[0][0, 0])(M)
+
+
+@pytest.mark.parametrize("of", [nquad, lambda *args, **options: scipy.integrate.nquad(*args, **options)])
+def test_nquad_is_one_function_by_both_of_its_names(of):
+    total = lambda x, **options: of(lambda a, b: np.exp(-x * a * b), [[0, 1], [0, x]], **options)[0]
+    np.testing.assert_allclose(grad(total)(0.7), differences(total, 0.7, 1e-3), rtol=1e-6)
+    with pytest.raises(InputError, match="full_output is for plain values"):
+        grad(lambda x: total(x, full_output=True))(0.7)

@@ -124,8 +124,7 @@ def bind_program(
     if taken is None:
         return None
     checks, objects, count = taken
-    out = tree.unflatten(spec, list(range(spec.num_leaves)))
-    put = container_text(out)
+    put = container_text(tree.unflatten(spec, list(range(spec.num_leaves))))
     inputs = ", ".join(f"i{i}" for i in range(count))
     lines = ["if not is_unchanged(): raise FormMismatch", *checks]
     results = ", ".join(f"o{i}" for i in range(spec.num_leaves))
@@ -136,11 +135,8 @@ def bind_program(
     else:
         lines.append(f"{unpacked}run({inputs}{', ' if inputs else ''}())")
     lines.append(f"return {put}" if put is not None else "return unflatten(spec, list(found))")
-    text = (
-        "def make(run, pop, push, new, is_unchanged):\n def call(args, kwargs):\n  "
-        + "\n  ".join(lines)
-        + "\n return call"
-    )
+    body = "\n  ".join(["def call(args, kwargs):", *lines])
+    text = f"def make(run, pop, push, new, is_unchanged):\n {body}\n return call"
     namespace = {"FormMismatch": FormMismatch, "ndarray": ndarray, **objects, "unflatten": tree.unflatten, "spec": spec}
     exec(compile(text, "<funcgrad binding>", "exec"), namespace)
     pool: list[Any] = []
@@ -154,12 +150,10 @@ def input_statements(form: Form) -> tuple[list[str], dict[str, Any], int] | None
     The tuple also holds the objects that the statements refer to by name, and the number of inputs.
     """
     writer = _BindingWriter(form)
-    shaped = tree.unflatten(form.spec, list(range(len(form.leaves))))
-    return (
-        (writer.lines, writer.namespace, writer.count)
-        if writer.take_inputs(shaped, "(args, kwargs)", top=True)
-        else None
-    )
+    args, kwargs = tree.unflatten(form.spec, list(range(len(form.leaves))))
+    if not writer.take_inputs(args, "args") or not writer.take_inputs(kwargs, "kwargs"):
+        return None
+    return writer.lines, writer.namespace, writer.count
 
 
 class _BindingWriter:
@@ -173,10 +167,8 @@ class _BindingWriter:
         self.numbers = {leaf: i for i, leaf in enumerate(input_leaves)}  # number of each input, by its leaf
         self.count = len(input_leaves)
 
-    def take_inputs(self, x: Any, word: str, top: bool = False) -> bool:
+    def take_inputs(self, x: Any, word: str) -> bool:
         """Write statements for ``word``, a nest of leaf numbers ``x``; return whether that is possible."""
-        if top:
-            return self.take_inputs(x[0], "args") and self.take_inputs(x[1], "kwargs")
         kind = type(x)
         if kind is int:
             self._leaf(x, word)
@@ -184,7 +176,7 @@ class _BindingWriter:
         if kind is dict:
             if not all(type(k) in (str, int, tuple) for k in x):
                 return False
-            check = f"type({word}) is not dict or " if word not in ("kwargs",) else ""
+            check = f"type({word}) is not dict or " if word != "kwargs" else ""
             if not x and word == "kwargs":
                 self.lines.append("if kwargs: raise FormMismatch")
                 return True

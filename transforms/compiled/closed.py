@@ -63,9 +63,8 @@ class ReachableObjects:
     def __init__(self, fun: Any) -> None:
         self.arrays: dict[int, ndarray] = {}
         self.is_complete, self.has_tracers = True, False
-        self._own_packages = frozenset(
-            (getattr(x, "__module__", None) or "").partition(".")[0] for x in _with_inner(fun)
-        )
+        modules = [getattr(x, "__module__", None) or "" for x in _with_inner(fun)]
+        self._own_packages = frozenset(module.partition(".")[0] for module in modules)
         self._contents: list[tuple[_Reference, Any]] = []
         self.names: set[str] = set()
         self._walk(fun)
@@ -170,9 +169,8 @@ def _is_fixed(x: Any, own_packages: frozenset[str]) -> bool:
         return _is_library(x.__name__, own_packages)
     if isinstance(x, FunctionType):
         return _is_library(x.__module__, own_packages) and not _may_hold_user_code(x.__module__)
-    if _is_library(type(x).__module__, own_packages) and not isinstance(
-        x, (dict, list, tuple, functools.partial, MethodType)
-    ):
+    holds_others = isinstance(x, (dict, list, tuple, functools.partial, MethodType))
+    if _is_library(type(x).__module__, own_packages) and not holds_others:
         return not _may_hold_user_code(type(x).__module__)
     return isinstance(x, (BuiltinFunctionType, np.ufunc, type))
 
@@ -187,35 +185,35 @@ def _references(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterat
     if isinstance(x, FunctionType):
         yield from _references_of_function(x, own_packages)
     elif isinstance(x, MethodType):
-        yield from (_Reference("{h}", y, immutable=True) for y in (x.__func__, x.__self__))
+        yield from _fixed_references(x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
-        yield from (_Reference("{h}", y, immutable=True) for y in (x.func, *x.args, *x.keywords.values()))
-    elif type(x) is dict:
+        yield from _fixed_references(x.func, *x.args, *x.keywords.values())
+    elif type(x) is dict or type(x) is list:
         yield _Reference("len({h})", x)
-        yield from (_Reference("{h}[{k}]", x, key) for key in x)
-    elif type(x) is list:
-        yield _Reference("len({h})", x)
-        yield from (_Reference("{h}[{k}]", x, i) for i in range(len(x)))
+        yield from (_Reference("{h}[{k}]", x, key) for key in (x if type(x) is dict else range(len(x))))
     elif isinstance(x, tuple):
-        yield from (_Reference("{h}", y, immutable=True) for y in x)
+        yield from _fixed_references(*x)
     elif isinstance(x, Transformed):  # its compiled programs do not count
-        yield from (_Reference("{h}", y, immutable=True) for y in (x.fun, x.options))
+        yield from _fixed_references(x.fun, x.options)
     elif isinstance(x, ModuleType):
         yield from (_Reference("{h}[{k}]", x.__dict__, name) for name in names & x.__dict__.keys())
     else:
         yield from _references_of_object(x, names, own_packages)
 
 
+def _fixed_references(*values: Any) -> list[_Reference]:
+    """Return the places of values that their holder cannot change."""
+    return [_Reference("{h}", value, immutable=True) for value in values]
+
+
 def _references_of_function(x: FunctionType, own_packages: frozenset[str]) -> Iterator[_Reference]:
     library = _is_library(x.__module__, own_packages)
     for cell in x.__closure__ or ():
         yield _Reference("{h}.cell_contents", cell, immutable=library)
-    for value in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
-        yield _Reference("{h}", value, immutable=True)
+    yield from _fixed_references(*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
     if not library:
-        yield from (
-            _Reference("{h}[{k}]", x.__globals__, name) for name in _names_used(x.__code__) if name in x.__globals__
-        )
+        names = [name for name in _names_used(x.__code__) if name in x.__globals__]
+        yield from (_Reference("{h}[{k}]", x.__globals__, name) for name in names)
 
 
 def _references_of_object(x: Any, names: set[str], own_packages: frozenset[str]) -> Iterator[_Reference]:
@@ -229,13 +227,12 @@ def _references_of_object(x: Any, names: set[str], own_packages: frozenset[str])
             if name not in ("__weakref__", "__dict__"):
                 yield _Reference("getattr({h}, {k})", x, name, library)
         if not _is_library(kind.__module__, own_packages):
-            for name, value in kind.__dict__.items():
-                if isinstance(value, FunctionType) and (name in names or name == "__call__"):
-                    yield _Reference("{h}", value, immutable=True)
+            methods = [(name, value) for name, value in kind.__dict__.items() if isinstance(value, FunctionType)]
+            yield from _fixed_references(*[value for name, value in methods if name in names or name == "__call__"])
     if library and not isinstance(attributes, dict) and (func := getattr(x, "func", None)) is not None:  # toolz.curry
-        yield _Reference("{h}", func, immutable=True)
+        yield from _fixed_references(func)
     if tree.is_container(type(x)) and attributes is None:
-        yield from (_Reference("{h}", leaf, immutable=True) for leaf in tree.leaves(x))
+        yield from _fixed_references(*tree.leaves(x))
 
 
 @functools.lru_cache(maxsize=1024)

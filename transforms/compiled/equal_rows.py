@@ -82,13 +82,8 @@ def _patterns_of_constants(graph: Graph) -> dict[int, RowPattern]:
     tried: set[int] = set()
     for item in graph.items:
         for a in item.args if type(item) is Op and (item.name in _EXACT or item.name == "scatter_sum") else ():
-            if (
-                type(a) is Const
-                and len(a.shape) > 1
-                and a.shape[0] >= _MIN_ROWS
-                and id(a) not in tried
-                and _has_bits(a)
-            ):
+            is_tall = type(a) is Const and len(a.shape) > 1 and a.shape[0] >= _MIN_ROWS
+            if is_tall and id(a) not in tried and _has_bits(a):
                 tried.add(id(a))
                 rows = _row_pattern(np.ascontiguousarray(a.value).view(f"i{a.value.itemsize}"))
                 if rows is not None:
@@ -160,15 +155,11 @@ class _RewrittenGraph:
 
     def add(self, item: Any) -> None:
         """Add an operation or question, with short arrays if possible."""
-        if type(item) is Question:
-            self._expand(item.value)
-        elif not (
-            self._add_elementwise(item) or self._add_moved(item) or self._add_sum(item) or self._add_permuted(item)
-        ):
-            for a in item.args:
-                self._expand(a)
-        else:
+        ways = (self._add_elementwise, self._add_moved, self._add_sum, self._add_permuted)
+        if type(item) is Op and any(way(item) for way in ways):
             return
+        for a in [item.value] if type(item) is Question else item.args:
+            self._expand(a)
         self.items.append(item)
 
     def end(self) -> None:
@@ -222,9 +213,8 @@ class _RewrittenGraph:
             return False
         short, kernel = self._short[op.args[0]], op.primitive.kernel(np)
         which = kernel(short.rows.which, **op.params)
-        if which.ndim < 2 or not _keeps_rows(
-            kernel(_row_numbers(short.rows.which), **op.params), len(short.rows.which)
-        ):
+        numbers = kernel(_row_numbers(short.rows.which), **op.params)
+        if which.ndim < 2 or not _keeps_rows(numbers, len(short.rows.which)):
             return False
         params = dict(op.params)
         if op.name == "getitem":

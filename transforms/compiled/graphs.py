@@ -50,9 +50,8 @@ _NUMBERS = frozenset((float, int, np.float64))
 def fact_of(x: Any) -> Fact:
     """Return the facts about ``x``. An axis of length 1 may have any stride, but loops depend on the stride."""
     if type(x) is ndarray:
-        return (
-            _C_CONTIGUOUS if x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize) else _NOT_CONTIGUOUS
-        )
+        is_contiguous = x.flags.c_contiguous and (not x.ndim or x.strides[-1] == x.itemsize)
+        return _C_CONTIGUOUS if is_contiguous else _NOT_CONTIGUOUS
     found = _SCALARS.get(type(x))
     return _SCALARS.setdefault(type(x), Fact(type(x), False)) if found is None else found
 
@@ -202,14 +201,12 @@ class Graph:
         """Return the values of an operation's results; an equal operation before it provides its own values."""
         self.recorded += 1
         name = primitive.name
-        if (
-            name in _MAY_RETURN_ARGUMENT
-            and (same := self._unchanged_argument(name, args, params, results[0])) is not None
-        ):
+        same = self._unchanged_argument(name, args, params, results[0]) if name in _MAY_RETURN_ARGUMENT else None
+        if same is not None:
             return (same,)
-        key: Any = (
-            (primitive, args, tuple([(k, type(v), v) for k, v in params.items()])) if params else (primitive, args)
-        )
+        key: Any = (primitive, args)
+        if params:
+            key = (*key, tuple([(k, type(v), v) for k, v in params.items()]))
         try:
             outs = self._values_by_operation.get(key)
         except TypeError:  # a parameter is not hashable
@@ -217,9 +214,8 @@ class Graph:
         if primitive.runs_user_code or name == "write":
             key = outs = None
         elif self._repeated_parts and key is not None:
-            key = (
-                None if any(type(x) is ndarray and x.nbytes >= LARGE for x in results) else (self._repeated_parts, key)
-            )
+            is_large = any(type(x) is ndarray and x.nbytes >= LARGE for x in results)
+            key = None if is_large else (self._repeated_parts, key)
             outs = self._values_by_operation.get(key)
         if outs is None:
             outs = [self._value(results[0], name)] if len(results) == 1 else [self._value(x, name) for x in results]

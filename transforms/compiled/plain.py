@@ -57,9 +57,8 @@ def python_float_values(graph: Graph) -> tuple[set[int], dict[int, list[int]]]:
             is_plain = not own_flags & _AS_NUMPY and own_flags & (_SHOWN if computed else _COMPUTED)
             if is_plain:
                 plain.add(item.outs[0])
-            passed = (
-                _CONSUMED | _COMPUTED | (_SHOWN if all_numbers and own_flags & _SHOWN and name in _PROPAGATING else 0)
-            )
+            shows = all_numbers and own_flags & _SHOWN and name in _PROPAGATING
+            passed = _CONSUMED | _COMPUTED | (_SHOWN if shows else 0)
             if not (all_numbers and (is_plain if computed else len(args) == 1 and is_ufunc(item))):
                 passed |= _AS_NUMPY
         for a in args:

@@ -28,6 +28,7 @@ from funcgrad.transforms.compiled.source import Program
 from funcgrad.transforms.compiled.statements import RAISE_NOT_FINITE
 
 ndarray = np.ndarray
+_STANDARD = sys.stdlib_module_names - {"builtins"}
 _LITERAL = 64  # largest number of elements of an array that is written as numbers
 
 
@@ -80,12 +81,9 @@ class Bundle:
             return known
         if (found := _known_name(value)) is not None:
             return found
-        module, word = getattr(value, "__module__", None), getattr(value, "__name__", None)
-        standard = (
-            isinstance(module, str) and module in sys.stdlib_module_names - {"builtins"} and isinstance(word, str)
-        )
-        if standard and getattr(sys.modules.get(str(module)), str(word), None) is value:
-            return f"{self.text(sys.modules[str(module)], hint)}.{word}"
+        module, word = getattr(value, "__module__", None), str(getattr(value, "__name__", ""))
+        if isinstance(module, str) and module in _STANDARD and getattr(sys.modules.get(module), word, None) is value:
+            return f"{self.text(sys.modules[module], hint)}.{word}"
         if id(value) in self._in_progress:
             raise _refusal(hint, "functions that call each other")
         self._in_progress.add(id(value))
@@ -132,10 +130,10 @@ class Bundle:
         self.lines.append("")  # reserves the name
         scope = self._scope(fun, hint)
         words = ", ".join([f"{k}={v}" for k, v in scope.items()])
-        own = "_it" if isinstance(node, ast.Lambda) else node.name
-        body = (
-            f"{own} = {ast.unparse(node)}" if isinstance(node, ast.Lambda) else ast.unparse(_without_annotations(node))
-        )
+        if isinstance(node, ast.Lambda):
+            own, body = "_it", f"_it = {ast.unparse(node)}"
+        else:
+            own, body = node.name, ast.unparse(_without_annotations(node))
         inner = "\n".join("    " + line for line in body.splitlines())
         self.lines.append(f"def {name}({', '.join(scope)}):\n{inner}\n    return {own}\n\n{name} = {name}({words})")
         return name
@@ -240,7 +238,6 @@ def _without_annotations(node: Any) -> Any:
 
 
 def _syntax_tree(fun: FunctionType, hint: str) -> Any:
-    """Return the syntax tree of a function."""
     code = fun.__code__
     try:
         module = inspect.getmodule(fun)
@@ -359,19 +356,16 @@ def module_text(name: str, recorded: Sequence[tuple[Any, Any]]) -> str:
             "save: nothing has been recorded, got no program. Call the function once, with what it is for."
         )
     name = re.sub(r"\W", "_", name).strip("_") or "function"
-    bundle, parts = Bundle(), []
-    for n, (form, variant) in enumerate(recorded):
-        parts.append(_path_text(n, form, variant, bundle))
+    bundle = Bundle()
+    parts = [_path_text(n, form, variant, bundle) for n, (form, variant) in enumerate(recorded)]
     paths = ", ".join([f"_path_{n}" for n in range(len(recorded))])
     definitions = "\n".join([line for line in bundle.lines if line])
-    return (
-        _HEAD.format(name=name)
-        + "\n"
-        + definitions
-        + "\n\n"
-        + "\n\n".join(parts)
-        + _TAIL.format(name=name, paths=paths)
-    )
+    body = "\n\n".join([definitions, *parts])
+    return f"{_HEAD.format(name=name)}\n{body}{_TAIL.format(name=name, paths=paths)}"
+
+
+#: Names that each saved module or program defines itself.
+_KNOWN = "NotFinite PathChanged differs has_other_aval index FormMismatch ndarray __builtins__ run"
 
 
 def _path_text(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
@@ -385,23 +379,10 @@ def _path_text(n: int, form: Any, variant: Any, bundle: Bundle) -> str:
             "function such containers."
         )
     lines, objects, count = taken
-    known = {
-        "NotFinite",
-        "PathChanged",
-        "differs",
-        "has_other_aval",
-        "index",
-        "FormMismatch",
-        "ndarray",
-        "__builtins__",
-        "run",
-    }
     # NumPy's functions replace these at their limits
     math_names = [key for key in program.namespace if key.startswith(_MATH)]
-    known |= set(math_names)
-    needs = [
-        f"{key} = {bundle.text(x, key)}" for key, x in {**program.namespace, **objects}.items() if key not in known
-    ]
+    known, objects = {*_KNOWN.split(), *math_names}, {**program.namespace, **objects}
+    needs = [f"{key} = {bundle.text(x, key)}" for key, x in objects.items() if key not in known]
     slots = [
         f"({bundle.text(shape, 'a slot')}, {bundle.text(what, 'a slot')})"
         if isinstance(shape, tuple)

@@ -120,14 +120,8 @@ def generate(graph: Graph, names: Sequence[str], expected: Sequence[Any], exact:
     if graph.warns:
         lines.insert(writer.end_of_questions, ([RAISE_NOT_FINITE], None))
     _free_large(writer, lines)
-    namespace = writer.namespace
-    namespace |= {
-        "NotFinite": NotFinite,
-        "PathChanged": PathChanged,
-        "differs": differs,
-        "has_other_aval": has_other_aval,
-    }
-    namespace["index"], namespace["to_int"] = operator.index, int
+    namespace = {**writer.namespace, "NotFinite": NotFinite, "PathChanged": PathChanged}
+    namespace |= {"differs": differs, "has_other_aval": has_other_aval, "index": operator.index, "to_int": int}
     return Program(_function_texts(writer, lines, names), namespace, storage.slots, len(lines))
 
 
@@ -156,11 +150,10 @@ def _return_statement(writer: Writer, expected: Sequence[Any]) -> Parts:
                 word = [*word, ".copy()"]
         elif kind is ndarray:
             word = [*word, "[()]"]
+        is_python = type(v) is int and v in writer.python_numbers
         if type(like) is float:
-            word = word if type(v) is int and v in writer.python_numbers and kind is float else ["float(", *word, ")"]
-        elif isinstance(like, (np.generic, int, complex)) and (
-            type(like) is not kind or kind is np.bool_ or v in writer.python_numbers
-        ):
+            word = word if is_python and kind is float else ["float(", *word, ")"]
+        elif isinstance(like, (np.generic, int, complex)) and (type(like) is not kind or kind is np.bool_ or is_python):
             word = [writer.register_name(f"as_{type(like).__name__}", type(like)), "(", *word, ")"]
         if type(v) is int:
             seen.add(v)
@@ -224,7 +217,8 @@ def _comment_for(line: Any) -> str:
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?[-+*/@%]?=(?!=)")
 _RESERVED = re.compile(
-    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|to_int|differs|has_other_aval|PathChanged|NotFinite|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
+    r"[bvtcihusV]\d+(_\d+)?|B|V|W|_|run|run_\d+|index|to_int|differs|has_other_aval|PathChanged|NotFinite"
+    r"|np|np_.*|math_.*|k_.*|as_.*|float|slice|range|zip|iter"
 )
 
 

@@ -173,10 +173,9 @@ class Writer:
         elif type(answer) is int:
             as_asked = "index(" if self.graph.dtypes[item.value].kind in "iub" else "to_int("
             test = [as_asked, *word, f") != {answer!r}"]
-        elif type(answer) is float or type(answer) is complex:
-            test = ["differs(", *word, f", {self.constant_name(answer, ('answer', repr(answer)))})"]
         else:
-            test = ["differs(", *word, f", {self.constant_name(answer, ('answer', id(answer)))})"]
+            key = repr(answer) if type(answer) is float or type(answer) is complex else id(answer)
+            test = ["differs(", *word, f", {self.constant_name(answer, ('answer', key))})"]
         self.add_statement(["if ", *test, ": raise PathChanged"])
         self.end_of_questions = len(self.lines)
 
@@ -189,9 +188,8 @@ class Writer:
             return
         if is_ufunc(op):
             double = self.dtype_of_arrays(op)
-            self.call_into(
-                n, op, getattr(np, op.name), *[self.argument_text(a, double) for a in op.args], may_overwrite=True
-            )
+            words = [self.argument_text(a, double) for a in op.args]
+            self.write_into(n, op, self.call(getattr(np, op.name), *words), may_overwrite=True)
         else:
             self._kernel(op)
         if op.primitive.loose:
@@ -251,9 +249,8 @@ class Writer:
         elif op.name in MATH and fact.kind is np.float64 and (not self.exact or (plainly and has_same_bits(op.name))):
             plainly, python = False, True
             self.python_numbers.add(v)
-            found = self.call(
-                MATH[op.name], *[self.argument_text(a, "number") for a in op.args], name="math_" + op.name
-            )
+            words = [self.argument_text(a, "number") for a in op.args]
+            found = self.call(MATH[op.name], *words, name="math_" + op.name)
         elif is_ufunc(op) and fact.kind is np.float64:
             python = False
             found = self.call(getattr(np, op.name), *[self.argument_text(a, "number") for a in op.args])
@@ -293,11 +290,7 @@ class Writer:
         self.assign(op.outs[0], [*left, f" {symbol} ", *right])
         return True
 
-    def call_into(self, n: int, op: Op, fun: Any, *words: Parts, may_overwrite: bool, name: str = "") -> None:
-        """Write ``fun(*words, out)``, a call with the memory for its result."""
-        self.write_into(n, op, self.call(fun, *words, name=name), may_overwrite)
-
-    def write_into(self, n: int, op: Op, found: Parts, may_overwrite: bool, before: str = ", ") -> None:
+    def write_into(self, n: int, op: Op, found: Parts, may_overwrite: bool = False, before: str = ", ") -> None:
         """Write the call ``found``, with the memory for its result as last argument, after the text ``before``."""
         v, destination = op.outs[0], self.storage.destination(n, op, may_overwrite)
         if destination is None:
@@ -346,7 +339,7 @@ def _is_literal(value: Any) -> bool:
 
 _REAL = frozenset((_DOUBLE, np.dtype(np.float32)))
 _ONES = 64
-_SUM = np.add.reduce
+_SUM = np.add.reduce  # one object, because each lookup makes another
 _PARTS = 10_000
 
 
@@ -356,7 +349,7 @@ def _power(w: Writer, n: int, op: Op) -> bool:
     number = type(exponent) is Const and type(exponent.value) in (int, float)
     array = w.graph.is_array(base)
     if number and array and exponent.value == 2 and w.graph.dtypes[base].kind == "f":
-        w.call_into(n, op, np.square, w.argument_text(base), may_overwrite=True)
+        w.write_into(n, op, w.call(np.square, w.argument_text(base)), may_overwrite=True)
     elif op.name == "infix_power" or (not w.exact and not array):
         w.assign(op.outs[0], [*w.argument_text(base), " ** ", *w.argument_text(exponent)])
     else:
@@ -375,7 +368,7 @@ def _one_minus_square(w: Writer, n: int, op: Op) -> bool:
     if not w.graph.is_array(x) or w.graph.dtypes[x] is not _DOUBLE:
         return False
     word = w.argument_text(x)
-    w.call_into(n, op, np.multiply, word, word, may_overwrite=True)
+    w.write_into(n, op, w.call(np.multiply, word, word), may_overwrite=True)
     made = w.argument_text(op.outs[0])
     one = w.constant_text(Const(1.0), _DOUBLE)
     w.add_statement(w.call(np.subtract, [one], made, made))
@@ -416,7 +409,7 @@ def _matmul(w: Writer, n: int, op: Op) -> bool:
     if all(math.prod(s) == 1 for s in shapes):
         return False
     x, y = [w.argument_text(a) for a in op.args]
-    w.write_into(n, op, [*x, ".dot(", *y, ")"], may_overwrite=False)
+    w.write_into(n, op, [*x, ".dot(", *y, ")"])
     return True
 
 
@@ -425,7 +418,7 @@ def _linear(w: Writer, n: int, op: Op) -> bool:
     if not all(map(w.graph.is_array, op.args)):
         return False
     x, y, z = [w.argument_text(a) for a in op.args]
-    w.write_into(n, op, [*x, ".dot(", *y, ")"], may_overwrite=False)
+    w.write_into(n, op, [*x, ".dot(", *y, ")"])
     made = w.argument_text(op.outs[0])
     w.add_statement(w.call(np.add, made, z, made))
     return True
@@ -442,13 +435,8 @@ def _reduce_sum(w: Writer, n: int, op: Op) -> bool:
 
 
 def _write_sum(w: Writer, n: int, op: Op, x: int, axis: Any) -> None:
-    w.write_into(
-        n,
-        op,
-        w.call(_SUM, w.argument_text(x), [repr(axis)], name="np_add_reduce"),
-        may_overwrite=False,
-        before=", None, ",
-    )
+    found = w.call(_SUM, w.argument_text(x), [repr(axis)], name="np_add_reduce")
+    w.write_into(n, op, found, before=", None, ")
 
 
 def _sum_over(w: Writer, n: int, op: Op) -> bool:
@@ -461,7 +449,7 @@ def _sum_over(w: Writer, n: int, op: Op) -> bool:
         return False
     if dtype is _DOUBLE and len(shape) <= 2 and axis == (0,) and shape[0] <= _ONES:
         ones = w.constant_name(np.ones(shape[0]), ("ones", shape[0]))
-        w.write_into(n, op, [ones, ".dot(", *w.argument_text(x), ")"], may_overwrite=False)
+        w.write_into(n, op, [ones, ".dot(", *w.argument_text(x), ")"])
     else:
         _write_sum(w, n, op, x, axis)
     return True
@@ -565,7 +553,7 @@ def _broadcast_to(w: Writer, n: int, op: Op) -> bool:
 
 
 def _concatenate(w: Writer, n: int, op: Op) -> bool:
-    w.write_into(n, op, w.call(np.concatenate, _tuple(w, op), [repr(op.params["axis"])]), may_overwrite=False)
+    w.write_into(n, op, w.call(np.concatenate, _tuple(w, op), [repr(op.params["axis"])]))
     return True
 
 
@@ -611,12 +599,8 @@ def _write(w: Writer, n: int, op: Op) -> bool:
         return False
     text = index_text(op.params["spec"])
     if not _take_memory(w, n, v, x, (y,)):
-        where, exists = w.result_memory(n, op)
-        w.add_statement(
-            w.call(np.copyto, [where], w.argument_text(x))
-            if exists
-            else [where, " = ", *w.call(np.array, w.argument_text(x))]
-        )
+        (where, exists), word = w.result_memory(n, op), w.argument_text(x)
+        w.add_statement(w.call(np.copyto, [where], word) if exists else [where, " = ", *w.call(np.array, word)])
     w.add_statement([*w.names[v], text, " = ", *w.argument_text(y)])
     return True
 

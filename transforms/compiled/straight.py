@@ -64,9 +64,10 @@ class StraightProgram:
         """
         inputs = [np.empty(shape), *captured_values, *self._own_values]
         kinds = tuple(map(input_kind, inputs))
-        program = (
-            self._by_kinds[kinds] if kinds in self._by_kinds else self._shared_program(kinds, inputs, captured_values)
-        )
+        if kinds in self._by_kinds:
+            program = self._by_kinds[kinds]
+        else:
+            program = self._shared_program(kinds, inputs, captured_values)
         return None if program is None else (program.run, [*self._own_values, program.allocate()])
 
     def _shared_program(self, kinds: Any, inputs: list[Any], captured_values: Sequence[Any]) -> Program | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import gc
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -66,21 +67,6 @@ class Report:
         width = max([len(line) for line, _ in self.lines], default=0)
         text += [f"  {line:{width}}  {1e6 * seconds:9.1f} us" for line, seconds in self.lines]
         return "\n".join(text)
-
-
-def make_report(
-    name: str, fun: Callable[..., Any], entries: Iterable[Any], fast: Callable[..., Any], args: Any, kwargs: Any
-) -> Report:
-    """Return the report on ``entries``; with arguments it includes the times of a call."""
-    entries = list(entries)
-    found = [v for entry in entries for v in entry.variants]
-    variants = tuple([(v.recorded, v.kept, v.program.statements, v.program.slot_bytes) for v in found])
-    eager = tuple([entry.eager for entry in entries if entry.eager is not None])
-    if not args and not kwargs:
-        return Report(name, variants, eager, None, ())
-    fast(*args, **kwargs)  # records a program if there is none
-    seconds = (_best_time(lambda: fast(*args, **kwargs)), _best_time(lambda: fun(*args, **kwargs)))
-    return Report(name, variants, eager, seconds, _seconds_by_line(fast, args, kwargs))
 
 
 def _best_time(call: Callable[[], Any]) -> float:
@@ -166,12 +152,8 @@ class Variant:
         reachable: ReachableObjects,
         exact: bool,
     ) -> None:
-        self.recorded, self.kept, self.rounding_sensitive = (
-            graph.recorded,
-            len(graph.operations),
-            graph.rounding_sensitive,
-        )
-        self.warns = graph.warns
+        self.recorded, self.kept = graph.recorded, len(graph.operations)
+        self.rounding_sensitive, self.warns = graph.rounding_sensitive, graph.warns
         self.spec, self.reachable, self.form = spec, reachable, form.without_values()
         self.program: Program = generate(graph, input_names(fun, form), tree.leaves(eager), exact)
         self.fast_call = bind_program(self.program, form, spec, reachable.is_unchanged)
@@ -348,9 +330,8 @@ class Compiled(Transformed[P, Any]):
         """Return this transform of the function itself, recorded as a whole."""
         found = self._transformed_programs.get((run, options))
         if found is None:
-            found = self._transformed_programs.setdefault(
-                (run, options), self._with_same_options(Transformed(run, self.fun, options, summary))
-            )
+            made = self._with_same_options(Transformed(run, self.fun, options, summary))
+            found = self._transformed_programs.setdefault((run, options), made)
         return found
 
     def _with_same_options(self, fun: Callable[..., Any]) -> Compiled[...]:
@@ -368,9 +349,8 @@ class Compiled(Transformed[P, Any]):
         if part is None:
             if len(self._by_static_arguments) >= MAX_FORMS:
                 return self._static.bind(self.fun, static)(*args, **kwargs)
-            part = self._by_static_arguments.setdefault(
-                static, self._with_same_options(self._static.bind(self.fun, static))
-            )
+            made = self._with_same_options(self._static.bind(self.fun, static))
+            part = self._by_static_arguments.setdefault(static, made)
         return part(*args, **kwargs)
 
     def _entry(self, form: Form) -> _Entry | None:
@@ -425,12 +405,12 @@ class Compiled(Transformed[P, Any]):
             return eager
         variant: Variant | None = None
         try:
-            with _NoGarbageCollection():
+            with _no_garbage_collection():
                 variant = self._make_variant(form, eager, reachable)
+            reason = ""
             with np.errstate(all="ignore"):
-                reason = (
-                    "" if variant.warns else difference_message(variant.run(form.inputs), eager, self.options.exact)
-                )
+                if not variant.warns:
+                    reason = difference_message(variant.run(form.inputs), eager, self.options.exact)
                 if not reason and variant.rounding_sensitive and not variant.warns and self.options.exact:
                     reason = difference_message_nearby(self.fun, variant.run, form)
         except Exception as error:
@@ -494,7 +474,15 @@ class Compiled(Transformed[P, Any]):
             *args: with arguments, a call is timed by line of the user's program, and compared with the function itself.
             **kwargs: keyword arguments of that call.
         """
-        return make_report(name_of(self.fun), self.fun, self._entries.values(), self, args, kwargs)
+        name, entries = name_of(self.fun), self._entries.values()
+        found = [v for entry in entries for v in entry.variants]
+        variants = tuple([(v.recorded, v.kept, v.program.statements, v.program.slot_bytes) for v in found])
+        eager = tuple([entry.eager for entry in entries if entry.eager is not None])
+        if not args and not kwargs:
+            return Report(name, variants, eager, None, ())
+        self(*args, **kwargs)  # records a program if there is none
+        seconds = (_best_time(lambda: self(*args, **kwargs)), _best_time(lambda: self.fun(*args, **kwargs)))
+        return Report(name, variants, eager, seconds, _seconds_by_line(self, args, kwargs))
 
     def variant_of(self, args: Any, kwargs: Any) -> tuple[Form, Variant] | None:
         """Return the form of a call's arguments and the variant last used for that form; None if there is none."""
@@ -522,15 +510,15 @@ class _TransformedCompiled(Transformed[P, Any]):
         return self.fun.transformed_as_one(self.run, self.options, self.summary)(*args, **kwargs)  # type: ignore[attr-defined]
 
 
-class _NoGarbageCollection:
-    """Context manager that disables garbage collection, which would traverse many small objects that stay."""
-
-    def __enter__(self) -> None:
-        self.was = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *error: object) -> None:
-        if self.was:
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Disable garbage collection, which would traverse many small objects that stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
             gc.enable()
 
 

@@ -181,11 +181,8 @@ def aligned_table(rows: Sequence[Sequence[str]], text_columns: int | None = None
 
 
 def _headline(picture: Picture) -> str:
-    counts = [
-        _count(len(picture.inputs), "input"),
-        _count(len(picture.nodes), "operation"),
-        _count(len(picture.outputs), "output"),
-    ]
+    parts = {"input": picture.inputs, "operation": picture.nodes, "output": picture.outputs}
+    counts = [_count(len(part), noun) for noun, part in parts.items()]
     saved = f"reverse mode saves {describe_bytes(picture.saved)}"
     rebuilt = "; run with funcgrad's functions" if picture.rebuilt else ""
     return f"{picture.kind} of {picture.name}: {', '.join(counts)}; {saved}{rebuilt}"
@@ -195,20 +192,17 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _array(node: Node, output: int = 0) -> str:
-    """Return dtype and shape of a result."""
-    if not node.shapes:
-        return ""
-    shape = node.shapes[output]
-    return f"{node.dtypes[output]}{list(shape) if shape else ''}"
-
-
 def _results(node: Node) -> str:
-    return ", ".join(_array(node, i) for i in range(len(node.shapes)))
+    """Return dtypes and shapes of the results."""
+    return ", ".join(f"{d}{list(s) if s else ''}" for d, s in zip(node.dtypes, node.shapes, strict=True))
 
 
 def _label(node: Node) -> str:
     return node.name if node.kind == "input" else f"%{node.index}"
+
+
+def _shown_name(node: Node) -> str:
+    return "input" if node.kind == "input" else node.name
 
 
 def _argument(arg: Any) -> str:
@@ -235,7 +229,7 @@ def _table(picture: Picture, limit: int) -> Iterator[str]:
         return
     yield from lines[: head + 1]
     if tail:
-        names = Counter(node.name if node.kind != "input" else "input" for node in nodes[head : len(nodes) - tail])
+        names = Counter(_shown_name(node) for node in nodes[head : len(nodes) - tail])
         most = ", ".join(f"{name} x {n}" for name, n in names.most_common(5))
         yield f"... {_count(len(nodes) - head - tail, 'line')} more: {most}{', ...' if len(names) > 5 else ''}"
         yield from lines[head + 1 :]
@@ -253,7 +247,7 @@ def _row(node: Node) -> tuple[str, ...]:
     params = [f"{name}={_short(repr(value), 24)}" for name, value in node.params.items() if name != "rules"]
     return (
         _label(node),
-        "input" if node.kind == "input" else node.name,
+        _shown_name(node),
         _short(_results(node)),
         _short(", ".join([*map(_argument, node.args), *params])),
         describe_bytes(node.saved) if node.saved else "",
@@ -292,8 +286,8 @@ def _groupings() -> Iterator[Callable[[Node], Hashable]]:
     """Yield ways to share boxes, finer ones first; the last one always gives few boxes."""
     yield lambda node: (node.kind, node.index)
     yield lambda node: (node.kind, node.stage, node.source)
-    yield lambda node: (node.kind, node.stage, node.name if node.kind != "input" else "")
-    yield lambda node: (node.kind, node.name if node.kind != "input" else "")
+    yield lambda node: (node.stage, node.kind, _shown_name(node))
+    yield lambda node: (node.kind, _shown_name(node))
     yield lambda node: node.kind
 
 
@@ -366,18 +360,13 @@ def _mermaid(picture: Picture, limit: int) -> str:
     boxes, arrows = _boxes(picture, limit)
     lines = ["flowchart TD"]
     for number, (stage, members) in enumerate(_clusters(boxes).items()):
-        inside = [
-            f"{b.id}([{_entities(*b.lines())}])" if b.kind == "input" else f"{b.id}[{_entities(*b.lines())}]"
-            for b in members
-        ]
+        texts = {b: f"[{_entities(*b.lines())}]" for b in members}
+        inside = [f"{b.id}({text})" if b.kind == "input" else f"{b.id}{text}" for b, text in texts.items()]
         if stage is None:
             lines += [f"  {line}" for line in inside]
         else:
-            lines += [
-                f"  subgraph stage{number}[{_entities(str(stage))}]",
-                *(f"    {line}" for line in inside),
-                "  end",
-            ]
+            lines.append(f"  subgraph stage{number}[{_entities(str(stage))}]")
+            lines += [*(f"    {line}" for line in inside), "  end"]
     if any(target == "result" for _, target in arrows):
         lines.append('  result(["result"])')
     for (start, end), times in arrows.items():

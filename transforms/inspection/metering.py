@@ -183,9 +183,8 @@ class Meter:
             if get_ident() != self._thread:
                 return call_vjp(ct, node)
             entered = perf_counter()
-            event = self._begin_event(
-                self._account_of(parents_of(node)[0] if vjp_of(node) is result_vjp else node), frame, None, entered
-            )
+            account = self._account_of(parents_of(node)[0] if vjp_of(node) is result_vjp else node)
+            event = self._begin_event(account, frame, None, entered)
             try:
                 pulled = call_vjp(ct, node)
                 if self._wait_until_ready is not None:
@@ -266,11 +265,8 @@ class Meter:
             event.computing = False
 
     def _compute(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        return (
-            primitive.compute(args, params)
-            if self._outer_runner is None
-            else self._outer_runner.run(primitive, args, params)
-        )
+        outer = self._outer_runner
+        return primitive.compute(args, params) if outer is None else outer.run(primitive, args, params)
 
     def _vjp_with_account(self, node: Record, account: _Account) -> _VjpWithAccount:
         """Return the VJP rule of a new record, and count the bytes of the record."""

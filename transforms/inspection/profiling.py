@@ -276,9 +276,8 @@ class _Call:
         """Return the leaves of the result for these values of the differentiated leaves."""
         args = self.args
         if moving:
-            args = replace_at(
-                args, self._chosen, tree.unflatten(self._spec, merge_leaves(self._leaves, self._live, moving))
-            )
+            leaves = merge_leaves(self._leaves, self._live, moving)
+            args = replace_at(args, self._chosen, tree.unflatten(self._spec, leaves))
         try:
             out = fun(*args, **self.kwargs)
         except Exception as error:

@@ -149,9 +149,8 @@ class Graph(Picture):
             TypeError: another structure or dtype, or another value for a constant of the graph.
             ValueError: another shape; or arguments for which the function would take another branch.
         """
-        results = unshare_results(
-            [shallow_copy(x) for x in self._recording.evaluate(*self._arguments.match_inputs(args))]
-        )
+        found = self._recording.evaluate(*self._arguments.match_inputs(args))
+        results = unshare_results([shallow_copy(x) for x in found])
         return tree.unflatten(self._out_spec, as_results(results, args))
 
     __call__ = evaluate
@@ -173,11 +172,9 @@ class _Arguments:
         ]
         self.likes = [(backend.shape_of(x), backend.dtype_of(x)) for x in self.moving(self.leaves)]
         names = argument_names(fun, len(args))
-        paths = [
-            f"{name}{path}" for name, arg in zip(names, args, strict=True) for path in tree.flatten_with_path(arg)[0]
-        ]
-        self.paths = paths
-        self.names = self.moving(paths)
+        named = zip(names, args, strict=True)
+        self.paths = [f"{name}{path}" for name, arg in named for path in tree.flatten_with_path(arg)[0]]
+        self.names = self.moving(self.paths)
 
     def moving(self, leaves: list[Any]) -> list[Any]:
         """Return the leaves that are inputs."""
@@ -301,14 +298,9 @@ class TracingTrace(DecisionTrace):
         def make_note(outs: tuple[int, ...]) -> Note:
             if vjp is None:
                 self._cut.update(outs)
-            known: dict[Any, Any] = dict(zip(map(identity_key, args), slots, strict=True))
-            known.update(
-                {
-                    identity_key(a): ("constant", id(a))
-                    for a, slot in zip(args, slots, strict=True)
-                    if slot in self.constants
-                }
-            )
+            known: dict[Any, Any] = {}
+            for a, slot in zip(args, slots, strict=True):
+                known[identity_key(a)] = ("constant", id(a)) if slot in self.constants else slot
             known.update(zip(map(identity_key, ans if primitive.multiple else (ans,)), outs, strict=True))
             return Note(line, stage, _saved_identities(saved, known, outs))
 
