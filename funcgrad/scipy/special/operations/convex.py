@@ -28,10 +28,6 @@ xlog1py: Operation = scipy_operation(
 entr: Operation = scipy_operation("entr", dx=lambda x: -log(x) - 1)
 
 
-def _logarithm(x: Any, y: Any) -> Any:
-    return log(divide(as_numpy_number(x), y))
-
-
 def _quotient(x: Any, y: Any) -> Any:
     """Return ``x / y``, and 0 where both are 0: a divergence's terms are 0 for every y where x is 0."""
     none = logical_and(equal(x, 0), equal(y, 0))
@@ -233,17 +229,17 @@ powm1: Operation = scipy_operation(
 cosm1: Operation = scipy_operation("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2, dx=lambda x: -sin(x))
 
 
-def _lambertw(xp: Any, z: Any, *, k: int, tol: float) -> Any:
-    return special(xp, "lambertw")(z, k, tol)
-
-
 def _lambertw_slope(t: Any, ans: Any, *, k: int, tol: float) -> Any:
     """Return ``t`` times the derivative ``exp(-w) / (1 + w)`` (DLMF 4.13.4 with 4.13.1)."""
     return t * (exp(-ans) / (ans - -1))
 
 
 lambertw: Operation = primitive(
-    "lambertw", _lambertw, vjps=[_lambertw_slope], jvps=[_lambertw_slope], batch="elementwise"
+    "lambertw",
+    lambda xp, z, *, k, tol: special(xp, "lambertw")(z, k, tol),
+    vjps=[_lambertw_slope],
+    jvps=[_lambertw_slope],
+    batch="elementwise",
 )
 #: ``x / (x + 1)``, whose derivative contains no difference.
 _share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))

@@ -41,6 +41,7 @@ from funcgrad.scipy.special.operations.partials import (
     in_double,
     kernel,
     pointwise,
+    polygamma,
     refused,
     scipy_operation,
     summed,
@@ -443,13 +444,9 @@ def _log_ratio(xp: Any, v: Any, order: int) -> Any:
         gammaln = special(xp, "gammaln")
         exact = gammaln((near + 1) / 2) - gammaln(near / 2) - xp.log(near / 2) / 2
     else:
-        exact = _polygamma(xp, order - 1, (near + 1) / 2) - _polygamma(xp, order - 1, near / 2)
+        exact = polygamma(xp, order - 1, (near + 1) / 2) - polygamma(xp, order - 1, near / 2)
         exact = exact / 2**order + (-1) ** order * math.factorial(order - 1) / (2 * near**order)
     return xp.where(large, series, exact)
-
-
-def _polygamma(xp: Any, n: int, x: Any) -> Any:
-    return special(xp, "polygamma")(n, x) if n else special(xp, "digamma")(x)
 
 
 def _density(xp: Any, v: Any, t: Any) -> Any:

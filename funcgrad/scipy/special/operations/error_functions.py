@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Tracer
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import real
 from funcgrad.kinds.rules import Operation
@@ -32,12 +31,6 @@ from funcgrad.scipy.special.operations.partials import (
     shifted,
     whole,
 )
-
-__all__ = [
-    "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "fresnel", "log_ndtr", "ndtr", "ndtri", "ndtri_exp",
-    "owens_t", "voigt_profile", "wofz", "exp1", "expi", "expn", "shichi", "sici", "spence",
-]  # fmt: skip
-
 
 ROOT_PI = math.sqrt(math.pi)
 ROOT_2 = math.sqrt(2.0)
@@ -186,25 +179,31 @@ owens_t: Operation = scipy_operation(
 )
 
 
-def _fresnel_slopes(x: Any) -> tuple[Any, Any]:
-    phase = x * x * (math.pi / 2)
-    return sin(phase), cos(phase)
+def _two_integrals(name: str, first: Any, second: Any) -> Operation:
+    """Define a function with two results, whose derivatives are ``first(x)`` and ``second(x)``.
+
+    An unused result has the cotangent None and adds no term: 0 times the infinite slope of ``second`` at 0 is NaN.
+    """
+
+    def vjp(ct: Any, x: Any) -> Any:
+        if ct[1] is None:
+            return ct[0] * first(x)
+        slope = ct[1] * second(x)
+        return slope if ct[0] is None else ct[0] * first(x) + slope
+
+    def jvp(t: Any, x: Any) -> Any:
+        return t * first(x), t * second(x)
+
+    return primitive(name, kernel(name), vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True)
 
 
-def _fresnel_vjp(ct: Any, x: Any) -> Any:
-    s, c = _fresnel_slopes(x)
-    return ct[0] * s + ct[1] * c
-
-
-def _fresnel_jvp(t: Any, x: Any) -> Any:
-    s, c = _fresnel_slopes(x)
-    return t * s, t * c
+def _quarter_turns(x: Any) -> Any:
+    """Return the angle in Fresnel's integrals."""
+    return x * x * (math.pi / 2)
 
 
 #: ``fresnel(x)``: S and C.
-fresnel: Operation = primitive(
-    "fresnel", kernel("fresnel"), vjps=[_fresnel_vjp], jvps=[_fresnel_jvp], batch="elementwise", multiple=True
-)
+fresnel: Operation = _two_integrals("fresnel", lambda x: sin(_quarter_turns(x)), lambda x: cos(_quarter_turns(x)))
 
 
 def _voigt_point(x: Any, y: Any, z: Any) -> Any:
@@ -244,11 +243,9 @@ def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
     """Return ``-expn(n - 1, y)``; for the orders 0 and 1 by the recurrence DLMF 8.19.12 from ``ans``."""
     x = whole(x)
     low = less(x, 2)
-    if not isinstance(low, (Tracer, np.ndarray, np.generic)):  # an array of another library: its values may be unknown
-        return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
-    if isinstance(low, Tracer) or (np.any(low) and not np.all(low)):
-        return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
-    return _lowest(x, y, ans) if np.any(low) else -expn(shifted(x, -1), y)
+    if isinstance(low, (np.ndarray, np.generic)) and (np.all(low) or not np.any(low)):
+        return _lowest(x, y, ans) if np.any(low) else -expn(shifted(x, -1), y)
+    return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
 
 
 def _lowest(n: Any, x: Any, ans: Any) -> Any:
@@ -271,24 +268,6 @@ def _sine_quotient(x: Any) -> Any:
     small = less(absolute(x), 1)
     near = sinc(where(small, x, 0) * (1 / math.pi), order=0)
     return where(small, near, _oscillating(sin, where(small, 1, x)))
-
-
-def _two_integrals(name: str, first: Any, second: Any) -> Operation:
-    """Define a function with two results, whose derivatives are ``first(x)`` and ``second(x)``.
-
-    An unused result has the cotangent None and adds no term: 0 times the infinite slope of ``second`` at 0 is NaN.
-    """
-
-    def vjp(ct: Any, x: Any) -> Any:
-        if ct[1] is None:
-            return ct[0] * first(x)
-        slope = ct[1] * second(x)
-        return slope if ct[0] is None else ct[0] * first(x) + slope
-
-    def jvp(t: Any, x: Any) -> Any:
-        return t * first(x), t * second(x)
-
-    return primitive(name, kernel(name), vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True)
 
 
 sici: Operation = _two_integrals("sici", _sine_quotient, lambda x: _oscillating(cos, x))

@@ -25,6 +25,7 @@ from funcgrad.primitives.elementwise import exp, sin, sqrt
 from funcgrad.scipy.special.operations.partials import (
     analytic,
     in_double,
+    of_all_orders,
     pointwise,
     pole_rate,
     refused,
@@ -177,23 +178,8 @@ def _hyperu_partial(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int, 
     return in_double(np, partial, a, b, x)
 
 
-def _in_a(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
-    i, j, k = orders
-    return hyperu_partial(a, b, x, orders=(i + 1, j, k))
-
-
-def _in_b(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
-    i, j, k = orders
-    return hyperu_partial(a, b, x, orders=(i, j + 1, k))
-
-
-def _in_x(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
-    i, j, k = orders
-    return hyperu_partial(a, b, x, orders=(i, j, k + 1))
-
-
 #: ``hyperu_partial(a, b, x, *, orders)``: derivative of ``hyperu(a, b, x)`` of these orders.
-hyperu_partial: Operation = pointwise("hyperu_partial", _hyperu_partial, _in_a, _in_b, _in_x)
+hyperu_partial: Operation = of_all_orders("hyperu_partial", _hyperu_partial, 3)
 
 
 def _hyperu_dx(x: Any, y: Any, z: Any) -> Any:

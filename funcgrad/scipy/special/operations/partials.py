@@ -9,9 +9,10 @@ nearly all are analytic in the parameter, and then central differences over many
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,25 @@ def pointwise(name: str, impl: Callable[..., Any], *partials: Callable[..., Any]
     operation = primitive(name, impl, vjps=rules, jvps=rules, batch="elementwise")
     operation.__module__ = impl.__module__  # the module that defines the operation, so that pickle finds it
     return operation
+
+
+def of_all_orders(
+    name: str, impl: Callable[..., Any], count: int, others: Mapping[int, Callable[..., Any]] = MappingProxyType({})
+) -> Operation:
+    """Define ``name(*args, *, orders)``, the partial derivatives of a function: a derivative raises one of the orders.
+
+    Args:
+        name: its name.
+        impl: ``impl(xp, *args, orders)``.
+        count: the number of arguments.
+        others: the partial derivatives in arguments, by their positions, that do not raise an order.
+    """
+
+    def raised(i: int) -> Callable[..., Any]:
+        return lambda *args, orders: made(*args, orders=tuple([n + (j == i) for j, n in enumerate(orders)]))
+
+    made = pointwise(name, impl, *[others.get(i, raised(i)) for i in range(count)])
+    return made
 
 
 def refused(call: str, argument: str, instead: str = "Pass it as a constant: stop_gradient") -> Callable[..., Any]:
@@ -174,14 +194,8 @@ def analytic(
 
         return in_double(xp, computed, *args[fixed:])
 
-    def partial(i: int) -> Callable[..., Any]:
-        return lambda *args, orders: made(*args, orders=tuple([n + (j == i) for j, n in enumerate(orders)]))
-
-    partials = [partial(i) for i in range(len(positional_names(fun)) - 2)]
-    if degree is not None:
-        partials[0] = refused(name, degree, "It is a constant: stop_gradient")
-    made: Operation = pointwise(name, impl, *partials)
-    return made
+    constant = {} if degree is None else {0: refused(name, degree, "It is a constant: stop_gradient")}
+    return of_all_orders(name, impl, len(positional_names(fun)) - 2, constant)
 
 
 def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
@@ -197,6 +211,16 @@ def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
 def pole_rate(xp: Any, distance: Any) -> Any:
     """Return the rate, for ``difference_quotient``, of a function with a pole at this distance."""
     return 32 * _STEP / xp.abs(distance)
+
+
+def polygamma(xp: Any, n: int, x: Any) -> Any:
+    """Return the derivative of order ``n`` of the digamma function; 0 is the function itself."""
+    return special(xp, "polygamma")(n, x) if n else special(xp, "digamma")(x)
+
+
+def may_hold(condition: Any) -> bool:
+    """Whether ``condition`` holds for any element; True if the values are unknown."""
+    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
 
 
 def in_double(xp: Any, fun: Callable[..., Any], *args: Any) -> Any:
