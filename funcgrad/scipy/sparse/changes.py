@@ -14,8 +14,6 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import is_buffer
 
-__all__ = ["InPlaceMethods", "on_diagonal", "positions_of", "set_at"]
-
 
 def positions_of(key: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
     """Return the rows and columns that an index selects, as arrays of the selected shape."""
