@@ -84,8 +84,8 @@ def _struve(name: str, sign: int) -> Callable[..., Any]:
 
 
 #: ``struve(v, x, *, orders)``: see ``analytic``.
-struve: Operation = analytic("struve", _struve("struve", -1), lambda xp, v, x: [order_rate(xp, v, x)])
-modstruve: Operation = analytic("modstruve", _struve("modstruve", 1), lambda xp, v, x: [order_rate(xp, v, x)])
+struve: Operation = analytic("struve", 2, _struve("struve", -1), lambda xp, v, x: [order_rate(xp, v, x)])
+modstruve: Operation = analytic("modstruve", 2, _struve("modstruve", 1), lambda xp, v, x: [order_rate(xp, v, x)])
 
 # ---- Airy functions ----------------------------------------------------------------------------------------
 
@@ -117,12 +117,8 @@ def _several(name: str, slopes: Callable[..., tuple[Any, ...]], constant: str = 
     return made
 
 
-def _airy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
-    return ans[1], x * ans[0], ans[3], x * ans[2]
-
-
 #: ``airy(x)``: Ai, its derivative, Bi, its derivative. The functions solve ``y'' = x * y`` (DLMF 9.2.1).
-airy: Operation = _several("airy", _airy_slopes)
+airy: Operation = _several("airy", lambda x, ans: (ans[1], x * ans[0], ans[3], x * ans[2]))
 
 #: Point beyond which the derivatives of the scaled functions come from their asymptotic series, DLMF 9.7.5 to 9.7.8:
 #: there the term from the scaling cancels nearly all of the rest. Then the number of terms.
@@ -191,12 +187,7 @@ it2j0y0: Operation = _several("it2j0y0", lambda x, ans: (_bend(x, j0, -1), -y0(x
 it2i0k0: Operation = _several("it2i0k0", lambda x, ans: (_bend(x, i0, 1), -k0(x) / where(x == 0, 1, x)))
 
 
-def _itairy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
-    (ai, _, bi, _), (ai_back, _, bi_back, _) = airy(x), airy(-x)
-    return ai, bi, ai_back, bi_back
-
-
-itairy: Operation = _several("itairy", _itairy_slopes)
+itairy: Operation = _several("itairy", lambda x, ans: (*airy(x)[::2], *airy(-x)[::2]))
 
 
 def _of_order_0(fun: Operation, x: Any) -> Any:

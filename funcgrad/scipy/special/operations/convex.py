@@ -44,15 +44,11 @@ kl_div: Operation = scipy_operation(
 # ---- losses --------------------------------------------------------------------------------------------------
 
 
-def _huber_of_jax(xp: Any, delta: Any, r: Any) -> Any:
-    size = xp.abs(r)
-    loss = xp.where(size <= delta, 0.5 * r * r, delta * (size - 0.5 * delta))
-    return xp.where(delta < 0, math.inf, loss)
-
-
 huber: Operation = scipy_operation(
     "huber",
-    _huber_of_jax,
+    lambda xp, delta, r: xp.where(
+        delta < 0, math.inf, xp.where(xp.abs(r) <= delta, 0.5 * r * r, delta * (xp.abs(r) - 0.5 * delta))
+    ),
     dx=lambda x, y: where(less_equal(absolute(y), x), 0, absolute(y) - x),
     dy=lambda x, y: clip(y, -x, x),
 )
@@ -216,13 +212,9 @@ inv_boxcox1p: Operation = scipy_operation(
 # ---- others --------------------------------------------------------------------------------------------------
 
 
-def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
-    return xp.where(x > 0, xp.expm1(y * xp.log(xp.where(x > 0, x, 1))), xp.power(x, y) - 1)
-
-
 powm1: Operation = scipy_operation(
     "powm1",
-    _powm1_of_jax,
+    lambda xp, x, y: xp.where(x > 0, xp.expm1(y * xp.log(xp.where(x > 0, x, 1))), xp.power(x, y) - 1),
     dx=lambda x, y: y * power(as_numpy_number(x), y - 1),
     dy=lambda x, y: power(as_numpy_number(x), y) * log(x),
 )

@@ -48,17 +48,12 @@ _normal: Operation = elementwise(
     "normal_density", lambda xp, x: xp.exp(-0.5 * x * x) * (1 / ROOT_2PI), dx=lambda x, ans: -_bounded(x) * ans
 )
 
-
 erf: Operation = scipy_operation("erf", dx=lambda x: 2 / ROOT_PI * _gaussian(x))
 erfc: Operation = scipy_operation("erfc", dx=lambda x: -2 / ROOT_PI * _gaussian(x))
 erfinv: Operation = scipy_operation("erfinv", dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
-
-
 erfcinv: Operation = scipy_operation(
     "erfcinv", lambda xp, y: -special(xp, "ndtri")(y / 2) / ROOT_2, dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans)
 )
-
-
 erfi: Operation = scipy_operation(
     "erfi", lambda xp, x: 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x), dx=lambda x: 2 / ROOT_PI * exp(x * x)
 )
@@ -169,13 +164,10 @@ ndtri_exp: Operation = scipy_operation(
 )
 
 
-def _owens_t_partial_a(x: Any, y: Any) -> Any:
-    square = 1 + y * y
-    return exp(-0.5 * x * x * square) / (2 * math.pi * square)
-
-
 owens_t: Operation = scipy_operation(
-    "owens_t", dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)), dy=_owens_t_partial_a
+    "owens_t",
+    dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)),
+    dy=lambda x, y: exp(-0.5 * x * x * (1 + y * y)) / (2 * math.pi * (1 + y * y)),
 )
 
 
@@ -216,20 +208,15 @@ def _voigt_slope(x: Any, y: Any, z: Any, direction: Any) -> Any:
 
     The derivative in the width is the width times the second one in x: convolution with a Gaussian is a flow of heat.
     """
-    point = _voigt_point(x, y, z)
-    return real(wofz(point, order=1) * direction(point)) / (2 * ROOT_PI * y * y)
-
-
-def _voigt_of_jax(xp: Any, x: Any, sigma: Any, gamma: Any) -> Any:
-    return xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI)
+    return real(wofz(_voigt_point(x, y, z), order=1) * direction) / (2 * ROOT_PI * y * y)
 
 
 voigt_profile: Operation = scipy_operation(
     "voigt_profile",
-    _voigt_of_jax,
-    dx=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1.0),
+    lambda xp, x, sigma, gamma: xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI),
+    dx=lambda x, y, z: _voigt_slope(x, y, z, 1.0),
     dy=lambda x, y, z: real(wofz(_voigt_point(x, y, z), order=2)) / (2 * ROOT_2PI * y * y),
-    dz=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1j),
+    dz=lambda x, y, z: _voigt_slope(x, y, z, 1j),
 )
 
 

@@ -79,13 +79,10 @@ gammaln: Operation = scipy_operation("gammaln", dx=lambda x: digamma(x))
 gammasgn: Operation = nondifferentiable("gammasgn", kernel("gammasgn"))
 
 
-def _loggamma_partial(x: Any) -> Any:
-    """Return the derivative; NaN for negative real numbers, where ``loggamma`` is not defined."""
-    return digamma(x) if is_complex(x) else where(x < 0, math.nan, digamma(x))
-
-
-loggamma: Operation = scipy_operation("loggamma", dx=_loggamma_partial)
-
+#: NaN for negative real numbers, where ``loggamma`` is not defined.
+loggamma: Operation = scipy_operation(
+    "loggamma", dx=lambda x: digamma(x) if is_complex(x) else where(x < 0, math.nan, digamma(x))
+)
 
 _FAR = 1000.0
 

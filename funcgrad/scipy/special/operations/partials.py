@@ -21,7 +21,7 @@ from funcgrad.backend import dtype_of
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import astype
-from funcgrad.kinds.rules import Operation, positional_names
+from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.comparison import trunc
 
@@ -169,12 +169,13 @@ def _symmetric_sum(xp: Any, weights: Any, values: Any) -> Any:
 
 
 def analytic(
-    name: str, fun: Callable[..., Any], rates: Callable[..., Sequence[Any]], degree: str | None = None
+    name: str, count: int, fun: Callable[..., Any], rates: Callable[..., Sequence[Any]], degree: str | None = None
 ) -> Operation:
     """Define ``name(*parameters, x, *, orders)``: partial derivatives of a function of parameters and an argument.
 
     Args:
         name: its name.
+        count: the number of arguments.
         fun: ``fun(xp, k, *parameters, x)``, the derivative of order k in x.
         rates: ``rates(xp, *parameters, x)``, the rates of all parameters for ``difference_quotient``.
         degree: name of the first parameter if it has no derivative; then that parameter may be an integer.
@@ -195,7 +196,7 @@ def analytic(
         return in_double(xp, computed, *args[fixed:])
 
     constant = {} if degree is None else {0: refused(name, degree, "It is a constant: stop_gradient")}
-    return of_all_orders(name, impl, len(positional_names(fun)) - 2, constant)
+    return of_all_orders(name, impl, count, constant)
 
 
 def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
