@@ -195,6 +195,7 @@ def analytic(
 
         return in_double(xp, computed, *args[fixed:])
 
+    impl.__module__ = fun.__module__
     constant = {} if degree is None else {0: refused(name, degree, "It is a constant: stop_gradient")}
     return of_all_orders(name, impl, count, constant)
 
