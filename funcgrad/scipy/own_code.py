@@ -6,7 +6,6 @@ the functions that SciPy has compiled, those that run twice as fast when written
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import cleandoc, signature
@@ -34,7 +33,7 @@ OWN_CODE: Mapping[str, frozenset[str]] = {
             "uniform_filter variance"
         ),
         "signal": "correlate fftconvolve filtfilt get_window hilbert oaconvolve periodogram stft welch",
-        "spatial.distance": "mahalanobis sqeuclidean",
+        "spatial.distance": "mahalanobis seuclidean sqeuclidean",
     }.items()
 }
 
@@ -120,20 +119,20 @@ def mirrors(fun: Callable[P, R]) -> Callable[P, R]:
         np.float64(2.0)
     """
     name, home = fun.__name__, ".".join(fun.__module__.split(".")[1:3])
-    own = frozenset(inspect.signature(fun).parameters)
+    own = frozenset(signature(fun).parameters)
 
     @wraps(fun)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        scipy_function: Any
-        if is_plain(*args, *kwargs.values()):
-            scipy_function = getattr(import_scipy(f"{home}.{name}", home), name)
-            made: R = scipy_function(*args, **kwargs)
-            return made
-        if own.issuperset(kwargs):
+        traced = not is_plain(*args, *kwargs.values())
+        if traced and own.issuperset(kwargs):
             return fun(*args, **kwargs)
-        scipy_function = getattr(import_scipy(f"{home}.{name}", home), name)
-        known: Any = {n: x for n, x in kwargs.items() if n in own or not _is_default(scipy_function, n, x)}
-        return fun(*args, **known)
+        scipy_function: Any = getattr(import_scipy(f"{home}.{name}", home), name)
+        if traced:
+            defaults = {n: p.default for n, p in signature(scipy_function).parameters.items() if n not in own}
+            known: Any = {n: x for n, x in kwargs.items() if n not in defaults or x is not defaults[n]}
+            return fun(*args, **known)
+        made: R = scipy_function(*args, **kwargs)
+        return made
 
     return call
 
@@ -142,9 +141,3 @@ def mirror_rows(template: Callable[Concatenate[str, P], R]) -> Callable[..., Cal
     """Return ``faces.rows`` of ``template``, with each function it makes wrapped in ``mirrors``."""
     row = function_table(template)
     return lambda *said, **defaults: mirrors(row(*said, **defaults))
-
-
-def _is_default(fun: Callable[..., Any], name: str, value: Any) -> bool:
-    """Whether ``value`` is the default of the parameter ``name`` of ``fun``."""
-    given = inspect.signature(fun).parameters.get(name)
-    return given is not None and value is given.default

@@ -25,6 +25,7 @@ from funcgrad.numpy.concretization import forget_refusal
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain, shared_numbers
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.flows import separate_leaves
 from funcgrad.transforms.closures import BranchRecordings, example_by_example, solve_with_new_branches
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient
@@ -292,21 +293,6 @@ def _representative_number(point: Any) -> float:
     """Return ``point`` as a Python number; for a batch that of the first example, or 0.5 without examples."""
     point = plain_value(point)
     return float(np.ravel(point)[0]) if np.size(point) else 0.5
-
-
-def separate_leaves(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
-    """Return ``func`` as a function of ``x`` and of the inexact arrays in ``args``, and a list of these arrays."""
-    leaves, spec = tree.flatten(args)
-    live = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
-    live = [i for i in live if backend.is_inexact(leaves[i])]
-
-    def flat(x: Any, *values: Any) -> Any:
-        full = list(leaves)
-        for i, value in zip(live, values, strict=True):
-            full[i] = value
-        return func(x, *tree.unflatten(spec, full))
-
-    return flat, [leaves[i] for i in live]
 
 
 def _branches(func: Callable[..., Any], a: Any, b: Any, values: list[Any]) -> list[BranchRecordings]:

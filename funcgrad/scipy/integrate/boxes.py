@@ -16,8 +16,7 @@ from funcgrad.kinds.custom import CustomRules, DeferredCotangent, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none, is_plain
 from funcgrad.optional import import_scipy
-from funcgrad.scipy.integrate.adaptive import separate_leaves
-from funcgrad.scipy.integrate.ivp.flows import constant_array
+from funcgrad.scipy.integrate.ivp.flows import constant_array, separate_leaves
 from funcgrad.transforms.closures import RecordedClosure, example_by_example
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.stopping import stop_gradient

@@ -14,19 +14,13 @@ from funcgrad.errors import ConvergenceError, InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp import solving
 from funcgrad.scipy.integrate.ivp.answers import is_recorded
 from funcgrad.scipy.integrate.ivp.flows import constant_array, is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import Snapshots
 from funcgrad.scipy.integrate.ivp.portable import Control, adjoint_solution, flow_of, inexact, start_of, through_steps
 from funcgrad.scipy.integrate.ivp.runs import Runs, SolveArguments
 from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
-from funcgrad.scipy.integrate.ivp.solving import (
-    adjoint_states,
-    method_class,
-    recorded_columns,
-    run_in_pieces,
-    traced_solution,
-)
 from funcgrad.scipy.optimize.implicit import as_args, as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.transforms.transformed import check_callable
@@ -215,19 +209,20 @@ class _Solution:
 
     def values(self, adjoint: bool) -> Any:
         """Return the solution at all times."""
-        solution = traced_solution(self._solve_arguments(adjoint, adjoint))
+        solution = solving.traced_solution(self._solve_arguments(adjoint, adjoint))
         self._check(record.result for record in solution.runs.records)
         if adjoint:
-            found = fnp.moveaxis(adjoint_states(solution), 0, -1)
+            found = fnp.moveaxis(solving.adjoint_states(solution), 0, -1)
         else:
             found = solution.at(self.t, solution.steps_of(stop_gradient(self.t), "left"))
         if is_recorded(solution.number):
-            found = fnp.moveaxis(recorded_columns(traced_solution(self._solve_arguments(True, True)))[1], 0, -1)
+            again = solving.traced_solution(self._solve_arguments(True, True))
+            found = fnp.moveaxis(solving.recorded_columns(again)[1], 0, -1)
         return self._with_values(solution.runs, solution.values, found)
 
     def in_pieces(self, snapshots: Snapshots) -> Any:
         """Return the solution at all times, keeping only a few states."""
-        pieces = run_in_pieces(self._solve_arguments(True, False), snapshots)
+        pieces = solving.run_in_pieces(self._solve_arguments(True, False), snapshots)
         self._check([pieces.result])
         return self._with_values(pieces.runs, pieces.values, fnp.moveaxis(pieces.states(), 0, -1))
 
@@ -237,7 +232,7 @@ class _Solution:
         options |= {"max_step": hints["hmax"] or math.inf, "first_step": hints["h0"] or None}
         max_steps = (hints["mxstep"] or 500) * backend.shape_of(self.t)[0]
         return SolveArguments(
-            self.slope, (self.t[0], self.t[-1]), fnp.ravel(self.y0), method_class("LSODA"),
+            self.slope, (self.t[0], self.t[-1]), fnp.ravel(self.y0), solving.method_class("LSODA"),
             self.t if at_times else None, dense, None, False, self.args, options, max_steps,
         )  # fmt: skip
 

@@ -14,18 +14,11 @@ from funcgrad.errors import InputError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp import solving
 from funcgrad.scipy.integrate.ivp.flows import is_foreign
 from funcgrad.scipy.integrate.ivp.pieces import RESTARTABLE, Snapshots
 from funcgrad.scipy.integrate.ivp.portable import TABLES, Control, Run, inexact, start_of
 from funcgrad.scipy.integrate.ivp.runs import SolveArguments
-from funcgrad.scipy.integrate.ivp.solving import (
-    adjoint_states,
-    method_class,
-    plain_solution,
-    result_of,
-    solution_in_pieces,
-    traced_solution,
-)
 from funcgrad.transforms.transformed import check_callable
 from funcgrad.typing import ArrayLike
 
@@ -104,7 +97,7 @@ def solve_ivp(
     if args is not None and not isinstance(args, (tuple, list)):
         raise InputError(f"integrate.solve_ivp: args must be a tuple, got {describe(args)}. Pass args=(value,).")
     several = events if events is None else (events,) if callable(events) else tuple(events)
-    solver = method_class(method)
+    solver = solving.method_class(method)
     arguments = SolveArguments(fun, tuple(t_span), y0, solver, t_eval, dense_output, several, vectorized, args, options)
     if budget is None and store is None:
         return _solve_at_once(arguments, adjoint)
@@ -115,35 +108,37 @@ def _in_pieces(arguments: SolveArguments, snapshots: Snapshots, adjoint: bool) -
     """Solve while keeping only a few states."""
     name = arguments.method.__name__
     whole = arguments.t_eval is None or arguments.events is not None or arguments.dense_output or adjoint
-    if whole or name not in RESTARTABLE or method_class(name) is not arguments.method:
+    if whole or name not in RESTARTABLE or solving.method_class(name) is not arguments.method:
         raise InputError(
             f"integrate.solve_ivp: store and budget go with {', '.join(RESTARTABLE)} and t_eval, without events, "
             f"dense_output and adjoint, got method={name}, t_eval={describe(arguments.t_eval)}, "
             f"events={arguments.events}, dense_output={arguments.dense_output}, adjoint={adjoint}. For others, go "
             "through parts of the interval with checkpoint_chain(store=folder)."
         )
-    if not is_in_transform() and is_plain(
-        arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))
-    ):
-        return plain_solution(arguments)
-    return solution_in_pieces(arguments, snapshots)
+    if _is_plain(arguments):
+        return solving.plain_solution(arguments)
+    return solving.solution_in_pieces(arguments, snapshots)
+
+
+def _is_plain(arguments: SolveArguments) -> bool:
+    """Whether no value of the call can be traced."""
+    values = arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))
+    return not is_in_transform() and is_plain(*values)
 
 
 def _solve_at_once(arguments: SolveArguments, adjoint: bool) -> Any:
     """Return SciPy's result, with derivatives if anything may be traced."""
-    if not is_in_transform() and is_plain(
-        arguments.t_span, arguments.t_eval, *tree.leaves((arguments.y0, arguments.args))
-    ):
-        return plain_solution(arguments)
+    if _is_plain(arguments):
+        return solving.plain_solution(arguments)
     if not adjoint:
-        return result_of(traced_solution(arguments))
+        return solving.result_of(solving.traced_solution(arguments))
     if arguments.events is not None or arguments.dense_output:
         raise InputError(
             f"integrate.solve_ivp: adjoint=True goes without events and dense_output, got events={arguments.events}, "
             f"dense_output={arguments.dense_output}. Leave it out: then derivatives go through the steps."
         )
-    solution = traced_solution(arguments._replace(dense_output=True))
-    made = solution.result(adjoint_states(solution))
+    solution = solving.traced_solution(arguments._replace(dense_output=True))
+    made = solution.result(solving.adjoint_states(solution))
     made.sol = None
     return made
 

@@ -9,14 +9,12 @@ Example:
     np.float64(2.6)
 """
 
-from funcgrad.scipy.interpolate import cubic_triangles, curves, regular, scattered
-from funcgrad.scipy.interpolate.cubic_triangles import *
+from funcgrad.scipy.interpolate import curves, regular, scattered
 from funcgrad.scipy.interpolate.curves import *
 from funcgrad.scipy.interpolate.regular import *
 from funcgrad.scipy.interpolate.scattered import *
 
 __all__: list[str] = []
-__all__ += cubic_triangles.__all__
 __all__ += curves.__all__
 __all__ += regular.__all__
 __all__ += scattered.__all__

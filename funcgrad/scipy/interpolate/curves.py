@@ -47,12 +47,12 @@ def _column(x: Array, y: Array) -> Array:
     return fnp.reshape(x, (*backend.shape_of(x), *[1] * (len(backend.shape_of(y)) - 1)))
 
 
-def _with_trailing_axes(q: Array, extra: int) -> Array:
+def with_trailing_axes(q: Array, extra: int) -> Array:
     """Append ``extra`` axes of length 1 to ``q``."""
     return fnp.reshape(q, (*backend.shape_of(q), *[1] * extra))
 
 
-def _cells(x: Array, q: Array) -> Array:
+def interval_of(x: Array, q: Array) -> Array:
     """Return the interval of each query; queries outside belong to the first or last interval."""
     return fnp.clip(fnp.searchsorted(x, q, side="right") - 1, 0, backend.shape_of(x)[0] - 2)
 
@@ -77,8 +77,8 @@ class _Curve:
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         if extrapolate == "periodic":
             q = self.x[0] + fnp.mod(q - self.x[0], self.x[-1] - self.x[0])
-        place, extra = _cells(self.x, q), len(backend.shape_of(self.c[0])) - 1
-        distance = _with_trailing_axes(q - getitem(self.x, place), extra)
+        place, extra = interval_of(self.x, q), len(backend.shape_of(self.c[0])) - 1
+        distance = with_trailing_axes(q - getitem(self.x, place), extra)
         found: Any = None
         for power, c in self._powers():
             if power < nu:
@@ -90,7 +90,7 @@ class _Curve:
             found = fnp.zeros_like(getitem(self.c[0], place))
         if not extrapolate:
             outside = (q < self.x[0]) | (q > self.x[-1])
-            found = fnp.where(_with_trailing_axes(outside, extra), np.nan, found)
+            found = fnp.where(with_trailing_axes(outside, extra), np.nan, found)
         return _move_query_axes(found, len(backend.shape_of(q)), self.axis, extra)
 
     def derivative(self, nu: int = 1) -> _Curve:
@@ -455,11 +455,11 @@ class interp1d:  # noqa: N801  (SciPy's name)
         if not self.extrapolates:
             pair = isinstance(self.fill_value, tuple)
             below, above = self.fill_value if pair else (self.fill_value, self.fill_value)
-            found = fnp.where(_with_trailing_axes(q < self.x[0], extra), below, found)
-            found = fnp.where(_with_trailing_axes(q > self.x[-1], extra), above, found)
+            found = fnp.where(with_trailing_axes(q < self.x[0], extra), below, found)
+            found = fnp.where(with_trailing_axes(q > self.x[-1], extra), above, found)
         elif self.kind in ("previous", "next"):  # one side has no such knot
             outside = q < self.x[0] if self.kind == "previous" else q > self.x[-1]
-            found = fnp.where(_with_trailing_axes(outside, extra), np.nan, found)
+            found = fnp.where(with_trailing_axes(outside, extra), np.nan, found)
         return _move_query_axes(found, len(backend.shape_of(q)), self.axis, extra)
 
     def _between(self, q: Array, extra: int) -> Array:
@@ -467,10 +467,10 @@ class interp1d:  # noqa: N801  (SciPy's name)
             shares = cardinal_splines(self.x, fnp.ravel(q), self.kind, 0)
             return fnp.reshape(fnp.tensordot(shares, self.y, 1), (*backend.shape_of(q), *backend.shape_of(self.y)[1:]))
         if self.kind == "linear":
-            place = _cells(self.x, q)
+            place = interval_of(self.x, q)
             start, stop = getitem(self.x, place), getitem(self.x, place + 1)
             low, high = getitem(self.y, place), getitem(self.y, place + 1)
-            return low + _with_trailing_axes((q - start) / (stop - start), extra) * (high - low)
+            return low + with_trailing_axes((q - start) / (stop - start), extra) * (high - low)
         last = backend.shape_of(self.x)[0] - 1
         if self.kind in ("nearest", "nearest-up"):
             middles = (self.x[1:] + self.x[:-1]) / 2.0

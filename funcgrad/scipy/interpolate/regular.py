@@ -15,7 +15,7 @@ from funcgrad.errors import InputError, ShapeError
 from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true, concrete_or_none
 from funcgrad.primitives.indexing import getitem
-from funcgrad.scipy.interpolate.curves import cardinal_splines
+from funcgrad.scipy.interpolate.curves import cardinal_splines, interval_of, with_trailing_axes
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["RegularGridInterpolator"]
@@ -105,7 +105,7 @@ class RegularGridInterpolator:
         outside: Any = False
         for p, q in zip(self.grid, coordinates, strict=True):
             outside = outside | (q < p[0]) | (q > p[-1])
-        return fnp.where(_with_trailing_axes(outside, extra), self.fill_value, found)
+        return fnp.where(with_trailing_axes(outside, extra), self.fill_value, found)
 
     def _cell(self, points: Array, q: Array) -> tuple[Array, Array]:
         """Return the interval that contains ``q``, and the fraction of the interval before ``q``."""
@@ -115,7 +115,7 @@ class RegularGridInterpolator:
                 "One of the requested xi is out of bounds: interpolate.RegularGridInterpolator, got "
                 f"{values.min()} to {values.max()}. Pass bounds_error=False."
             )
-        cell = fnp.clip(fnp.searchsorted(points, q, side="right") - 1, 0, backend.shape_of(points)[0] - 2)
+        cell = interval_of(points, q)
         start = getitem(points, cell)
         return cell, (q - start) / (getitem(points, cell + 1) - start)
 
@@ -132,7 +132,7 @@ class RegularGridInterpolator:
             for share, step in zip(shares, corner, strict=True):
                 part = share if step else 1.0 - share
                 weight = part if weight is None else weight * part
-            term = getitem(self.values, at) * _with_trailing_axes(weight, extra)
+            term = getitem(self.values, at) * with_trailing_axes(weight, extra)
             total = term if total is None else total + term
         return total
 
@@ -165,7 +165,3 @@ def _check_method(method: str) -> None:
 
 def _falls(p: Array) -> Array:
     return p[..., 0] > p[..., -1]
-
-
-def _with_trailing_axes(q: Array, extra: int) -> Array:
-    return fnp.reshape(q, (*backend.shape_of(q), *[1] * extra))

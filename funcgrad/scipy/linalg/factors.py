@@ -22,7 +22,7 @@ from funcgrad.primitives import solving
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.primitives.solving import adjoint
 from funcgrad.scipy.linalg import operations as prim
-from funcgrad.scipy.linalg.solving import as_columns, floating, hermitian_of, square, transposition
+from funcgrad.scipy.linalg.solving import divide_by_triangle, floating, hermitian_of, in_columns, square, transposition
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
@@ -133,25 +133,23 @@ def lu_solve(
     """
     packed, pivots = square("lu_solve", lu_and_piv[0]), as_value(lu_and_piv[1])
     rows = backend.shape_of(packed)[-1]
-    x, was_vector = as_columns("lu_solve", b, rows)
     order = prim.permutation(pivots, rows=rows)
     letter = transposition("lu_solve", trans)
-    packed = packed.conj() if letter == "C" else packed
 
-    def solved(x: Array, lower: bool) -> Array:
-        options = {"transposed": letter != "N", "unit_diagonal": lower}
-        return solving.solve_triangular(packed, x, lower=lower, **options)
+    def divided(x: Array, lower: bool) -> Array:
+        return divide_by_triangle(packed, x, lower, letter, unit=lower)
 
     def turned(x: Array, order: Array) -> Array:
         batch = np.broadcast_shapes(backend.shape_of(x)[:-2], backend.shape_of(order)[:-1])
         x, order = fnp.broadcast_to(x, (*batch, *backend.shape_of(x)[-2:])), fnp.broadcast_to(order, (*batch, rows))
         return fnp.take_along_axis(x, order[..., None], axis=-2)
 
-    if letter == "N":
-        x = solved(solved(turned(x, order), True), False)
-    else:
-        x = turned(solved(solved(x, False), True), fnp.argsort(order, axis=-1))
-    return x[..., 0] if was_vector else x
+    def solved(x: Array) -> Array:
+        if letter == "N":
+            return divided(divided(turned(x, order), True), False)
+        return turned(divided(divided(x, False), True), fnp.argsort(order, axis=-1))
+
+    return in_columns("lu_solve", b, rows, solved)
 
 
 @mirrors
@@ -276,8 +274,8 @@ def svd(
 ) -> Any:
     """Compute singular values, descending, and singular vectors: ``a = (U * s) @ Vh``.
 
-    a: matrices in the last two axes; see ``funcgrad.numpy.linalg.svd``.
-        a: matrices in the last two axes.
+    Args:
+        a: matrices in the last two axes; see ``funcgrad.numpy.linalg.svd``.
         full_matrices: whether U and Vh are square.
         compute_uv: whether to return U, s and Vh, or s alone.
         overwrite_a: used by SciPy alone, like ``check_finite`` and ``lapack_driver``.
@@ -301,14 +299,9 @@ def _standard(a: Array, b: Array, lower: bool, type: int) -> tuple[Array, Array]
     factor = solving.cholesky(hermitian_of(b, lower), upper=False)
     whole = hermitian_of(a, lower)
     if type == 1:
-        half = _apply_factor(factor, whole)
-        return adjoint(_apply_factor(factor, adjoint(half))), factor
+        half = divide_by_triangle(factor, whole, True)
+        return adjoint(divide_by_triangle(factor, adjoint(half), True)), factor
     return adjoint(factor) @ whole @ factor, factor
-
-
-def _apply_factor(factor: Array, x: Array, adjoint_one: bool = False) -> Array:
-    part = factor.conj() if adjoint_one else factor
-    return solving.solve_triangular(part, x, lower=True, transposed=adjoint_one, unit_diagonal=False)
 
 
 def _wanted_slice(w: Array, by_index: Any, by_value: Any) -> slice:
@@ -372,7 +365,7 @@ def eigh(
     part = _wanted_slice(w, subset_by_index, subset_by_value)
     w, v = w[..., part], v[..., :, part]
     if factor is not None:
-        v = factor @ v if type == 3 else _apply_factor(factor, v, adjoint_one=True)
+        v = factor @ v if type == 3 else divide_by_triangle(factor, v, True, "C")
     return w, v
 
 

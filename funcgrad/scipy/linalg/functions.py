@@ -26,7 +26,7 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives.solving import adjoint
 from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.solving import double, floating, square
-from funcgrad.scipy.own_code import mirrors
+from funcgrad.scipy.own_code import mirror_rows, mirrors
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
@@ -35,20 +35,46 @@ __all__ = [
 ]  # fmt: skip
 
 
-@mirrors
-def expm(A: ArrayLike) -> Array:
-    """Compute the exponential of square matrices; see ``funcgrad.numpy.linalg.expm``.
+def _tanhm(a: Array) -> Array:
+    up, down = fnp.linalg.expm(a), fnp.linalg.expm(-a)
+    return fnp.linalg.solve(0.5 * (up + down), 0.5 * (up - down))
+
+
+_OF_SQUARE = {
+    "expm": fnp.linalg.expm,
+    "sqrtm": fnp.linalg.sqrtm,
+    "logm": lambda a: fnp.linalg.logm(double(a)),
+    "tanhm": _tanhm,
+}
+
+
+@mirror_rows
+def _of_square(name: str, A: ArrayLike) -> Array:
+    return _OF_SQUARE[name](square(name, A))
+
+
+# fmt: off
+expm = _of_square("expm", """The exponential of square matrices; see ``funcgrad.numpy.linalg.expm``.
 
     Raises:
-        LinAlgError: a matrix is not square.
+        LinAlgError: a matrix is not square.""",
+    "expm([[0.0, 1.0], [0.0, 0.0]])", "array([[1., 1.],\n       [0., 1.]])")
+sqrtm = _of_square("sqrtm", """The principal square root of square matrices; see ``funcgrad.numpy.linalg.sqrtm``.
 
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.expm([[0.0, 1.0], [0.0, 0.0]])
-        array([[1., 1.],
-               [0., 1.]])
-    """
-    return fnp.linalg.expm(square("expm", A))
+    Raises:
+        LinAlgError: a matrix is not square.""",
+    "sqrtm([[4.0, 0.0], [0.0, 9.0]])", "array([[2., 0.],\n       [0., 3.]])")
+logm = _of_square("logm", """The principal logarithm of square matrices; see ``funcgrad.numpy.linalg.logm``.
+
+    Raises:
+        LinAlgError: a matrix is not square.""",
+    "logm([[1.0, 1.0], [0.0, 1.0]]).round(12)", "array([[0., 1.],\n       [0., 0.]])")
+tanhm = _of_square("tanhm", """The hyperbolic tangent of square matrices.
+
+    Raises:
+        LinAlgError: a matrix is not square, or its hyperbolic cosine is singular.""",
+    "tanhm([[0.0, 1.0], [0.0, 0.0]])", "array([[0., 1.],\n       [0., 0.]])")
+# fmt: on
 
 
 @mirrors
@@ -86,38 +112,6 @@ def _block(a: Array, e: Array) -> Array:
 
 
 @mirrors
-def sqrtm(A: ArrayLike) -> Array:
-    """Compute the principal square root of square matrices; see ``funcgrad.numpy.linalg.sqrtm``.
-
-    Raises:
-        LinAlgError: a matrix is not square.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]])
-        array([[2., 0.],
-               [0., 3.]])
-    """
-    return fnp.linalg.sqrtm(square("sqrtm", A))
-
-
-@mirrors
-def logm(A: ArrayLike) -> Array:
-    """Compute the principal logarithm of square matrices; see ``funcgrad.numpy.linalg.logm``.
-
-    Raises:
-        LinAlgError: a matrix is not square.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.logm([[1.0, 1.0], [0.0, 1.0]]).round(12)
-        array([[0., 1.],
-               [0., 0.]])
-    """
-    return fnp.linalg.logm(double(square("logm", A)))
-
-
-@mirrors
 def fractional_matrix_power(A: ArrayLike, t: Any) -> Array:
     """Raise square matrices to the power ``t``, which need not be an integer: ``expm(t * logm(A))``.
 
@@ -138,28 +132,6 @@ def fractional_matrix_power(A: ArrayLike, t: Any) -> Array:
     if not isinstance(t, Tracer) and backend.namespace_of(t) is np and float(t).is_integer():
         return fnp.linalg.matrix_power(a, int(t))
     return fnp.linalg.expm(t * fnp.linalg.logm(a))
-
-
-def _hyperbolic(a: Array) -> tuple[Array, Array]:
-    up, down = fnp.linalg.expm(a), fnp.linalg.expm(-a)
-    return 0.5 * (up + down), 0.5 * (up - down)
-
-
-@mirrors
-def tanhm(A: ArrayLike) -> Array:
-    """Compute the hyperbolic tangent of square matrices.
-
-    Raises:
-        LinAlgError: a matrix is not square, or its hyperbolic cosine is singular.
-
-    Example:
-        >>> from funcgrad.scipy import linalg
-        >>> linalg.tanhm([[0.0, 1.0], [0.0, 0.0]])
-        array([[0., 1.],
-               [0., 0.]])
-    """
-    cosine, sine = _hyperbolic(square("tanhm", A))
-    return fnp.linalg.solve(cosine, sine)
 
 
 @mirrors
@@ -254,13 +226,10 @@ def _routine(name: str) -> Any:
             )
         routine = getattr(import_scipy(f"scipy.linalg.{name}", "scipy.linalg"), name)
         batch = np.broadcast_shapes(*[m.shape[:-2] for m in matrices])
-        if not batch:
-            a, b, q, r, s = matrices
-            return routine(a, b, q, r, s=s, balanced=balanced)
-        whole = [np.broadcast_to(m, batch + m.shape[-2:]) for m in matrices]
-        found = [impl(xp, *[m[place] for m in whole], balanced=balanced) for place in np.ndindex(batch)]
-        shape = batch + matrices[0].shape[-2:]
-        return np.stack(found).reshape(shape) if found else np.zeros(shape, np.result_type(*matrices))
+        if 0 in batch:
+            return np.zeros(batch + matrices[0].shape[-2:], np.result_type(*matrices))
+        solve = lambda a, b, q, r, s: (routine(a, b, q, r, s=s, balanced=balanced),)
+        return prim.each(solve, (2,) * len(matrices), *matrices)[0]
 
     return impl
 

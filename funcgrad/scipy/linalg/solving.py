@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -146,13 +147,12 @@ def cho_solve(
         array([1., 1.])
     """
     factor, lower = square("cho_solve", c_and_lower[0]), bool(c_and_lower[1])
-    right = floating(b)
-    vector = len(backend.shape_of(right)) == 1
-    x = right[:, None] if vector else right
-    for adjoint_one in (not lower, lower):
-        part = factor.conj() if adjoint_one else factor
-        x = solving.solve_triangular(part, x, lower=lower, transposed=adjoint_one, unit_diagonal=False)
-    return x[..., 0] if vector else x
+    first, second = "NC" if lower else "CN"
+
+    def solved(x: Array) -> Array:
+        return divide_by_triangle(factor, divide_by_triangle(factor, x, lower, first), lower, second)
+
+    return in_columns("cho_solve", b, backend.shape_of(factor)[-1], solved)
 
 
 #: Entries that are read of a matrix under each name of ``assume_a``.
@@ -189,8 +189,8 @@ def transposition(call: str, trans: Any) -> str:
     return _TRANS[trans]
 
 
-def as_columns(call: str, b: ArrayLike, rows: int) -> tuple[Array, bool]:
-    """Return right-hand sides as columns, and whether they were one vector."""
+def in_columns(call: str, b: ArrayLike, rows: int, solve: Callable[[Array], Array]) -> Array:
+    """Return ``solve`` of right-hand sides in columns; of one vector it is a vector."""
     b = floating(b)
     shape = backend.shape_of(b)
     if not shape or shape[-2:][0] != rows:
@@ -198,11 +198,13 @@ def as_columns(call: str, b: ArrayLike, rows: int) -> tuple[Array, bool]:
             f"{call}: as many rows as there are equations, {rows}, are needed, got {describe(b)}. Of two axes and "
             "more, b has the equations in the last axis but one."
         )
-    return (b[:, None], True) if len(shape) == 1 else (b, False)
+    return solve(b[:, None])[..., 0] if len(shape) == 1 else solve(b)
 
 
-def _as_given(x: Array, was_vector: bool) -> Array:
-    return x[..., 0] if was_vector else x
+def divide_by_triangle(a: Array, x: Array, lower: bool, letter: str = "N", unit: bool = False) -> Array:
+    """Return the solution of equations with a triangle of ``a`` (N), of its transposed (T) or adjoint (C) matrix."""
+    a = a.conj() if letter == "C" else a
+    return solving.solve_triangular(a, x, lower=lower, transposed=letter != "N", unit_diagonal=unit)
 
 
 @mirrors
@@ -270,8 +272,8 @@ def solve(
         array([1., 2.])
     """
     matrix = _read("solve", square("solve", a), assume_a, lower)
-    right, was_vector = as_columns("solve", b, backend.shape_of(matrix)[-1])
-    return _as_given(solving.solve(matrix.mT if transposed else matrix, right), was_vector)
+    matrix = matrix.mT if transposed else matrix
+    return in_columns("solve", b, backend.shape_of(matrix)[-1], lambda x: solving.solve(matrix, x))
 
 
 @mirrors
@@ -307,16 +309,9 @@ def solve_triangular(
         array([1., 2.])
     """
     matrix = square("solve_triangular", a)
-    right, was_vector = as_columns("solve_triangular", b, backend.shape_of(matrix)[-1])
-    letter = transposition("solve_triangular", trans)
-    x = solving.solve_triangular(
-        matrix.conj() if letter == "C" else matrix,
-        right,
-        lower=bool(lower),
-        transposed=letter != "N",
-        unit_diagonal=bool(unit_diagonal),
-    )
-    return _as_given(x, was_vector)
+    triangle = bool(lower), transposition("solve_triangular", trans), bool(unit_diagonal)
+    rows = backend.shape_of(matrix)[-1]
+    return in_columns("solve_triangular", b, rows, lambda x: divide_by_triangle(matrix, x, *triangle))
 
 
 @mirrors
@@ -357,8 +352,7 @@ def solve_banded(
             f"solve_banded: ab has a row for each of l + u + 1 = {lower + upper + 1} diagonals, got {describe(bands)}. "
             "Check l_and_u."
         )
-    right, was_vector = as_columns("solve_banded", b, shape[-1])
-    return _as_given(prim.solve_banded(bands, right, lower=lower, upper=upper), was_vector)
+    return in_columns("solve_banded", b, shape[-1], lambda x: prim.solve_banded(bands, x, lower=lower, upper=upper))
 
 
 @mirrors

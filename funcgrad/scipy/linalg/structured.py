@@ -13,7 +13,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.numpy.peeking import any_true
 from funcgrad.scipy.linalg import operations as prim
 from funcgrad.scipy.linalg.factors import eigh, refuse
-from funcgrad.scipy.linalg.solving import as_columns, floating, hermitian_of, pinv, square
+from funcgrad.scipy.linalg.solving import floating, hermitian_of, in_columns, pinv, square
 from funcgrad.scipy.own_code import mirrors
 from funcgrad.typing import Array, ArrayLike
 
@@ -178,9 +178,12 @@ def cho_solve_banded(
     bands, lower = floating(as_value(cb_and_lower[0])), bool(cb_and_lower[1])
     others = backend.shape_of(bands)[-2] - 1
     below, above = (others, 0) if lower else (0, others)
-    x, was_vector = as_columns("cho_solve_banded", b, backend.shape_of(bands)[-1])
     turned = fnp.conjugate(prim.banded_transposed(bands, below, above))
-    own, other = (bands, below, above), (turned, above, below)
-    for part, down, up in (own, other) if lower else (other, own):
-        x = prim.solve_banded(part, x, lower=down, upper=up)
-    return x[..., 0] if was_vector else x
+    parts = [(bands, below, above), (turned, above, below)]
+
+    def solved(x: Array) -> Array:
+        for part, down, up in parts if lower else reversed(parts):
+            x = prim.solve_banded(part, x, lower=down, upper=up)
+        return x
+
+    return in_columns("cho_solve_banded", b, backend.shape_of(bands)[-1], solved)

@@ -86,10 +86,8 @@ def _extremes(
     call: str, input: ArrayLike, labels: Any, index: Any, of_one: Callable[..., Array], of_each: Callable[..., Array]
 ) -> Array:
     x = as_value(input)
-    labels, index = (
-        shallow_copy(labels),
-        shallow_copy(index),
-    )  # a writable array that a transformed function made becomes plain
+    # a writable array that a transformed function made becomes plain
+    labels, index = shallow_copy(labels), shallow_copy(index)
     if not is_plain(labels, index):
         raise InputError(f"ndimage.{call}: labels and index say which elements to take, and must be plain arrays.")
     if not backend.is_inexact(x):

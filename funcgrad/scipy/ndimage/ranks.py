@@ -126,7 +126,9 @@ def _of_box(
     *,
     axes: Any = None,
 ) -> Array:
-    """Return the extremum, in a box along one axis after the other, under a footprint at once."""
+    """Return the median or the extremum, that in a box along one axis after the other, under a footprint at once."""
+    if name == "median_filter":
+        return _of_rank(name, input, None, size, footprint, output, mode, cval, origin, axes)
     x, dtype = _numbers(name, input, output)
     largest = name.startswith("max")
     if footprint is not None and not np.all(footprint):
@@ -147,10 +149,10 @@ def _of_box(
     return fnp.astype(x, dtype)
 
 
-_extremum = mirror_rows(_of_box)
+_choice = mirror_rows(_of_box)
 
 # fmt: off
-maximum_filter = _extremum("maximum_filter", """The largest of the neighbours in a box or a footprint.
+maximum_filter = _choice("maximum_filter", """The largest of the neighbours in a box or a footprint.
 
     Args:
         input: an array of real numbers without NaN.
@@ -167,8 +169,11 @@ maximum_filter = _extremum("maximum_filter", """The largest of the neighbours in
         ValueError: a window, axis, mode or origin is invalid.
         RuntimeError: a plain call has no window or an invalid mode, as in SciPy.""",
     "grad(lambda x: np.sum(maximum_filter(x, 3)))(np.array([1.0, 3.0, 2.0, 0.0]))", "array([0., 3., 1., 0.])")
-minimum_filter = _extremum("minimum_filter", "The smallest of the neighbours; arguments as for ``maximum_filter``.",
+minimum_filter = _choice("minimum_filter", "The smallest of the neighbours; arguments as for ``maximum_filter``.",
     "minimum_filter([1.0, 3.0, 2.0, 0.0], 3)", "array([1., 1., 0., 0.])")
+median_filter = _choice("median_filter",
+    "The median of the neighbours, the upper one of an even number; arguments as for ``maximum_filter``.",
+    "median_filter([1.0, 3.0, 2.0, 0.0], 3)", "array([1., 2., 2., 0.])")
 # fmt: on
 
 
@@ -198,27 +203,6 @@ def _rank(call: str, given: Any, count: int) -> int:
     if not 0.0 <= percentile <= 100.0:
         raise ShapeError(f"ndimage.percentile_filter: percentile must lie between -100 and 100, got {given}.")
     return count - 1 if percentile == 100.0 else int(count * percentile / 100.0)
-
-
-@mirrors
-def median_filter(
-    input: ArrayLike,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: ArrayLike = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Array:
-    """Return the median of the neighbours, the upper one of an even number; arguments as for ``maximum_filter``.
-
-    Example:
-        >>> median_filter([1.0, 3.0, 2.0, 0.0], 3)
-        array([1., 2., 2., 0.])
-    """
-    return _of_rank("median_filter", input, None, size, footprint, output, mode, cval, origin, axes)
 
 
 @mirrors

@@ -25,7 +25,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.norms import sqrt_flat_at_zero
 from funcgrad.primitives.shaping import flip
 from funcgrad.scipy.ndimage.operations import correlate_axes, uniform_axis
-from funcgrad.scipy.own_code import mirrors
+from funcgrad.scipy.own_code import mirror_rows, mirrors
 from funcgrad.typing import Array, ArrayLike, Shape
 
 __all__ = [
@@ -107,8 +107,9 @@ def correlate1d(
     return along("correlate1d", x, weights, axis, dtype, mode, cval, origin)
 
 
-@mirrors
-def correlate(
+@mirror_rows
+def _in_all_axes(
+    name: str,
     input: ArrayLike,
     weights: ArrayLike,
     output: Any = None,
@@ -118,6 +119,32 @@ def correlate(
     *,
     axes: Any = None,
 ) -> Array:
+    weights = _weights(weights, conjugated=name == "correlate")
+    x, dtype = prepared(name, input, output, complex=backend.dtype_of(weights).kind == "c")
+    rank = len(backend.shape_of(x))
+    chosen = axes_of(name, axes, rank)
+    lengths = backend.shape_of(weights)
+    if len(lengths) != len(chosen) or 0 in lengths:
+        raise ShapeError(
+            f"ndimage.{name}: weights must have one axis, not empty, for each of {len(chosen)} axes, got "
+            f"{describe(weights)}."
+        )
+    given: list[int] = one_per_axis(name, "origin", origin, len(chosen))
+    if name == "convolve":
+        weights = flip(weights, axis=tuple(range(len(lengths))))
+        given = [-o if m & 1 else -o - 1 for o, m in zip(given, lengths, strict=True)]
+    # SciPy assigns the axes of the weights to the array's axes in rising order, whatever the order of ``axes``.
+    whole, origins = [1] * rank, [0] * rank
+    for axis, m in zip(sorted(chosen), lengths, strict=True):
+        whole[axis] = m
+    for axis, o in zip(chosen if len(chosen) < rank else range(rank), given, strict=True):
+        origins[axis] = shift_of(name, o, whole[axis])
+    found = _correlated(x, fnp.reshape(weights, tuple(whole)), mode_of(name, mode, x), cval, tuple(origins))
+    return fnp.astype(found, dtype)
+
+
+# fmt: off
+correlate = _in_all_axes("correlate",
     """Correlate with an array of ``weights``; differentiable in ``input``, ``weights`` and ``cval``.
 
     Args:
@@ -131,60 +158,12 @@ def correlate(
 
     Raises:
         TypeError: as for ``correlate1d``.
-        ValueError: as for ``correlate1d``, or ``weights`` has another number of axes.
-
-    Example:
-        >>> correlate([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
-        array([[0., 1.], [1., 5.]])
-    """
-    return _in_all_axes("correlate", input, weights, output, mode, cval, origin, axes)
-
-
-@mirrors
-def convolve(
-    input: ArrayLike,
-    weights: ArrayLike,
-    output: Any = None,
-    mode: str = "reflect",
-    cval: ArrayLike = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Array:
-    """Convolve with an array of ``weights``; arguments as for ``correlate``.
-
-    Example:
-        >>> convolve([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")
-        array([[5., 4.], [4., 0.]])
-    """
-    return _in_all_axes("convolve", input, weights, output, mode, cval, origin, axes)
-
-
-def _in_all_axes(
-    call: str, input: Any, weights: Any, output: Any, mode: str, cval: Any, origin: Any, axes: Any
-) -> Array:
-    weights = _weights(weights, conjugated=call == "correlate")
-    x, dtype = prepared(call, input, output, complex=backend.dtype_of(weights).kind == "c")
-    rank = len(backend.shape_of(x))
-    chosen = axes_of(call, axes, rank)
-    lengths = backend.shape_of(weights)
-    if len(lengths) != len(chosen) or 0 in lengths:
-        raise ShapeError(
-            f"ndimage.{call}: weights must have one axis, not empty, for each of {len(chosen)} axes, got "
-            f"{describe(weights)}."
-        )
-    given: list[int] = one_per_axis(call, "origin", origin, len(chosen))
-    if call == "convolve":
-        weights = flip(weights, axis=tuple(range(len(lengths))))
-        given = [-o if m & 1 else -o - 1 for o, m in zip(given, lengths, strict=True)]
-    # SciPy assigns the axes of the weights to the array's axes in rising order, whatever the order of ``axes``.
-    whole, origins = [1] * rank, [0] * rank
-    for axis, m in zip(sorted(chosen), lengths, strict=True):
-        whole[axis] = m
-    for axis, o in zip(chosen if len(chosen) < rank else range(rank), given, strict=True):
-        origins[axis] = shift_of(call, o, whole[axis])
-    found = _correlated(x, fnp.reshape(weights, tuple(whole)), mode_of(call, mode, x), cval, tuple(origins))
-    return fnp.astype(found, dtype)
+        ValueError: as for ``correlate1d``, or ``weights`` has another number of axes.""",
+    'correlate([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")',
+    "array([[0., 1.], [1., 5.]])")
+convolve = _in_all_axes("convolve", "Convolve with an array of ``weights``; arguments as for ``correlate``.",
+    'convolve([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 0.0]], mode="constant")', "array([[5., 4.], [4., 0.]])")
+# fmt: on
 
 
 # ---- means -------------------------------------------------------------------------------------------------

@@ -25,8 +25,6 @@ from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.jacobians import jacrev
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = ["ACTIVE_TOLERANCE", "Constraint", "equations", "for_scipy", "as_constraints", "hoist_closure", "values_of"]
-
 #: Largest distance to the limit of an active constraint, relative to ``1 + abs(value)``; SciPy's methods come so near.
 ACTIVE_TOLERANCE = 1e-5
 

@@ -67,10 +67,6 @@ def _spectrum(x: Array, frames: _Frames, detrend: Any, onesided: bool) -> Array:
     return (fnp.fft.rfft if onesided else fnp.fft.fft)(cut, frames.nfft)
 
 
-def _frequencies(frames: _Frames, fs: Any, onesided: bool) -> np.ndarray:
-    return (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
-
-
 def _scale(frames: _Frames, fs: Any, scaling: str) -> Any:
     """Return the factor that makes the transform of a sine its amplitude, or makes its square a density."""
     if scaling not in ("spectrum", "psd"):
@@ -148,28 +144,19 @@ def csd(
         >>> csd(np.ones(8), np.ones(8), nperseg=4, detrend=False)[1].real.round(6)
         array([2.666667, 1.333333, 0.      ])
     """
-    x, y = as_value(x), as_value(y)
-    options = (detrend, return_onesided, scaling, average)
-    return _density("signal.csd", (x, y), fs, (window, nperseg, noverlap, nfft), options, axis)
-
-
-def _density(
-    call: str, signals: tuple[Any, Any], fs: Any, cutting: Any, options: Any, axis: int
-) -> tuple[np.ndarray, Array]:
-    """Return frequencies, and the mean or median over the segments of the products of both transforms."""
-    detrend, return_onesided, scaling, average = options
     if average not in ("mean", "median"):
-        raise ShapeError(f"{call}: average must be mean or median, got {average!r}.")
+        raise ShapeError(f"signal.csd: average must be mean or median, got {average!r}.")
     if scaling not in ("density", "spectrum"):
-        raise ShapeError(f"{call}: scaling must be density or spectrum, got {scaling!r}.")
-    x, y = [fnp.moveaxis(s, axis, -1) for s in signals]
+        raise ShapeError(f"signal.csd: scaling must be density or spectrum, got {scaling!r}.")
+    x, y = as_value(x), as_value(y)
+    is_own = x is y
+    x, y = [fnp.moveaxis(s, axis, -1) for s in (x, y)]
     n = max(backend.shape_of(x)[-1], backend.shape_of(y)[-1])
     x, y = [_lengthened(s, n) for s in (x, y)]
-    window, nperseg, noverlap, nfft = cutting
-    frames = _frames(call, window, nperseg, noverlap, nfft, n)
+    frames = _frames("signal.csd", window, nperseg, noverlap, nfft, n)
     onesided = return_onesided and "c" not in (backend.dtype_of(x).kind, backend.dtype_of(y).kind)
     first = _spectrum(x, frames, detrend, onesided)
-    second = first if signals[0] is signals[1] else _spectrum(y, frames, detrend, onesided)
+    second = first if is_own else _spectrum(y, frames, detrend, onesided)
     window = frames.window
     scale = 1 / (fs * fnp.sum(window**2)) if scaling == "density" else 1 / fnp.sum(window) ** 2
     weights = np.ones(backend.shape_of(first)[-1])
@@ -178,7 +165,8 @@ def _density(
     products = conj(first) * second
     found = fnp.mean(products, axis=-2) if average == "mean" else _median(products)
     found = found * (constant(weights, found) * fnp.astype(scale, np.empty(0, backend.dtype_of(found)).real.dtype))
-    return _frequencies(frames, fs, onesided), fnp.moveaxis(found, -1, axis)
+    frequencies = (np.fft.rfftfreq if onesided else np.fft.fftfreq)(frames.nfft, 1 / fs)
+    return frequencies, fnp.moveaxis(found, -1, axis)
 
 
 def _median(products: Array) -> Array:

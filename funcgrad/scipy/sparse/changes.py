@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 import funcgrad.numpy as fnp
+from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.errors import InputError, ShapeError
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.sparse import Structure
 from funcgrad.writable import is_buffer
-
-__all__ = ["InPlaceMethods", "on_diagonal", "positions_of", "set_at"]
 
 
 def positions_of(key: Any, shape: tuple[int, int]) -> tuple[Any, Any]:
@@ -59,9 +58,14 @@ def set_at(values: Any, at: Any, new: Any) -> Any:
     return target
 
 
-def _numbers(major: Any, minor: Any, shape: tuple[int, int]) -> Any:
-    """Return an integer key for each position."""
-    return major.astype(np.int64) * shape[1] + minor
+def keys_of(rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
+    """Return an integer for each position, which increases row by row."""
+    return np.asarray(rows, np.int64) * shape[1] + columns
+
+
+def compressed(rows: Any, count: int) -> Any:
+    """Return the index of the first value of each of ``count`` rows, followed by the number of values."""
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
 
 
 @functools.cache
@@ -85,8 +89,32 @@ class InPlaceMethods:
     values: Any
     structure: Structure
     transposed: bool
+    #: Supplied by the subclass.
+    data: Any
+    copy: Any
+    summed: Any
     #: Keys of the positions at which constant zeros were written: ``eliminate_zeros`` removes them.
     cleared: Any = np.zeros(0, np.int64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        m, n = self.structure.shape
+        return (n, m) if self.transposed else (m, n)
+
+    @property
+    def dtype(self) -> Any:
+        """Dtype of the values."""
+        return backend.dtype_of(self.values)
+
+    def places(self) -> tuple[Any, Any]:
+        """Return the row and the column of each value."""
+        return self.structure.rows_and_columns(self.transposed)
+
+    @property
+    def coords(self) -> tuple[Any, Any]:
+        """Row and column of each entry of ``data``."""
+        return self.places()
 
     @property
     def stored(self) -> Any:
@@ -103,8 +131,8 @@ class InPlaceMethods:
 
     def _order(self) -> Any:
         """Return the differences between keys of consecutive positions, in the order of the values."""
-        structure = self.structure
-        return np.diff(structure.rows.astype(np.int64) * structure.shape[1] + structure.indices)
+        a = self.structure
+        return np.diff(keys_of(a.rows, a.indices, a.shape))
 
     @property
     def has_sorted_indices(self) -> bool:
@@ -148,8 +176,7 @@ class InPlaceMethods:
             InputError: another value is zero, which may have a derivative.
         """
         if len(self.cleared):
-            rows, columns = self.coords
-            self.keep(~np.isin(rows.astype(np.int64) * self.shape[1] + columns, self.cleared))
+            self.keep(~np.isin(keys_of(*self.coords, self.shape), self.cleared))
         if not fnp.all(self.values != 0):
             raise InputError(
                 "eliminate_zeros: a traced value that is zero now may have a derivative, got one. Leave the call out, "
@@ -184,9 +211,9 @@ class InPlaceMethods:
         lacking = len(rows) - there if sorts else len(self.structure.rows) - there
         if there == len(rows) or lacking < len(self.structure.rows) * 0.001:
             return False
-        self._note(rows * self.shape[1] + columns, values)
+        self._note(keys_of(rows, columns, self.shape), values)
         a = self.structure
-        kept = ~np.isin(_numbers(a.rows, a.indices, a.shape), _numbers(major, minor, a.shape))
+        kept = ~np.isin(keys_of(a.rows, a.indices, a.shape), keys_of(major, minor, a.shape))
         whole = fnp.concatenate([self.values[kept], values])
         major, minor = np.append(a.rows[kept], major), np.append(a.indices[kept], minor)
         self._arrange(whole, major, minor, in_order=sorts and self.has_sorted_indices)
@@ -206,15 +233,14 @@ class InPlaceMethods:
         """Rebuild the matrix from these values; within each row, or column, sort them or keep the given order."""
         shape = self.structure.shape
         order = np.lexsort((minor, major)) if in_order else np.argsort(major, kind="stable")
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(major, minlength=shape[0]))])
-        self.structure, self.values = Structure(minor[order], indptr, shape), values[order]
+        self.structure, self.values = Structure(minor[order], compressed(major, shape[0]), shape), values[order]
 
     def _write(self, rows: Any, columns: Any, values: Any) -> None:
         """Write ``values`` to these positions; the last value of a repeated position counts."""
-        last = len(rows) - 1 - np.unique((rows * self.shape[1] + columns)[::-1], return_index=True)[1]
+        last = len(rows) - 1 - np.unique(keys_of(rows, columns, self.shape)[::-1], return_index=True)[1]
         if len(last) < len(rows):
             rows, columns, values = rows[last], columns[last], values[last]
-        self._note(rows * self.shape[1] + columns, values)
+        self._note(keys_of(rows, columns, self.shape), values)
         major, minor = (columns, rows) if self.transposed else (rows, columns)
         first, many, order = self._found(major, minor)
         if (many > 1).any():
@@ -232,7 +258,7 @@ class InPlaceMethods:
     def _found(self, major: Any, minor: Any) -> tuple[Any, Any, Any]:
         """Return for each position the index of its first value and the number of its values, and the order of keys."""
         a = self.structure
-        keys, wanted = _numbers(a.rows, a.indices, a.shape), _numbers(major, minor, a.shape)
+        keys, wanted = keys_of(a.rows, a.indices, a.shape), keys_of(major, minor, a.shape)
         order = np.argsort(keys, kind="stable")
         first, end = (np.searchsorted(keys, wanted, side, sorter=order) for side in ("left", "right"))
         return first, end - first, order
@@ -254,30 +280,3 @@ class InPlaceMethods:
             return NotImplemented
         self.stored /= other
         return self
-
-    # supplied by the subclass
-
-    data: Any
-
-    @property
-    def dtype(self) -> Any:
-        """Dtype of the values."""
-        raise NotImplementedError
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        raise NotImplementedError
-
-    @property
-    def coords(self) -> tuple[Any, Any]:
-        """Row and column of each entry of ``data``."""
-        raise NotImplementedError
-
-    def summed(self) -> Any:
-        """Return the matrix with one value for each position."""
-        raise NotImplementedError
-
-    def copy(self) -> Any:
-        """Return the matrix with its own copy of the values."""
-        raise NotImplementedError

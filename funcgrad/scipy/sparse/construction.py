@@ -12,6 +12,7 @@ from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.errors import ShapeError
 from funcgrad.numpy.creation import as_value
+from funcgrad.numpy.faces import function_table
 from funcgrad.numpy.peeking import is_plain
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.sparse.matrices import SparseArray, as_sparse, assembled, csr_array, dense_as_sparse, rearrange
@@ -182,31 +183,20 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
     return block_array([[block] for block in blocks], dtype=dtype)
 
 
-def tril(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
-    """Return the part of a sparse matrix on and below its ``k``-th diagonal.
-
-    Raises:
-        InputError: an argument that is not sparse.
-
-    Example:
-        >>> tril(eye_array(2), k=-1).nnz
-        0
-    """
-    scipy = import_scipy("sparse.tril", "scipy.sparse")
-    made: SparseArray = rearrange(lambda numbers: scipy.tril(numbers, k), as_sparse("sparse.tril", A))
+@function_table
+def _triangle(name: str, A: Any, k: int = 0, format: str | None = None) -> SparseArray:
+    part = getattr(import_scipy(f"sparse.{name}", "scipy.sparse"), name)
+    made: SparseArray = rearrange(lambda numbers: part(numbers, k), as_sparse(f"sparse.{name}", A))
     return made
 
 
-def triu(A: Any, k: int = 0, format: str | None = None) -> SparseArray:
-    """Return the part of a sparse matrix on and above its ``k``-th diagonal.
+# fmt: off
+tril = _triangle("tril", """The part of a sparse matrix on and below its ``k``-th diagonal.
 
     Raises:
-        InputError: an argument that is not sparse.
+        InputError: an argument that is not sparse.""", "tril(eye_array(2), k=-1).nnz", "0")
+triu = _triangle("triu", """The part of a sparse matrix on and above its ``k``-th diagonal.
 
-    Example:
-        >>> triu(eye_array(2)).nnz
-        2
-    """
-    scipy = import_scipy("sparse.triu", "scipy.sparse")
-    made: SparseArray = rearrange(lambda numbers: scipy.triu(numbers, k), as_sparse("sparse.triu", A))
-    return made
+    Raises:
+        InputError: an argument that is not sparse.""", "triu(eye_array(2)).nnz", "2")
+# fmt: on

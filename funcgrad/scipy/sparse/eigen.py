@@ -31,10 +31,6 @@ def _matrix(call: str, A: Any) -> Any:
     return A if is_plain(A) else dense_as_sparse(A)
 
 
-def _is_traced(A: Any) -> bool:
-    return isinstance(A, SparseArray)
-
-
 def _as_square_sparse(call: str, A: Any) -> SparseArray:
     if not is_sparse(A) and not isinstance(A, np.ndarray):
         A = A @ np.eye(A.shape[1])  # ``A`` is a linear operator
@@ -50,14 +46,13 @@ def _eigenpairs(name: str, A: Any, k: int, M: Any, vectors: bool, **options: Any
     A, M = _matrix(call, A), None if M is None else _matrix(call, M)
     given = {key: value for key, value in options.items() if value is not None}
     if "v0" in given:
-        v0 = strip_constant_tracers(as_value(given["v0"]))
-        given["v0"] = np.asarray(v0)
-    if not _is_traced(A) and not _is_traced(M):
+        given["v0"] = np.asarray(strip_constant_tracers(as_value(given["v0"])))
+    if not isinstance(A, SparseArray) and not isinstance(M, SparseArray):
         routine = getattr(import_scipy(call, "scipy.sparse.linalg"), name)
         return routine(A, k, M=M, return_eigenvectors=vectors, **given)
     if given.get("mode", "normal") != "normal":
         raise InputError(f"{call}: mode must be 'normal' with traced values, got {given['mode']!r}. Leave it out.")
-    if name == "eigs" and _is_traced(M):
+    if name == "eigs" and isinstance(M, SparseArray):
         raise InputError(f"{call}: M must be constant, got traced values. Use eigsh, or solve for inv(M) A.")
     A, M = _as_square_sparse(call, A), None if M is None else _as_square_sparse(call, M)
     floating = fnp.result_type(A.dtype, np.float32)

@@ -18,7 +18,7 @@ from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.sparse import Structure, is_spmatrix, sparse_matvec, sparse_product, values_and_structure
-from funcgrad.scipy.sparse.changes import InPlaceMethods
+from funcgrad.scipy.sparse.changes import InPlaceMethods, compressed, keys_of
 from funcgrad.typing import Array, ArrayLike
 
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "matvec"]
@@ -51,17 +51,6 @@ class SparseArray(InPlaceMethods):
     @data.setter
     def data(self, values: Array) -> None:
         self.values = self.with_data(values).values
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        m, n = self.structure.shape
-        return (n, m) if self.transposed else (m, n)
-
-    @property
-    def dtype(self) -> Any:
-        """Dtype of the values."""
-        return backend.dtype_of(self.values)
 
     @property
     def format(self) -> str:
@@ -206,15 +195,6 @@ class SparseArray(InPlaceMethods):
         key = key.nonzero() if is_sparse(key) else key
         return rearrange(lambda numbers: numbers[key], self)
 
-    def places(self) -> tuple[Any, Any]:
-        """Return the row and the column of each value."""
-        return self.structure.rows_and_columns(self.transposed)
-
-    @property
-    def coords(self) -> tuple[Any, Any]:
-        """Row and column of each entry of ``data``."""
-        return self.places()
-
     def diagonal(self, k: int = 0) -> Array:
         """Return the ``k``-th diagonal."""
         rows, columns = self.places()
@@ -277,8 +257,8 @@ class SparseArray(InPlaceMethods):
             return self
         rows, columns = self.places()
         order = np.argsort(rows, kind="stable")
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.shape[0]))])
-        return SparseArray(getitem(self.values, order), Structure(columns[order], indptr, self.shape))
+        structure = Structure(columns[order], compressed(rows, self.shape[0]), self.shape)
+        return SparseArray(getitem(self.values, order), structure)
 
     def tocsc(self, copy: bool = False) -> SparseArray:
         """Return the matrix with its values column by column."""
@@ -393,19 +373,17 @@ def _as_plain(x: Any, asked: str) -> Any:
 
 def _sums_by_position(values: Array, places: Any, length: int) -> Array:
     """Return a vector of ``length`` entries: the sums of the values at each place."""
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=length))])
-    chosen = Structure(np.argsort(places, kind="stable"), indptr, (length, len(places)))
+    chosen = Structure(np.argsort(places, kind="stable"), compressed(places, length), (length, len(places)))
     return sparse_matvec(np.ones(len(places), np.int8), values, structure=chosen, transposed=False)
 
 
 def assembled(data: Array, rows: Any, columns: Any, shape: tuple[int, int]) -> SparseArray:
     """Build the matrix from values and their positions; values at the same position are added."""
-    keys = np.asarray(rows, np.int64) * shape[1] + columns
+    keys = keys_of(rows, columns, shape)
     places, first, number = np.unique(keys, return_index=True, return_inverse=True)
     data = getitem(data, first) if len(places) == len(keys) else _sums_by_position(data, number.ravel(), len(places))
     rows, columns = np.divmod(places, max(shape[1], 1))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-    return SparseArray(data, Structure(columns, indptr, shape))
+    return SparseArray(data, Structure(columns, compressed(rows, shape[0]), shape))
 
 
 def dense_as_sparse(x: Array) -> SparseArray:
@@ -416,10 +394,7 @@ def dense_as_sparse(x: Array) -> SparseArray:
 
 def canonical(A: SparseArray) -> SparseArray:
     """Return the matrix row by row, with one value for each position."""
-    keys = A.structure.rows.astype(np.int64) * A.structure.shape[1] + A.structure.indices
-    if not A.transposed and (len(keys) < 2 or (np.diff(keys) > 0).all()):
-        return A
-    return assembled(A.values, *A.places(), A.shape)
+    return A if A.has_canonical_format and not A.transposed else assembled(A.values, *A.places(), A.shape)
 
 
 def rearrange(arrange: Any, *matrices: SparseArray) -> Any:
@@ -452,7 +427,7 @@ def _elementwise_product(A: SparseArray, B: SparseArray) -> SparseArray:
     if A.shape != B.shape:
         raise ShapeError(f"SparseArray: shapes differ, got {A.shape} and {B.shape}. Multiply matrices of one shape.")
     A, B = canonical(A), canonical(B)
-    keys = [M.structure.rows.astype(np.int64) * M.shape[1] + M.structure.indices for M in (A, B)]
+    keys = [keys_of(*M.places(), M.shape) for M in (A, B)]
     both, first, second = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
     rows, columns = np.divmod(both, max(A.shape[1], 1))
     return assembled(getitem(A.values, first) * getitem(B.values, second), rows, columns, A.shape)
@@ -550,9 +525,7 @@ def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> SparseArray:
     numbers = scipy.coo_array((np.ones(len(row)), (row, col)), shape=shape)
     row, col = numbers.coords  # integers, for indices of any dtype
     order = np.lexsort((col, row))
-    counts = np.bincount(row, minlength=numbers.shape[0])
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    structure = Structure(col[order], indptr, numbers.shape, order)
+    structure = Structure(col[order], compressed(row, numbers.shape[0]), numbers.shape, order)
     return SparseArray(data, structure).with_data(getitem(data, order))
 
 

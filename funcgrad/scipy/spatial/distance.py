@@ -35,7 +35,7 @@ from funcgrad.typing import Array, ArrayLike
 
 __all__ = [
     "braycurtis", "canberra", "cdist", "chebyshev", "cityblock", "correlation", "cosine", "euclidean", "jensenshannon",
-    "minkowski", "pdist", "seuclidean", "squareform",
+    "minkowski", "pdist", "squareform",
 ]  # fmt: skip
 
 
@@ -281,19 +281,6 @@ def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered
         np.float64(1.5)
     """
     return _weighted("correlation", u, v, w, centered=centered)
-
-
-def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
-    """Return the length of ``u - v``, each element divided by the root of its variance in ``V``.
-
-    Example:
-        >>> float(seuclidean([0.0, 0.0], [3.0, 4.0], [0.25, 0.25]))
-        10.0
-    """
-    if is_plain(u, v, V):
-        return _scipy("seuclidean")(u, v, V)
-    x, y = _vectors("seuclidean", u, v)
-    return as_scalar(metrics.seuclidean(x, y, fnp.astype(as_value(V), float)))
 
 
 def jensenshannon(

@@ -7,7 +7,6 @@ JAX's function and takes JAX arrays too.
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -121,24 +120,6 @@ kelvin = row("kelvin(x) -> tuple[Array, Array, Array, Array]", prim.kelvin,
 # ---- derivatives -------------------------------------------------------------------------------------------
 
 
-def _derivative(call: str, fun: Any, v: ArrayLike, z: ArrayLike, n: int, phase: int) -> Array:
-    """Return ``sum(phase**k * binom(n, k) * fun(v - n + 2 * k, z)) / 2**n``, DLMF 10.6.7 and 10.29.5."""
-    try:
-        order = operator.index(n)
-    except TypeError:
-        raise InputError(f"{call}: n is not a whole number, got {describe(n)}. Pass an int.") from None
-    if order < 0:
-        raise ShapeError(f"{call}: n is negative, got {order}. Pass the order of a derivative.")
-    v, z = as_value(v), as_value(z)
-    if not order:
-        return fun(v, z)
-    factor, total = 1.0, fun(shifted(v, -order), z)
-    for k in range(1, order + 1):
-        factor = phase * (factor * (order - k + 1)) / k
-        total = total + factor * fun(shifted(v, 2 * k - order), z)
-    return total / 2.0**order
-
-
 #: Function that each name differentiates, and the sign of every other term.
 _BESSEL = {
     "jvp": (jv, -1),
@@ -152,9 +133,22 @@ _BESSEL = {
 
 @function_table
 def _derived(name: str, v: ArrayLike, z: ArrayLike, n: int = 1) -> Array:
+    """Return ``sum(phase**k * binom(n, k) * fun(v - n + 2 * k, z)) / 2**n``, DLMF 10.6.7 and 10.29.5."""
     fun, phase = _BESSEL[name]
-    total = _derivative(name, fun, v, z, n, phase)
-    return (-1) ** n * total if n and name == "kvp" else total
+    try:
+        order = operator.index(n)
+    except TypeError:
+        raise InputError(f"{name}: n is not a whole number, got {describe(n)}. Pass an int.") from None
+    if order < 0:
+        raise ShapeError(f"{name}: n is negative, got {order}. Pass the order of a derivative.")
+    v, z = as_value(v), as_value(z)
+    if not order:
+        return fun(v, z)
+    factor, total = 1.0, fun(shifted(v, -order), z)
+    for k in range(1, order + 1):
+        factor = phase * (factor * (order - k + 1)) / k
+        total = total + factor * fun(shifted(v, 2 * k - order), z)
+    return (-1) ** order * (total / 2.0**order) if name == "kvp" else total / 2.0**order
 
 
 # fmt: off

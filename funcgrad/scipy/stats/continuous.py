@@ -7,7 +7,7 @@ from typing import Any
 
 import funcgrad.numpy as fnp
 from funcgrad.scipy import special as fsp
-from funcgrad.scipy.stats.distribution import INF, Continuous
+from funcgrad.scipy.stats.distribution import INF, Continuous, mirrored
 
 __all__ = [
     "cauchy", "expon", "fisk", "gumbel_l", "gumbel_r", "halfcauchy", "halfnorm", "laplace", "logistic", "loglaplace",
@@ -130,17 +130,7 @@ gumbel_r = Continuous(
     entropy=EULER + 1,
 )
 
-gumbel_l = Continuous(
-    "gumbel_l",
-    logpdf=lambda x: x - exp(x),
-    cdf=lambda x: -expm1(-exp(x)),
-    logsf=lambda x: -exp(x),
-    ppf=lambda q: log(-log1p(-q)),
-    isf=lambda q: log(-log(q)),
-    mean=-EULER,
-    var=math.pi**2 / 6,
-    entropy=EULER + 1,
-)
+gumbel_l = Continuous("gumbel_l", **mirrored(gumbel_r.formulas), mean=-EULER, var=math.pi**2 / 6, entropy=EULER + 1)
 
 halfnorm = Continuous(
     "halfnorm",

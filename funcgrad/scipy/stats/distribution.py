@@ -305,6 +305,14 @@ class _Cumulative(Distribution):
         return self._cumulative("logsf", x, args, kwds, 0.0, -INF)
 
 
+def mirrored(formulas: dict[str, Any]) -> dict[str, Any]:
+    """Return the formulas of ``-X`` for those of ``X``: of its density, tails and quantiles."""
+    pairs = {"logpdf": "logpdf", "cdf": "sf", "sf": "cdf", "logcdf": "logsf", "logsf": "logcdf"}
+    found = {n: lambda x, *s, f=formulas[m]: f(-x, *s) for n, m in pairs.items() if m in formulas}
+    pairs = {"ppf": "isf", "isf": "ppf"}
+    return found | {n: lambda q, *s, f=formulas[m]: -f(q, *s) for n, m in pairs.items() if m in formulas}
+
+
 class Continuous(_Cumulative):
     """A distribution with a density.
 
@@ -333,13 +341,7 @@ class Continuous(_Cumulative):
         super().__init__(call, **definition)
         self.support, self.closed = support, closed
         if symmetric:
-            of = self.formulas
-            of |= {
-                new: lambda x, *s, f=of[old]: f(-x, *s)
-                for old, new in zip(_TAILS[:2], _TAILS[2:], strict=True)
-                if old in of
-            }
-            of |= {"isf": lambda q, *s: -of["ppf"](q, *s)} if "ppf" in of else {}
+            self.formulas = mirrored(self.formulas) | self.formulas
 
     def _ends(self, shapes: tuple[Any, ...]) -> tuple[Any, Any]:
         low, high = [end(*shapes) if callable(end) else end for end in self.support]

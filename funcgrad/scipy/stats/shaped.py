@@ -15,7 +15,7 @@ from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.scipy import special as fsp
 from funcgrad.scipy.special.operations.convex import log1p_quotient
 from funcgrad.scipy.stats.continuous import EULER, LOG_2, LOG_PI, LOG_ROOT_2PI, log_normal
-from funcgrad.scipy.stats.distribution import INF, Continuous, true_if_known
+from funcgrad.scipy.stats.distribution import INF, Continuous, mirrored, true_if_known
 
 __all__ = [
     "beta", "chi", "chi2", "exponnorm", "f", "gamma", "gennorm", "invgamma", "invgauss", "maxwell", "skewnorm", "t",
@@ -309,14 +309,7 @@ weibull_min = Continuous(
 )
 
 weibull_max = Continuous(
-    "weibull_max(c)",
-    (-INF, 0.0),
-    logpdf=lambda x, c: log(c) + fsp.xlogy(c - 1, -x) - (-x) ** c,
-    logcdf=lambda x, c: -((-x) ** c),
-    sf=lambda x, c: -expm1(-((-x) ** c)),
-    ppf=lambda q, c: -((-log(q)) ** (1 / c)),
-    isf=lambda q, c: -((-log1p(-q)) ** (1 / c)),
-    entropy=lambda c: -EULER / c - log(c) + (EULER + 1),
+    "weibull_max(c)", (-INF, 0.0), **mirrored(weibull_min.formulas), entropy=weibull_min.formulas["entropy"]
 )
 
 

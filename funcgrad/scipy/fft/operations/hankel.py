@@ -10,8 +10,6 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.typing import Array, Shape
 
-__all__ = ["hankel"]
-
 
 def _hankel(xp: Any, x: Any, *, name: str, dln: float, mu: float, offset: float, bias: float) -> Any:
     if xp.__name__ != "numpy":

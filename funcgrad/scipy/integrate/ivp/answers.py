@@ -112,14 +112,10 @@ class Solution:
         made.t = self.times() if times is None else times
         made.y = self.states() if states is None else states
         made.sol = self._sol() if self.arguments.dense_output else None
-        made.y = self._tree(made.y)
+        made.y = self.packing.unpacked(made.y)
         if made.y_events is not None:
             made.y_events = [self._rows(y) for y in made.y_events]
         return made
-
-    def _tree(self, y: Any) -> Any:
-        """Return columns of states in the caller's form."""
-        return self.packing.unpacked(y)
 
     def _rows(self, y: Any) -> Any:
         """Return states at events in the caller's form, one per row."""
@@ -251,7 +247,7 @@ class Solution:
 
             value = as_one_operation(_CALL, one, [fixed, self.number])[0]
             found = fnp.moveaxis(self.at(times, self.steps_of(fixed, side)), 0, -1)
-            return self._tree(with_derivatives_of(value, found))
+            return self.packing.unpacked(with_derivatives_of(value, found))
 
         return solution_class()(plain, at)
 

@@ -48,6 +48,26 @@ def is_foreign(*values: Any) -> bool:
     return any(backend.namespace_of(plain_value(leaf)) not in (None, np) for leaf in tree.leaves(values))
 
 
+def differentiable_indices(leaves: Sequence[Any]) -> list[int]:
+    """Return the indices of the inexact arrays among ``leaves``."""
+    values = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tracer) or backend.is_value(leaf)]
+    return [i for i in values if backend.is_inexact(leaves[i])]
+
+
+def separate_leaves(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
+    """Return ``func`` as a function of ``x`` and of the inexact arrays in ``args``, and a list of these arrays."""
+    leaves, spec = tree.flatten(args)
+    live = differentiable_indices(leaves)
+
+    def flat(x: Any, *values: Any) -> Any:
+        full = list(leaves)
+        for i, value in zip(live, values, strict=True):
+            full[i] = value
+        return func(x, *tree.unflatten(spec, full))
+
+    return flat, [leaves[i] for i in live]
+
+
 class Packing:
     """The conversion of a state, an array or a tree of arrays, to a vector and back.
 
@@ -139,7 +159,7 @@ class Parameters:
     def __init__(self, call: str, args: Any, t: Any, y: Any) -> None:
         self.call, self.args = call, args
         self.leaves, self.spec = tree.flatten(args)
-        self.live = [i for i, leaf in enumerate(self.leaves) if _is_differentiable(leaf)]
+        self.live = differentiable_indices(self.leaves)
         self.values = [self.leaves[i] for i in self.live]
         self._own_count = len(self.values)
         self._trial = stop_gradient((t, y))
@@ -239,10 +259,6 @@ def _is_plain(y: Any) -> bool:
 def _arrays(y: Any) -> Any:
     """Return numbers in a list as one array, and another tree as it is."""
     return fnp.array(y) if _is_vector(y) else y
-
-
-def _is_differentiable(leaf: Any) -> bool:
-    return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
 
 
 class Flow:

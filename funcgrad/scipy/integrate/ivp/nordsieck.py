@@ -267,14 +267,10 @@ def _random_weights(n: int) -> Any:
 
 def _relations_hold(P: Any, Q: Any, sums: _Sums) -> bool:
     """Whether the relations between rows hold."""
-    wrong = np.abs(_times(P, sums.rows[:-1]) - sums.rows[1:] + Q * sums.slope[:, None])
+    wrong = np.abs(np.matvec(P, sums.rows[:-1]) - sums.rows[1:] + Q * sums.slope[:, None])
     return bool(
-        np.all(wrong <= _RELATION_TOLERANCE * (_times(np.abs(P), sums.sizes[:-1]) + np.abs(Q) * sums.steep[:, None]))
+        np.all(wrong <= _RELATION_TOLERANCE * (np.matvec(np.abs(P), sums.sizes[:-1]) + np.abs(Q) * sums.steep[:, None]))
     )
-
-
-def _times(matrices: Any, vectors: Any) -> Any:
-    return np.matmul(matrices, vectors[..., None])[..., 0]
 
 
 def _stages_of_adams(
@@ -304,8 +300,8 @@ def _stages_of_adams(
         F = (slopes @ sums.weights)[tries]
     Y = arguments[tries]
     ahead = predict[:, :2]  # rows that predict the value and the scaled slope
-    predicted, moved = _times(ahead, sums.rows[:-1]).T[..., None]
-    sizes = _times(np.abs(ahead), sums.sizes[:-1])
+    predicted, moved = np.matvec(ahead, sums.rows[:-1]).T[..., None]
+    sizes = np.matvec(np.abs(ahead), sums.sizes[:-1])
     by = (h * el[:, 0])[:, None]
     size = sums.steep + sizes[:, 1] / np.abs(h)
     close = _RELATION_TOLERANCE * (sizes[:, :1] + np.abs(by) * size[:, None])

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import funcgrad.numpy as fnp
-from funcgrad import backend, tree
-from funcgrad.core import Tracer, describe, plain_value
+from funcgrad import backend
+from funcgrad.core import describe, plain_value
 from funcgrad.errors import ConvergenceError, InputError, ShapeError, StagingError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.numpy.creation import as_value
 from funcgrad.optional import import_scipy
+from funcgrad.scipy.integrate.ivp.flows import separate_leaves
 from funcgrad.transforms.products import jvp, vjp
 
 #: Type of a right-hand side ``f(y, t, *leaves)``.
@@ -63,21 +64,10 @@ class Control(NamedTuple):
 
 def flow_of(func: Callable[..., Any], args: Any, tfirst: bool) -> tuple[Flow, list[Any]]:
     """Return ``func`` as a function of value, time and the inexact leaves of ``args``, and a list of these leaves."""
-    leaves, spec = tree.flatten(args if isinstance(args, tuple) else (args,))
-    live = [i for i, leaf in enumerate(leaves) if _is_differentiable(leaf)]
-
-    def flow(y: Any, t: Any, *values: Any) -> Any:
-        full = list(leaves)
-        for i, value in zip(live, values, strict=True):
-            full[i] = value
-        others = tree.unflatten(spec, full)
-        return func(t, y, *others) if tfirst else func(y, t, *others)
-
-    return flow, [leaves[i] for i in live]
-
-
-def _is_differentiable(leaf: Any) -> bool:
-    return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
+    at_point, values = separate_leaves(
+        lambda point, *others: func(*point, *others), args if isinstance(args, tuple) else (args,)
+    )
+    return lambda y, t, *some: at_point((t, y) if tfirst else (y, t), *some), values
 
 
 def start_of(y0: Any) -> Any:

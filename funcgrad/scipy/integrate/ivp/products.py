@@ -36,8 +36,6 @@ from funcgrad.transforms.dependence import DependenceTrace, colour_columns
 from funcgrad.transforms.products import evaluate_vjp, jvp, vjp
 from funcgrad.transforms.vectorize import vmap
 
-__all__ = ["Products", "value_cotangents", "Pattern", "exact_jacobian", "find_pattern"]
-
 
 def find_pattern(fun: Callable[[Any], Any], y: Any) -> Pattern | None:
     """Return the Jacobian's sparsity pattern at ``y``; None if it is not sparse or its pattern cannot be found.

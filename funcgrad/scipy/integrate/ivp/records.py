@@ -101,20 +101,16 @@ def scheme_of(method: type) -> Scheme:
     integrate = import_scipy("integrate.solve_ivp", "scipy.integrate")
     if method in (integrate.RK23, integrate.RK45, integrate.DOP853):
         arrays_of_run: Any = _explicit(method)
-        return Scheme(False, False, 0, _watch_nothing, _note_explicit, arrays_of_run, arrays_of_run)
+        return Scheme(False, False, 0, lambda solver: None, _note_explicit, arrays_of_run, arrays_of_run)
     if method is integrate.Radau:
         arrays_of_run = partial(_collocation, 3)
-        return Scheme(True, True, 0, _watch_nothing, _note_radau, arrays_of_run, arrays_of_run)
+        return Scheme(True, True, 0, lambda solver: None, _note_radau, arrays_of_run, arrays_of_run)
     if method is integrate.BDF:
         return Scheme(True, True, 1, _watch_bdf, _note_bdf, _bdf, _bdf)
     if method is integrate.LSODA:
         return Scheme(True, False, 0, lambda solver: solver.y, note_lsoda, _lsoda, _lsoda_part, with_evaluation_buffer)
     arrays_of_run = partial(_collocation, _STAGES)
     return Scheme(True, False, 0, lambda solver: solver.y, _note_dense, arrays_of_run, arrays_of_run)
-
-
-def _watch_nothing(solver: Any) -> None:
-    return None
 
 
 def _note_explicit(solver: Any, _: Any) -> Any:

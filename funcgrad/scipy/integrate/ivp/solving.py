@@ -23,11 +23,6 @@ from funcgrad.scipy.integrate.ivp.solutions import with_derivatives_of
 from funcgrad.scipy.optimize.implicit import as_one_operation
 from funcgrad.transforms.stopping import stop_gradient
 
-__all__ = [
-    "METHODS", "adjoint_states", "method_class", "plain_solution", "recorded_columns", "result_of", "run_in_pieces",
-    "solution_in_pieces", "traced_solution",
-]  # fmt: skip
-
 _CALL = "integrate.solve_ivp"
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 

@@ -11,6 +11,7 @@ the matrices that lead from one step to the next; then a step is one product. Lo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,7 +138,7 @@ def _solver(steps: Steps) -> Any:
 
 
 class _Solver:
-    """Base class of solvers that go through some steps."""
+    """Base class of solvers that go through some steps; ``forward`` and ``backward`` do so in place."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps, self.value_cotangents = steps, steps.value_cotangents
@@ -170,7 +171,7 @@ class _Products(_Solver):
         found = np.empty_like(b)
         for i in range(b.shape[1]):
             inner = _combined(self.steps.V[:, i, :i], found[:, :i])
-            found[:, i] = b[:, i] + _times(self.J[:, i], inner)
+            found[:, i] = b[:, i] + np.matvec(self.J[:, i], inner)
         return found
 
     def _local_transposed(self, b: Any) -> Any:
@@ -179,21 +180,19 @@ class _Products(_Solver):
         found, transposed_products = np.empty_like(b), np.empty_like(b)
         for i in reversed(range(b.shape[1])):
             found[:, i] = b[:, i] + _combined(self.steps.V[:, i + 1 :, i], transposed_products[:, i + 1 :])
-            transposed_products[:, i] = _times(self.J[:, i].swapaxes(1, 2), found[:, i])
+            transposed_products[:, i] = np.matvec(self.J[:, i].swapaxes(1, 2), found[:, i])
         return found
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``forward``."""
         local = self._local(b)
         enters = c[:, 0] + _combined(self.steps.Q[:, 0], local)
         state = z[0, 0]
         for n, (M, more) in enumerate(zip(self.M, enters, strict=True)):
             state = M @ state + more
             z[n + 1, 0] = state
-        x[:] = local + _times(self.G, z[:-1])
+        x[:] = local + np.matvec(self.G, z[:-1])
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``backward``."""
         rows = self.G.reshape(len(b), b.shape[1] * b.shape[2], b.shape[2])
         enters = c[:, 0] + np.matmul(b.reshape(len(b), 1, b.shape[1] * b.shape[2]), rows)[:, 0]
         state = z[-1, 0]
@@ -215,10 +214,6 @@ def _combined(weights: Any, parts: Any) -> Any:
     return np.matmul(weights[:, None], flat).reshape(len(parts), *parts.shape[2:])
 
 
-def _times(matrices: Any, vectors: Any) -> Any:
-    return np.matmul(matrices, vectors[..., None])[..., 0]
-
-
 class _Inverses(_Solver):
     """Solver for short states of several rows and one implicit stage: BDF."""
 
@@ -229,15 +224,13 @@ class _Inverses(_Solver):
         self.WJ = self.W @ J
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``forward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
-        local = _times(self.W, b[:, 0])
+        local = np.matvec(self.W, b[:, 0])
         for n in range(len(b)):
             x[n, 0] = slope = local[n] + self.WJ[n] @ (U[n, 0] @ z[n])
             z[n + 1] = P[n] @ z[n] + Q[n] * slope + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``backward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         for n in reversed(range(len(b))):
             after = z[n + 1]
@@ -255,7 +248,6 @@ class _Explicit(_Solver):
         return Products(steps.flow, steps.T.ravel(), steps.Y.reshape(-1, steps.Y.shape[-1]), steps.values, transposed)
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``forward``."""
         U, V, P, Q, stages = self.steps.U, self.steps.V, self.steps.P, self.steps.Q, b.shape[1]
         pushed = self._products(False)
         for n in range(len(b)):
@@ -267,7 +259,6 @@ class _Explicit(_Solver):
             z[n + 1] = P[n] @ z[n] + Q[n] @ slopes + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``backward``."""
         U, V, P, Q = self.steps.U, self.steps.V, self.steps.P, self.steps.Q
         leads, enters = (np.concatenate(two, axis=1).swapaxes(1, 2).copy() for two in ((P, U), (Q, V)))
         given, added = b.any(-1), c.reshape(len(c), -1).any(-1).tolist()
@@ -305,12 +296,8 @@ class _Factors(_Solver):
         assert steps.pattern is not None
         self.pattern, self.entries = steps.pattern, entries
 
-    def _times(self, n: int, v: Any) -> Any:
-        """Multiply the Jacobians of all stages of step ``n`` with a vector for each stage."""
-        return np.stack([self.pattern.times(entries, part) for entries, part in zip(self.entries[n], v, strict=True)])
-
-    def _transposed_times(self, n: int, v: Any) -> Any:
-        times = self.pattern.times_transposed
+    def _multiply(self, times: Callable[[Any, Any], Any], n: int, v: Any) -> Any:
+        """Multiply the Jacobians of all stages of step ``n`` with a vector for each stage, by ``times``."""
         return np.stack([times(entries, part) for entries, part in zip(self.entries[n], v, strict=True)])
 
     def _factor(self, n: int) -> Any:
@@ -318,16 +305,14 @@ class _Factors(_Solver):
         return self.pattern.factor(self.entries[n], self.steps.V[n])
 
     def forward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``forward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         for n in range(len(b)):
-            x[n] = self._factor(n)(b[n] + self._times(n, U[n] @ z[n]), False)
+            x[n] = self._factor(n)(b[n] + self._multiply(self.pattern.times, n, U[n] @ z[n]), False)
             z[n + 1] = P[n] @ z[n] + Q[n] @ x[n] + c[n]
 
     def backward(self, b: Any, c: Any, x: Any, z: Any) -> None:
-        """Solve in place; see the function ``backward``."""
         U, P, Q = self.steps.U, self.steps.P, self.steps.Q
         for n in reversed(range(len(b))):
             after = z[n + 1]
             x[n] = self._factor(n)(b[n] + Q[n].T @ after, True)
-            z[n] = P[n].T @ after + U[n].T @ self._transposed_times(n, x[n]) + c[n]
+            z[n] = P[n].T @ after + U[n].T @ self._multiply(self.pattern.times_transposed, n, x[n]) + c[n]

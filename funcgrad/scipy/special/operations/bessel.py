@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad.backend import dtype_of
-from funcgrad.kinds import primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.comparison import sign
@@ -29,15 +28,6 @@ from funcgrad.scipy.special.operations.partials import (
     summed,
     whole,
 )
-
-__all__ = [
-    "hankel1", "hankel1_in_order", "hankel1e", "hankel1e_slope", "hankel2", "hankel2_in_order", "hankel2e",
-    "hankel2e_slope", "i0", "i1", "iv", "iv_in_order", "ive", "ive_in_order", "ive_slope", "j0", "j1", "jv",
-    "jv_in_order", "jve", "k0", "k0e", "k1", "k1e", "kn", "kv", "kv_in_order", "kve", "kve_in_order", "kve_slope",
-    "order_rate", "scaled_bessel_i", "y0", "y1", "yn", "yv", "yv_in_order", "yve", "neighbours", "scaled_series",
-    "with_series",
-]  # fmt: skip
-
 
 _SERIES_FROM, _SERIES_TERMS = 40.0, 30
 
@@ -198,46 +188,32 @@ def _pair(fun: Operation, sign: int, factor: float = 0.5) -> Callable[..., Any]:
     return pair
 
 
-def _in_order(name: str, impl: Callable[..., Any], dx: Callable[..., Any]) -> Operation:
-    """Define ``name(v, x, *, order)``, the derivative of this order in v; ``dx`` is its derivative in x."""
+def _in_order(
+    name: str, impl: Callable[..., Any], sign: int, factor: float = 0.5, more: Callable[..., Any] | None = None
+) -> Operation:
+    """Define ``name(v, x, *, order)``, the derivative of this order in v.
+
+    Its derivative in x is a ``_pair``, to which the scale of a function adds ``more(x, value)``.
+    """
+
+    def dx(v: Any, x: Any, *, order: int) -> Any:
+        slope = _pair(made, sign, factor)(v, x, order=order)
+        return slope if more is None else slope + more(x, made(v, x, order=order))
+
     made: Operation = pointwise(name, impl, lambda v, x, *, order: made(v, x, order=order + 1), dx)
     return made
 
 
-jv_in_order: Operation = _in_order(
-    "jv_in_order", _by_differences("jv", regular=True), lambda v, x, *, order: _pair(jv_in_order, -1)(v, x, order=order)
-)
-yv_in_order: Operation = _in_order(
-    "yv_in_order", _by_differences("yv"), lambda v, x, *, order: _pair(yv_in_order, -1)(v, x, order=order)
-)
-iv_in_order: Operation = _in_order(
-    "iv_in_order", _i_by_differences, lambda v, x, *, order: _pair(iv_in_order, 1)(v, x, order=order)
-)
+jv_in_order: Operation = _in_order("jv_in_order", _by_differences("jv", regular=True), -1)
+yv_in_order: Operation = _in_order("yv_in_order", _by_differences("yv"), -1)
+iv_in_order: Operation = _in_order("iv_in_order", _i_by_differences, 1)
 kv_in_order: Operation = _in_order(
-    "kv_in_order",
-    lambda xp, v, x, *, order: _scaled_k_integral(xp, v, x, order=order) * xp.exp(-x),
-    lambda v, x, *, order: _pair(kv_in_order, 1, -0.5)(v, x, order=order),
+    "kv_in_order", lambda xp, v, x, *, order: _scaled_k_integral(xp, v, x, order=order) * xp.exp(-x), 1, -0.5
 )
-ive_in_order: Operation = _in_order(
-    "ive_in_order",
-    _scaled_i,
-    lambda v, x, *, order: _pair(ive_in_order, 1)(v, x, order=order) - sign(x) * ive_in_order(v, x, order=order),
-)
-kve_in_order: Operation = _in_order(
-    "kve_in_order",
-    _scaled_k_integral,
-    lambda v, x, *, order: kve_in_order(v, x, order=order) + _pair(kve_in_order, 1, -0.5)(v, x, order=order),
-)
-hankel1_in_order: Operation = _in_order(
-    "hankel1_in_order",
-    _by_differences("hankel1"),
-    lambda v, x, *, order: _pair(hankel1_in_order, -1)(v, x, order=order),
-)
-hankel2_in_order: Operation = _in_order(
-    "hankel2_in_order",
-    _by_differences("hankel2"),
-    lambda v, x, *, order: _pair(hankel2_in_order, -1)(v, x, order=order),
-)
+ive_in_order: Operation = _in_order("ive_in_order", _scaled_i, 1, more=lambda x, value: -sign(x) * value)
+kve_in_order: Operation = _in_order("kve_in_order", _scaled_k_integral, 1, -0.5, lambda x, value: value)
+hankel1_in_order: Operation = _in_order("hankel1_in_order", _by_differences("hankel1"), -1)
+hankel2_in_order: Operation = _in_order("hankel2_in_order", _by_differences("hankel2"), -1)
 
 # ---- real orders -------------------------------------------------------------------------------------------
 
@@ -249,12 +225,19 @@ def _real_only(call: str, rule: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y, ans: refuse() if is_complex(y) else rule(x, y, ans)
 
 
-jv: Operation = scipy_operation("jv", dx=lambda x, y: jv_in_order(x, y, order=1), dy=lambda x, y: _pair(jv, -1)(x, y))
-yv: Operation = scipy_operation("yv", dx=lambda x, y: yv_in_order(x, y, order=1), dy=lambda x, y: _pair(yv, -1)(x, y))
-iv: Operation = scipy_operation("iv", dx=lambda x, y: iv_in_order(x, y, order=1), dy=lambda x, y: _pair(iv, 1)(x, y))
-kv: Operation = scipy_operation(
-    "kv", dx=lambda x, y: kv_in_order(x, y, order=1), dy=lambda x, y: _pair(kv, 1, -0.5)(x, y)
-)
+def _bessel(name: str, in_order: Operation, sign: int, factor: float = 0.5) -> Operation:
+    made: Operation = scipy_operation(
+        name, dx=lambda x, y: in_order(x, y, order=1), dy=lambda x, y: _pair(made, sign, factor)(x, y)
+    )
+    return made
+
+
+jv: Operation = _bessel("jv", jv_in_order, -1)
+yv: Operation = _bessel("yv", yv_in_order, -1)
+iv: Operation = _bessel("iv", iv_in_order, 1)
+kv: Operation = _bessel("kv", kv_in_order, 1, -0.5)
+hankel1: Operation = _bessel("hankel1", hankel1_in_order, -1)
+hankel2: Operation = _bessel("hankel2", hankel2_in_order, -1)
 #: For real numbers jve and yve are jv and yv.
 jve: Operation = scipy_operation(
     "jve",
@@ -273,12 +256,6 @@ ive: Operation = scipy_operation(
 )
 kve: Operation = scipy_operation(
     "kve", dx=lambda x, y: kve_in_order(x, y, order=1), dy=lambda x, y: kve_slope(shifted(x, 0), y, order=1)
-)
-hankel1: Operation = scipy_operation(
-    "hankel1", dx=lambda x, y: hankel1_in_order(x, y, order=1), dy=lambda x, y: _pair(hankel1, -1)(x, y)
-)
-hankel2: Operation = scipy_operation(
-    "hankel2", dx=lambda x, y: hankel2_in_order(x, y, order=1), dy=lambda x, y: _pair(hankel2, -1)(x, y)
 )
 #: Scaled Hankel functions. The factor ``exp(-1j * z)``, for hankel2e ``exp(1j * z)``, leaves the size of a power.
 hankel1e: Operation = scipy_operation(
@@ -448,12 +425,8 @@ scaled_bessel_i_slope: Operation = pointwise(
 )
 
 
-def _scaled_bessel_i_rule(t: Any, x: Any, *, order: int) -> Any:
-    """Return ``t`` times the slope. At the kink of ``exp(-abs(x))`` at 0 its slope counts as 0."""
-    return t * scaled_bessel_i_slope(x, n=order, order=1)
-
-
 #: ``scaled_bessel_i(x, *, order)``: ``exp(-abs(x)) * I_n(x)`` of a whole order; orders 0 and 1 are i0e and i1e.
-scaled_bessel_i: Operation = primitive(
-    "scaled_bessel_i", _scaled_bessel_i, vjps=[_scaled_bessel_i_rule], jvps=[_scaled_bessel_i_rule], batch="elementwise"
+#: At the kink of ``exp(-abs(x))`` at 0 its slope counts as 0.
+scaled_bessel_i: Operation = pointwise(
+    "scaled_bessel_i", _scaled_bessel_i, lambda x, *, order: scaled_bessel_i_slope(x, n=order, order=1)
 )

@@ -16,13 +16,15 @@ from funcgrad.optional import special
 from funcgrad.primitives.comparison import greater, less, less_equal, logical_or, where
 from funcgrad.primitives.elementwise import exp, is_complex, sqrt
 from funcgrad.scipy.special.operations.bessel import i0, j0, jv, k0, kv, order_rate, y0
-from funcgrad.scipy.special.operations.partials import analytic, in_double, kernel, pointwise, refused, scipy_operation
-
-__all__ = [
-    "airy", "airye", "bei", "beip", "ber", "berp", "bessel_jn_of", "it2i0k0", "it2j0y0", "it2struve0", "itairy",
-    "iti0k0", "itj0y0", "itmodstruve0", "itstruve0", "kei", "keip", "kelvin", "ker", "kerp", "modfresnelm",
-    "modfresnelp", "modstruve", "pbdv", "pbvv", "pbwa", "spherical", "spherical_slope", "struve",
-]  # fmt: skip
+from funcgrad.scipy.special.operations.partials import (
+    analytic,
+    in_double,
+    kernel,
+    may_hold,
+    pointwise,
+    refused,
+    scipy_operation,
+)
 
 # ---- Struve functions --------------------------------------------------------------------------------------
 
@@ -82,8 +84,8 @@ def _struve(name: str, sign: int) -> Callable[..., Any]:
 
 
 #: ``struve(v, x, *, orders)``: see ``analytic``.
-struve: Operation = analytic("struve", _struve("struve", -1), lambda xp, v, x: [order_rate(xp, v, x)])
-modstruve: Operation = analytic("modstruve", _struve("modstruve", 1), lambda xp, v, x: [order_rate(xp, v, x)])
+struve: Operation = analytic("struve", 2, _struve("struve", -1), lambda xp, v, x: [order_rate(xp, v, x)])
+modstruve: Operation = analytic("modstruve", 2, _struve("modstruve", 1), lambda xp, v, x: [order_rate(xp, v, x)])
 
 # ---- Airy functions ----------------------------------------------------------------------------------------
 
@@ -115,12 +117,8 @@ def _several(name: str, slopes: Callable[..., tuple[Any, ...]], constant: str = 
     return made
 
 
-def _airy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
-    return ans[1], x * ans[0], ans[3], x * ans[2]
-
-
 #: ``airy(x)``: Ai, its derivative, Bi, its derivative. The functions solve ``y'' = x * y`` (DLMF 9.2.1).
-airy: Operation = _several("airy", _airy_slopes)
+airy: Operation = _several("airy", lambda x, ans: (ans[1], x * ans[0], ans[3], x * ans[2]))
 
 #: Point beyond which the derivatives of the scaled functions come from their asymptotic series, DLMF 9.7.5 to 9.7.8:
 #: there the term from the scaling cancels nearly all of the rest. Then the number of terms.
@@ -156,7 +154,7 @@ def _airye_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
     if is_complex(x):
         refused("airye", "a complex z", "The scaling is not analytic: take airy")()
     far = greater(x, _AIRY_FROM)
-    none = issubclass(type(far), (np.ndarray, np.generic)) and not np.any(far)
+    none = not may_hold(far)
     near = where(less_equal(x, 0), 0, x) if none else where(logical_or(less_equal(x, 0), far), 0, x)
     root = sqrt(where(near == 0, 1, near)) * (near != 0)
     ai, aip, bi, bip = ans
@@ -189,12 +187,7 @@ it2j0y0: Operation = _several("it2j0y0", lambda x, ans: (_bend(x, j0, -1), -y0(x
 it2i0k0: Operation = _several("it2i0k0", lambda x, ans: (_bend(x, i0, 1), -k0(x) / where(x == 0, 1, x)))
 
 
-def _itairy_slopes(x: Any, ans: Any) -> tuple[Any, ...]:
-    (ai, _, bi, _), (ai_back, _, bi_back, _) = airy(x), airy(-x)
-    return ai, bi, ai_back, bi_back
-
-
-itairy: Operation = _several("itairy", _itairy_slopes)
+itairy: Operation = _several("itairy", lambda x, ans: (*airy(x)[::2], *airy(-x)[::2]))
 
 
 def _of_order_0(fun: Operation, x: Any) -> Any:
@@ -267,15 +260,6 @@ def kelvin(x: Any) -> tuple[Any, ...]:
 _SIGNS = {"spherical_jn": (1, -1), "spherical_yn": (1, -1), "spherical_in": (1, 1), "spherical_kn": (-1, -1)}
 
 
-def _spherical(derivative: bool) -> Callable[..., Any]:
-    def impl(xp: Any, n: Any, x: Any, *, name: str) -> Any:
-        if xp is not np:
-            special(xp, name)  # raises for JAX arrays: JAX has no such function
-        return special(np, name)(n, x, derivative)
-
-    return impl
-
-
 def _combined(fun: Operation, name: str, n: Any, x: Any) -> Any:
     """Return the derivative in x from both neighbours; order -1 is never needed, because its factor is 0."""
     below, above = _SIGNS[name]
@@ -284,24 +268,24 @@ def _combined(fun: Operation, name: str, n: Any, x: Any) -> Any:
     return (below * n * lower + above * (n + 1) * fun(n + 1, x, name=name)) / (2 * n + 1)
 
 
-def _constant_order(t: Any, *, name: str) -> Any:
-    return refused(name, "n", "The order is a whole number: take jv, yv, iv or kv")()
+def _spherical(operation: str, derivative: bool) -> Operation:
+    def impl(xp: Any, n: Any, x: Any, *, name: str) -> Any:
+        if xp is not np:
+            special(xp, name)  # raises for JAX arrays: JAX has no such function
+        return special(np, name)(n, x, derivative)
+
+    made: Operation = pointwise(
+        operation,
+        impl,
+        lambda n, x, *, name: refused(name, "n", "The order is a whole number: take jv, yv, iv or kv")(),
+        lambda n, x, *, name: _combined(made, name, n, x),
+    )
+    return made
 
 
-#: ``spherical(n, x, *, name)``: one of the spherical Bessel functions.
-spherical: Operation = primitive(
-    "spherical",
-    _spherical(False),
-    jvps=[_constant_order, lambda t, x, y, *, name: t * _combined(spherical, name, x, y)],
-    batch="elementwise",
-)
-#: ``spherical_slope(n, x, *, name)``: derivative in x of ``spherical``.
-spherical_slope: Operation = primitive(
-    "spherical_slope",
-    _spherical(True),
-    jvps=[_constant_order, lambda t, x, y, *, name: t * _combined(spherical_slope, name, x, y)],
-    batch="elementwise",
-)
+#: ``spherical(n, x, *, name)``: one of the spherical Bessel functions; ``spherical_slope``: its derivative in x.
+spherical: Operation = _spherical("spherical", False)
+spherical_slope: Operation = _spherical("spherical_slope", True)
 
 # ---- JAX's function of whole order -------------------------------------------------------------------------
 
@@ -310,12 +294,10 @@ def _bessel_jn_of(xp: Any, x: Any, *, order: int, n_iter: int) -> Any:
     return special(xp, "jv")(order, x) if xp is np else special(xp, "bessel_jn")(x, v=order, n_iter=n_iter)[order]
 
 
-def _bessel_jn_rule(t: Any, x: Any, *, order: int, n_iter: int) -> Any:
+def _bessel_jn_slope(x: Any, *, order: int, n_iter: int) -> Any:
     above = bessel_jn_of(x, order=order + 1, n_iter=n_iter)
-    return t * ((bessel_jn_of(x, order=order - 1, n_iter=n_iter) - above) * 0.5 if order else -above)
+    return (bessel_jn_of(x, order=order - 1, n_iter=n_iter) - above) * 0.5 if order else -above
 
 
 #: ``bessel_jn_of(x, *, order, n_iter)``: Bessel function of the first kind of one whole order.
-bessel_jn_of: Operation = primitive(
-    "bessel_jn_of", _bessel_jn_of, vjps=[_bessel_jn_rule], jvps=[_bessel_jn_rule], batch="elementwise"
-)
+bessel_jn_of: Operation = pointwise("bessel_jn_of", _bessel_jn_of, _bessel_jn_slope)

@@ -28,10 +28,6 @@ xlog1py: Operation = scipy_operation(
 entr: Operation = scipy_operation("entr", dx=lambda x: -log(x) - 1)
 
 
-def _logarithm(x: Any, y: Any) -> Any:
-    return log(divide(as_numpy_number(x), y))
-
-
 def _quotient(x: Any, y: Any) -> Any:
     """Return ``x / y``, and 0 where both are 0: a divergence's terms are 0 for every y where x is 0."""
     none = logical_and(equal(x, 0), equal(y, 0))
@@ -48,15 +44,11 @@ kl_div: Operation = scipy_operation(
 # ---- losses --------------------------------------------------------------------------------------------------
 
 
-def _huber_of_jax(xp: Any, delta: Any, r: Any) -> Any:
-    size = xp.abs(r)
-    loss = xp.where(size <= delta, 0.5 * r * r, delta * (size - 0.5 * delta))
-    return xp.where(delta < 0, math.inf, loss)
-
-
 huber: Operation = scipy_operation(
     "huber",
-    _huber_of_jax,
+    lambda xp, delta, r: xp.where(
+        delta < 0, math.inf, xp.where(xp.abs(r) <= delta, 0.5 * r * r, delta * (xp.abs(r) - 0.5 * delta))
+    ),
     dx=lambda x, y: where(less_equal(absolute(y), x), 0, absolute(y) - x),
     dy=lambda x, y: clip(y, -x, x),
 )
@@ -220,21 +212,13 @@ inv_boxcox1p: Operation = scipy_operation(
 # ---- others --------------------------------------------------------------------------------------------------
 
 
-def _powm1_of_jax(xp: Any, x: Any, y: Any) -> Any:
-    return xp.where(x > 0, xp.expm1(y * xp.log(xp.where(x > 0, x, 1))), xp.power(x, y) - 1)
-
-
 powm1: Operation = scipy_operation(
     "powm1",
-    _powm1_of_jax,
+    lambda xp, x, y: xp.where(x > 0, xp.expm1(y * xp.log(xp.where(x > 0, x, 1))), xp.power(x, y) - 1),
     dx=lambda x, y: y * power(as_numpy_number(x), y - 1),
     dy=lambda x, y: power(as_numpy_number(x), y) * log(x),
 )
 cosm1: Operation = scipy_operation("cosm1", lambda xp, x: -2 * xp.sin(x / 2) ** 2, dx=lambda x: -sin(x))
-
-
-def _lambertw(xp: Any, z: Any, *, k: int, tol: float) -> Any:
-    return special(xp, "lambertw")(z, k, tol)
 
 
 def _lambertw_slope(t: Any, ans: Any, *, k: int, tol: float) -> Any:
@@ -243,7 +227,11 @@ def _lambertw_slope(t: Any, ans: Any, *, k: int, tol: float) -> Any:
 
 
 lambertw: Operation = primitive(
-    "lambertw", _lambertw, vjps=[_lambertw_slope], jvps=[_lambertw_slope], batch="elementwise"
+    "lambertw",
+    lambda xp, z, *, k, tol: special(xp, "lambertw")(z, k, tol),
+    vjps=[_lambertw_slope],
+    jvps=[_lambertw_slope],
+    batch="elementwise",
 )
 #: ``x / (x + 1)``, whose derivative contains no difference.
 _share: Operation = elementwise("share", lambda xp, x: x / (x + 1), dx=lambda x: 1 / ((x - -1) * (x - -1)))

@@ -21,12 +21,15 @@ from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import as_numpy_number
 from funcgrad.primitives.comparison import equal, greater, less, logical_or, where
 from funcgrad.primitives.elementwise import log, sin, sqrt
-from funcgrad.scipy.special.operations.partials import in_double, kernel, pointwise, refused, scipy_operation, summed
-
-__all__ = [
-    "agm", "carlson", "ellipe", "ellipeinc", "ellipj", "ellipk", "ellipkinc", "ellipkm1", "elliprc", "elliprd",
-    "elliprf", "elliprg", "elliprj", "legendre_integral",
-]  # fmt: skip
+from funcgrad.scipy.special.operations.partials import (
+    in_double,
+    kernel,
+    may_hold,
+    pointwise,
+    refused,
+    scipy_operation,
+    summed,
+)
 
 _STEP = 0.4
 _DIGITS = 40.0  # how far the integrand is followed: until it has fallen by exp(-40)
@@ -100,48 +103,40 @@ def _integral(factor: float, powers: tuple[float, ...], *args: Any, rise: int = 
     return factor * carlson(*args, *(1.0,) * missing, rise=rise, powers=(*powers, *(0.0,) * missing))
 
 
-def _any(condition: Any) -> bool:
-    """Whether ``condition`` holds for any element; True if the values are unknown."""
-    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
-
-
 #: R_C, R_D, R_F and R_G by their integrals, DLMF 19.2.17, 19.16.5, 19.16.1 and (differentiated) 19.23.7.
 def _elliprc_dx(x: Any, y: Any, ans: Any) -> Any:
     """Return the derivative in x; for y < 0, R_C is a principal value that solves the same differential equations."""
     negative = less(y, 0)
     integral = _integral(-0.25, (1.5, 1.0), x, where(negative, 1.0, y))
-    return (
-        where(negative, (ans - x**-0.5) / (2 * where(negative, y - x, 1.0)), integral) if _any(negative) else integral
-    )
+    if not may_hold(negative):
+        return integral
+    return where(negative, (ans - x**-0.5) / (2 * where(negative, y - x, 1.0)), integral)
 
 
 def _elliprc_dy(x: Any, y: Any, ans: Any) -> Any:
     negative = less(y, 0)
     integral = _integral(-0.5, (0.5, 2.0), x, where(negative, 1.0, y))
-    if not _any(negative):
+    if not may_hold(negative):
         return integral
     return where(negative, (ans - sqrt(x) / where(negative, y, 1.0)) / (2 * where(negative, x - y, 1.0)), integral)
 
 
 elliprc: Operation = scipy_operation("elliprc", dx=_elliprc_dx, dy=_elliprc_dy)
-elliprd: Operation = scipy_operation(
-    "elliprd",
-    dx=lambda x, y, z: _integral(-0.75, (1.5, 0.5, 1.5), x, y, z),
-    dy=lambda x, y, z: _integral(-0.75, (0.5, 1.5, 1.5), x, y, z),
-    dz=lambda x, y, z: _integral(-2.25, (0.5, 0.5, 2.5), x, y, z),
-)
-elliprf: Operation = scipy_operation(
-    "elliprf",
-    dx=lambda x, y, z: _integral(-0.25, (1.5, 0.5, 0.5), x, y, z),
-    dy=lambda x, y, z: _integral(-0.25, (0.5, 1.5, 0.5), x, y, z),
-    dz=lambda x, y, z: _integral(-0.25, (0.5, 0.5, 1.5), x, y, z),
-)
-elliprg: Operation = scipy_operation(
-    "elliprg",
-    dx=lambda x, y, z: _integral(0.125, (1.5, 0.5, 0.5), x, y, z, rise=1),
-    dy=lambda x, y, z: _integral(0.125, (0.5, 1.5, 0.5), x, y, z, rise=1),
-    dz=lambda x, y, z: _integral(0.125, (0.5, 0.5, 1.5), x, y, z, rise=1),
-)
+
+
+def _of_carlson(name: str, factor: float, powers: tuple[float, ...], rise: int = 0) -> Operation:
+    """Define ``factor`` times the integral of these powers, in three arguments."""
+
+    def partial(i: int) -> Callable[..., Any]:
+        raised = tuple([p + (j == i) for j, p in enumerate(powers)])
+        return lambda x, y, z: _integral(-powers[i] * factor, raised, x, y, z, rise=rise)
+
+    return scipy_operation(name, dx=partial(0), dy=partial(1), dz=partial(2))
+
+
+elliprd: Operation = _of_carlson("elliprd", 1.5, (0.5, 0.5, 1.5))
+elliprf: Operation = _of_carlson("elliprf", 0.5, (0.5, 0.5, 0.5))
+elliprg: Operation = _of_carlson("elliprg", -0.25, (0.5, 0.5, 0.5), rise=1)
 #: R_J, DLMF 19.16.2.
 elliprj: Operation = pointwise(
     "elliprj",
@@ -157,7 +152,7 @@ def _agm_partial(x: Any, y: Any, ans: Any) -> Any:
     """Return the derivative in x of ``pi / (2 * R_F(0, x**2, y**2))``, DLMF 19.8.5, without overflow of squares."""
     ratio = as_numpy_number(y) / x
     extreme = logical_or(greater(ratio, _EXTREME), less(ratio, 1 / _EXTREME))
-    if not _any(extreme):
+    if not may_hold(extreme):
         return _agm_by_integral(ans / x, ratio)
     first, second = where(extreme, 1.0, x), where(extreme, 1.0, y)
     mean = where(extreme, 1.0, ans)

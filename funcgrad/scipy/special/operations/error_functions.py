@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Tracer
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import real
 from funcgrad.kinds.rules import Operation
@@ -33,12 +32,6 @@ from funcgrad.scipy.special.operations.partials import (
     whole,
 )
 
-__all__ = [
-    "dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "fresnel", "log_ndtr", "ndtr", "ndtri", "ndtri_exp",
-    "owens_t", "voigt_profile", "wofz", "exp1", "expi", "expn", "shichi", "sici", "spence",
-]  # fmt: skip
-
-
 ROOT_PI = math.sqrt(math.pi)
 ROOT_2 = math.sqrt(2.0)
 ROOT_2PI = math.sqrt(2.0 * math.pi)
@@ -55,17 +48,12 @@ _normal: Operation = elementwise(
     "normal_density", lambda xp, x: xp.exp(-0.5 * x * x) * (1 / ROOT_2PI), dx=lambda x, ans: -_bounded(x) * ans
 )
 
-
 erf: Operation = scipy_operation("erf", dx=lambda x: 2 / ROOT_PI * _gaussian(x))
 erfc: Operation = scipy_operation("erfc", dx=lambda x: -2 / ROOT_PI * _gaussian(x))
 erfinv: Operation = scipy_operation("erfinv", dx=lambda ans: ROOT_PI / 2 * exp(ans * ans))
-
-
 erfcinv: Operation = scipy_operation(
     "erfcinv", lambda xp, y: -special(xp, "ndtri")(y / 2) / ROOT_2, dx=lambda ans: -ROOT_PI / 2 * exp(ans * ans)
 )
-
-
 erfi: Operation = scipy_operation(
     "erfi", lambda xp, x: 2 / ROOT_PI * xp.exp(x * x) * special(xp, "dawsn")(x), dx=lambda x: 2 / ROOT_PI * exp(x * x)
 )
@@ -176,35 +164,38 @@ ndtri_exp: Operation = scipy_operation(
 )
 
 
-def _owens_t_partial_a(x: Any, y: Any) -> Any:
-    square = 1 + y * y
-    return exp(-0.5 * x * x * square) / (2 * math.pi * square)
-
-
 owens_t: Operation = scipy_operation(
-    "owens_t", dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)), dy=_owens_t_partial_a
+    "owens_t",
+    dx=lambda x, y: -0.5 * _normal(x) * erf(x * y * (1 / ROOT_2)),
+    dy=lambda x, y: exp(-0.5 * x * x * (1 + y * y)) / (2 * math.pi * (1 + y * y)),
 )
 
 
-def _fresnel_slopes(x: Any) -> tuple[Any, Any]:
-    phase = x * x * (math.pi / 2)
-    return sin(phase), cos(phase)
+def _two_integrals(name: str, first: Any, second: Any) -> Operation:
+    """Define a function with two results, whose derivatives are ``first(x)`` and ``second(x)``.
+
+    An unused result has the cotangent None and adds no term: 0 times the infinite slope of ``second`` at 0 is NaN.
+    """
+
+    def vjp(ct: Any, x: Any) -> Any:
+        if ct[1] is None:
+            return ct[0] * first(x)
+        slope = ct[1] * second(x)
+        return slope if ct[0] is None else ct[0] * first(x) + slope
+
+    def jvp(t: Any, x: Any) -> Any:
+        return t * first(x), t * second(x)
+
+    return primitive(name, kernel(name), vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True)
 
 
-def _fresnel_vjp(ct: Any, x: Any) -> Any:
-    s, c = _fresnel_slopes(x)
-    return ct[0] * s + ct[1] * c
-
-
-def _fresnel_jvp(t: Any, x: Any) -> Any:
-    s, c = _fresnel_slopes(x)
-    return t * s, t * c
+def _quarter_turns(x: Any) -> Any:
+    """Return the angle in Fresnel's integrals."""
+    return x * x * (math.pi / 2)
 
 
 #: ``fresnel(x)``: S and C.
-fresnel: Operation = primitive(
-    "fresnel", kernel("fresnel"), vjps=[_fresnel_vjp], jvps=[_fresnel_jvp], batch="elementwise", multiple=True
-)
+fresnel: Operation = _two_integrals("fresnel", lambda x: sin(_quarter_turns(x)), lambda x: cos(_quarter_turns(x)))
 
 
 def _voigt_point(x: Any, y: Any, z: Any) -> Any:
@@ -217,20 +208,15 @@ def _voigt_slope(x: Any, y: Any, z: Any, direction: Any) -> Any:
 
     The derivative in the width is the width times the second one in x: convolution with a Gaussian is a flow of heat.
     """
-    point = _voigt_point(x, y, z)
-    return real(wofz(point, order=1) * direction(point)) / (2 * ROOT_PI * y * y)
-
-
-def _voigt_of_jax(xp: Any, x: Any, sigma: Any, gamma: Any) -> Any:
-    return xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI)
+    return real(wofz(_voigt_point(x, y, z), order=1) * direction) / (2 * ROOT_PI * y * y)
 
 
 voigt_profile: Operation = scipy_operation(
     "voigt_profile",
-    _voigt_of_jax,
-    dx=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1.0),
+    lambda xp, x, sigma, gamma: xp.real(special(xp, "wofz")(_voigt_point(x, sigma, gamma))) / (sigma * ROOT_2PI),
+    dx=lambda x, y, z: _voigt_slope(x, y, z, 1.0),
     dy=lambda x, y, z: real(wofz(_voigt_point(x, y, z), order=2)) / (2 * ROOT_2PI * y * y),
-    dz=lambda x, y, z: _voigt_slope(x, y, z, lambda point: 1j),
+    dz=lambda x, y, z: _voigt_slope(x, y, z, 1j),
 )
 
 
@@ -244,11 +230,9 @@ def _expn_partial(x: Any, y: Any, ans: Any) -> Any:
     """Return ``-expn(n - 1, y)``; for the orders 0 and 1 by the recurrence DLMF 8.19.12 from ``ans``."""
     x = whole(x)
     low = less(x, 2)
-    if not isinstance(low, (Tracer, np.ndarray, np.generic)):  # an array of another library: its values may be unknown
-        return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
-    if isinstance(low, Tracer) or (np.any(low) and not np.all(low)):
-        return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
-    return _lowest(x, y, ans) if np.any(low) else -expn(shifted(x, -1), y)
+    if isinstance(low, (np.ndarray, np.generic)) and (np.all(low) or not np.any(low)):
+        return _lowest(x, y, ans) if np.any(low) else -expn(shifted(x, -1), y)
+    return where(low, _lowest(x, where(low, y, 1), ans), -expn(where(low, 1, shifted(x, -1)), y))
 
 
 def _lowest(n: Any, x: Any, ans: Any) -> Any:
@@ -271,24 +255,6 @@ def _sine_quotient(x: Any) -> Any:
     small = less(absolute(x), 1)
     near = sinc(where(small, x, 0) * (1 / math.pi), order=0)
     return where(small, near, _oscillating(sin, where(small, 1, x)))
-
-
-def _two_integrals(name: str, first: Any, second: Any) -> Operation:
-    """Define a function with two results, whose derivatives are ``first(x)`` and ``second(x)``.
-
-    An unused result has the cotangent None and adds no term: 0 times the infinite slope of ``second`` at 0 is NaN.
-    """
-
-    def vjp(ct: Any, x: Any) -> Any:
-        if ct[1] is None:
-            return ct[0] * first(x)
-        slope = ct[1] * second(x)
-        return slope if ct[0] is None else ct[0] * first(x) + slope
-
-    def jvp(t: Any, x: Any) -> Any:
-        return t * first(x), t * second(x)
-
-    return primitive(name, kernel(name), vjps=[vjp], jvps=[jvp], batch="elementwise", multiple=True, sparse=True)
 
 
 sici: Operation = _two_integrals("sici", _sine_quotient, lambda x: _oscillating(cos, x))

@@ -9,9 +9,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from funcgrad.backend import dtype_of
 from funcgrad.core import describe
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds import nondifferentiable
@@ -19,25 +16,17 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
 from funcgrad.primitives.arithmetic import absolute, clip
 from funcgrad.primitives.comparison import equal, floor, greater, logical_and, logical_not, where
-from funcgrad.primitives.elementwise import cos, log1p, sin
+from funcgrad.primitives.elementwise import cos, is_complex, log1p, sin
 from funcgrad.scipy.special.operations.partials import (
     derivatives,
     in_double,
     kernel,
     log_beta,
+    may_hold,
     pointwise,
     refused,
     scipy_operation,
 )
-
-__all__ = [
-    "beta", "betaln", "binom", "digamma", "gamma", "gammaln", "gammasgn", "hurwitz_zeta", "loggamma", "poch",
-    "polygamma", "psi", "rgamma", "riemann_zeta", "zetac",
-]  # fmt: skip
-
-
-def _is_complex(x: Any) -> bool:
-    return dtype_of(x).kind == "c"
 
 
 def _polygamma(xp: Any, x: Any, order: int) -> Any:
@@ -90,13 +79,10 @@ gammaln: Operation = scipy_operation("gammaln", dx=lambda x: digamma(x))
 gammasgn: Operation = nondifferentiable("gammasgn", kernel("gammasgn"))
 
 
-def _loggamma_partial(x: Any) -> Any:
-    """Return the derivative; NaN for negative real numbers, where ``loggamma`` is not defined."""
-    return digamma(x) if _is_complex(x) else where(x < 0, math.nan, digamma(x))
-
-
-loggamma: Operation = scipy_operation("loggamma", dx=_loggamma_partial)
-
+#: NaN for negative real numbers, where ``loggamma`` is not defined.
+loggamma: Operation = scipy_operation(
+    "loggamma", dx=lambda x: digamma(x) if is_complex(x) else where(x < 0, math.nan, digamma(x))
+)
 
 _FAR = 1000.0
 
@@ -108,7 +94,7 @@ def _rgamma_partial(x: Any, ans: Any) -> Any:
     """
     left = x < 0.5
     mirrored, right = 1 - where(left, x, 0.5), where(left, 1.0, x)
-    right = right if _is_complex(x) else clip(right, 0, _FAR)  # beyond, the value is 0 and digamma may be infinite
+    right = right if is_complex(x) else clip(right, 0, _FAR)  # beyond, the value is 0 and digamma may be infinite
     angle = math.pi * mirrored
     reflected = gamma(mirrored) * (-cos(angle) - digamma(mirrored) * sin(angle) * (1 / math.pi))
     return where(left, reflected, -ans * digamma(right))
@@ -134,7 +120,7 @@ def _small_step(x: Any, y: Any) -> Any:
 def _digamma_step(x: Any, y: Any) -> Any:
     """Return ``digamma(x + y) - digamma(x)``; small steps, which cancel, by Taylor's series around ``x + y / 2``."""
     small = _small_step(x, y)
-    if not _any(small):
+    if not may_hold(small):
         return _long_digamma_step(x, y)
     step = where(small, y, 0.0)
     middle, square = where(small, x, 1.0) + step / 2, step * step
@@ -145,7 +131,7 @@ def _digamma_step(x: Any, y: Any) -> Any:
 def _long_digamma_step(x: Any, y: Any) -> Any:
     """Return ``digamma(x + y) - digamma(x)`` for steps that are not small; for large numbers by DLMF 5.11.2."""
     large = logical_and(greater(x, _DIGAMMA_FROM), greater(x + y, _DIGAMMA_FROM))
-    if not _any(large):
+    if not may_hold(large):
         return digamma(x + y) - digamma(x)
     start, step = where(large, x, _DIGAMMA_FROM), where(large, y, 1.0)
     stop = start + step
@@ -166,15 +152,10 @@ betaln: Operation = scipy_operation(
 )
 
 
-def _any(condition: Any) -> bool:
-    """Whether ``condition`` holds for any element; True if the values are unknown."""
-    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
-
-
 def _poch_partial(x: Any, y: Any, ans: Any) -> Any:
     """Return ``ans * (digamma(x + y) - digamma(x))``; near poles of ``gamma(x)`` from ``gamma(x + y) / gamma(x)``."""
     near = logical_and(logical_and(x < 0.5, x > -_POLES), logical_not(_small_step(x, y)))
-    if not _any(near):
+    if not may_hold(near):
         return ans * _digamma_step(x, y)
     start, stop = where(near, x, 1.0), where(near, x + y, 1.0)
     inverse = rgamma(start)
@@ -194,7 +175,7 @@ def _binom_partial(ordinary: Callable[..., Any], beside: Callable[..., Any]) -> 
     def partial(x: Any, y: Any, ans: Any) -> Any:
         pole = logical_and(x < 0, equal(x, floor(x)))
         zero = logical_and(equal(ans, 0), logical_and(absolute(x) < _POLES, logical_not(pole)))
-        if not _any(zero):
+        if not may_hold(zero):
             return ans * ordinary(x, y)
         n, k = where(zero, x, 1.0), where(zero, y, 0.5)
         low, high = rgamma(k + 1), rgamma(n - k + 1)

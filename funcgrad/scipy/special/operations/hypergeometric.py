@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -25,20 +25,13 @@ from funcgrad.primitives.elementwise import exp, sin, sqrt
 from funcgrad.scipy.special.operations.partials import (
     analytic,
     in_double,
+    of_all_orders,
     pointwise,
     pole_rate,
     refused,
     scipy_operation,
     summed,
 )
-
-
-def _rising(a: Any, k: int) -> Any:
-    """Return Pochhammer's symbol."""
-    product: Any = 1.0
-    for j in range(k):
-        product = product * (a + j)
-    return product
 
 
 def _pole_rate(xp: Any, rate: Any, b: Any) -> Any:
@@ -48,22 +41,17 @@ def _pole_rate(xp: Any, rate: Any, b: Any) -> Any:
     return xp.maximum(rate, pole_rate(xp, xp.where(distance == 0, xp.nan, distance)))
 
 
-def _hyp0f1(xp: Any, k: int, v: Any, z: Any) -> Any:
-    if not k:
-        return special(xp, "hyp0f1")(v, z)
-    return special(xp, "hyp0f1")(v + k, z) / _rising(v, k)
+def _raised(name: str, above: int) -> Callable[..., Any]:
+    """Return the derivatives in the argument; ``above`` parameters are in the numerator, the others divide."""
 
+    def fun(xp: Any, k: int, *args: Any) -> Any:
+        if not k:
+            return special(xp, name)(*args)
+        *parameters, z = args
+        rising = [prod([p + j for j in range(k)], start=1.0) for p in parameters]
+        return special(xp, name)(*[p + k for p in parameters], z) * (prod(rising[:above]) / prod(rising[above:]))
 
-def _hyp1f1(xp: Any, k: int, a: Any, b: Any, x: Any) -> Any:
-    if not k:
-        return special(xp, "hyp1f1")(a, b, x)
-    return special(xp, "hyp1f1")(a + k, b + k, x) * (_rising(a, k) / _rising(b, k))
-
-
-def _hyp2f1(xp: Any, k: int, a: Any, b: Any, c: Any, z: Any) -> Any:
-    if not k:
-        return special(xp, "hyp2f1")(a, b, c, z)
-    return special(xp, "hyp2f1")(a + k, b + k, c + k, z) * (_rising(a, k) * _rising(b, k) / _rising(c, k))
+    return fun
 
 
 def _hyp1f1_rates(xp: Any, a: Any, b: Any, x: Any) -> list[Any]:
@@ -77,9 +65,11 @@ def _hyp2f1_rates(xp: Any, a: Any, b: Any, c: Any, z: Any) -> list[Any]:
 
 
 #: ``hyp0f1(v, z, *, orders)`` and so on: see ``analytic``.
-hyp0f1: Operation = analytic("hyp0f1", _hyp0f1, lambda xp, v, z: [_pole_rate(xp, 1.6 + 0 * xp.abs(z), v)])
-hyp1f1: Operation = analytic("hyp1f1", _hyp1f1, _hyp1f1_rates)
-hyp2f1: Operation = analytic("hyp2f1", _hyp2f1, _hyp2f1_rates)
+hyp0f1: Operation = analytic(
+    "hyp0f1", 2, _raised("hyp0f1", 0), lambda xp, v, z: [_pole_rate(xp, 1.6 + 0 * xp.abs(z), v)]
+)
+hyp1f1: Operation = analytic("hyp1f1", 3, _raised("hyp1f1", 1), _hyp1f1_rates)
+hyp2f1: Operation = analytic("hyp2f1", 4, _raised("hyp2f1", 2), _hyp2f1_rates)
 
 # ---- Tricomi's function ------------------------------------------------------------------------------------
 
@@ -177,23 +167,8 @@ def _hyperu_partial(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, int, 
     return in_double(np, partial, a, b, x)
 
 
-def _in_a(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
-    i, j, k = orders
-    return hyperu_partial(a, b, x, orders=(i + 1, j, k))
-
-
-def _in_b(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
-    i, j, k = orders
-    return hyperu_partial(a, b, x, orders=(i, j + 1, k))
-
-
-def _in_x(a: Any, b: Any, x: Any, *, orders: tuple[int, int, int]) -> Any:
-    i, j, k = orders
-    return hyperu_partial(a, b, x, orders=(i, j, k + 1))
-
-
 #: ``hyperu_partial(a, b, x, *, orders)``: derivative of ``hyperu(a, b, x)`` of these orders.
-hyperu_partial: Operation = pointwise("hyperu_partial", _hyperu_partial, _in_a, _in_b, _in_x)
+hyperu_partial: Operation = of_all_orders("hyperu_partial", _hyperu_partial, 3)
 
 
 def _hyperu_dx(x: Any, y: Any, z: Any) -> Any:
@@ -254,12 +229,6 @@ def _polynomial(name: str, parameters: int = 0) -> Operation:
     def value(xp: Any, k: int, n: Any, *rest: Any) -> Any:
         return _lowered(xp, k, name, n, rest[:-1], rest[-1])
 
-    shapes: list[Callable[..., Any]] = [
-        lambda xp, k, n, x: value(xp, k, n, x),
-        lambda xp, k, n, a, x: value(xp, k, n, a, x),
-        lambda xp, k, n, a, b, x: value(xp, k, n, a, b, x),
-    ]
-
     def rates(xp: Any, n: Any, *rest: Any) -> list[Any]:
         """Return the rates; at a degree that is not whole the function has a factor like ``gamma(n + alpha + 1)``."""
         each: list[Any] = [2.0 + xp.log1p(xp.abs(n)) for _ in rest[:-1]]
@@ -269,7 +238,7 @@ def _polynomial(name: str, parameters: int = 0) -> Operation:
             each[0] = xp.where((n == xp.rint(n)) & (n >= 0), each[0], pole)
         return [0.0, *each]
 
-    return analytic(name, shapes[parameters], rates, degree="n")
+    return analytic(name, parameters + 2, value, rates, degree="n")
 
 
 eval_legendre: Operation = _polynomial("eval_legendre")

@@ -33,18 +33,17 @@ from funcgrad.primitives.comparison import equal, greater, logical_or, where
 from funcgrad.primitives.elementwise import log, log1p
 from funcgrad.scipy.special.operations.gamma_functions import digamma, psi
 from funcgrad.scipy.special.operations.partials import (
+    Partials,
+    distribution,
     in_double,
-    kernel,
+    inverse,
     log_beta,
+    may_hold,
+    of_all_orders,
     pointwise,
-    scipy_operation,
+    polygamma,
     stirling_error,
 )
-
-__all__ = [
-    "gamma_density", "gammainc", "gammainc_parameter", "gammaincc", "gammainccinv", "gammaincinv", "beta_density",
-    "betainc", "betainc_parameter", "betaincc", "betainccinv", "betaincinv", "DEPTH", "bell", "polynomial", "tail",
-]  # fmt: skip
 
 
 def _log_density_of_beta(xp: Any, a: Any, b: Any, x: Any) -> Any:
@@ -95,7 +94,7 @@ def _slope_of_beta(a: Any, b: Any, x: Any, ans: Any) -> Any:
     """Return the slope of the density; at 0 and 1 the density may be 0, and the slope has smaller parameters."""
     start, stop = equal(x, 0), equal(x, 1)
     edge = logical_or(start, stop)
-    if issubclass(type(edge), (np.ndarray, np.generic)) and not np.any(edge):
+    if not may_hold(edge):
         return ans * ((a - 1) / x - (b - 1) / (1 - x))
     inner = where(edge, 0.5, x)
     inside = where(edge, 0, ans) * ((a - 1) / inner - (b - 1) / (1 - inner))
@@ -162,16 +161,12 @@ def _parameter_of_beta(xp: Any, a: Any, b: Any, x: Any, i: int, j: int) -> Any:
 
 def _slopes(xp: Any, a: Any, b: Any, i: int, j: int) -> dict[tuple[int, int], Any]:
     """Return the derivatives up to these orders of ``gammaln(a + b) - gammaln(a + 1) - gammaln(b + 1)``."""
-
-    def polygamma(n: int, x: Any) -> Any:
-        return special(xp, "polygamma")(n, x) if n else special(xp, "digamma")(x)
-
-    total = {n: polygamma(n, a + b) for n in range(i + j)}
+    total = {n: polygamma(xp, n, a + b) for n in range(i + j)}
     found = {(k, m): total[k + m - 1] for k in range(i + 1) for m in range(j + 1) if k + m}
     for k in range(1, i + 1):
-        found[k, 0] = total[k - 1] - polygamma(k - 1, a + 1)
+        found[k, 0] = total[k - 1] - polygamma(xp, k - 1, a + 1)
     for m in range(1, j + 1):
-        found[0, m] = total[m - 1] - polygamma(m - 1, b + 1)
+        found[0, m] = total[m - 1] - polygamma(xp, m - 1, b + 1)
     return found
 
 
@@ -188,15 +183,7 @@ def _betainc_parameter(xp: Any, a: Any, b: Any, x: Any, *, orders: tuple[int, in
     return in_double(xp, compute, a, b, x)
 
 
-def _partial_a(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
-    return betainc_parameter(x, y, z, orders=(orders[0] + 1, orders[1]))
-
-
-def _partial_b(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
-    return betainc_parameter(x, y, z, orders=(orders[0], orders[1] + 1))
-
-
-def _partial_x(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
+def _density_in_parameters(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
     """Return the derivative of the density in a and b of these orders."""
 
     def slope(k: int, m: int) -> Any:
@@ -206,36 +193,17 @@ def _partial_x(x: Any, y: Any, z: Any, *, orders: tuple[int, int]) -> Any:
 
 
 #: ``betainc_parameter(a, b, x, *, orders)``: derivative of ``betainc`` in a and b of these orders, not both 0.
-betainc_parameter: Operation = pointwise("betainc_parameter", _betainc_parameter, _partial_a, _partial_b, _partial_x)
+betainc_parameter: Operation = of_all_orders("betainc_parameter", _betainc_parameter, 3, {2: _density_in_parameters})
 
-betainc: Operation = scipy_operation(
-    "betainc",
-    dx=lambda x, y, z: _partial_a(x, y, z, orders=(0, 0)),
-    dy=lambda x, y, z: _partial_b(x, y, z, orders=(0, 0)),
-    dz=lambda x, y, z: beta_density(x, y, z),
+BETA: Partials = (
+    lambda a, b, x: betainc_parameter(a, b, x, orders=(1, 0)),
+    lambda a, b, x: betainc_parameter(a, b, x, orders=(0, 1)),
+    lambda a, b, x: beta_density(a, b, x),
 )
-betaincc: Operation = scipy_operation(
-    "betaincc",
-    lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x),
-    dx=lambda x, y, z: -_partial_a(x, y, z, orders=(0, 0)),
-    dy=lambda x, y, z: -_partial_b(x, y, z, orders=(0, 0)),
-    dz=lambda x, y, z: -beta_density(x, y, z),
-)
-
-
-def _inverse(name: str, sign: float) -> Operation:
-    """Define the inverse in the third argument, by the implicit function theorem."""
-    return elementwise(
-        name,
-        kernel(name),
-        dx=lambda x, y, ans: -_partial_a(x, y, ans, orders=(0, 0)) / beta_density(x, y, ans),
-        dy=lambda x, y, ans: -_partial_b(x, y, ans, orders=(0, 0)) / beta_density(x, y, ans),
-        dz=lambda x, y, ans: sign / beta_density(x, y, ans),
-    )
-
-
-betaincinv: Operation = _inverse("betaincinv", 1.0)
-betainccinv: Operation = _inverse("betainccinv", -1.0)
+betainc: Operation = distribution("betainc", BETA)
+betaincc: Operation = distribution("betaincc", BETA, lambda xp, a, b, x: special(xp, "betainc")(b, a, 1 - x), -1.0)
+betaincinv: Operation = inverse("betaincinv", BETA, 2)
+betainccinv: Operation = inverse("betainccinv", BETA, 2, -1.0)
 
 
 #: Depth of a tail: the integral ends where the density has fallen by ``exp(-DEPTH)``.
@@ -369,8 +337,7 @@ def _parameter(xp: Any, a: Any, x: Any, order: int) -> Any:
     below, above = xp.where(upper, a, x), xp.where(upper, x, a)
     length = xp.where(upper, _upper_length(xp, a, above), _lower_length(xp, a, below))
     bend = xp.where(upper, -xp.log(x), 0)
-    slopes = [-special(xp, "digamma")(a + 1)]
-    slopes += [-special(xp, "polygamma")(k - 1, a + 1) for k in range(2, order + 1)]
+    slopes = [-polygamma(xp, k, a + 1) for k in range(order)]
     p, t0, log_t0, direction, *wide = [v[..., None] for v in (a, x, xp.log(x), sign, *slopes)]
 
     def integrand(s: Any) -> Any:
@@ -409,20 +376,8 @@ gammainc_parameter: Operation = pointwise(
     _density_parameter,
 )
 
-gammainc: Operation = scipy_operation(
-    "gammainc", dx=lambda x, y: gammainc_parameter(x, y, order=1), dy=lambda x, y: gamma_density(x, y)
-)
-gammaincc: Operation = scipy_operation(
-    "gammaincc", dx=lambda x, y: -gammainc_parameter(x, y, order=1), dy=lambda x, y: -gamma_density(x, y)
-)
-
-gammaincinv: Operation = scipy_operation(
-    "gammaincinv",
-    dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
-    dy=lambda x, ans: 1 / gamma_density(x, ans),
-)
-gammainccinv: Operation = scipy_operation(
-    "gammainccinv",
-    dx=lambda x, ans: -gammainc_parameter(x, ans, order=1) / gamma_density(x, ans),
-    dy=lambda x, ans: -1 / gamma_density(x, ans),
-)
+_GAMMA: Partials = (lambda a, x: gammainc_parameter(a, x, order=1), lambda a, x: gamma_density(a, x))
+gammainc: Operation = distribution("gammainc", _GAMMA)
+gammaincc: Operation = distribution("gammaincc", _GAMMA, sign=-1.0)
+gammaincinv: Operation = inverse("gammaincinv", _GAMMA, 1)
+gammainccinv: Operation = inverse("gammainccinv", _GAMMA, 1, -1.0)

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import private_special
-from funcgrad.scipy.special.operations.distributions import zero_where_search_failed
-from funcgrad.scipy.special.operations.partials import difference_quotient, in_double, pointwise, pole_rate
-
-__all__ = [
-    "chndtr", "chndtridf", "chndtrinc", "chndtrix", "ncfdtr", "ncfdtri", "ncfdtridfd", "ncfdtridfn", "ncfdtrinc",
-    "nctdtr", "nctdtridf", "nctdtrinc", "nctdtrit", "ncx2_density", "ncx2_isf", "ncx2_sf",
-    "ncf_density", "ncf_isf", "ncf_sf", "nct_density", "nct_isf", "nct_ppf", "nct_sf",
-]  # fmt: skip
+from funcgrad.scipy.special.operations.partials import (
+    difference_quotient,
+    in_double,
+    of_all_orders,
+    pointwise,
+    pole_rate,
+    zero_where_search_failed,
+)
 
 
 class _Family(NamedTuple):
@@ -146,21 +146,9 @@ def _slope(family: _Family) -> Callable[..., Any]:
     return impl
 
 
-def _define_slope(name: str, family: _Family, count: int) -> Operation:
-    """Define the operation of all derivatives of a distribution function."""
-
-    def partial(i: int) -> Callable[..., Any]:
-        return lambda *args, orders: made(*args, orders=tuple([n + (j == i) for j, n in enumerate(orders)]))
-
-    impl = _slope(family)
-    impl.__module__ = __name__
-    made: Operation = pointwise(name, impl, *[partial(i) for i in range(count)])
-    return made
-
-
-ncx2_slope: Operation = _define_slope("ncx2_slope", _CHI2, 3)
-ncf_slope: Operation = _define_slope("ncf_slope", _F, 4)
-nct_slope: Operation = _define_slope("nct_slope", _T, 3)
+ncx2_slope: Operation = of_all_orders("ncx2_slope", _slope(_CHI2), 3)
+ncf_slope: Operation = of_all_orders("ncf_slope", _slope(_F), 4)
+nct_slope: Operation = of_all_orders("nct_slope", _slope(_T), 3)
 
 
 def _first(count: int, i: int) -> tuple[int, ...]:

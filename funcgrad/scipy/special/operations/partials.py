@@ -9,9 +9,11 @@ nearly all are analytic in the parameter, and then central differences over many
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,10 @@ from funcgrad.backend import dtype_of
 from funcgrad.errors import NotDifferentiableError
 from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.linear import astype
-from funcgrad.kinds.rules import Operation, positional_names
+from funcgrad.kinds.rules import Operation
 from funcgrad.optional import special
-from funcgrad.primitives.comparison import trunc
+from funcgrad.primitives.arithmetic import absolute
+from funcgrad.primitives.comparison import greater, less, logical_or, trunc, where
 
 #: Highest order of derivatives by differences: each order costs a digit.
 HIGHEST = 4
@@ -54,6 +57,25 @@ def pointwise(name: str, impl: Callable[..., Any], *partials: Callable[..., Any]
     operation = primitive(name, impl, vjps=rules, jvps=rules, batch="elementwise")
     operation.__module__ = impl.__module__  # the module that defines the operation, so that pickle finds it
     return operation
+
+
+def of_all_orders(
+    name: str, impl: Callable[..., Any], count: int, others: Mapping[int, Callable[..., Any]] = MappingProxyType({})
+) -> Operation:
+    """Define ``name(*args, *, orders)``, the partial derivatives of a function: a derivative raises one of the orders.
+
+    Args:
+        name: its name.
+        impl: ``impl(xp, *args, orders)``.
+        count: the number of arguments.
+        others: the partial derivatives in arguments, by their positions, that do not raise an order.
+    """
+
+    def raised(i: int) -> Callable[..., Any]:
+        return lambda *args, orders: made(*args, orders=tuple([n + (j == i) for j, n in enumerate(orders)]))
+
+    made = pointwise(name, impl, *[others.get(i, raised(i)) for i in range(count)])
+    return made
 
 
 def refused(call: str, argument: str, instead: str = "Pass it as a constant: stop_gradient") -> Callable[..., Any]:
@@ -149,12 +171,13 @@ def _symmetric_sum(xp: Any, weights: Any, values: Any) -> Any:
 
 
 def analytic(
-    name: str, fun: Callable[..., Any], rates: Callable[..., Sequence[Any]], degree: str | None = None
+    name: str, count: int, fun: Callable[..., Any], rates: Callable[..., Sequence[Any]], degree: str | None = None
 ) -> Operation:
     """Define ``name(*parameters, x, *, orders)``: partial derivatives of a function of parameters and an argument.
 
     Args:
         name: its name.
+        count: the number of arguments.
         fun: ``fun(xp, k, *parameters, x)``, the derivative of order k in x.
         rates: ``rates(xp, *parameters, x)``, the rates of all parameters for ``difference_quotient``.
         degree: name of the first parameter if it has no derivative; then that parameter may be an integer.
@@ -174,14 +197,9 @@ def analytic(
 
         return in_double(xp, computed, *args[fixed:])
 
-    def partial(i: int) -> Callable[..., Any]:
-        return lambda *args, orders: made(*args, orders=tuple([n + (j == i) for j, n in enumerate(orders)]))
-
-    partials = [partial(i) for i in range(len(positional_names(fun)) - 2)]
-    if degree is not None:
-        partials[0] = refused(name, degree, "It is a constant: stop_gradient")
-    made: Operation = pointwise(name, impl, *partials)
-    return made
+    impl.__module__ = fun.__module__
+    constant = {} if degree is None else {0: refused(name, degree, "It is a constant: stop_gradient")}
+    return of_all_orders(name, impl, count, constant)
 
 
 def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
@@ -197,6 +215,16 @@ def summed(term: Callable[[Any], Any], count: int, like: Any) -> Any:
 def pole_rate(xp: Any, distance: Any) -> Any:
     """Return the rate, for ``difference_quotient``, of a function with a pole at this distance."""
     return 32 * _STEP / xp.abs(distance)
+
+
+def polygamma(xp: Any, n: int, x: Any) -> Any:
+    """Return the derivative of order ``n`` of the digamma function; 0 is the function itself."""
+    return special(xp, "polygamma")(n, x) if n else special(xp, "digamma")(x)
+
+
+def may_hold(condition: Any) -> bool:
+    """Whether ``condition`` holds for any element; True if the values are unknown."""
+    return bool(np.any(condition)) if issubclass(type(condition), (np.ndarray, np.generic)) else True
 
 
 def in_double(xp: Any, fun: Callable[..., Any], *args: Any) -> Any:
@@ -295,3 +323,67 @@ def log_beta(xp: Any, a: Any, b: Any) -> Any:
     step = small * (1 - xp.log(beyond)) - (safe - 0.5) * xp.log1p(xp.where(far, small, 0) / safe)
     step = step + stirling_error(xp, safe) - stirling_error(xp, beyond)
     return gammaln(small) + xp.where(far, step, gammaln(large) - gammaln(total))
+
+
+# ---- distribution functions and their inverses ---------------------------------------------------------------
+
+#: Per argument: the partial derivative, a function of all arguments, or the name of an integer argument without one.
+Partials = tuple[Callable[..., Any] | str, ...]
+
+
+def _defined(name: str, rules: list[Any], of_jax: Callable[..., Any] | None) -> Operation:
+    """Define an elementwise operation of two or three arguments, from rules that take the arguments and the result."""
+
+    def named(rule: Any) -> Any:
+        if isinstance(rule, str):
+            return refused(name, rule, "It is a whole number: pass it as a constant")
+        return (lambda x, y, ans: rule((x, y), ans)) if len(rules) == 2 else lambda x, y, z, ans: rule((x, y, z), ans)
+
+    dx, dy, dz = [*map(named, rules), None][:3]
+    made: Operation = elementwise(name, kernel(name, of_jax), dx=dx, dy=dy, dz=dz)
+    made.__module__ = sys._getframe(2).f_globals["__name__"]  # the module that defines it, for pickle
+    return made
+
+
+def distribution(
+    name: str, partials: Partials, of_jax: Callable[..., Any] | None = None, sign: float = 1.0
+) -> Operation:
+    """Define a distribution function, or with ``sign=-1`` its complement, 1 minus the function."""
+
+    def rule(partial: Any) -> Any:
+        if isinstance(partial, str):
+            return partial
+        return (lambda args, ans: partial(*args)) if sign > 0 else lambda args, ans: -partial(*args)
+
+    return _defined(name, [rule(partial) for partial in partials], of_jax)
+
+
+def zero_where_search_failed(ans: Any, slope: Callable[[Any], Any]) -> Any:
+    """Return ``slope(ans)`` for a result of SciPy's search; 0 at the ends of the range, where the search gives up."""
+    size = absolute(ans)
+    nowhere = logical_or(less(size, 1e-40), greater(size, 9e9))
+    return where(nowhere, 0, slope(where(nowhere, 1, ans)))
+
+
+def inverse(name: str, partials: Partials, position: int, sign: float = 1.0, searched: bool = False) -> Operation:
+    """Define the inverse of a distribution function in one argument, or with ``sign=-1`` that of its complement.
+
+    ``searched`` says that SciPy finds the result by a search: derivatives are 0 where the search gives up.
+    """
+
+    def rule(i: int) -> Any:
+        partial: Any = partials[i]
+        if isinstance(partial, str):
+            return partial
+
+        def implicit(args: tuple[Any, ...], ans: Any) -> Any:
+            def slope(ans: Any) -> Any:
+                point = (*args[:position], ans, *args[position + 1 :])
+                rate = partials[position](*point)  # type: ignore[operator]
+                return sign / rate if i == position else -partial(*point) / rate
+
+            return zero_where_search_failed(ans, slope) if searched else slope(ans)
+
+        return implicit
+
+    return _defined(name, [rule(i) for i in range(len(partials))], None)
