@@ -15,8 +15,6 @@ from funcgrad.ownership import has_unshared
 from funcgrad.primitives.index_spec import index_from_spec, is_static
 from funcgrad.primitives.shaping import arranged
 
-__all__ = ["add_in_place", "copy_with_own_memory"]
-
 ndarray = np.ndarray
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
 

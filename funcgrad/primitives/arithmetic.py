@@ -34,36 +34,6 @@ from funcgrad.primitives.elementwise import is_complex, is_regular, log
 from funcgrad.primitives.sparse import sparse_multiply
 from funcgrad.writable import plain_value
 
-__all__ = [
-    "absolute",
-    "add",
-    "as_numpy_number",
-    "cbrt",
-    "clip",
-    "copysign",
-    "divide",
-    "fabs",
-    "float_power",
-    "fmax",
-    "fmin",
-    "fmod",
-    "fractional",
-    "heaviside",
-    "ldexp",
-    "mantissa",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "positive",
-    "power",
-    "reciprocal",
-    "remainder",
-    "square",
-    "subtract",
-    "unit",
-]
-
 _NUMBERS = frozenset((int, float))  # other number types may promote
 _ONES = {float: np.float64(1.0), complex: np.complex128(1.0)}
 _PYTHON = _NUMBERS | _ONES.keys()

@@ -11,8 +11,6 @@ from funcgrad.kinds.linear import linear, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem
 
-__all__ = ["all_gather", "axis_index"]
-
 
 def axis_index(over: BatchTrace, xp: Any) -> Tracer:
     """Return the number of each example, counted from 0."""

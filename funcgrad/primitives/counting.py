@@ -23,18 +23,6 @@ from funcgrad.primitives.comparison import equal, logical_not
 from funcgrad.primitives.reductions import reduce_any
 from funcgrad.typing import Shape
 
-__all__ = [
-    "common_positions",
-    "estimated_bins",
-    "isin",
-    "lexsort",
-    "packbits",
-    "rounding_over_one",
-    "uniform_edges",
-    "unique_positions",
-    "unpackbits",
-]
-
 
 def _refusing_batches(name: str, what: str) -> Batching:
     """Return a batching rule that refuses, for an operation whose result has a length that depends on the values."""

@@ -37,31 +37,6 @@ from funcgrad.primitives.shaping import concatenate, diagonal
 from funcgrad.primitives.solving import adjoint
 from funcgrad.typing import Array
 
-__all__ = [
-    "GAP_UNITS",
-    "NOISE_UNITS",
-    "close_pairs",
-    "column_sizes",
-    "conjugated",
-    "eigen_sum",
-    "eigh",
-    "hermitian_part",
-    "inverse_gaps",
-    "is_complex",
-    "is_constant",
-    "join_columns",
-    "or_nan",
-    "singular_gradient",
-    "singular_sum",
-    "skew",
-    "split_columns",
-    "svd",
-    "undefined_pairs",
-    "unknown_pairs",
-    "vanishing",
-    "with_diagonal",
-]
-
 #: Number of units of rounding, relative to the largest entry, up to which a term of a derivative counts as zero.
 NOISE_UNITS = 1000
 #: Number of units up to which a gap between eigenvalues counts as zero, times the square root of their number.

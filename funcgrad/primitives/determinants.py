@@ -30,8 +30,6 @@ from funcgrad.primitives.products import LETTERS, matmul, swap_last_axes
 from funcgrad.primitives.shaping import flip
 from funcgrad.typing import Array, Shape
 
-__all__ = ["cofactors", "cofactors_change", "det", "lenient_inv", "slogdet"]
-
 _SIGNS = np.array([[1, -1], [-1, 1]], np.int8)  # int8 promotes no other dtype
 _CYCLIC = np.array([0, 1, 2, 0, 1])
 

@@ -17,40 +17,6 @@ from funcgrad.kinds import elementwise, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import equal, where
 
-__all__ = [
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "degrees",
-    "exp",
-    "exp2",
-    "expm1",
-    "is_regular",
-    "hypot",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logaddexp",
-    "logaddexp2",
-    "logistic",
-    "rad2deg",
-    "radians",
-    "sin",
-    "sinc",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]
-
 LN2, LN10 = math.log(2.0), math.log(10.0)
 RADIAN, DEGREE = 180.0 / math.pi, math.pi / 180.0
 

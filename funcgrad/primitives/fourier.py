@@ -18,8 +18,6 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import getitem, pad_zeros
 from funcgrad.typing import Shape
 
-__all__ = ["NORMS", "as_input_cotangent", "fft", "ifft", "in_transformable_dtype", "irfft", "rfft"]
-
 #: ``norm`` of the inverse transform, by the ``norm`` of the transform.
 NORMS = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 

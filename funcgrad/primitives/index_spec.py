@@ -23,21 +23,6 @@ from funcgrad.kinds.rules import ARRAY_MAKER
 from funcgrad.running import note_refusal
 from funcgrad.typing import Shape
 
-__all__ = [
-    "ARRAY",
-    "Spec",
-    "WholeSpec",
-    "batched_index",
-    "concrete_mask",
-    "copied_index",
-    "covers_all",
-    "getitem_of_array",
-    "index_from_spec",
-    "is_concrete",
-    "is_static",
-    "parse_index",
-]
-
 Spec: TypeAlias = tuple[Any, ...]
 
 

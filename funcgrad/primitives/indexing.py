@@ -43,8 +43,6 @@ from funcgrad.typing import Array, Shape
 from funcgrad.views import copy_small_part, note_view, shares_memory
 from funcgrad.writable import CONSTANTS, as_array, is_buffer, make_buffer, writable_result
 
-__all__ = ["add_along_axis", "getitem", "pad_zeros", "read", "scatter_sum", "take_along_axis"]
-
 ndarray = np.ndarray
 float64 = np.float64
 _NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))

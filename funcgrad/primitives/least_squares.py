@@ -35,9 +35,6 @@ from funcgrad.primitives.shaping import concatenate, diagonal, tril, triu
 from funcgrad.primitives.solving import adjoint
 from funcgrad.typing import Array
 
-__all__ = ["lstsq", "pinv", "qr"]
-
-
 # ---- QR ----------------------------------------------------------------------------------------------------
 
 

@@ -16,8 +16,6 @@ import numpy as np
 from funcgrad.kinds.linear import fast_sum, sum_over
 from funcgrad.reverse import SparseCotangent
 
-__all__ = ["ProductCotangent", "RowsCotangent", "can_be_deferred"]
-
 ndarray = np.ndarray
 #: Largest number of rows of a product that may wait, and how many columns per row the other factor must have.
 _MAX_ROWS, _MIN_RATIO = 32, 8

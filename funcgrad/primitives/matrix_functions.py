@@ -30,8 +30,6 @@ from funcgrad.primitives.products import swap_last_axes
 from funcgrad.primitives.shaping import concatenate
 from funcgrad.typing import Array
 
-__all__ = ["expm", "logm", "sqrtm"]
-
 #: Numbers of squarings, of square roots, and of steps to a square root for JAX arrays: JAX has no reverse mode for
 #: loops whose length depends on values.
 SQUARINGS, ROOTS, STEPS = 32, 10, 24

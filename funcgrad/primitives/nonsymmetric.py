@@ -42,8 +42,6 @@ from funcgrad.primitives.shaping import diagonal
 from funcgrad.primitives.solving import adjoint
 from funcgrad.typing import Array
 
-__all__ = ["eig"]
-
 
 def _conditions(x: Any) -> Any:
     """Return the condition numbers of eigenvalues, given the inverse ``x`` of the matrix of unit eigenvectors."""

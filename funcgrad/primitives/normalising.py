@@ -12,8 +12,6 @@ from funcgrad.kinds.linear import fast_sum, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.typing import Shape
 
-__all__ = ["standardized", "sum_of_products", "sums"]
-
 Axes = tuple[int, ...]
 
 #: Number of elements below which NumPy's sum is fastest.

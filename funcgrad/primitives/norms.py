@@ -15,8 +15,6 @@ from funcgrad.primitives.comparison import equal, sign, where
 from funcgrad.primitives.elementwise import sqrt
 from funcgrad.typing import Array, Shape
 
-__all__ = ["abs_flat_at_zero", "euclidean", "sqrt_flat_at_zero"]
-
 
 def _euclidean(xp: Any, x: Any, *, axis: tuple[int, ...]) -> Any:
     x = xp.asarray(x)

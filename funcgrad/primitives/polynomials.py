@@ -27,23 +27,6 @@ from funcgrad.primitives.products import matmul
 from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, Shape
 
-__all__ = [
-    "BASES",
-    "MONOMIALS",
-    "Basis",
-    "basis_table",
-    "characteristic",
-    "companion_parts",
-    "conversion",
-    "derivative_of",
-    "evaluate",
-    "matmul_first_axis",
-    "matrix_of",
-    "products_of",
-    "series_roots",
-    "times_x",
-]
-
 
 class Basis:
     """Family of polynomials with ``p[0] = 1`` and ``p[i + 1] = (a x + b) p[i] - c p[i - 1]``.

@@ -24,8 +24,6 @@ from funcgrad.primitives.matrices import ProductCotangent, can_be_deferred
 from funcgrad.primitives.sparse import sparse_product
 from funcgrad.typing import Array, Shape
 
-__all__ = ["LETTERS", "einsum", "fast_matmul", "matmul", "swap_last_axes"]
-
 ndarray = np.ndarray
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DOUBLE = np.dtype(np.float64)

@@ -19,25 +19,6 @@ from funcgrad.primitives.normalising import sum_of_products, sums
 from funcgrad.primitives.scans import cumprod
 from funcgrad.typing import Shape
 
-__all__ = [
-    "count_nonzero",
-    "log_softmax",
-    "logsumexp",
-    "minus_maximum",
-    "reduce_all",
-    "reduce_any",
-    "reduce_max",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_var",
-    "shares",
-    "softmax",
-    "softmax_deviation",
-    "tie_shares",
-    "vanishing_overflow",
-    "weighted_peak",
-]
-
 Axes = tuple[int, ...]
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from funcgrad.kinds import linear, primitive
 from funcgrad.kinds.rules import Operation
 
-__all__ = ["cumprod", "cumsum", "recurrence", "shift"]
-
 
 def _cumsum(xp: Any, x: Any, *, axis: int, reverse: bool = False) -> Any:
     return xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis)

@@ -18,21 +18,6 @@ from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import Operation
 from funcgrad.views import array_with_layout_of
 
-__all__ = [
-    "arranged",
-    "cast",
-    "concatenate",
-    "diagonal",
-    "flip",
-    "from_diagonal",
-    "roll",
-    "split",
-    "stack",
-    "tril",
-    "triu",
-    "unstack",
-]
-
 ndarray = np.ndarray
 _SCALARS = frozenset((float, np.float64))
 

@@ -20,8 +20,6 @@ from funcgrad.primitives.indexing import add_along_axis, getitem, take_along_axi
 from funcgrad.primitives.shaping import concatenate, flip
 from funcgrad.typing import Shape
 
-__all__ = ["bessel_i", "cells", "convolve", "interp", "neighbours", "neighbours_transpose", "phase_turns"]
-
 # ---- convolution -------------------------------------------------------------------------------------------
 
 

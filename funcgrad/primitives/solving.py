@@ -23,8 +23,6 @@ from funcgrad.primitives.shaping import tril, triu
 from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Array
 
-__all__ = ["adjoint", "cholesky", "inv", "solve", "solve_triangular"]
-
 ndarray = np.ndarray
 
 

@@ -18,20 +18,6 @@ from funcgrad.kinds.linear import to_batch
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.indexing import add_along_axis, take_along_axis
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "nanargmax",
-    "nanargmin",
-    "partition",
-    "quantile_positions",
-    "searchsorted",
-    "sort",
-    "virtual_position",
-]
-
 
 def _position_of(name: str) -> Any:
     """Return code for the position of the first extremum; JAX lacks the positions of complex extrema."""

@@ -20,16 +20,6 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.indexing import getitem
 
-__all__ = [
-    "Structure",
-    "is_spmatrix",
-    "sparse_matvec",
-    "sparse_multiply",
-    "sparse_product",
-    "sparse_solve",
-    "values_and_structure",
-]
-
 
 class Structure:
     """Positions of the values of a sparse matrix, in compressed rows. Compared and hashed by identity.

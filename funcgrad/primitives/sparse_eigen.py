@@ -49,8 +49,6 @@ from funcgrad.primitives.solving import adjoint
 from funcgrad.primitives.sparse import Structure, sparse_matvec, sparse_solve
 from funcgrad.typing import Array
 
-__all__ = ["EigenSearch", "sparse_eig", "sparse_eigen_sum", "sparse_eigh"]
-
 
 class EigenSearch:
     """Arguments of an eigenvalue search. Compared and hashed by identity.

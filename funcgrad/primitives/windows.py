@@ -12,8 +12,6 @@ import numpy as np
 from funcgrad.kinds.linear import linear
 from funcgrad.kinds.rules import Operation
 
-__all__ = ["overlap_add", "windows"]
-
 Ints = tuple[int, ...]
 
 

@@ -22,8 +22,6 @@ from funcgrad.reverse import vjp_for_all
 from funcgrad.typing import Shape
 from funcgrad.views import array_with_layout_of
 
-__all__ = ["shape_of_region", "winners", "write"]
-
 _NUMPY = frozenset((np.ndarray, int, float, complex, np.float64, np.float32))
 
 

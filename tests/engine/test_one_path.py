@@ -239,10 +239,10 @@ def test_forward_mode_gives_the_same_bits_watched_and_not(op, pair):
 
 
 ALL = [
-    getattr(module, name)
+    operation
     for module in (arithmetic, comparison, functions, products, reductions)
-    for name in module.__all__
-    if hasattr(getattr(module, name), "primitive")
+    for name, operation in vars(module).items()
+    if hasattr(operation, "primitive") and operation.__module__ == module.__name__ and not name.startswith("_")
 ]
 
 

@@ -21,11 +21,6 @@ from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import greater, less, logical_and, where
 from funcgrad.primitives.elementwise import exp, expm1, log, logistic, tanh
 
-__all__ = [
-    "binary_cross_entropy", "log1mexp", "log_cosh", "relu", "relu6", "softplus", "x_log_x", "gelu_by_tanh",
-    "gelu_exact",
-]  # fmt: skip
-
 
 def _of_jax(name: str, x: Any) -> Any:
     """Call the function of ``jax.nn``, so that the conventions also hold in JAX's derivatives."""

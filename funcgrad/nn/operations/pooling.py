@@ -18,8 +18,6 @@ from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
 from funcgrad.typing import Shape
 
-__all__ = ["first_place", "pick_places", "pool_max", "spread_places", "window_spread", "window_sum"]
-
 Ints = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
 

@@ -16,8 +16,6 @@ from funcgrad.primitives.index_spec import ARRAY
 from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.typing import Array
 
-__all__ = ["segment_extremum", "segment_shares", "segment_total"]
-
 
 def _initial(dtype: Any, name: str) -> Any:
     """Return the extremum of a segment without rows."""
