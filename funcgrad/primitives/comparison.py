@@ -108,9 +108,7 @@ where: Operation = elementwise(
 )
 
 
-def _nonzero_batch(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _nonzero_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     row = common_row(args[0])
     if row is not None:
         return nonzero(row), False

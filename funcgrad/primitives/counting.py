@@ -114,9 +114,7 @@ def _isin(xp: Any, x: Any, y: Any, **params: Any) -> Any:
     return xp.isin(x, y, assume_unique=params["assume_unique"], invert=params["invert"])
 
 
-def _isin_batch(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _isin_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x, y = args
     if not batched[1]:
         return isin(x, y, **params), True

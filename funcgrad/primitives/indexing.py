@@ -264,9 +264,7 @@ def _forward(args: Any, tangents: Any, params: Any) -> Any:
     return ans, None if tangents[0] is None else read(tangents[0], *args[1:], **params)
 
 
-def _batch_read(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_read(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     spec, arrays, axes = batched_index(size, params["spec"], args[1:], batched[1:], x_batched=batched[0])
     if not arrays:  # a view, and noted as one
         return getitem(args[0], index_from_spec(spec, ())), True
@@ -503,9 +501,7 @@ def _forward_scatter(args: Any, tangents: Any, params: Any) -> Any:
     return ans, scatter_sum(*[tangents[i] for i in moving], *positions, **chosen)
 
 
-def _batch_scatter(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_scatter(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     specs = params["specs"]
     cts: list[Any] = []
     positions: list[Any] = []
@@ -549,15 +545,13 @@ def _add_along_axis(xp: Any, ct: Any, y: Any, *, axis: int, shape: Shape, unique
     return total
 
 
-def _batch_take(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_take(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     # all axes but ``axis`` broadcast, so an argument without a batch axis gets a leading axis of length 1
     x, y = (a if b else reshape(a, to=(1, *backend.shape_of(a))) for a, b in zip(args, batched, strict=True))
     return take_along_axis(x, y, **{**params, "axis": params["axis"] + 1}), True
 
 
-def _batch_add(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+def _batch_add(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     ct = args[0] if batched[0] else to_batch(args[0], size)
     y = args[1] if batched[1] else reshape(args[1], to=(1, *backend.shape_of(args[1])))
     shifted = {**params, "axis": params["axis"] + 1, "shape": (size, *params["shape"])}

@@ -199,9 +199,7 @@ def _evaluate_dc(ct: Array, x: Array, shape: Shape, *, basis: Basis) -> Array:
     return reshape(unbroadcast(whole, (n, *padded)), to=shape)
 
 
-def _batch_evaluate(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_evaluate(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x, c = args
     points, terms = backend.shape_of(x), backend.shape_of(c)
     rank = max(len(points) - batched[0], len(terms) - 1 - batched[1])
@@ -245,9 +243,7 @@ def _table_slopes(x: Array, n: int, basis: Basis) -> Array:
     return matmul_first_axis(slopes, basis_table(x, n=slopes.shape[1], basis=basis))
 
 
-def _batch_table(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_table(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     (x,) = args
     rank = len(backend.shape_of(x))
     return permute(basis_table(x, **params), axes=(1, 0, *range(2, rank + 1))), True
@@ -280,17 +276,13 @@ def _batch_one_by_one(call: Operation, x: Any, params: dict[str, Any], length: i
     return stack(*[row if backend.dtype_of(row) == to else astype(row, to=to) for row in rows], axis=0), True
 
 
-def _batch_roots(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_roots(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     (c,) = args
     dtype = np.result_type(backend.dtype_of(c), np.complex64)
     return _batch_one_by_one(series_roots, c, params, max(backend.shape_of(c)[1] - 1, 0), dtype)
 
 
-def _batch_characteristic(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_characteristic(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     (x,) = args
     return _batch_one_by_one(characteristic, x, params, backend.shape_of(x)[1] + 1, backend.dtype_of(x))
 

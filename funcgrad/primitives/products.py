@@ -165,9 +165,7 @@ def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR09
     return fast_matmul(swap_last_axes(x), ct)
 
 
-def _batch_matmul(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_matmul(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x, y = args
     rx, ry = (len(backend.shape_of(a)) - b for a, b in zip(args, batched, strict=True))
     if not rx or not ry:
@@ -304,9 +302,7 @@ def _einsum_dy(ct: Array, x: Array, shape: Shape, *, subscripts: str) -> Array:
     return einsum(ct, x, subscripts=f"{out},{tx}->{ty}")
 
 
-def _batch_einsum(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_einsum(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     subscripts = params["subscripts"]
     new = next(i for i in LETTERS if i not in subscripts)
     tx, ty, out = _terms(subscripts)

@@ -102,9 +102,7 @@ def _searchsorted(xp: Any, x: Any, y: Any, *, side: str) -> Any:
     return low.reshape(y.shape)
 
 
-def _searchsorted_batch(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _searchsorted_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x, y = args
     if not batched[0] and len(backend.shape_of(x)) > 1:
         x = to_batch(x, size)

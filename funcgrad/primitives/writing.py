@@ -76,7 +76,7 @@ def _forward(args: Any, tangents: Any, params: Any) -> Any:
     return ans, write(t, 0.0 if tangents[1] is None else tangents[1], *args[2:], **params)
 
 
-def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     x = args[0] if batched[0] else to_batch(args[0], size)
     one = backend.shape_of(x)[1:]
     flags = batched[2:]
@@ -117,9 +117,7 @@ def _winners(xp: Any, places: Any, *, size: int) -> Any:
     return xp.reshape(last[flat] == order, places.shape)
 
 
-def _batch_winners(
-    size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-) -> tuple[Any, bool]:
+def _batch_winners(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     """Join the examples, each with its own range of places."""
     n, rank = params["size"], len(backend.shape_of(args[0])) - 1
     return winners(args[0] + n * np.arange(size).reshape(size, *(1,) * rank), size=n * size), True

@@ -49,7 +49,7 @@ def _dy(ct: Array, x: Array, shape: Shape, *, geometry: Geometry) -> Array:
     return _exchanged(convolution(_exchanged(x), _exchanged(ct), geometry=turned))
 
 
-def _batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+def _batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
     """Batch the operation: treat a batch of ``x`` as more arrays, of ``y`` as more kernels, of both as more groups."""
     x, y = args
     (groups, a), b = shape_of(x)[1 - (not batched[0]) :][:2], shape_of(y)[1 + batched[1]]

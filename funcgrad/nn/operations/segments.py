@@ -58,7 +58,7 @@ def _segment_shares(xp: Any, x: Any, y: Any, ans: Any, *, count: int) -> Any:
 def _looped(rest: int) -> Any:
     """Make the batching rule, which treats a batch as more segments, numbered from one example to the next."""
 
-    def batch(size: int, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]) -> tuple[Any, bool]:
+    def batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
         count = params["count"]
         x, y, *others = [a if b else to_batch(a, size) for a, b in zip(args, batched, strict=True)]
         _, n, *lengths = shape_of(x)
