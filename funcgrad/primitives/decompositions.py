@@ -26,31 +26,20 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.kinds import nondifferentiable, primitive
-from funcgrad.kinds.linear import conj, real
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import logical_and, not_equal, where
+from funcgrad.primitives.elementwise import conjugated, is_complex, real_part
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal
-from funcgrad.primitives.solving import adjoint
+from funcgrad.primitives.solving import adjoint, hermitian_part
 from funcgrad.typing import Array
 
 #: Number of units of rounding, relative to the largest entry, up to which a term of a derivative counts as zero.
 NOISE_UNITS = 1000
 #: Number of units up to which a gap between eigenvalues counts as zero, times the square root of their number.
 GAP_UNITS = 8
-
-
-def is_complex(x: Array) -> bool:
-    """Whether ``x`` has a complex dtype."""
-    return backend.dtype_of(x).kind == "c"
-
-
-def conjugated(x: Array) -> Array:
-    """Return ``x``, conjugated if it is complex."""
-    return conj(x) if is_complex(x) else x
 
 
 def is_constant(x: Any) -> bool:
@@ -65,7 +54,8 @@ def is_constant(x: Any) -> bool:
 # ---- what coincides ----------------------------------------------------------------------------------------
 
 
-def _unit(x: Any) -> float:
+def rounding_unit(x: Any) -> float:
+    """Return the relative distance of neighbouring numbers of the dtype of ``x``."""
     return float(np.finfo(x.dtype).eps)
 
 
@@ -75,23 +65,23 @@ def _largest(x: Any, axis: int) -> Any:
 
 def _close_pairs(xp: Any, x: Any, *, units: float) -> Any:
     """Whether x[i] and x[j] are equal within ``units`` of rounding of the largest absolute value."""
-    return abs(x[..., None, :] - x[..., :, None]) <= units * _unit(x) * _largest(x, -1)[..., None]
+    return abs(x[..., None, :] - x[..., :, None]) <= units * rounding_unit(x) * _largest(x, -1)[..., None]
 
 
 def _vanishing(xp: Any, x: Any) -> Any:
-    return x <= GAP_UNITS * math.sqrt(x.shape[-1]) * _unit(x) * _largest(x, -1)
+    return x <= GAP_UNITS * math.sqrt(x.shape[-1]) * rounding_unit(x) * _largest(x, -1)
 
 
 def _undefined_pairs(xp: Any, same: Any, k: Any, columns: Any) -> Any:
-    return same & (abs(k) > NOISE_UNITS * _unit(columns) * _largest(columns, -1)[..., None])
+    return same & (abs(k) > NOISE_UNITS * rounding_unit(columns) * _largest(columns, -1)[..., None])
 
 
 def _vanishing_with_cotangent(xp: Any, x: Any, c: Any) -> Any:
-    return _vanishing(xp, x) & (abs(c) > NOISE_UNITS * _unit(c) * _largest(c, -1))
+    return _vanishing(xp, x) & (abs(c) > NOISE_UNITS * rounding_unit(c) * _largest(c, -1))
 
 
 def _unknown_pairs(xp: Any, same: Any, columns: Any, c: Any) -> Any:
-    used = columns > NOISE_UNITS * _unit(columns) * _largest(columns, -1)
+    used = columns > NOISE_UNITS * rounding_unit(columns) * _largest(columns, -1)
     return same & (used[..., None, :] | used[..., :, None] | ~_close_pairs(xp, c, units=NOISE_UNITS))
 
 
@@ -115,8 +105,9 @@ def _coinciding(w: Array) -> Array:
     return close_pairs(w, units=GAP_UNITS * math.sqrt(w.shape[-1]))
 
 
-def _off_diagonal(n: int) -> np.ndarray:
-    return ~np.eye(n, dtype=bool)
+def without_diagonal(same: Array) -> Array:
+    """Return the mask ``same`` of pairs, with False for the pairs of an entry with itself."""
+    return logical_and(same, ~np.eye(same.shape[-1], dtype=bool))
 
 
 def _inverse(x: Array, zero: Array) -> Array:
@@ -152,11 +143,6 @@ def with_diagonal(x: Array, d: Array) -> Array:
 # ---- Hermitian matrices ------------------------------------------------------------------------------------
 
 
-def hermitian_part(x: Array) -> Array:
-    """Return the Hermitian matrix nearest to ``x``."""
-    return (x + adjoint(x)) * 0.5
-
-
 def _eigh(xp: Any, x: Any, *, lower: bool) -> tuple[Any, Any]:
     return tuple(xp.linalg.eigh(x, UPLO="L" if lower else "U"))
 
@@ -166,9 +152,9 @@ def _eigh_jvp(t: Array, ans: Any, *, lower: bool) -> list[Array]:
     t = hermitian_part(t)
     moved = matmul(adjoint(v), matmul(t, v))
     same = _coinciding(w)
-    undefined = undefined_pairs(logical_and(same, _off_diagonal(w.shape[-1])), moved, column_sizes(t))
-    dw = diagonal(moved, offset=0)
-    return [real(dw) if is_complex(dw) else dw, matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))]
+    undefined = undefined_pairs(without_diagonal(same), moved, column_sizes(t))
+    dw = real_part(diagonal(moved, offset=0))
+    return [dw, matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))]
 
 
 def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
@@ -181,7 +167,7 @@ def _eigh_vjp(ct: Any, x: Array, ans: Any, *, lower: bool) -> Array | None:
     ct_v = conjugated(ct_v)
     k = skew(matmul(adjoint(v), ct_v))
     same = _coinciding(w)
-    pairs = logical_and(same, _off_diagonal(w.shape[-1]))
+    pairs = without_diagonal(same)
     inner = or_nan(undefined_pairs(pairs, k, column_sizes(ct_v)), inverse_gaps(w, same) * k * 0.5)
     if ct_w is not None:
         inner = with_diagonal(or_nan(unknown_pairs(pairs, column_sizes(ct_v), ct_w), inner), ct_w)
@@ -236,7 +222,7 @@ class _Singular:
         self.both_zero = logical_and(self.zero[..., None, :], self.zero[..., :, None])
         self.gaps = inverse_gaps(s, self.same)
         self.sums = _inverse(s[..., None, :] + s[..., :, None], self.both_zero)
-        self.pairs = logical_and(self.same, _off_diagonal(k))
+        self.pairs = without_diagonal(self.same)
         #: The common phase of a pair of vectors is free; the phase of the right vector is held fixed, as in JAX.
         self.phases = self.sums * np.eye(k, dtype=np.int8)
 
@@ -287,10 +273,10 @@ def _svd_jvp(t: Array, ans: Any, *, full_matrices: bool) -> list[Array]:
         added = added + g.phases * odd
     added = or_nan(undefined_pairs(g.pairs, even, size), added)
     lost = or_nan(undefined_pairs(g.both_zero, odd, size), g.sums * odd)
-    ds = diagonal(moved, offset=0)
+    ds = real_part(diagonal(moved, offset=0))
     du = _vectors_tangent(of_u, u, u_rest, (added + lost) * 0.5, g, size)
     dv = _vectors_tangent(of_v, v, v_rest, (added - lost) * 0.5, g, size)
-    return [du, real(ds) if is_complex(ds) else ds, adjoint(dv)]
+    return [du, ds, adjoint(dv)]
 
 
 def _outside_span(ct: Array, inner: Array, u: Array, u_rest: Array | None, g: _Singular, columns: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from funcgrad.backend import dtype_of
 from funcgrad.kinds import elementwise, primitive
+from funcgrad.kinds.linear import conj, real
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import equal, where
 
@@ -24,6 +25,16 @@ RADIAN, DEGREE = 180.0 / math.pi, math.pi / 180.0
 def is_complex(x: Any) -> bool:
     """Whether ``x`` has a complex dtype."""
     return dtype_of(x).kind == "c"
+
+
+def conjugated(x: Any) -> Any:
+    """Return ``x``, conjugated if it is complex."""
+    return conj(x) if is_complex(x) else x
+
+
+def real_part(x: Any) -> Any:
+    """Return the real part of ``x`` if it is complex, else ``x``."""
+    return real(x) if is_complex(x) else x
 
 
 def is_regular(x: Any) -> bool:

@@ -18,11 +18,9 @@ from funcgrad.optional import loaded_jax
 from funcgrad.primitives.comparison import where
 from funcgrad.primitives.decompositions import (
     GAP_UNITS,
-    conjugated,
-    hermitian_part,
-    is_complex,
     join_columns,
     or_nan,
+    rounding_unit,
     singular_gradient,
     skew,
     split_columns,
@@ -30,9 +28,10 @@ from funcgrad.primitives.decompositions import (
     with_diagonal,
 )
 from funcgrad.primitives.determinants import lenient_inv
+from funcgrad.primitives.elementwise import conjugated, is_complex, real_part
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal, tril, triu
-from funcgrad.primitives.solving import adjoint
+from funcgrad.primitives.solving import adjoint, hermitian_part
 from funcgrad.typing import Array
 
 # ---- QR ----------------------------------------------------------------------------------------------------
@@ -41,7 +40,7 @@ from funcgrad.typing import Array
 def _singular(xp: Any, x: Any) -> Any:
     i = np.arange(x.shape[-1])
     size = abs(x[..., i, i])
-    noise = GAP_UNITS * math.sqrt(x.shape[-1]) * float(np.finfo(x.dtype).eps)
+    noise = GAP_UNITS * math.sqrt(x.shape[-1]) * rounding_unit(x)
     return (size <= noise * size.max(-1, keepdims=True, initial=0)).any(-1)
 
 
@@ -264,16 +263,15 @@ def _pinv_for(x: Array, rcond: float) -> Array:
 
 def _columns_product(x: Array, y: Array) -> Array:
     """Return the real parts of ``adjoint(x) y``, column by column."""
-    product = reduce_sum(conjugated(x) * y, axis=(len(x.shape) - 2,))
-    return real(product) if is_complex(product) else product
+    return real_part(reduce_sum(conjugated(x) * y, axis=(len(x.shape) - 2,)))
 
 
 def _lstsq_jvp_x(t: Array, args: Any, ans: Any, *, rcond: float) -> list[Any]:
     x, y = args
     dz = matmul(_pinv_tangent(t, x, _pinv_for(x, rcond)), y)
     u, _, vh = svd(x, full_matrices=False)
-    ds = diagonal(matmul(adjoint(u), matmul(t, adjoint(vh))), offset=0)
-    return [dz, _rest_jvp(-matmul(t, ans[0]), dz, args, ans), 0, real(ds) if is_complex(ds) else ds]
+    ds = real_part(diagonal(matmul(adjoint(u), matmul(t, adjoint(vh))), offset=0))
+    return [dz, _rest_jvp(-matmul(t, ans[0]), dz, args, ans), 0, ds]
 
 
 def _lstsq_jvp_y(t: Array, args: Any, ans: Any, *, rcond: float) -> list[Any]:

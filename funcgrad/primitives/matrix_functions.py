@@ -24,7 +24,7 @@ from funcgrad import backend
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import loaded_jax
-from funcgrad.primitives.decompositions import GAP_UNITS
+from funcgrad.primitives.decompositions import GAP_UNITS, rounding_unit
 from funcgrad.primitives.determinants import lenient_inv
 from funcgrad.primitives.products import swap_last_axes
 from funcgrad.primitives.shaping import concatenate
@@ -75,10 +75,6 @@ def _floating(xp: Any, x: Any) -> Any:
 
 def _adjoint(x: Any) -> Any:
     return x.swapaxes(-1, -2).conj()
-
-
-def _unit(x: Any) -> float:
-    return float(np.finfo(x.dtype).eps)
 
 
 def _norm(x: Any) -> Any:
@@ -151,7 +147,6 @@ expm: Operation = _matrix_function("expm", _expm)
 def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
     """Return the principal square root of each matrix in ``x``, and its distance from convergence."""
     n, eye = x.shape[-1], _eye(xp, x)
-    unit = _unit(x)
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         m, y = state
@@ -173,7 +168,7 @@ def _root_iteration(xp: Any, x: Any) -> tuple[Any, Any]:
             state = step(state)
             error = _norm(state[0] - eye)
         worst = np.max(error, initial=0, where=np.isfinite(error))
-        if worst <= 2 * n * unit or best <= worst < 1e-3:
+        if worst <= 2 * n * rounding_unit(x) or best <= worst < 1e-3:
             break
         best = worst
     return state[1], error
@@ -203,7 +198,7 @@ def _rotated_to_positive_axis(x: Any, base: int) -> tuple[Any, Any, Any]:
 
 def _noise(w: Any) -> Any:
     """Return the absolute value up to which an eigenvalue counts as zero."""
-    return GAP_UNITS * w.shape[-1] * _unit(w) * abs(w).max(-1, keepdims=True, initial=0)
+    return GAP_UNITS * w.shape[-1] * rounding_unit(w) * abs(w).max(-1, keepdims=True, initial=0)
 
 
 def _function_of_hermitian(x: Any, f: Callable[[Any], Any]) -> Any:

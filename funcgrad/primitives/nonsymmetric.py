@@ -28,15 +28,16 @@ from funcgrad.primitives.decompositions import (
     NOISE_UNITS,
     close_pairs,
     column_sizes,
-    conjugated,
     inverse_gaps,
-    is_complex,
     or_nan,
+    rounding_unit,
     undefined_pairs,
     unknown_pairs,
     with_diagonal,
+    without_diagonal,
 )
 from funcgrad.primitives.determinants import lenient_inv
+from funcgrad.primitives.elementwise import conjugated, is_complex
 from funcgrad.primitives.products import matmul
 from funcgrad.primitives.shaping import diagonal
 from funcgrad.primitives.solving import adjoint
@@ -49,8 +50,8 @@ def _conditions(x: Any) -> Any:
 
 
 def _merging(xp: Any, x: Any, y: Any) -> Any:
-    unit, condition = float(np.finfo(x.dtype).eps), _conditions(y)
-    within = GAP_UNITS * math.sqrt(x.shape[-1]) * unit * abs(x).max(-1, keepdims=True, initial=0) * condition
+    noise = GAP_UNITS * math.sqrt(x.shape[-1]) * rounding_unit(x) * abs(x).max(-1, keepdims=True, initial=0)
+    within = noise * _conditions(y)
     gaps = abs(x[..., None, :] - x[..., :, None])
     return (gaps <= xp.maximum(within[..., None, :], within[..., :, None])) | np.eye(x.shape[-1], dtype=bool)
 
@@ -58,7 +59,7 @@ def _merging(xp: Any, x: Any, y: Any) -> Any:
 def _defective(xp: Any, x: Any, y: Any) -> Any:
     condition = _conditions(y)
     worst = xp.maximum(condition[..., None, :], condition[..., :, None])
-    limit = 0.01 / math.sqrt(float(np.finfo(y.dtype).eps))
+    limit = 0.01 / math.sqrt(rounding_unit(y))
     return x & (worst > limit) & ~np.eye(x.shape[-1], dtype=bool)
 
 
@@ -105,7 +106,7 @@ def _eig_jvp(t: Array, ans: Any) -> list[Array]:
     inverse = lenient_inv(v)
     moved = matmul(inverse, matmul(t, v))
     same = merging(w, inverse)
-    pairs = logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
+    pairs = without_diagonal(same)
     undefined = undefined_pairs(pairs, moved, column_sizes(t))
     lost = column_sizes(defective(pairs, inverse)) > 0
     dv = matmul(v, or_nan(undefined, inverse_gaps(w, same) * moved))
@@ -119,7 +120,7 @@ def _eig_vjp(ct: Any, ans: Any) -> Array | None:
         return None
     inverse = lenient_inv(v)
     same = merging(w, inverse)
-    pairs = logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
+    pairs = without_diagonal(same)
     lost = defective(pairs, inverse)
     if ct_v is None:
         inner = where(np.eye(w.shape[-1], dtype=bool), conjugated(ct_w)[..., None, :], 0)

@@ -12,7 +12,7 @@ from funcgrad.kinds import primitive
 from funcgrad.kinds.linear import conj, expand_to, real, reduce_sum
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import equal, sign, where
-from funcgrad.primitives.elementwise import sqrt
+from funcgrad.primitives.elementwise import conjugated, is_complex, real_part, sqrt
 from funcgrad.typing import Array, Shape
 
 
@@ -27,18 +27,13 @@ def _euclidean(xp: Any, x: Any, *, axis: tuple[int, ...]) -> Any:
     return np.sqrt(flat.dot(flat))
 
 
-def _conjugated(x: Array) -> Array:
-    return conj(x) if backend.dtype_of(x).kind == "c" else x
-
-
 def _euclidean_jvp(t: Array, x: Array, ans: Array, *, axis: tuple[int, ...]) -> Array:
-    along = t * _conjugated(x)
-    total = reduce_sum(real(along) if backend.dtype_of(along).kind == "c" else along, axis=axis)
+    total = reduce_sum(real_part(t * conjugated(x)), axis=axis)
     return total / ans if prod(backend.shape_of(x)) else total  # an empty sum has the derivative 0
 
 
 def _euclidean_vjp(ct: Array, x: Array, ans: Array, shape: Shape, *, axis: tuple[int, ...]) -> Array:
-    return expand_to(ct / ans, shape, axis) * _conjugated(x)
+    return expand_to(ct / ans, shape, axis) * conjugated(x)
 
 
 #: ``euclidean(x, *, axis)``: the square root of the sum of squared absolute values. Its derivative at zero is NaN.
@@ -67,4 +62,4 @@ def abs_flat_at_zero(x: Array) -> Array:
     """
     if type(x) is np.ndarray:
         return np.abs(x)
-    return sqrt_flat_at_zero(real(x * conj(x))) if backend.dtype_of(x).kind == "c" else x * sign(x)
+    return sqrt_flat_at_zero(real(x * conj(x))) if is_complex(x) else x * sign(x)

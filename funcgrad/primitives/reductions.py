@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad.kinds import nondifferentiable, primitive
-from funcgrad.kinds.linear import align, conj, permute, real, reduce_sum, reshape
+from funcgrad.kinds.linear import align, permute, reduce_sum, reshape
 from funcgrad.kinds.partials import scaled
 from funcgrad.kinds.rules import Operation
-from funcgrad.primitives.elementwise import exp
+from funcgrad.primitives.elementwise import conjugated, exp, real_part
 from funcgrad.primitives.normalising import sum_of_products, sums
 from funcgrad.primitives.scans import cumprod
 from funcgrad.typing import Shape
@@ -99,12 +99,11 @@ def _variance_gradient(x: Any, shape: Shape, axis: Axes, correction: float) -> A
     n = math.prod(shape[i] for i in axis)
     centred = x - reduce_sum(x, axis=axis, keepdims=True) / max(n, 1)
     scale = 2 / (n - correction) if n > correction else math.nan
-    return (conj(centred) if centred.dtype.kind == "c" else centred) * scale
+    return conjugated(centred) * scale
 
 
 def _var_jvp(t: Any, x: Any, shape: Shape, *, axis: Axes, correction: float) -> Any:
-    tangent = reduce_sum(t * _variance_gradient(x, shape, axis, correction), axis=axis)
-    return real(tangent) if tangent.dtype.kind == "c" else tangent
+    return real_part(reduce_sum(t * _variance_gradient(x, shape, axis, correction), axis=axis))
 
 
 #: ``reduce_var(x, *, axis, correction)``: the variance, which is real for complex ``x`` too.

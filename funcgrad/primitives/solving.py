@@ -15,9 +15,10 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import Primitive, bind, call_operation
 from funcgrad.kinds import primitive
-from funcgrad.kinds.linear import batch_rule, conform, conj, permute, reshape
+from funcgrad.kinds.linear import batch_rule, conform, permute, reshape
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.optional import loaded_jax
+from funcgrad.primitives.elementwise import conjugated
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import tril, triu
 from funcgrad.reverse import vjp_for_all
@@ -28,7 +29,12 @@ ndarray = np.ndarray
 
 def adjoint(x: Array) -> Array:
     """Return ``x`` with its last two axes exchanged, and conjugated."""
-    return conj(swap_last_axes(x)) if backend.dtype_of(x).kind == "c" else swap_last_axes(x)
+    return conjugated(swap_last_axes(x))
+
+
+def hermitian_part(x: Array) -> Array:
+    """Return the Hermitian matrix nearest to ``x``."""
+    return (x + adjoint(x)) * 0.5
 
 
 inv: Operation = primitive(
@@ -189,17 +195,13 @@ def _with_half_diagonal(x: Array) -> Array:
     return x * share.astype(np.empty(0, x.dtype).real.dtype)
 
 
-def _hermitian_part(x: Array) -> Array:
-    return (x + adjoint(x)) * 0.5
-
-
 def _by_factor(factor: Array, x: Array, transposed: bool = False) -> Array:
     return solve_triangular(factor, x, lower=True, transposed=transposed, unit_diagonal=False)
 
 
 def _cholesky_jvp(t: Array, ans: Array, *, upper: bool) -> Array:
     factor = adjoint(ans) if upper else ans
-    half = _by_factor(factor, _hermitian_part(t))
+    half = _by_factor(factor, hermitian_part(t))
     moved = matmul(factor, _with_half_diagonal(adjoint(_by_factor(factor, adjoint(half)))))
     return adjoint(moved) if upper else moved
 
@@ -207,7 +209,7 @@ def _cholesky_jvp(t: Array, ans: Array, *, upper: bool) -> Array:
 def _cholesky_vjp(ct: Array, ans: Array, *, upper: bool) -> Array:
     factor, ct = (adjoint(ans), adjoint(ct)) if upper else (ans, ct)
     half = _by_factor(factor, _with_half_diagonal(matmul(swap_last_axes(factor), ct)), transposed=True)
-    return _hermitian_part(adjoint(_by_factor(factor, adjoint(half), transposed=True)))
+    return hermitian_part(adjoint(_by_factor(factor, adjoint(half), transposed=True)))
 
 
 #: ``cholesky(x, *, upper)``: the triangular L with ``x = L adjoint(L)``, or adjoint(L). Reads one triangle of ``x``;

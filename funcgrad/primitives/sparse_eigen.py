@@ -24,7 +24,7 @@ import numpy as np
 
 from funcgrad.errors import InputError
 from funcgrad.kinds import primitive
-from funcgrad.kinds.linear import broadcast_to, real, reduce_sum, reshape
+from funcgrad.kinds.linear import broadcast_to, reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
 from funcgrad.optional import import_scipy
 from funcgrad.primitives.comparison import logical_and
@@ -32,16 +32,17 @@ from funcgrad.primitives.decompositions import (
     NOISE_UNITS,
     close_pairs,
     column_sizes,
-    conjugated,
     inverse_gaps,
-    is_complex,
     is_constant,
     or_nan,
+    rounding_unit,
     skew,
     undefined_pairs,
     unknown_pairs,
     with_diagonal,
+    without_diagonal,
 )
+from funcgrad.primitives.elementwise import conjugated, real_part
 from funcgrad.primitives.indexing import getitem
 from funcgrad.primitives.products import matmul, swap_last_axes
 from funcgrad.primitives.shaping import concatenate, diagonal
@@ -94,7 +95,7 @@ class _Factors:
         if self.made is None:
             return np.full(b.shape, math.nan, b.dtype)
         x = self.made.solve(b, trans)
-        limit = 1 / (NOISE_UNITS * float(np.finfo(x.dtype).eps))
+        limit = 1 / (NOISE_UNITS * rounding_unit(x))
         singular = self.scale * abs(x).max(0, initial=0) > limit * abs(b).max(0, initial=0)
         return np.where(singular, math.nan, x)
 
@@ -184,7 +185,7 @@ def _solve_outside(search: EigenSearch, x: Array, m: Array, w: Array, rows: Arra
 
 def _pairs(w: Array) -> tuple[Array, Array]:
     same = close_pairs(w, units=NOISE_UNITS)
-    return same, logical_and(same, ~np.eye(w.shape[-1], dtype=bool))
+    return same, without_diagonal(same)
 
 
 def _jvp(
@@ -195,12 +196,12 @@ def _jvp(
     rows = swap_last_axes(v)
     inner = matmul(adjoint(v), swap_last_axes(moved))
     same, pairs = _pairs(w)
-    dw = diagonal(inner, offset=0)
+    dw = real_part(diagonal(inner, offset=0))
     weights = or_nan(undefined_pairs(pairs, inner, scale), inverse_gaps(w, same) * inner)
     if turned is not None:
         weights = with_diagonal(weights, turned * -0.5)
     dv = matmul(v, weights) + swap_last_axes(_solve_outside(search, x, m, w, rows, -moved))
-    return [real(dw) if is_complex(dw) else dw, dv]
+    return [dw, dv]
 
 
 def _matrix_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> list[Array]:
@@ -260,8 +261,7 @@ def _weights_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) 
     found = _at_stored_positions(left * -w[..., None], rows, search.m)
     if ct_rows is None:
         return found
-    along = reduce_sum(conjugated(ct_rows) * rows, axis=(len(rows.shape) - 1,))
-    along = real(along) if is_complex(along) else along
+    along = real_part(reduce_sum(conjugated(ct_rows) * rows, axis=(len(rows.shape) - 1,)))
     return found - _at_stored_positions(rows * along[..., None], rows, search.m) * 0.5
 
 
