@@ -6,7 +6,6 @@ number of positions depends on the values, so these operations refuse a batch ax
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.errors import ConcretizationError
 from funcgrad.kinds import nondifferentiable
-from funcgrad.kinds.linear import Batching, reduce_sum, to_batch
-from funcgrad.kinds.linear import reshape as refill
+from funcgrad.kinds.linear import Batching, reduce_sum, reshape, to_batch
 from funcgrad.kinds.rules import Operation
 from funcgrad.kinds.variadic import jointly_linear
 from funcgrad.primitives.arithmetic import multiply
@@ -121,8 +119,8 @@ def _isin_batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, b
     x = x if batched[0] else to_batch(x, size)
     shape: Shape = backend.shape_of(x)
     sizes = [np.prod(backend.shape_of(a)[1:], dtype=int) for a in (x, y)]
-    same = equal(refill(x, to=(size, sizes[0], 1)), refill(y, to=(size, 1, sizes[1])))
-    found = refill(reduce_any(same, axis=(2,)), to=shape)
+    same = equal(reshape(x, to=(size, sizes[0], 1)), reshape(y, to=(size, 1, sizes[1])))
+    found = reshape(reduce_any(same, axis=(2,)), to=shape)
     return logical_not(found) if params["invert"] else found, True
 
 
@@ -135,11 +133,7 @@ lexsort: Operation = nondifferentiable("lexsort", lambda xp, *keys, axis: xp.lex
 # ---- bits --------------------------------------------------------------------------------------------------
 
 
-def _bits(name: str) -> Callable[..., Any]:
-    return lambda xp, x, *, axis, **params: getattr(xp, name)(x, axis, **params)
-
-
 #: ``packbits(x, *, axis, bitorder)``.
-packbits: Operation = nondifferentiable("packbits", _bits("packbits"), batch="axis")
+packbits: Operation = nondifferentiable("packbits", batch="axis")
 #: ``unpackbits(x, *, axis, count, bitorder)``.
-unpackbits: Operation = nondifferentiable("unpackbits", _bits("unpackbits"), batch="axis")
+unpackbits: Operation = nondifferentiable("unpackbits", batch="axis")

@@ -103,13 +103,9 @@ def _products_outside(xp: Any, s: Any, order: int) -> Any:
     ans = xp.ones((*s.shape[:-1], *[1] * order), s.dtype)
     for m in range(n):
         taken = np.arange(n) == m
-        inside = functools.reduce(np.logical_or, [np.expand_dims(taken, _other_axes(order, i)) for i in range(order)])
+        inside = functools.reduce(np.logical_or.outer, [taken] * order)
         ans = ans * xp.where(inside, xp.ones((), s.dtype), s[..., m].reshape(*s.shape[:-1], *[1] * order))
     return ans
-
-
-def _other_axes(rank: int, axis: int) -> tuple[int, ...]:
-    return tuple(i for i in range(rank) if i != axis)
 
 
 @functools.cache

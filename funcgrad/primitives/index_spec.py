@@ -171,13 +171,13 @@ def parse_index(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape 
             spec.extend([(0, n, 1) for n in rest[: len(shape) - used]] if used < len(shape) else (...,))
             lengths.extend(rest[: len(shape) - used])
             del rest[: len(shape) - used]
-        elif isinstance(entry, _Mask):
-            lengths_there = rest[: entry.mask.ndim]
-            if any(m not in (n, 0) for m, n in zip(entry.mask.shape, lengths_there, strict=True)):  # NumPy accepts 0
+        elif _is_mask(entry):
+            lengths_there = rest[: entry.ndim]
+            if any(m not in (n, 0) for m, n in zip(entry.shape, lengths_there, strict=True)):  # NumPy accepts 0
                 _raise_index_error(index, shape)
-            del rest[: entry.mask.ndim]
+            del rest[: entry.ndim]
             lengths.extend(lengths_there or [1])
-            arrays.extend(entry.mask.nonzero() if lengths_there else (np.zeros(int(entry.mask), int),))
+            arrays.extend(entry.nonzero() if lengths_there else (np.zeros(int(entry), int),))
             spec.extend([ARRAY] * max(1, len(lengths_there)))
         elif entry is None:
             spec.append(None)
@@ -191,27 +191,22 @@ def parse_index(index: Any, shape: Shape) -> tuple[Spec, tuple[Any, ...], Shape 
     return tuple(spec), tuple(arrays), tuple(lengths) if len(lengths) > len(shape) else None
 
 
-class _Mask:
-    """A boolean array in an index."""
-
-    __slots__ = ("mask",)
-
-    def __init__(self, mask: np.ndarray) -> None:
-        self.mask = mask
+def _is_mask(entry: Any) -> bool:
+    return type(entry) is ndarray and entry.dtype.kind == "b"
 
 
 def _axes_used(entry: Any) -> int:
-    if isinstance(entry, _Mask):
-        return entry.mask.ndim
+    if _is_mask(entry):
+        return int(entry.ndim)
     return 0 if entry is None or entry is ... else 1
 
 
 def _normalized_entry(entry: Any, index: Any, shape: Shape) -> Any:
-    """Return one entry as an int, a slice, None, an ellipsis, a ``_Mask``, or an array of integers."""
+    """Return one entry as an int, a slice, None, an ellipsis, an ndarray of booleans, or an array of integers."""
     if type(entry) in _STATIC:
         return int(entry) if type(entry) is np.int64 else entry
     if issubclass(type(entry), (bool, np.bool_)):
-        return _Mask(np.asarray(entry))
+        return np.asarray(entry)
     if isinstance(entry, (list, tuple, range)):
         entry = ARRAY_MAKER[0](entry)  # the list may contain positions that are batched
         if not entry.size:
@@ -223,7 +218,7 @@ def _normalized_entry(entry: Any, index: Any, shape: Shape) -> Any:
             _raise_index_error(index, shape)
     kind = entry.dtype.kind
     if kind == "b":
-        return _Mask(concrete_mask(entry, "indexing"))
+        return concrete_mask(entry, "indexing")
     if kind not in "iu":
         _raise_index_error(index, shape)
     return int(entry) if issubclass(type(entry), (ndarray, np.generic)) and not entry.ndim else entry

@@ -128,7 +128,7 @@ def _getitem_general(x: Any, index: Any) -> Any:
     found = read(x if to is None else reshape(x, to=to), *arrays, spec=spec)
     if not isinstance(x, Tracer) or arrays:
         return found
-    if _is_view(found, index):
+    if _is_array_result(found, index) and not _has_arrays(index):  # a view
         if not isinstance(found, Tracer):  # no axes, another library, or in ``no_grad``: here a view too
             found = make_buffer(np.asarray(found) if isinstance(found, np.generic) else found)
         _share(x, found, index)
@@ -193,10 +193,6 @@ def _is_array_result(made: Any, index: Any) -> bool:
     return bool(made.shape) or index is ... or (type(index) is tuple and any(e is ... for e in index))
 
 
-def _is_view(made: Any, index: Any) -> bool:
-    return _is_array_result(made, index) and not _has_arrays(index)
-
-
 def _share(x: Tracer, made: Any, index: Any) -> None:
     note_view(x, made, getitem, {"index": index})
     value = made._val
@@ -230,7 +226,26 @@ class IndexedCotangent(SparseCotangent):
     @staticmethod
     def sum_of(entries: list[Any]) -> Any:
         """Add up all parts; the first entry may be a whole cotangent."""
-        return _sum_entries(entries)
+        if (found := _sum_of_slices(entries)) is not None:
+            return found
+        parts, plain, total = [], True, None
+        alone = type(entries[0]) is not IndexedCotangent and is_unshared_entry(entries, 0)
+        alone = alone and (type(entries[0]) is not ndarray or entries[0].flags.c_contiguous)
+        for part in entries:
+            if type(part) is not IndexedCotangent:
+                alone, total = alone and total is None, part if total is None else total + part
+            else:
+                parts.append(part)
+                ct, _, arrays, shape, dtype = part
+                plain = plain and type(ct) in _NUMPY and (arrays is None or set(map(type, arrays)) <= {ndarray})
+        if plain and (total is None or type(total) is ndarray):
+            return _sum_in_place(total if total is None or alone else total.copy(), parts, shape, dtype)
+        if total is None and (found := _concatenated(parts)) is not None:
+            return found
+        if total is not None and (found := add_in_place(total, parts, alone)) is not None:
+            return found
+        found = _sum_in_forward_mode(total, parts)
+        return _sum_by_scatter(total, parts) if found is None else found
 
 
 def _read_vjp_for_all(ct: Any, *saved: Any) -> tuple[Any]:
@@ -288,29 +303,6 @@ def _compute_read(*args: Any, spec: Spec) -> Any:
 
 
 read: Operation = finish_operation(_compute_read, _read)
-
-
-def _sum_entries(entries: list[Any]) -> Any:
-    if (found := _sum_of_slices(entries)) is not None:
-        return found
-    parts, plain, total = [], True, None
-    alone = type(entries[0]) is not IndexedCotangent and is_unshared_entry(entries, 0)
-    alone = alone and (type(entries[0]) is not ndarray or entries[0].flags.c_contiguous)
-    for part in entries:
-        if type(part) is not IndexedCotangent:
-            alone, total = alone and total is None, part if total is None else total + part
-        else:
-            parts.append(part)
-            ct, _, arrays, shape, dtype = part
-            plain = plain and type(ct) in _NUMPY and (arrays is None or set(map(type, arrays)) <= {ndarray})
-    if plain and (total is None or type(total) is ndarray):
-        return _sum_in_place(total if total is None or alone else total.copy(), parts, shape, dtype)
-    if total is None and (found := _concatenated(parts)) is not None:
-        return found
-    if total is not None and (found := add_in_place(total, parts, alone)) is not None:
-        return found
-    found = _sum_in_forward_mode(total, parts)
-    return _sum_by_scatter(total, parts) if found is None else found
 
 
 def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:

@@ -268,13 +268,11 @@ def _root_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
     return root if angle is None else root * xp.exp(0.5j * angle)
 
 
-def _sqrtm(xp: Any, x: Any, *, base: int) -> Any:
-    return _principal_function(xp, x, base, np.sqrt, _root_of_rotated)
-
-
 #: ``sqrtm(x, *, base)``: the principal square root. The first ``base`` rows and columns have all eigenvalues of ``x``;
 #: only they decide on the side of the branch cut.
-sqrtm: Operation = _matrix_function("sqrtm", _sqrtm, loose=True)
+sqrtm: Operation = _matrix_function(
+    "sqrtm", lambda xp, x, *, base: _principal_function(xp, x, base, np.sqrt, _root_of_rotated), loose=True
+)
 
 
 @cache
@@ -316,9 +314,7 @@ def _log_of_rotated(xp: Any, x: Any, angle: Any, zero: Any) -> Any:
     return ans if angle is None else ans + 1j * angle * eye
 
 
-def _logm(xp: Any, x: Any, *, base: int) -> Any:
-    return _principal_function(xp, x, base, np.log, _log_of_rotated)
-
-
 #: ``logm(x, *, base)``: the principal logarithm; ``base`` as for ``sqrtm``.
-logm: Operation = _matrix_function("logm", _logm, loose=True)
+logm: Operation = _matrix_function(
+    "logm", lambda xp, x, *, base: _principal_function(xp, x, base, np.log, _log_of_rotated), loose=True
+)

@@ -8,9 +8,11 @@ Coefficients are along the first axis, the constant term first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, reduce
 from importlib import import_module
 from math import prod
+from operator import add
 from types import ModuleType
 from typing import Any
 
@@ -28,21 +30,19 @@ from funcgrad.primitives.shaping import stack
 from funcgrad.typing import Array, Shape
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Basis:
     """Family of polynomials with ``p[0] = 1`` and ``p[i + 1] = (a x + b) p[i] - c p[i - 1]``.
 
-    Args:
+    Attributes:
         prefix: the prefix of the names of NumPy's functions for this family.
         module: the name, in ``numpy.polynomial``, of NumPy's module with these functions.
         step: ``step(i)`` returns ``a``, ``b`` and ``c``.
     """
 
-    __slots__ = ("module", "prefix", "step")
-
-    def __init__(self, prefix: str, module: str, step: Callable[[int], tuple[float, float, float]]) -> None:
-        self.prefix = prefix
-        self.module = module
-        self.step = step
+    prefix: str
+    module: str
+    step: Callable[[int], tuple[float, float, float]]
 
     def __repr__(self) -> str:
         return f"<basis {self.prefix}>"
@@ -262,11 +262,17 @@ basis_table: Operation = primitive(
 # ---- roots ---------------------------------------------------------------------------------------------------
 
 
-def _batch_one_by_one(call: Operation, x: Any, params: dict[str, Any], length: int, dtype: Any) -> tuple[Any, bool]:
-    """Batch an operation that takes one example; for an empty batch the result has this length and dtype."""
-    rows = [call(x[i], **params) for i in range(backend.shape_of(x)[0])]
+def _one_by_one(call: Operation, args: Any, params: Any, longer: int, least: Any) -> tuple[Any, bool]:
+    """Batch an operation that takes one example.
+
+    In an empty batch a result is by ``longer`` entries longer than its argument and has at least the dtype ``least``.
+    """
+    (x,) = args
+    size, length = backend.shape_of(x)[:2]
+    rows = [call(x[i], **params) for i in range(size)]
     if not rows:
-        return backend.library_of(x).zeros((0, length), dtype), True
+        dtype = np.result_type(backend.dtype_of(x), least)
+        return backend.library_of(x).zeros((0, max(length + longer, 0)), dtype), True
     if len({backend.shape_of(row) for row in rows}) > 1:
         raise ShapeError(
             f"vmap: {call.__name__} gives results of different lengths where leading coefficients of some examples are "
@@ -274,17 +280,6 @@ def _batch_one_by_one(call: Operation, x: Any, params: dict[str, Any], length: i
         )
     to = np.result_type(*[backend.dtype_of(row) for row in rows])
     return stack(*[row if backend.dtype_of(row) == to else astype(row, to=to) for row in rows], axis=0), True
-
-
-def _batch_roots(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
-    (c,) = args
-    dtype = np.result_type(backend.dtype_of(c), np.complex64)
-    return _batch_one_by_one(series_roots, c, params, max(backend.shape_of(c)[1] - 1, 0), dtype)
-
-
-def _batch_characteristic(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
-    (x,) = args
-    return _batch_one_by_one(characteristic, x, params, backend.shape_of(x)[1] + 1, backend.dtype_of(x))
 
 
 def _roots(xp: Any, c: Any, *, basis: Basis, sort: bool) -> Any:
@@ -317,7 +312,7 @@ series_roots: Operation = primitive(
     _roots,
     vjps=[_roots_vjp],
     jvps=[lambda t, x, ans, *, basis, sort: -evaluate(ans, t, basis=basis) / _slope_at_roots(x, ans, basis)],
-    batch=_batch_roots,
+    batch=lambda size, args, batched, params: _one_by_one(series_roots, args, params, -1, np.complex64),
     loose=True,
 )
 
@@ -349,11 +344,7 @@ def _characteristic_jvp(t: Array, x: Array, ans: Array) -> Array:
 
 
 def _characteristic_vjp(ct: Array, x: Array, ans: Array) -> Array:
-    terms = _adjugate_terms(x, ans)
-    total = ct[1] * terms[0]
-    for k, term in enumerate(terms[1:], 2):
-        total = total + ct[k] * term
-    return -permute(total, axes=(1, 0))
+    return -permute(reduce(add, [ct[k] * term for k, term in enumerate(_adjugate_terms(x, ans), 1)]), axes=(1, 0))
 
 
 #: ``characteristic(x)``: the coefficients of ``det(z - x)``, highest power first. The derivative needs no
@@ -363,6 +354,6 @@ characteristic: Operation = primitive(
     _characteristic,
     vjps=[_characteristic_vjp],
     jvps=[_characteristic_jvp],
-    batch=_batch_characteristic,
+    batch=lambda size, args, batched, params: _one_by_one(characteristic, args, params, 1, bool),
     loose=True,
 )

@@ -140,14 +140,10 @@ unstack: Operation = primitive(
 )
 
 
-def _flip(x: Any, axis: tuple[int, ...]) -> Any:
-    return x[tuple([slice(None, None, -1 if i in axis else 1) for i in range(x.ndim)])]
-
-
 #: ``flip(x, *, axis)``, along a tuple of axes.
 flip: Operation = linear(
     "flip",
-    lambda xp, x, *, axis: _flip(x, axis),
+    lambda xp, x, *, axis: x[tuple([slice(None, None, -1 if i in axis else 1) for i in range(x.ndim)])],
     transpose=lambda ct, *, axis: flip(ct, axis=axis),
     batch="axis",
     view=True,
@@ -174,20 +170,10 @@ roll: Operation = linear(
 )
 
 #: ``tril(x, *, k)`` for the last two axes.
-tril: Operation = linear(
-    "tril",
-    lambda xp, x, *, k: xp.tril(x, k),
-    transpose=lambda ct, *, k: tril(ct, k=k),
-    batch="leading",
-)
+tril: Operation = linear("tril", transpose=lambda ct, *, k: tril(ct, k=k), batch="leading")
 
 #: ``triu(x, *, k)`` for the last two axes.
-triu: Operation = linear(
-    "triu",
-    lambda xp, x, *, k: xp.triu(x, k),
-    transpose=lambda ct, *, k: triu(ct, k=k),
-    batch="leading",
-)
+triu: Operation = linear("triu", transpose=lambda ct, *, k: triu(ct, k=k), batch="leading")
 
 
 def _from_diagonal(xp: Any, x: Any, *, offset: int, rows: int, columns: int) -> Any:

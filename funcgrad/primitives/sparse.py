@@ -182,22 +182,21 @@ def _solve(xp: Any, x: Any, y: Any, *, structure: Structure, transposed: bool) -
         dtype = np.dtype(np.float32 if dtype.char == "e" else np.float64 if dtype.kind == "f" else np.complex128)
     x, y = xp.asarray(x, dtype), xp.asarray(y, dtype)
     outer = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    how = "N" if transposed else "T"  # the factors are those of the transpose
     if xp is np and x.ndim == 1:
         columns = np.ascontiguousarray(y.reshape(-1, y.shape[-1]).T)
         if not columns.size:
             return np.zeros(y.shape, dtype)
-        return structure.factors(x).solve(columns, "N" if transposed else "T").T.reshape(y.shape)
+        return structure.factors(x).solve(columns, how).T.reshape(y.shape)
     xs, ys = (xp.broadcast_to(a, (*outer, a.shape[-1])).reshape(-1, a.shape[-1]) for a in (x, y))
-    one = _solve_one if xp is np else _solve_one_in_jax
-    solved = [one(xp, xs[i], ys[i], structure, transposed) for i in range(len(ys))]
+    if xp is np:
+        solved = [structure.factors(a).solve(b, how) for a, b in zip(xs, ys, strict=True)]
+    else:
+        solved = [_solve_in_jax(xp, xs[i], ys[i], structure, transposed) for i in range(len(ys))]
     return xp.stack(solved).reshape(*outer, y.shape[-1]) if solved else xp.zeros((*outer, y.shape[-1]), dtype)
 
 
-def _solve_one(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) -> Any:
-    return structure.factors(x).solve(y, "N" if transposed else "T")
-
-
-def _solve_one_in_jax(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) -> Any:
+def _solve_in_jax(xp: Any, x: Any, y: Any, structure: Structure, transposed: bool) -> Any:
     linalg = importlib.import_module(xp.__name__.replace(".numpy", ".experimental.sparse.linalg"))
     rows, columns = structure.rows_and_columns(transposed)
     keys, number = np.unique(rows.astype(np.int64) * structure.shape[0] + columns, return_inverse=True)

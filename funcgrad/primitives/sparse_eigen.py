@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,11 +84,11 @@ class _Bordered(Structure):
             return _Factors(None, 0.0)
 
 
-class _Factors:
+class _Factors(NamedTuple):
     """Factors of a bordered matrix whose largest element is ``scale``."""
 
-    def __init__(self, made: Any, scale: float) -> None:
-        self.made, self.scale = made, scale
+    made: Any
+    scale: float
 
     def solve(self, b: Any, trans: str) -> Any:
         """Return the solution, or NaN if it is so large that the matrix is singular within rounding."""
@@ -265,15 +265,11 @@ def _weights_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) 
     return found - _at_stored_positions(rows * along[..., None], rows, search.m) * 0.5
 
 
-def _eigh(xp: Any, x: Any, y: Any, *, search: EigenSearch) -> tuple[Any, Any]:
-    return _search_each("eigsh", xp, x, y, search)
-
-
 #: ``sparse_eigh(x, y, *, search)``: eigenvalues and eigenvectors of the Hermitian matrix with the values ``x``, where
 #: ``M`` has the values ``y``.
 sparse_eigh: Operation = primitive(
     "sparse_eigh",
-    _eigh,
+    lambda xp, x, y, *, search: _search_each("eigsh", xp, x, y, search),
     vjps=[_matrix_vjp, _weights_vjp],
     jvps=[_matrix_jvp, _weights_jvp],
     batch="leading",
@@ -320,10 +316,6 @@ sparse_eigen_sum: Operation = primitive(
 # ---- other matrices ----------------------------------------------------------------------------------------
 
 
-def _eig(xp: Any, x: Any, y: Any, *, search: EigenSearch) -> tuple[Any, Any]:
-    return _search_each("eigs", xp, x, y, search)
-
-
 def _solve_single(search: EigenSearch, x: Array, m: Array, ans: Any, right: Array, transposed: bool = False) -> Array:
     """Solve the systems with a single vector in the border."""
     w, v = ans
@@ -353,7 +345,7 @@ def _eig_vjp(ct: Any, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> A
 #: ``M``. The phases of eigenvectors change such that ``diag(adjoint(M V) dV)`` is zero.
 sparse_eig: Operation = primitive(
     "sparse_eig",
-    _eig,
+    lambda xp, x, y, *, search: _search_each("eigs", xp, x, y, search),
     vjps=[_eig_vjp, None],
     jvps=[_eig_jvp, None],
     batch="leading",
