@@ -17,17 +17,7 @@ from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.methods import TORCH_HINTS
 
-__all__ = [
-    "Box",
-    "as_registered",
-    "batched_within",
-    "example_by_example",
-    "getval",
-    "innermost",
-    "isbox",
-    "plain_type",
-    "transposing",
-]
+__all__ = ["Box", "as_registered", "example_by_example", "getval", "isbox", "transposing"]
 
 #: Trace of the run that transposes a VJP rule, by calling the rule with a traced cotangent; None outside such a run.
 transposing: ContextVar[Trace | None] = ContextVar("transposing", default=None)
@@ -162,27 +152,6 @@ def getval(x: Any) -> Any:
             )
         x = x._val
     return x
-
-
-def innermost(x: Any) -> Any:
-    """Return the value at the bottom of ``x``, outside all traces; for a batched value this is the whole batch."""
-    while isinstance(x, Tracer):
-        x = x._val
-    return x
-
-
-def plain_type(x: Any) -> type:
-    """Return the type of the value that ``x`` represents."""
-    return type(innermost(x))
-
-
-def batched_within(x: Any) -> bool:
-    """Return whether ``x``, or a value that it represents, is batched."""
-    while isinstance(x, Tracer):
-        if is_batched(x):
-            return True
-        x = x._val
-    return False
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:

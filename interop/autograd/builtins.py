@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from funcgrad.interop.autograd.boxes import plain_type
 from funcgrad.interop.autograd.spaces import ContainerVSpace
+from funcgrad.writable import plain_value
 
 __all__ = ["ContainerVSpace", "DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 
@@ -45,4 +45,4 @@ class DictBox:
 
 def type(x: Any) -> Any:
     """Return the type of ``x``, or of the array or number that ``x`` represents."""
-    return plain_type(x)
+    return builtins.type(plain_value(x))

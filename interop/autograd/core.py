@@ -13,32 +13,12 @@ from funcgrad.interop.autograd.rules import (
     defvjp_argnum,
     defvjp_argnums,
     primitive,
-)
+)  # fmt: skip
 from funcgrad.interop.autograd.spaces import VSpace, vspace
 from funcgrad.interop.autograd.util import func, subval, toposort
 
 __all__ = [
-    "Box",
-    "JVPNode",
-    "Node",
-    "VJPNode",
-    "VSpace",
-    "backward_pass",
-    "def_linear",
-    "defjvp",
-    "defjvp_argnum",
-    "defjvp_argnums",
-    "defvjp",
-    "defvjp_argnum",
-    "defvjp_argnums",
-    "func",
-    "getval",
-    "isbox",
-    "make_jvp",
-    "make_vjp",
-    "primitive",
-    "subval",
-    "toposort",
-    "trace",
-    "vspace",
-]
+    "Box", "JVPNode", "Node", "VJPNode", "VSpace", "backward_pass", "def_linear", "defjvp", "defjvp_argnum",
+    "defjvp_argnums", "defvjp", "defvjp_argnum", "defvjp_argnums", "func", "getval", "isbox", "make_jvp", "make_vjp",
+    "primitive", "subval", "toposort", "trace", "vspace",
+]  # fmt: skip

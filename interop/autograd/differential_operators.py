@@ -23,27 +23,11 @@ from funcgrad.interop.autograd.wrap_util import get_name, unary_to_nary
 from funcgrad.numpy_code import SelfRebuilding
 
 __all__ = [
-    "checkpoint",
-    "deriv",
-    "elementwise_grad",
-    "grad",
-    "grad_and_aux",
-    "grad_named",
-    "hessian",
-    "hessian_tensor_product",
-    "hessian_vector_product",
-    "holomorphic_grad",
-    "jacobian",
-    "make_ggnvp",
-    "make_hvp",
-    "make_jvp",
-    "make_jvp_reversemode",
-    "make_vjp",
-    "multigrad_dict",
-    "tensor_jacobian_product",
-    "value_and_grad",
+    "checkpoint", "deriv", "elementwise_grad", "grad", "grad_and_aux", "grad_named", "hessian",
+    "hessian_tensor_product", "hessian_vector_product", "holomorphic_grad", "jacobian", "make_ggnvp", "make_hvp",
+    "make_jvp", "make_jvp_reversemode", "make_vjp", "multigrad_dict", "tensor_jacobian_product", "value_and_grad",
     "vector_jacobian_product",
-]
+]  # fmt: skip
 
 
 def with_warning(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -86,8 +70,7 @@ def make_vjp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callab
         >>> value, vjp(1.0)
         (12.0, np.float64(4.0))
     """
-    made: Callable[..., Any] = unary_to_nary(_named("make_vjp", pullback))(fun, argnum)
-    return made
+    return unary_to_nary(_named("make_vjp", pullback))(fun, argnum)
 
 
 def make_jvp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -97,8 +80,7 @@ def make_jvp(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callab
         >>> make_jvp(lambda x: x * x)(3.0)(1.0)
         (9.0, np.float64(6.0))
     """
-    made: Callable[..., Any] = unary_to_nary(_named("make_jvp", pushforward))(fun, argnum)
-    return made
+    return unary_to_nary(_named("make_jvp", pushforward))(fun, argnum)
 
 
 def _named(name: str, operator: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,11 +156,7 @@ def elementwise_grad(fun: Callable[[Any], Any], x: Any) -> Any:
 @unary_to_nary
 def deriv(fun: Callable[[Any], Any], x: Any) -> Any:
     """Return the tangent of the result when all entries of the argument grow at rate 1: ``deriv(fun, argnum=0)``."""
-    return pushforward(fun, x)(tree.map(lambda space: space.zeros() + 1, _spaces(differentiable(x))))[1]
-
-
-def _spaces(x: Any) -> Any:
-    return tree.map(vspace, x)
+    return pushforward(fun, x)(tree.map(lambda leaf: vspace(leaf).zeros() + 1, differentiable(x)))[1]
 
 
 @unary_to_nary
@@ -248,8 +226,7 @@ def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
         >>> grad_named(lambda x, y: x * y, "y")(3.0, 4.0)
         np.float64(3.0)
     """
-    gradient: Callable[..., Any] = grad(fun, list(inspect.signature(fun).parameters).index(argname))
-    return gradient
+    return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
 def hessian_tensor_product(fun: Callable[..., Any], argnum: int | Sequence[int] = 0) -> Callable[..., Any]:
@@ -285,8 +262,7 @@ def tensor_jacobian_product(fun: Callable[..., Any], argnum: int | Sequence[int]
         return fnp.tensordot(args[-1], fun(*args[:-1], **kwargs), axes=fnp.ndim(args[-1]))
 
     contracted.__name__ = f"tensor_times_{get_name(fun)}"
-    product: Callable[..., Any] = jacobian(contracted, argnum)
-    return product
+    return jacobian(contracted, argnum)
 
 
 vector_jacobian_product = tensor_jacobian_product
@@ -308,8 +284,7 @@ def make_ggnvp(
         hvp, _ = pullback(grad(g), out)
         return lambda v: vjp(hvp(jvp(v)))
 
-    made: Callable[..., Any] = unary_to_nary(_named("make_ggnvp", of_unary))(f, f_argnum)
-    return made
+    return unary_to_nary(_named("make_ggnvp", of_unary))(f, f_argnum)
 
 
 def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., OrderedDict[str, Any]]:

@@ -25,23 +25,10 @@ from funcgrad.interop.autograd.rules import (
     notrace_primitive,
     primitive,
     register_notrace,
-)
+)  # fmt: skip
 from funcgrad.interop.autograd.spaces import VSpace, vspace
 
 __all__ = [
-    "Box",
-    "JVPNode",
-    "VJPNode",
-    "VSpace",
-    "def_linear",
-    "defjvp",
-    "defjvp_argnum",
-    "defjvp_argnums",
-    "defvjp",
-    "defvjp_argnum",
-    "defvjp_argnums",
-    "notrace_primitive",
-    "primitive",
-    "register_notrace",
-    "vspace",
-]
+    "Box", "JVPNode", "VJPNode", "VSpace", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp",
+    "defvjp_argnum", "defvjp_argnums", "notrace_primitive", "primitive", "register_notrace", "vspace",
+]  # fmt: skip

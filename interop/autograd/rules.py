@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -15,9 +16,10 @@ import numpy as np
 
 import funcgrad.numpy as fnp
 from funcgrad import backend, tree
+from funcgrad.batching import is_in_batch
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
-from funcgrad.interop.autograd.boxes import batched_within, example_by_example, getval, innermost, transposing
+from funcgrad.interop.autograd.boxes import example_by_example, getval, transposing
 from funcgrad.interop.autograd.nodes import JVPNode, VJPNode
 from funcgrad.interop.autograd.spaces import vspace
 from funcgrad.interop.autograd.util import subval
@@ -25,23 +27,15 @@ from funcgrad.interop.autograd.wrap_util import get_name, wraps
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.transformed import check_callable
-from funcgrad.writable import outside_transforms
+from funcgrad.writable import outside_transforms, plain_value
 
 __all__ = [
-    "def_linear",
-    "defjvp",
-    "defjvp_argnum",
-    "defjvp_argnums",
-    "defvjp",
-    "defvjp_argnum",
-    "defvjp_argnums",
-    "notrace_primitive",
-    "open_primitive",
-    "primitive",
-    "register_notrace",
-]
+    "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum", "defvjp_argnums",
+    "notrace_primitive", "open_primitive", "primitive", "register_notrace",
+]  # fmt: skip
 
 
+@dataclass(eq=False)
 class _Rules:
     """Rules declared for a primitive.
 
@@ -51,11 +45,9 @@ class _Rules:
         linear: whether ``jvp`` calls the primitive itself, so that it cannot be transposed.
     """
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
-        self.vjp: Callable[..., Any] | None = None
-        self.jvp: Callable[..., Any] | None = None
-        self.linear = False
+    vjp: Callable[..., Any] | None = None
+    jvp: Callable[..., Any] | None = None
+    linear: bool = False
 
 
 def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,7 +75,7 @@ def open_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_rules(f_raw: Callable[..., Any], is_open: bool) -> Callable[..., Any]:
-    rules = _Rules(f_raw)
+    rules = _Rules()
 
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
         if is_open and rules.vjp is None and rules.jvp is None:
@@ -122,13 +114,8 @@ class _Call:
         if not any(isinstance(leaf, Tracer) for leaf in leaves):
             return self.run(*leaves)
         only_jvp = self.rules.vjp is None and self.rules.jvp is not None and not self.rules.linear
-        rules = CustomRules(
-            get_name(self.call),
-            self.run,
-            None if only_jvp else self.fwd,
-            None if only_jvp else self.bwd,
-            self.jvp,
-        )
+        fwd, bwd = (None, None) if only_jvp else (self.fwd, self.bwd)
+        rules = CustomRules(get_name(self.call), self.run, fwd, bwd, self.jvp)
         return list(custom_call(*leaves, rules=rules))
 
     def args(self, leaves: Sequence[Any]) -> Any:
@@ -148,7 +135,7 @@ class _Call:
         args = self.args(leaves)
         ans = self.call(*args, **self.kwargs)
         outs, self.out_spec = tree.flatten(ans)
-        if any(batched_within(leaf) for leaf in leaves):  # the rule needs one example: ``bwd`` calls it
+        if any(map(is_in_batch, leaves)):  # the rule needs one example: ``bwd`` calls it
             return outs, (None, list(leaves), outs)
         return outs, (self.pullback(ans, args), [], [])
 
@@ -187,17 +174,13 @@ class _Call:
         for argnum, ct in zip(self.argnums, parts, strict=True):
             numbers, leaves = tree.leaves(places[argnum]), tree.leaves(ct)
             if len(numbers) != len(leaves):
-                self.refuse_structure(argnum, ct)
+                raise InputError(
+                    f"{get_name(self.call)}: the vjp of argument {argnum} must give a cotangent of the argument's "
+                    f"structure, got {describe(ct)}. Return the same containers."
+                )
             found.update(zip(numbers, leaves, strict=True))
         ours = [found[i] for i, flag in enumerate(self.traced) if flag]
         return [_conformed(self.call, "vjp", ct, like) for ct, like in zip(ours, self.likes, strict=True)]
-
-    def refuse_structure(self, argnum: int, ct: Any) -> None:
-        """Raise the error about a cotangent whose structure differs from its argument's."""
-        raise InputError(
-            f"{get_name(self.call)}: the vjp of argument {argnum} must give a cotangent of the argument's structure, "
-            f"got {describe(ct)}. Return the same containers."
-        )
 
     def jvp(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Compute results and tangents, one example at a time."""
@@ -230,7 +213,7 @@ class _Call:
 
         results, nodes = record_function(run, [backend.ones_like(out) for out in outs])
         for result, node in zip(results, nodes, strict=True):
-            if node is None and np.any(innermost(result)):
+            if node is None and np.any(plain_value(result)):
                 raise NotDifferentiableError(
                     f"{get_name(self.call)}: the vjp rule does not compute with its cotangent, so no forward mode can "
                     f"be made of it, got {describe(result)}. Declare the tangents with defjvp."
@@ -255,8 +238,8 @@ def _conformed(call: Any, rule: str, given: Any, like: Any) -> Any:
     return like.conformed(given)
 
 
-def _rules_of(call: str, fun: Any) -> _Rules | None:
-    """Return the object that holds the rules of ``fun``; None if ``fun`` is differentiated without declared rules."""
+def _rules_of(call: str, fun: Any) -> _Rules:
+    """Return the object that holds the rules of ``fun``; one that nothing reads if ``fun`` is not a primitive."""
     rules = getattr(fun, "rules", None)
     if isinstance(rules, _Rules):
         return rules
@@ -268,21 +251,17 @@ def _rules_of(call: str, fun: Any) -> _Rules | None:
         f"{call}: {get_name(fun)} is differentiated by what it is made of; the rules given here are not used.",
         stacklevel=3,
     )
-    return None
+    return _Rules()
 
 
 def defvjp_argnums(fun: Any, vjpmaker: Callable[..., Any]) -> None:
     """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns a function from g to a cotangent per argnum."""
-    rules = _rules_of("defvjp_argnums", fun)
-    if rules is not None:
-        rules.vjp = vjpmaker
+    _rules_of("defvjp_argnums", fun).vjp = vjpmaker
 
 
 def defvjp_argnum(fun: Any, vjpmaker: Callable[..., Any]) -> None:
     """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns a function from g to the cotangent."""
-    rules = _rules_of("defvjp_argnum", fun)
-    if rules is not None:
-        rules.vjp = _for_each_argnum(lambda argnum, *call: vjpmaker(argnum, *call))
+    _rules_of("defvjp_argnum", fun).vjp = _for_each_argnum(vjpmaker)
 
 
 def _for_each_argnum(maker: Callable[..., Any]) -> Callable[..., Any]:
@@ -314,8 +293,7 @@ def defvjp(fun: Any, *vjpmakers: Callable[..., Any] | None, argnums: Iterable[in
         pullback: Callable[[Any], Any] = chosen(ans, *args, **kwargs)
         return pullback
 
-    if rules is not None:
-        rules.vjp = _for_each_argnum(maker)
+    rules.vjp = _for_each_argnum(maker)
 
 
 def _by_argnum(call: str, given: Sequence[Any], argnums: Iterable[int] | None) -> dict[int, Any]:
@@ -337,15 +315,13 @@ def _rule_for_argnum(kind: str, fun: Any, rules: dict[int, Any], argnum: int) ->
 def defjvp_argnums(fun: Any, jvpmaker: Callable[..., Any]) -> None:
     """Declare ``jvpmaker(argnums, gs, ans, args, kwargs)``, which returns the tangent of the result for ``gs``."""
     rules = _rules_of("defjvp_argnums", fun)
-    if rules is not None:
-        rules.jvp, rules.linear = jvpmaker, False
+    rules.jvp, rules.linear = jvpmaker, False
 
 
 def defjvp_argnum(fun: Any, jvpmaker: Callable[..., Any]) -> None:
     """Declare ``jvpmaker(argnum, g, ans, args, kwargs)``, which returns one argument's part of the result's tangent."""
     rules = _rules_of("defjvp_argnum", fun)
-    if rules is not None:
-        rules.jvp, rules.linear = _sum_over_argnums(jvpmaker), False
+    rules.jvp, rules.linear = _sum_over_argnums(jvpmaker), False
 
 
 def _sum_over_argnums(jvpmaker: Callable[..., Any]) -> Callable[..., Any]:
@@ -376,16 +352,14 @@ def defjvp(fun: Any, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterabl
             return vspace(ans).zeros()
         return fun(*subval(args, argnum, g), **kwargs) if chosen == "same" else chosen(g, ans, *args, **kwargs)
 
-    if rules is not None:
-        rules.jvp, rules.linear = _sum_over_argnums(jvpmaker), "same" in jvpfuns
+    rules.jvp, rules.linear = _sum_over_argnums(jvpmaker), "same" in jvpfuns
 
 
 def def_linear(fun: Any) -> None:
     """Declare that ``fun`` is linear in each of its arguments."""
     rules = _rules_of("def_linear", fun)
-    if rules is not None:
-        rules.jvp = _sum_over_argnums(lambda argnum, g, ans, args, kwargs: fun(*subval(args, argnum, g), **kwargs))
-        rules.linear = True
+    rules.jvp = _sum_over_argnums(lambda argnum, g, ans, args, kwargs: fun(*subval(args, argnum, g), **kwargs))
+    rules.linear = True
 
 
 def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
@@ -414,8 +388,6 @@ def register_notrace(trace_type: type, primitive_fun: Any) -> None:
             f"register_notrace: the type must be VJPNode or JVPNode, got {describe(trace_type)}. Pass one of them."
         )
     rules = _rules_of("register_notrace", primitive_fun)
-    if rules is None:
-        return
     if trace_type is VJPNode:
         rules.vjp = _for_each_argnum(lambda argnum, ans, args, kwargs: lambda g: tree.map(_zeros, args[argnum]))
     else:

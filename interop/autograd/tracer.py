@@ -6,16 +6,6 @@ from funcgrad.interop.autograd.rules import notrace_primitive, primitive, regist
 from funcgrad.interop.autograd.util import subvals, toposort
 
 __all__ = [
-    "Box",
-    "Node",
-    "getval",
-    "isbox",
-    "new_box",
-    "notrace_primitive",
-    "primitive",
-    "register_notrace",
-    "subvals",
-    "toposort",
-    "trace",
-    "trace_stack",
-]
+    "Box", "Node", "getval", "isbox", "new_box", "notrace_primitive", "primitive", "register_notrace", "subvals",
+    "toposort", "trace", "trace_stack",
+]  # fmt: skip

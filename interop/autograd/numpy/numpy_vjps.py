@@ -11,13 +11,8 @@ import funcgrad.numpy as fnp
 from funcgrad.backend import dtype_of, shape_of
 
 __all__ = [
-    "balanced_eq",
-    "match_complex",
-    "repeat_to_match_shape",
-    "replace_zero",
-    "unbroadcast",
-    "unbroadcast_f",
-]
+    "balanced_eq", "match_complex", "repeat_to_match_shape", "replace_zero", "unbroadcast", "unbroadcast_f",
+]  # fmt: skip
 
 
 def unbroadcast(x: Any, target_meta: tuple[Any, ...], broadcast_idx: int = 0) -> Any:
