@@ -29,16 +29,9 @@ from funcgrad.interop.crosschecks.printing import Plain, page_of_report, page_of
 
 __all__ = ["main", "program", "read_arguments"]
 
-_DTYPES = {
-    **{f"f{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
-    **{f"c{bits}": np.dtype(f"complex{bits}") for bits in (64, 128)},
-    **{
-        f"{code}{bits}": np.dtype(f"{name}{bits}")
-        for code, name in (("i", "int"), ("u", "uint"))
-        for bits in (8, 16, 32, 64)
-    },
-    "bool": np.dtype(bool),
-}
+_SIZES = {"float": (16, 32, 64), "complex": (64, 128), "int": (8, 16, 32, 64), "uint": (8, 16, 32, 64)}
+_DTYPES = {f"{name[0]}{bits}": np.dtype(f"{name}{bits}") for name, sizes in _SIZES.items() for bits in sizes}
+_DTYPES["bool"] = np.dtype(bool)
 _NAMES = {"inf": float("inf"), "nan": float("nan")}
 _HELP = (
     "Write a Python literal (3.0, {'a': [1, 2]}), array([1.0, 2.0]), random numbers (f64[3,4], f64[3](0, 1), "

@@ -286,12 +286,12 @@ class Measurements:
 
     Args:
         subject: the function.
-        tangents: the direction of forward mode and of second order.
-        weights: weights with which the entries of a cotangent are summed.
-        cts: cotangents of the results.
+        directions: directions in which derivatives are measured.
     """
 
-    def __init__(self, subject: Subject, tangents: Leaves, weights: Leaves, cts: Leaves) -> None:
+    def __init__(self, subject: Subject, directions: Directions) -> None:
+        self.tangents, weights, cts = directions
+
         def each(leaves: Leaves) -> np.ndarray:
             return np.array([_paired(ct, out) for ct, out in zip(cts, subject(*leaves), strict=True)])
 
@@ -304,7 +304,6 @@ class Measurements:
 
         self.total_referee = Referee(total, subject.point, real=subject.real)
         self.leaf_referee = Referee(each, subject.point, real=subject.real)
-        self.tangents = tangents
         self.along = [[t if i == j else np.zeros_like(t) for j, t in enumerate(weights)] for i in range(len(weights))]
         self._by_kind: dict[str, list[Measured]] = {}
 
@@ -377,7 +376,7 @@ class Comparison:
         self.jax_answers: Answers = jax_answers(
             jax, subject, fun or subject, self.at, directions.cts, needed, jitted=jitted
         )
-        self.measured = Measurements(subject, *directions)
+        self.measured = Measurements(subject, directions)
         self.differing_kinds: set[str] = set()  # kinds where JAX differs; JAX is left out when these are compared again
 
     def rows(self, kind: str, judge: Judge) -> list[Row]:

@@ -18,6 +18,15 @@ _NAME, _WIDTH = 26, 11
 FINE, FAIR = 16.0, 4096.0  # ulps: the rounding of one operation, and of many operations
 
 
+#: Styles of the lines of a report, by how they begin.
+_LINE_STYLES = {
+    "✗": "red",
+    "FAILED": "bold red",
+    "First to differ": "bold red",
+    "OK": "bold green",
+    "Cross-check": "bold",
+    "Known divergence": "yellow",
+}
 _COLOURS = {"good": "green", "fair": "yellow", "poor": "magenta", "bad": "bold red", "none": "dim"}
 
 
@@ -114,15 +123,7 @@ class Rich(Plain):
     def report(self, report: CrossCheck) -> None:
         """Print a report with its rows in colours."""
         for line in str(report).split("\n"):
-            style: str | None = None
-            if line.startswith("✗"):
-                style = "red"
-            elif line.startswith(("FAILED", "First to differ")):
-                style = "bold red"
-            elif line.startswith(("OK", "Cross-check")):
-                style = "bold green" if line.startswith("OK") else "bold"
-            elif line.startswith("Known divergence"):
-                style = "yellow"
+            style = next((style for start, style in _LINE_STYLES.items() if line.startswith(start)), None)
             self.console.print(line, markup=False, highlight=False, style=style, soft_wrap=True)
 
     @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from funcgrad.errors import CrossCheckError
@@ -122,9 +122,9 @@ class CrossCheck:
     rows: tuple[Row, ...]
     rtol: float
     methods: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
-    blames: tuple[Blame, ...] = field(default=())
-    met_at: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    blames: tuple[Blame, ...] = ()
+    met_at: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

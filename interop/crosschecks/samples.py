@@ -8,6 +8,7 @@ which is zero, is checked like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,19 +86,10 @@ def of_integers(fun: Callable[..., Any]) -> Callable[..., Any]:
     return floats(lambda *args, **kwargs: fun(*[fnp.astype(x, int) for x in args], **kwargs))
 
 
-def function_named(name: str) -> Callable[..., Any]:
-    """Return the public function of this name."""
-    found: Any = fnp
-    for part in name.split("."):
-        found = getattr(found, part)
-    made: Callable[..., Any] = found
-    return made
-
-
 def samples_of(names: str, *args: Any, made: Callable[..., Any] = floats, **kwargs: Any) -> Iterator[Sample]:
     """Yield a call of each of several functions, with the same arguments."""
     for name in names.split():
-        yield Sample(name, made(function_named(name)), args, kwargs)
+        yield Sample(name, made(attrgetter(name)(fnp)), args, kwargs)
 
 
 def sample(name: str, fun: Callable[..., Any], *args: Any) -> Iterator[Sample]:

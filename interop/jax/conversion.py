@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -104,19 +105,17 @@ def results_on_host(leaves: Sequence[Any]) -> bool:
     return not jax_values or any(backend.namespace_of(v) is np and backend.is_inexact(v) for v in values)
 
 
+@dataclass(slots=True, unsafe_hash=True)
 class Containers:
     """Containers without their leaves. Calling a frame with leaves fills it. Frames with equal contents are equal.
 
-    Args:
+    Attributes:
         spec: structure that funcgrad sees.
         inner: for each leaf of ``spec``, its structure if only JAX knows the container, else None. Empty if all None.
     """
 
-    __slots__ = ("inner", "spec")
-
-    def __init__(self, spec: tree.PyTreeSpec, inner: tuple[Any, ...] = ()) -> None:
-        self.spec = spec
-        self.inner = inner
+    spec: tree.PyTreeSpec
+    inner: tuple[Any, ...] = ()
 
     def __call__(self, *leaves: Any) -> Any:
         """Return the containers with these leaves."""
@@ -128,12 +127,6 @@ class Containers:
             for one in self.inner
         ]
         return tree.unflatten(self.spec, outer)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Containers) and (self.spec, self.inner) == (other.spec, other.inner)
-
-    def __hash__(self) -> int:
-        return hash((self.spec, self.inner))
 
 
 def unflattener(containers: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:

@@ -36,16 +36,8 @@ from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.writable import writable_result
 
 __all__ = [
-    "Batched",
-    "Call",
-    "ShapeDtype",
-    "Program",
-    "Pullback",
-    "WithTangents",
-    "Residuals",
-    "from_jax",
-    "no_static_part",
-]
+    "Batched", "Call", "ShapeDtype", "Program", "Pullback", "WithTangents", "Residuals", "from_jax", "no_static_part",
+]  # fmt: skip
 
 Leaves = Sequence[Any]
 
@@ -431,11 +423,13 @@ def run_from_jax(fun: Callable[..., Any], options: None, args: Any, kwargs: Any)
     return call.static_part(*outs)
 
 
+@dataclass(eq=False)
 class _Result:
     """Containers of a result, and those of its leaves that are not arrays."""
 
-    def __init__(self, structure: Any, others: list[Any], moving: list[bool]) -> None:
-        self.structure, self.others, self.moving = structure, others, moving
+    structure: Any
+    others: list[Any]
+    moving: list[bool]
 
     def __call__(self, *arrays: Any) -> Any:
         return self.structure.unflatten(merge_leaves(self.others, self.moving, arrays))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from funcgrad import backend, blocks, tree
@@ -39,27 +40,18 @@ from funcgrad.transforms.static_arguments import replace_at
 __all__ = ["StagedProgram"]
 
 #: Names of operations that are cheaper to repeat in the backward half than their results are to keep.
-_LAYOUT = frozenset(
-    (
-        "broadcast_in_dim",
-        "convert_element_type",
-        "copy",
-        "expand_dims",
-        "iota",
-        "reshape",
-        "rev",
-        "squeeze",
-        "transpose",
-    )
-)
+_LAYOUT = frozenset((
+    "broadcast_in_dim", "convert_element_type", "copy", "expand_dims", "iota", "reshape", "rev", "squeeze", "transpose",
+))  # fmt: skip
 #: Names of operations that are as cheap with one array argument, which is then as large as the result.
 _ARITHMETIC = frozenset(("add", "integer_pow", "mul", "neg", "square", "sub"))
 
 
+@dataclass(eq=False)
 class Backward:
     """Backward half of a computation.
 
-    Args:
+    Attributes:
         asarray: ``jax.numpy.asarray``.
         eqns: operations of the backward half.
         constants: values of the variables that do not change between calls.
@@ -68,18 +60,12 @@ class Backward:
         cts: variables that hold the computed cotangents of the leaves.
     """
 
-    def __init__(
-        self,
-        asarray: Any,
-        eqns: list[Any],
-        constants: dict[Any, Any],
-        places: list[Any],
-        markers: list[Any],
-        cts: list[Any],
-    ) -> None:
-        self.asarray = asarray
-        self.eqns, self.constants = eqns, constants
-        self.places, self.markers, self.cts = places, markers, cts
+    asarray: Any
+    eqns: list[Any]
+    constants: dict[Any, Any]
+    places: list[Any]
+    markers: list[Any]
+    cts: list[Any]
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the leaves, from the residuals and the cotangents of the results."""
