@@ -34,11 +34,11 @@ class Layout(NamedTuple):
     out: Ints
 
 
-def per_axis(call: str, name: str, value: Any, rank: int, least: int = 1) -> Ints:
+def per_axis(call: str, name: str, value: Any, rank: int) -> Ints:
     """Return one integer per spatial axis, from a sequence or from one integer for all; None means ones.
 
     Raises:
-        ValueError: a wrong number of integers, or an integer that is too small.
+        ValueError: a wrong number of integers, or an integer below 1.
 
     Example:
         >>> per_axis("conv", "window_strides", 2, 2)
@@ -49,9 +49,9 @@ def per_axis(call: str, name: str, value: Any, rank: int, least: int = 1) -> Int
     found = (
         tuple([operator.index(v) for v in value]) if isinstance(value, Sequence) else (operator.index(value),) * rank
     )
-    if len(found) != rank or any(v < least for v in found):
+    if len(found) != rank or any(v < 1 for v in found):
         raise ShapeError(
-            f"{call}: {name} must be {rank} integers of at least {least}, got {value!r}. Give one per spatial axis, or "
+            f"{call}: {name} must be {rank} integers of at least 1, got {value!r}. Give one per spatial axis, or "
             "one for all."
         )
     return found

@@ -16,7 +16,7 @@ from funcgrad.primitives.index_spec import index_from_spec, is_static
 from funcgrad.primitives.shaping import arranged
 
 ndarray = np.ndarray
-_NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
+NUMPY_TYPES = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
 
 
 def add_in_place(total: Any, parts: Sequence[tuple[Any, ...]], alone: bool) -> Any:
@@ -66,7 +66,7 @@ def _is_batched_or_dual(x: Any) -> bool:
 
 def _can_add(total: Any, ct: Any) -> bool:
     if type(total) is ndarray:
-        return type(ct) in _NUMPY
+        return type(ct) in NUMPY_TYPES
     if not _is_batched_or_dual(total) or not total._trace.live:
         return False
     mine = isinstance(ct, Tracer) and ct._trace is total._trace

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core import Tracer
+from funcgrad.core import traces_of
 from funcgrad.kinds import nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import logical_and, not_equal, where
@@ -44,11 +44,7 @@ GAP_UNITS = 8
 
 def is_constant(x: Any) -> bool:
     """Whether no derivative is taken with respect to ``x``."""
-    while isinstance(x, Tracer):
-        if x._trace.differentiates:
-            return False
-        x = x._val
-    return True
+    return not any(trace.differentiates for trace in traces_of([x]))
 
 
 # ---- what coincides ----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from funcgrad.kinds.avals import DOUBLE
 from funcgrad.kinds.linear import linear, permute, reshape, to_batch
 from funcgrad.kinds.rules import Operation, finish_operation
 from funcgrad.ownership import is_unshared_entry
-from funcgrad.primitives.accumulating import add_in_place
+from funcgrad.primitives.accumulating import NUMPY_TYPES, add_in_place
 from funcgrad.primitives.index_spec import (
     ARRAY,
     Spec,
@@ -45,8 +45,7 @@ from funcgrad.writable import CONSTANTS, as_array, is_buffer, make_buffer, writa
 
 ndarray = np.ndarray
 float64 = np.float64
-_NUMPY = frozenset((ndarray, float, complex, np.float64, np.float32, np.float16, np.complex128, np.complex64))
-_NUMPY_OR_NONE = _NUMPY | {type(None)}
+_NUMPY_OR_NONE = NUMPY_TYPES | {type(None)}
 
 
 def getitem(x: Array, index: Any) -> Array:
@@ -237,7 +236,7 @@ class IndexedCotangent(SparseCotangent):
             else:
                 parts.append(part)
                 ct, _, arrays, shape, dtype = part
-                plain = plain and type(ct) in _NUMPY and (arrays is None or set(map(type, arrays)) <= {ndarray})
+                plain = plain and type(ct) in NUMPY_TYPES and (arrays is None or set(map(type, arrays)) <= {ndarray})
         if plain and (total is None or type(total) is ndarray):
             return _sum_in_place(total if total is None or alone else total.copy(), parts, shape, dtype)
         if total is None and (found := _concatenated(parts)) is not None:

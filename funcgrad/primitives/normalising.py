@@ -37,6 +37,11 @@ def sum_of_products(x: Any, y: Any, axis: Axes) -> Any:
     return sums(x * y, axis)
 
 
+def sum_of_cotangents(first: Any, second: Any) -> Any:
+    """Return the sum of two cotangents of one array; None represents 0."""
+    return second if first is None else first if second is None else first + second
+
+
 def _length(shape: Shape, axis: Axes) -> int:
     return math.prod([shape[i] for i in axis])
 
@@ -95,11 +100,10 @@ deviation: Operation = primitive(
 def _standardized_vjp(cts: Any, ans: Any, *, axis: Axes, epsilon: float) -> Any:
     """Return the VJP: the Jacobian of the first result is symmetric, the gradient of the root is ``y / n``."""
     (ct, ct_root), (y, root) = cts, ans
-    found = None if ct is None else deviation(ct, y, root, axis=axis)
-    if ct_root is None:
-        return found
-    other = y * (ct_root / _length(y.shape, axis))
-    return other if found is None else found + other
+    return sum_of_cotangents(
+        None if ct is None else deviation(ct, y, root, axis=axis),
+        None if ct_root is None else y * (ct_root / _length(y.shape, axis)),
+    )
 
 
 #: ``standardized(x, *, axis, epsilon)``: ``(x - mean) / root`` and, hidden, the root of ``variance + epsilon``.

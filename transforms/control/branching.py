@@ -154,10 +154,7 @@ def _staged(call: str, index: Any, branches: Sequence[Callable[..., Any]], opera
         xs, held = args[: len(leaves)], args[len(leaves) :]
         runs = [lambda *xs, fun=fun: captured.run(fun, xs, held, avals) for fun in functions]
         lax = loaded_jax().lax
-        result: tuple[Any, ...] = (
-            lax.cond(index, runs[1], runs[0], *xs) if call == "cond" else lax.switch(index, runs, *xs)
-        )
-        return result
+        return tuple(lax.cond(index, runs[1], runs[0], *xs) if call == "cond" else lax.switch(index, runs, *xs))
 
     results = staged_call(call, run, [index, *leaves, *captured.tracers], avals)
     return tree.unflatten(found[0][0], results)

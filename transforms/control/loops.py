@@ -327,12 +327,13 @@ def _staged_while(call: str, cond_fun: Callable[[Any], Any], body_fun: Callable[
 
     def run(*args: Any) -> tuple[Any, ...]:
         first, held = _cast(args[:count], avals), args[count:]
-        found: tuple[Any, ...] = loaded_jax().lax.while_loop(
-            lambda now: captured.run(condition, now, held, answer)[0],
-            lambda now: captured.run(body, now, held, avals),
-            first,
+        return tuple(
+            loaded_jax().lax.while_loop(
+                lambda now: captured.run(condition, now, held, answer)[0],
+                lambda now: captured.run(body, now, held, avals),
+                first,
+            )
         )
-        return found
 
     results = staged_call(call, run, [*carry.leaves, *captured.tracers], avals)
     return tree.unflatten(carry.spec, results)
@@ -415,8 +416,7 @@ def _staged_fori(bounds: tuple[Any, Any], body_fun: Callable[[Any, Any], Any], c
         def step(i: Any, now: Any) -> Any:
             return captured.run(body, (i, *now), held, avals)
 
-        found: tuple[Any, ...] = jax.lax.fori_loop(*ends, step, _cast(first, avals), unroll=unroll)
-        return found
+        return tuple(jax.lax.fori_loop(*ends, step, _cast(first, avals), unroll=unroll))
 
     results = staged_call("fori_loop", run, [*moving, *carry.leaves, *captured.tracers], avals)
     return tree.unflatten(carry.spec, results)

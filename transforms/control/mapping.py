@@ -62,16 +62,12 @@ def map(f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None) -
         return many(xs)
     end = count * size
     chunks = [fnp.reshape(leaf[:end], (count, size, *backend.shape_of(leaf)[1:])) for leaf in leaves]
-    ys = tree.map(_merge_first_axes, scan(lambda _, x: ((), many(x)), (), tree.unflatten(spec, chunks))[1])
+    ys = scan(lambda _, x: ((), many(x)), (), tree.unflatten(spec, chunks))[1]
+    ys = tree.map(lambda y: fnp.reshape(y, (end, *backend.shape_of(y)[2:])), ys)
     if end == length:
         return ys
     rest = many(tree.unflatten(spec, [leaf[end:] for leaf in leaves]))
     return tree.map(lambda y, more: fnp.concatenate([y, more]), ys, rest)
-
-
-def _merge_first_axes(y: Any) -> Any:
-    shape = backend.shape_of(y)
-    return fnp.reshape(y, (shape[0] * shape[1], *shape[2:]))
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool = False, axis: int = 0) -> Any:
@@ -116,16 +112,12 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool
             f"associative_scan: axis {axis} must have one length in all of elems, got {sorted(lengths)}. Cut them to "
             "the same."
         )
-    leaves = [fnp.asarray(leaf) for leaf in leaves]
+    leaves, prefixes = [fnp.asarray(leaf) for leaf in leaves], _Prefixes(fn, spec, axes)
+    backwards = slice(None, None, -1)
     if reverse:
-        leaves = [
-            _slice_axis(leaf, leaf_axis, slice(None, None, -1)) for leaf, leaf_axis in zip(leaves, axes, strict=True)
-        ]
-    results = _Prefixes(fn, spec, axes).scan(leaves)
-    if reverse:
-        results = [
-            _slice_axis(leaf, leaf_axis, slice(None, None, -1)) for leaf, leaf_axis in zip(results, axes, strict=True)
-        ]
+        results = prefixes.cut(prefixes.scan(prefixes.cut(leaves, backwards)), backwards)
+    else:
+        results = prefixes.scan(leaves)
     return tree.unflatten(spec, as_results(unshare_results([shallow_copy(x) for x in results]), elems))
 
 
@@ -153,13 +145,11 @@ class _Prefixes:
             return leaves
         pairs = self.combine(self.cut(leaves, slice(0, -1, 2)), self.cut(leaves, slice(1, None, 2)))
         odd = self.scan(pairs)
-        between = self.cut(odd, slice(0, -1)) if length % 2 == 0 else odd
-        later = self.combine(between, self.cut(leaves, slice(2, None, 2))) if length > 2 else None
-        first = self.cut(leaves, slice(0, 1))
-        if later is None:
-            even = first
-        else:
-            even = [fnp.concatenate([a, b], axis=axis) for a, b, axis in zip(first, later, self.axes, strict=True)]
+        even = self.cut(leaves, slice(0, 1))
+        if length > 2:
+            between = self.cut(odd, slice(0, -1)) if length % 2 == 0 else odd
+            later = self.combine(between, self.cut(leaves, slice(2, None, 2)))
+            even = [fnp.concatenate([a, b], axis=axis) for a, b, axis in zip(even, later, self.axes, strict=True)]
         return [_interleaved(a, b, axis) for a, b, axis in zip(even, odd, self.axes, strict=True)]
 
     def cut(self, leaves: Sequence[Any], part: slice) -> list[Any]:

@@ -10,7 +10,8 @@ interpreter turns the function into others: reverse mode into one that returns t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -56,13 +57,11 @@ def is_batched_anywhere(x: Any) -> bool:
 
 
 def is_abstract(leaves: Leaves) -> bool:
-    """Whether any of ``leaves`` has no value yet: it represents a value in a program that JAX compiles."""
-    return any(backend.is_jax_tracer(x) and not _has_value(x) for x in map(plain_value, leaves))
+    """Whether any of ``leaves`` has no value yet: it represents a value in a program that JAX compiles.
 
-
-def _has_value(x: Any) -> bool:
-    """Whether a tracer of JAX knows its value, like the tracer of ``jax.grad`` outside of ``jax.jit``."""
-    return x.to_concrete_value() is not None
+    A tracer of ``jax.grad`` outside of ``jax.jit`` has a value.
+    """
+    return any(backend.is_jax_tracer(x) and x.to_concrete_value() is None for x in map(plain_value, leaves))
 
 
 def aval_of(x: Any) -> Aval:
@@ -124,7 +123,7 @@ class _StagedVjp:
     def forward(self, *leaves: Any) -> tuple[Any, ...]:
         """Return the results, followed by the residuals for ``backward``."""
         jax = loaded_jax()
-        with _DerivativeErrors(self.stage.name):
+        with _derivative_errors(self.stage.name):
             outs, pullback = jax.vjp(self.stage.with_fixed(leaves, self.traced), *[leaves[i] for i in self.traced])
         self.avals = [(out.shape, out.dtype, backend.is_inexact(out)) for out in outs]
         residuals, self._spec = jax.tree_util.tree_flatten(pullback)
@@ -137,7 +136,7 @@ class _StagedVjp:
         rest = iter(leaves)
         residuals = [next(rest) if still is None else still[0] for still in self._constants]
         cts = [self._ct(rest, index, flag) for index, flag in enumerate(given)]
-        with _DerivativeErrors(self.stage.name):
+        with _derivative_errors(self.stage.name):
             return tuple(jax.tree_util.tree_unflatten(self._spec, residuals)(tuple(cts)))
 
     def _ct(self, rest: Any, index: int, given: bool) -> Any:
@@ -163,18 +162,16 @@ _JAX_LIMITS = {
 }
 
 
-class _DerivativeErrors:
-    """Context manager that raises this library's error for a derivative that JAX does not have."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+@contextmanager
+def _derivative_errors(name: str) -> Iterator[None]:
+    """Raise this library's error for a derivative that JAX does not have."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
         for said, limit in _JAX_LIMITS.items():
-            if isinstance(error, (TypeError, ValueError)) and said in str(error):
-                raise NotDifferentiableError(f"{self.name}: {limit}") from error
+            if said in str(error):
+                raise NotDifferentiableError(f"{name}: {limit}") from error
+        raise
 
 
 def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> Any:
@@ -208,7 +205,7 @@ def _forward(args: Leaves, tangents: Leaves, params: dict[str, Any]) -> Any:
         primals, ways = leaves[: len(args)], leaves[len(args) :]
         xs = [primals[i] for i in moving]
         ts = [jax.numpy.asarray(t, x.dtype) for t, x in zip(ways, xs, strict=True)]
-        with _DerivativeErrors(stage.name):
+        with _derivative_errors(stage.name):
             outs, found = jax.jvp(stage.with_fixed(primals, moving), tuple(xs), tuple(ts))
         inexact[:] = [backend.is_inexact(out) for out in outs]
         return (*outs, *[t for t, flag in zip(found, inexact, strict=True) if flag])

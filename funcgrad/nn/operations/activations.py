@@ -20,6 +20,7 @@ from funcgrad.optional import loaded_jax, special
 from funcgrad.primitives.arithmetic import absolute
 from funcgrad.primitives.comparison import greater, less, logical_and, where
 from funcgrad.primitives.elementwise import exp, expm1, log, logistic, tanh
+from funcgrad.primitives.normalising import sum_of_cotangents
 
 
 def _of_jax(name: str, x: Any) -> Any:
@@ -269,11 +270,10 @@ def _gate(name: str, share: Rule, slope: Rule, density: Rule, *, dx: Rule, dy: R
 
     def vjp(cts: Any, x: Any, ans: Any) -> Any:
         (ct, of_chance), chance = cts, ans[1]
-        found = None if ct is None else _times_slope(ct, x, steepness(x, chance))
-        if of_chance is None:
-            return found
-        other = _where_near(of_chance, x, density(x, chance))
-        return other if found is None else found + other
+        return sum_of_cotangents(
+            None if ct is None else _times_slope(ct, x, steepness(x, chance)),
+            None if of_chance is None else _where_near(of_chance, x, density(x, chance)),
+        )
 
     def jvp(t: Any, x: Any, ans: Any) -> Any:
         return _times_slope(t, x, steepness(x, ans[1])), _where_near(t, x, density(x, ans[1]))

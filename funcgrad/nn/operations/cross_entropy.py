@@ -15,7 +15,7 @@ from funcgrad.kinds.linear import align, reduce_sum, reshape
 from funcgrad.kinds.rules import Operation
 from funcgrad.primitives.comparison import equal, isinf, logical_and, where
 from funcgrad.primitives.indexing import take_along_axis
-from funcgrad.primitives.normalising import sum_of_products, sums
+from funcgrad.primitives.normalising import sum_of_cotangents, sum_of_products, sums
 from funcgrad.primitives.reductions import log_softmax, minus_maximum, softmax_deviation
 
 Axes = tuple[int, ...]
@@ -36,13 +36,6 @@ def _at(x: Any, y: Any) -> tuple[Any, Any]:
     if y.dtype.kind not in "iu" or y.shape != x.shape[:-1]:
         np.take_along_axis(x, y[..., None], -1)  # raises the error
     return x.reshape(-1, x.shape[-1]), (np.arange(y.size), y.reshape(-1))
-
-
-def _parts(x: Any, axis: Axes) -> tuple[Any, Any, Any]:
-    """Return an ndarray less its maximum, the exponentials of the difference, and their sums with the axes kept."""
-    less = minus_maximum(np, x, axis)
-    parts = np.exp(less)
-    return less, parts, sums(parts, axis)
 
 
 def _class_cross_entropy(xp: Any, x: Any, y: Any) -> Any:
@@ -97,15 +90,10 @@ excess: Operation = primitive(
 )
 
 
-def _sum_of(first: Any, second: Any) -> Any:
-    """Add two cotangents; None represents 0."""
-    return second if first is None else first if second is None else first + second
-
-
 def _pulled_from_class(cts: Any, ans: Any, y: Any) -> Any:
     (ct, of_shares), shares = cts, ans[1]
     rank = len(backend.shape_of(shares))
-    return _sum_of(
+    return sum_of_cotangents(
         None if ct is None else excess(ct, shares, y),
         None if of_shares is None else softmax_deviation(of_shares, shares, axis=(rank - 1,)),
     )
@@ -138,7 +126,9 @@ def _cross_entropy(xp: Any, x: Any, y: Any, *, axis: Axes) -> Any:
         logs = less - xp.log(total)
         return -(y * xp.where((y == 0) & xp.isinf(logs), 0.0, logs)).sum(axis), parts / total
     x, y = np.asarray(x), np.asarray(y)
-    less, parts, total = _parts(x, axis)
+    less = minus_maximum(np, x, axis)
+    parts = np.exp(less)
+    total = sums(parts, axis)
     with np.errstate(invalid="ignore"):
         inner = sum_of_products(y, less, axis)
     if not np.isfinite(inner).all():
@@ -161,7 +151,7 @@ def _of_logits(cts: Any, x: Any, y: Any, ans: Any, *, axis: Axes) -> Any:
         y = _effective(x, y)
         ct = align(ct, backend.shape_of(shares), axis)
         found = shares * (ct * reduce_sum(y, axis=axis, keepdims=True)) - y * ct
-    return _sum_of(found, None if of_shares is None else softmax_deviation(of_shares, shares, axis=axis))
+    return sum_of_cotangents(found, None if of_shares is None else softmax_deviation(of_shares, shares, axis=axis))
 
 
 def _of_weights(cts: Any, x: Any, y: Any, *, axis: Axes) -> Any:

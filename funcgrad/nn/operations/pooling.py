@@ -45,10 +45,14 @@ def _least(dtype: Any) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
 
 
+def _last(shape: Shape, window: Ints) -> Ints:
+    return shape[len(shape) - len(window) :]
+
+
 def _out(shape: Shape, window: Ints, strides: Ints, pads: Pads) -> Ints:
     """Return the number of windows along each axis."""
-    last = shape[len(shape) - len(window) :]
-    return tuple([max(0, (n + sum(p) - k) // s + 1) for n, p, k, s in zip(last, pads, window, strides, strict=True)])
+    sizes = zip(_last(shape, window), pads, window, strides, strict=True)
+    return tuple([max(0, (n + sum(p) - k) // s + 1) for n, p, k, s in sizes])
 
 
 def _pool_max(xp: Any, x: Any, *, window: Ints, strides: Ints, pads: Pads) -> Any:
@@ -72,7 +76,7 @@ def _first_place(xp: Any, x: Any, ans: Any, *, window: Ints, strides: Ints, pads
     whole = _padded(xp, xp.asarray(x), pads, _least(x.dtype))
     dtype = np.int8 if prod(window) < 128 else np.int32
     place = xp.full(ans.shape, -1, dtype)
-    views = list(_views(window, strides, ans.shape[ans.ndim - len(window) :]))
+    views = list(_views(window, strides, _last(ans.shape, window)))
     numbers = xp is np and not np.isnan(ans).any()
     for number in reversed(range(len(views))):
         part = whole[views[number]]
@@ -117,7 +121,7 @@ def _pick_places(xp: Any, x: Any, y: Any, *, window: Ints, strides: Ints, pads: 
     x = xp.asarray(x)
     whole = _padded(xp, x, pads, 0)
     ans = xp.zeros(y.shape, x.dtype)
-    for number, view in enumerate(_views(window, strides, y.shape[y.ndim - len(window) :])):
+    for number, view in enumerate(_views(window, strides, _last(y.shape, window))):
         ans = xp.where(y == number, whole[view], ans)
     return ans
 
@@ -131,10 +135,6 @@ spread_places: Operation = linear(
 pick_places: Operation = linear(
     "pick_places", _pick_places, transpose=lambda ct, y, **where: spread_places(ct, y, **where), batch="leading"
 )
-
-
-def _last(shape: Shape, window: Ints) -> Ints:
-    return shape[len(shape) - len(window) :]
 
 
 #: ``pool_max(x, *, window, strides, pads)``: the maximum of each window. The first of ties gets the derivative.

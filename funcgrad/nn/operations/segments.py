@@ -55,7 +55,7 @@ def _segment_shares(xp: Any, x: Any, y: Any, ans: Any, *, count: int) -> Any:
     return xp.where(inside & (peak != peak), np.nan, share).astype(x.dtype)
 
 
-def _looped(rest: int) -> Any:
+def _batch(of_shares: bool) -> Any:
     """Make the batching rule, which treats a batch as more segments, numbered from one example to the next."""
 
     def batch(size: int, args: Any, batched: Any, params: Any) -> tuple[Any, bool]:
@@ -66,15 +66,15 @@ def _looped(rest: int) -> Any:
         numbers = where(less(y, count), add(y, count * np.arange(size)[:, None]), size * count)
         x, numbers = reshape(x, to=(size * n, *lengths)), reshape(numbers, to=(size * n,))
         others = [reshape(o, to=(size * count, *lengths)) for o in others]
-        call = segment_shares if rest else segment_extremum
+        call = segment_shares if of_shares else segment_extremum
         ans = call(x, numbers, *others, **{**params, "count": size * count})
-        return reshape(ans, to=(size, n if rest else count, *lengths)), True
+        return reshape(ans, to=(size, n if of_shares else count, *lengths)), True
 
     return batch
 
 
 #: ``segment_shares(x, y, ans, *, count)``: the derivative of ``segment_extremum``.
-segment_shares: Operation = nondifferentiable("segment_shares", _segment_shares, batch=_looped(1))
+segment_shares: Operation = nondifferentiable("segment_shares", _segment_shares, batch=_batch(of_shares=True))
 
 
 def segment_total(t: Array, y: Any, count: int) -> Array:
@@ -84,18 +84,13 @@ def segment_total(t: Array, y: Any, count: int) -> Array:
     return getitem(scatter_sum(t, y, specs=((ARRAY, *rest),), shape=shape, dtype=dtype_of(t)), slice(0, count))
 
 
-def _spread(ct: Array, y: Any, count: int) -> Array:
-    """Return the cotangent of its segment for each row; for rows in no segment any, since their share is 0."""
-    return getitem(ct, minimum(y, count - 1))
-
-
 #: ``segment_extremum(x, y, *, count, name)``: the "maximum" or "minimum" of the rows of ``x`` with one number in ``y``.
 segment_extremum: Operation = primitive(
     "segment_extremum",
     _segment_extremum,
-    vjps=[
+    vjps=[  # rows in no segment get the cotangent of the last one: their share is 0
         lambda ct, x, y, ans, *, count, name: (
-            _spread(ct, y, count) * segment_shares(x, y, ans, count=count) if count else x * 0
+            getitem(ct, minimum(y, count - 1)) * segment_shares(x, y, ans, count=count) if count else x * 0
         ),
         None,
     ],
@@ -103,5 +98,5 @@ segment_extremum: Operation = primitive(
         lambda t, x, y, ans, *, count, name: segment_total(t * segment_shares(x, y, ans, count=count), y, count),
         None,
     ],
-    batch=_looped(0),
+    batch=_batch(of_shares=False),
 )
