@@ -234,12 +234,9 @@ class Jitted(Transformed[P, Any]):
             new_args, new_kwargs = containers(*leaves)
             return flatten_with_jax(self._jax, fun(*new_args, **new_kwargs))
 
-        donated = [
-            i
-            for i, flag in enumerate(self._static_arguments.flags_per_leaf(args, self._static_arguments.donated))
-            if flag
-        ]
-        options: dict[str, Any] = {"donate_argnums": tuple(donated)} if donated else {}
+        flags = self._static_arguments.flags_per_leaf(args, self._static_arguments.donated)
+        donated = tuple([i for i, flag in enumerate(flags) if flag])
+        options: dict[str, Any] = {"donate_argnums": donated} if donated else {}
         shardings: list[Any] = []
         if self.options.in_shardings is not None:
             shardings = [*_spread("in_shardings", self.options.in_shardings, args), *[None] * count][:count]

@@ -61,16 +61,12 @@ def _raise_closure(x: Tracer) -> NoReturn:
     raise ClosedOverTracer
 
 
-def _with_rules(
-    primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-) -> tuple[Sequence[Any], dict[str, Any]]:
+def _with_rules(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
     """Prepare a custom call: let the user's rules take values of JAX."""
     return args, {**params, "rules": _with_rules_on_jax(params["rules"])} if primitive is CUSTOM else params
 
 
-def _with_numpy_dtypes(
-    primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-) -> tuple[Sequence[Any], dict[str, Any]]:
+def _with_numpy_dtypes(primitive: Primitive, args: Any, params: Any) -> tuple[Any, dict[str, Any]]:
     """Prepare any call: as ``_with_rules`` does, with the arguments in NumPy's dtypes."""
     return _with_rules(primitive, _as_numpy_would(primitive, args), params)
 
