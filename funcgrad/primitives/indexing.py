@@ -113,7 +113,6 @@ def _getitem_traced(x: Tracer, index: Any) -> Any:
 
 
 def _getitem_constant(x: Any, index: Any) -> Any:
-    """Return ``x[index]`` of an ``x`` that is not traced."""
     if type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return getitem_of_array(x, index)
     return _getitem_general(x, index)
@@ -305,7 +304,6 @@ read: Operation = finish_operation(_compute_read, _read)
 
 
 def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
-    """Add the parts to ``total`` by ``scatter_sum``."""
     shape, dtype = parts[0][3:]
     cts: list[Any] = []
     specs: list[Spec] = []

@@ -40,7 +40,6 @@ def _views(window: Ints, strides: Ints, out: Shape) -> Iterator[tuple[Any, ...]]
 
 
 def _least(dtype: Any) -> Any:
-    """Return the least number of a dtype."""
     if dtype.kind == "b":
         return False
     return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
