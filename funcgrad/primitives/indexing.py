@@ -584,8 +584,5 @@ pad_zeros: Operation = linear(
     "pad_zeros",
     _pad_zeros,
     transpose=_pad_transpose,
-    batch=lambda size, args, batched, params: (
-        pad_zeros(args[0], widths=((0, 0), *params["widths"])),
-        True,
-    ),
+    batch=lambda size, args, batched, params: (pad_zeros(args[0], widths=((0, 0), *params["widths"])), True),
 )

@@ -297,9 +297,9 @@ def _has_builtin_containers(value: Any) -> bool:
     kind = type(value)
     if kind is dict:
         return all(map(_has_builtin_containers, value.values()))
-    return (
-        all(map(_has_builtin_containers, value)) if kind is tuple or kind is list else value is None or is_array(value)
-    )
+    if kind is tuple or kind is list:
+        return all(map(_has_builtin_containers, value))
+    return value is None or is_array(value)
 
 
 def _spread(what: str, prefix: Any, args: tuple[Any, ...]) -> list[Any]:
