@@ -239,7 +239,7 @@ class Jitted(Transformed[P, Any]):
         options: dict[str, Any] = {"donate_argnums": donated} if donated else {}
         shardings: list[Any] = []
         if self.options.in_shardings is not None:
-            shardings = [*_spread("in_shardings", self.options.in_shardings, args), *[None] * count][:count]
+            shardings = [*_spread(self.options.in_shardings, args), *[None] * count][:count]
             options["in_shardings"] = tuple(shardings)
         return StagedProgram(self._jax, name_of(self.fun), flat, options, shardings, self.options.out_shardings)
 
@@ -302,14 +302,14 @@ def _has_builtin_containers(value: Any) -> bool:
     return value is None or is_array(value)
 
 
-def _spread(what: str, prefix: Any, args: tuple[Any, ...]) -> list[Any]:
-    """Return the entry of ``prefix`` for each leaf of the arguments."""
+def _spread(prefix: Any, args: tuple[Any, ...]) -> list[Any]:
+    """Return the entry of ``in_shardings`` for each leaf of the arguments."""
     if not isinstance(prefix, (tuple, list, dict)):
         return [prefix] * len(tree.leaves(args))
     try:
         return tree.broadcast_prefix(tuple(prefix) if isinstance(prefix, list) else prefix, args)
     except ValueError:
         raise InputError(
-            f"jit: {what} does not fit the arguments, got {prefix} for {tree.structure(args)}. Give one sharding, or "
-            "a tuple with an entry per argument that is not static."
+            f"jit: in_shardings does not fit the arguments, got {prefix} for {tree.structure(args)}. Give one "
+            "sharding, or a tuple with an entry per argument that is not static."
         ) from None
