@@ -126,6 +126,11 @@ class Containers:
         ]
         return tree.unflatten(self.spec, outer)
 
+    def apply(self, fun: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+        """Call ``fun`` with the positional and the keyword arguments that the containers hold with these leaves."""
+        args, kwargs = self(*leaves)
+        return fun(*args, **kwargs)
+
 
 def unflattener(containers: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
     """Return ``containers`` as a fast function of a list of leaves: after a run of XLA caches hold no Python code."""

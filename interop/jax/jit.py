@@ -231,8 +231,7 @@ class Jitted(Transformed[P, Any]):
         fun = self._static_arguments.bind(SelfRebuilding(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
-            new_args, new_kwargs = containers(*leaves)
-            return flatten_with_jax(self._jax, fun(*new_args, **new_kwargs))
+            return flatten_with_jax(self._jax, containers.apply(fun, leaves))
 
         flags = self._static_arguments.flags_per_leaf(args, self._static_arguments.donated)
         donated = tuple([i for i, flag in enumerate(flags) if flag])
@@ -265,12 +264,7 @@ class Jitted(Transformed[P, Any]):
         A run on the values themselves finds the closed-over values. Nothing is cached: the next call may have others.
         """
         fun = self._static_arguments.bind(SelfRebuilding(self.fun), static)
-
-        def of_tree(found: Any) -> Any:
-            args, kwargs = containers(*found)
-            return fun(*args, **kwargs)
-
-        closure = RecordedClosure("jit", of_tree, list(leaves))
+        closure = RecordedClosure("jit", lambda found: containers.apply(fun, found), list(leaves))
         count = len(leaves)
 
         def flat(*values: Any) -> tuple[list[Any], Any]:

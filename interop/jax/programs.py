@@ -436,8 +436,7 @@ def _flat(
     still = [None if m else x for x, m in zip(leaves, moving, strict=True)]  # holds no array longer than the call
 
     def flat(*arrays: Any) -> Any:
-        args, kwargs = containers(*merge_leaves(still, moving, arrays))
-        found, structure = jax.tree_util.tree_flatten(fun(*args, **kwargs))
+        found, structure = jax.tree_util.tree_flatten(containers.apply(fun, merge_leaves(still, moving, arrays)))
         arrays_only = [isinstance(x, jax.Array) or backend.is_value(x) for x in found]
         others = [None if a else x for x, a in zip(found, arrays_only, strict=True)]
         results = [jax.numpy.asarray(x) for x, a in zip(found, arrays_only, strict=True) if a]
