@@ -56,8 +56,6 @@ def getitem(x: Array, index: Any) -> Array:
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> getitem(np.array([1.0, 2.0, 3.0]), slice(0, 2))
         array([1., 2.])
         >>> grad(lambda x: getitem(x, 1) ** 2)(np.array([1.0, 2.0, 3.0]))
