@@ -108,7 +108,8 @@ def _layout(call: str, numbers: Any, rank: int) -> Layout:
     return Layout(*[tuple([text.index(i) for i in order]) for text, order in zip(texts, orders, strict=True)])
 
 
-def _arranged(x: Array, axes: Ints) -> Array:
+def arranged(x: Array, axes: Ints) -> Array:
+    """Return ``x`` with its axes in this order."""
     return x if axes == tuple(range(len(axes))) else permute(x, axes=axes)
 
 
@@ -160,7 +161,7 @@ def conv(
             f"{backend.shape_of(rhs)}. Add axes of length 1 for batch and features."
         )
     layout = _layout("conv", dimension_numbers, rank)
-    lhs, rhs = _arranged(lhs, layout.lhs), _arranged(rhs, layout.rhs)
+    lhs, rhs = arranged(lhs, layout.lhs), arranged(rhs, layout.rhs)
     strides = per_axis("conv", "window_strides", window_strides, rank - 2)
     stretch = per_axis("conv", "lhs_dilation", lhs_dilation, rank - 2)
     dilation = per_axis("conv", "rhs_dilation", rhs_dilation, rank - 2)
@@ -175,7 +176,7 @@ def conv(
     groups, a, b = backend.shape_of(ans)[:3]
     ans = permute(ans, axes=(1, 0, 2, *range(3, rank + 1))) if groups > 1 else ans
     ans = reshape(ans, to=(a, groups * b, *out))
-    return _arranged(ans, tuple(sorted(range(rank), key=layout.out.__getitem__)))
+    return arranged(ans, tuple(sorted(range(rank), key=layout.out.__getitem__)))
 
 
 def _grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array, Array]:

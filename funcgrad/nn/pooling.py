@@ -10,8 +10,7 @@ import numpy as np
 from funcgrad import backend
 from funcgrad.core import describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.kinds.linear import permute
-from funcgrad.nn.convolution import Ints, Padding, borders, per_axis
+from funcgrad.nn.convolution import Ints, Padding, arranged, borders, per_axis
 from funcgrad.nn.narrow import floating, restored, widened
 from funcgrad.nn.operations.pooling import pool_max, window_sum
 from funcgrad.numpy.axes import normalize_axes
@@ -49,12 +48,10 @@ def _pooled(
             f"{call}: axes must name {count} axes, one for each of the window, got {axes!r}. Name them all."
         )
     order = (*[i for i in range(rank) if i not in chosen], *chosen)
-    last = order == tuple(range(rank))
-    inputs = inputs if last else permute(inputs, axes=order)
     steps = per_axis(call, "strides", strides, count)
     pads = borders(call, padding, tuple([shape[i] for i in chosen]), window, steps)
-    ans = operation(inputs, window, steps, pads)
-    return ans if last else permute(ans, axes=tuple(sorted(range(rank), key=order.__getitem__)))
+    ans = operation(arranged(inputs, order), window, steps, pads)
+    return arranged(ans, tuple(sorted(range(rank), key=order.__getitem__)))
 
 
 def max_pool(

@@ -80,7 +80,7 @@ _MANY = 1_000
 def _where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     if xp is np and type(condition) is np.ndarray and condition.size >= _MANY and condition.dtype == bool:
         if _is_zero(y) and type(x) is np.ndarray and x.shape == condition.shape and x.dtype in _INTEGER_DTYPES:
-            return _masked(x, np.negative(condition.astype(_INTEGER_DTYPES[x.dtype])))
+            return _masked(x, np.negative(condition.view(np.int8)).astype(_INTEGER_DTYPES[x.dtype]))
         if _is_zero(x) and type(y) is np.ndarray and y.shape == condition.shape and y.dtype in _INTEGER_DTYPES:
             return _masked(y, condition.astype(_INTEGER_DTYPES[y.dtype]) - 1)
     return xp.where(condition, x, y)

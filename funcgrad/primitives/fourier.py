@@ -42,25 +42,23 @@ def as_input_cotangent(ct: Any, shape: Shape, dtype: Any, axis: int) -> Any:
     return conform(_cut_or_padded(ct, shape[axis], axis), None, dtype)
 
 
-#: ``fft(x, *, n, axis, norm)``. The matrix of the transform is symmetric: it is its own transpose.
-fft: Operation = linear(
-    "fft",
-    lambda xp, x, *, n, axis, norm: xp.fft.fft(in_transformable_dtype(xp, x), n, axis, norm),
-    transpose=lambda ct, shape, dtype, *, n, axis, norm: as_input_cotangent(
-        fft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis
-    ),
-    batch="axis",
-)
+def _complex_transform(name: str) -> Operation:
+    """Make a transform of complex numbers; its matrix is symmetric, so it is its own transpose."""
+    call: Operation = linear(
+        name,
+        lambda xp, x, *, n, axis, norm: getattr(xp.fft, name)(in_transformable_dtype(xp, x), n, axis, norm),
+        transpose=lambda ct, shape, dtype, *, n, axis, norm: as_input_cotangent(
+            call(ct, n=n, axis=axis, norm=norm), shape, dtype, axis
+        ),
+        batch="axis",
+    )
+    return call
 
-#: ``ifft(x, *, n, axis, norm)``. Its matrix is symmetric too.
-ifft: Operation = linear(
-    "ifft",
-    lambda xp, x, *, n, axis, norm: xp.fft.ifft(in_transformable_dtype(xp, x), n, axis, norm),
-    transpose=lambda ct, shape, dtype, *, n, axis, norm: as_input_cotangent(
-        ifft(ct, n=n, axis=axis, norm=norm), shape, dtype, axis
-    ),
-    batch="axis",
-)
+
+#: ``fft(x, *, n, axis, norm)``.
+fft: Operation = _complex_transform("fft")
+#: ``ifft(x, *, n, axis, norm)``.
+ifft: Operation = _complex_transform("ifft")
 
 
 def _with_mirrored_weight(xp: Any, x: Any, n: int, axis: int, factor: float) -> Any:

@@ -55,8 +55,6 @@ def getitem(x: Array, index: Any) -> Array:
         ConcretizationError: a boolean mask in the index differs between examples of a ``vmap``.
 
     Example:
-        >>> import numpy as np
-        >>> from funcgrad import grad
         >>> getitem(np.array([1.0, 2.0, 3.0]), slice(0, 2))
         array([1., 2.])
         >>> grad(lambda x: getitem(x, 1) ** 2)(np.array([1.0, 2.0, 3.0]))
@@ -112,7 +110,6 @@ def _getitem_traced(x: Tracer, index: Any) -> Any:
 
 
 def _getitem_constant(x: Any, index: Any) -> Any:
-    """Return ``x[index]`` of an ``x`` that is not traced."""
     if type(x) is ndarray and (is_concrete(index) or is_numpy(index)):
         return getitem_of_array(x, index)
     return _getitem_general(x, index)
@@ -304,7 +301,6 @@ read: Operation = finish_operation(_compute_read, _read)
 
 
 def _sum_by_scatter(total: Any, parts: Sequence[tuple[Any, ...]]) -> Any:
-    """Add the parts to ``total`` by ``scatter_sum``."""
     shape, dtype = parts[0][3:]
     cts: list[Any] = []
     specs: list[Spec] = []
@@ -585,8 +581,5 @@ pad_zeros: Operation = linear(
     "pad_zeros",
     _pad_zeros,
     transpose=_pad_transpose,
-    batch=lambda size, args, batched, params: (
-        pad_zeros(args[0], widths=((0, 0), *params["widths"])),
-        True,
-    ),
+    batch=lambda size, args, batched, params: (pad_zeros(args[0], widths=((0, 0), *params["widths"])), True),
 )

@@ -111,9 +111,7 @@ standardized: Operation = primitive(
     "standardized",
     _standardized,
     vjps=[_standardized_vjp],
-    jvps=[
-        lambda t, ans, *, axis, epsilon: (deviation(t, *ans, axis=axis), _mean(t, ans[0], axis)),
-    ],
+    jvps=[lambda t, ans, *, axis, epsilon: (deviation(t, *ans, axis=axis), _mean(t, ans[0], axis))],
     batch="axis",
     multiple=True,
     sparse=True,

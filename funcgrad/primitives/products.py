@@ -190,7 +190,6 @@ def _matmul_dx(ct: Array, y: Array, shape: Shape) -> Array:
 
 
 def _matmul_dy(ct: Array, x: Array, shape: Shape) -> Array:  # noqa: C901, PLR0912 - each pair of ranks is a case
-    """Return the cotangent of the right factor."""
     plain = type(ct) is type(x) is ndarray and ct.dtype is x.dtype is _DOUBLE
     if plain and ct.ndim == x.ndim == 2:  # the most common case
         if len(ct) == 1 or can_be_deferred(ct, x):

@@ -214,7 +214,5 @@ from_diagonal: Operation = linear(
 
 #: ``cast(x, *, to)``: ``x`` in an integer or boolean dtype, a step function of ``x``.
 cast: Operation = nondifferentiable(
-    "cast",
-    lambda xp, x, *, to: xp.asarray(x).astype(native_dtype(xp, to)),
-    batch="leading",
+    "cast", lambda xp, x, *, to: xp.asarray(x).astype(native_dtype(xp, to)), batch="leading"
 )

@@ -188,16 +188,14 @@ def _pairs(w: Array) -> tuple[Array, Array]:
     return same, without_diagonal(same)
 
 
-def _jvp(
-    moved: Array, scale: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: EigenSearch
-) -> list[Array]:
-    """Return the tangents from R in rows, the scale of R, and, if M changes, the diagonal of ``adjoint(V) dM V``."""
+def _jvp(moved: Array, turned: Array | None, x: Array, m: Array, ans: Any, search: EigenSearch) -> list[Array]:
+    """Return the tangents from R in rows and, if M changes, the diagonal of ``adjoint(V) dM V``."""
     w, v = ans
-    rows = swap_last_axes(v)
-    inner = matmul(adjoint(v), swap_last_axes(moved))
+    rows, columns = swap_last_axes(v), swap_last_axes(moved)
+    inner = matmul(adjoint(v), columns)
     same, pairs = _pairs(w)
     dw = real_part(diagonal(inner, offset=0))
-    weights = or_nan(undefined_pairs(pairs, inner, scale), inverse_gaps(w, same) * inner)
+    weights = or_nan(undefined_pairs(pairs, inner, column_sizes(columns)), inverse_gaps(w, same) * inner)
     if turned is not None:
         weights = with_diagonal(weights, turned * -0.5)
     dv = matmul(v, weights) + swap_last_axes(_solve_outside(search, x, m, w, rows, -moved))
@@ -205,17 +203,15 @@ def _jvp(
 
 
 def _matrix_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> list[Array]:
-    moved = _hermitian(t, swap_last_axes(ans[1]), search.a)
-    return _jvp(moved, column_sizes(swap_last_axes(moved)), None, x, y, ans, search)
+    return _jvp(_hermitian(t, swap_last_axes(ans[1]), search.a), None, x, y, ans, search)
 
 
 def _weights_jvp(t: Array, x: Array, y: Array, ans: Any, *, search: EigenSearch) -> list[Array]:
     w, v = ans
     rows = swap_last_axes(v)
     change = _hermitian(t, rows, search.m)
-    moved = -w[..., None] * change
     turned = reduce_sum(conjugated(rows) * change, axis=(len(rows.shape) - 1,))
-    return _jvp(moved, column_sizes(swap_last_axes(moved)), turned, x, y, ans, search)
+    return _jvp(-w[..., None] * change, turned, x, y, ans, search)
 
 
 def _vjp(ct: Any, x: Array, y: Array, ans: Any, search: EigenSearch) -> tuple[Array, Array | None] | None:

@@ -17,7 +17,7 @@ from funcgrad.errors import InputError, NotDifferentiableError, ShapeError
 from funcgrad.numpy.concretization import strip_constant_tracers
 from funcgrad.numpy.methods import TORCH_HINTS
 
-__all__ = ["Box", "as_registered", "example_by_example", "getval", "isbox", "transposing"]
+__all__ = ["Box", "as_registered", "check_array_class", "example_by_example", "getval", "isbox", "transposing"]
 
 #: Trace of the run that transposes a VJP rule, by calling the rule with a traced cotangent; None outside such a run.
 transposing: ContextVar[Trace | None] = ContextVar("transposing", default=None)
@@ -69,6 +69,15 @@ class _Makers(dict[type, Callable[..., Any]]):
                 setattr(Tracer, step.argval, _Ignored(step.argval))
 
 
+def check_array_class(call: str, kind: type) -> None:
+    """Refuse a class that is not derived from ``ndarray``."""
+    if not issubclass(kind, np.ndarray):
+        raise InputError(
+            f"{call}: values are arrays and numbers, or containers of them, got {kind.__name__}. Make the class a "
+            "container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
+        )
+
+
 class Box(metaclass=_BoxType):
     """Class of every value that represents an array or a number in a transform: ``isinstance(x, Box)`` tells.
 
@@ -95,11 +104,7 @@ class Box(metaclass=_BoxType):
         Raises:
             InputError: ``value_type`` is not derived from ``ndarray``.
         """
-        if not issubclass(value_type, np.ndarray):
-            raise InputError(
-                f"Box.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. Make "
-                "the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
-            )
+        check_array_class("Box.register", value_type)
         Box.type_mappings[value_type] = cls
 
 

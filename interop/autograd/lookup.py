@@ -30,12 +30,10 @@ def mirrored(own: ModuleType, library: ModuleType, chosen: Mapping[str, Any]) ->
         library: NumPy's module, for dtypes, constants and what funcgrad lacks; its functions refuse traced values.
         chosen: names with other values.
     """
-    numpy_names = {name: value for name, value in vars(library).items() if not name.startswith("_")}
-    modules = {name for name, value in numpy_names.items() if isinstance(value, ModuleType)}
-    plain = {name: value for name, value in numpy_names.items() if name not in modules}
-    operations = {name: getattr(own, name) for name in own.__all__ if name in vars(own) and name not in modules} | dict(
-        chosen
-    )
+    public = {name: value for name, value in vars(library).items() if not name.startswith("_")}
+    plain = {name: value for name, value in public.items() if not isinstance(value, ModuleType)}
+    present = [name for name in own.__all__ if name in vars(own) and (name in plain or name not in public)]
+    operations = {name: getattr(own, name) for name in present} | dict(chosen)
     return plain | {name: _lenient(value, plain.get(name)) for name, value in operations.items()}
 
 

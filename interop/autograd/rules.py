@@ -153,7 +153,6 @@ class _Call:
         return example_by_example(one, [*cts, *primals, *results])
 
     def check_declared(self, rule: Any) -> None:
-        """Refuse to differentiate if no rule has been declared."""
         if rule is None:
             name = get_name(self.call)
             raise NotDifferentiableError(
@@ -162,12 +161,10 @@ class _Call:
             )
 
     def pullback(self, ans: Any, args: Any) -> Callable[[Any], Any]:
-        """Return the function of cotangents that the VJP rule makes."""
         made: Callable[[Any], Any] = self.rules.vjp(self.argnums, ans, args, self.kwargs)  # type: ignore[misc]
         return made
 
     def cotangents(self, pullback: Callable[[Any], Any], cts: Sequence[Any]) -> list[Any]:
-        """Return the cotangents of the traced leaves."""
         parts = pullback(tree.unflatten(self.out_spec, cts))
         places = tree.unflatten(self.spec, range(len(self.traced)))
         found: dict[int, Any] = {}
@@ -183,7 +180,6 @@ class _Call:
         return [_conformed(self.call, "vjp", ct, like) for ct, like in zip(ours, self.likes, strict=True)]
 
     def jvp(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Compute results and tangents, one example at a time."""
         count_of = len(leaves)
         self.check_declared(self.rules.jvp or self.rules.vjp)
 

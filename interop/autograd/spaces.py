@@ -12,7 +12,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe
 from funcgrad.errors import InputError, ShapeError
-from funcgrad.interop.autograd.boxes import as_registered
+from funcgrad.interop.autograd.boxes import as_registered, check_array_class
 
 __all__ = ["ArrayVSpace", "ComplexArrayVSpace", "ContainerVSpace", "VSpace", "differentiable", "vspace"]
 
@@ -82,11 +82,7 @@ class VSpace:
         Raises:
             InputError: ``value_type`` is not derived from ``ndarray``.
         """
-        if not issubclass(value_type, np.ndarray):
-            raise InputError(
-                f"VSpace.register: values are arrays and numbers, or containers of them, got {value_type.__name__}. "
-                "Make the class a container with funcgrad.register_pytree_node or funcgrad.register_dataclass."
-            )
+        check_array_class("VSpace.register", value_type)
         VSpace.mappings[value_type] = vspace_maker or cls
 
     def __eq__(self, other: object) -> bool:

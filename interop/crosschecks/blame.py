@@ -293,7 +293,6 @@ class Search(NamedTuple):
 
 
 def _largest_error(row: Row) -> float:
-    """Return the largest error of a row."""
     errors = [e for e in (row.funcgrad_jax, row.funcgrad_referee) if e == e]
     return max(errors, default=float("inf"))
 

@@ -76,7 +76,6 @@ class _Reader:
         self.rng = rng
 
     def read(self, text: str) -> Any:
-        """Return the value that ``text`` describes."""
         if text.strip().endswith(".npy"):
             return self.load(text.strip())
         try:
@@ -86,14 +85,12 @@ class _Reader:
         return self.value(tree, text)
 
     def load(self, path: str) -> Any:
-        """Return the array in a file."""
         try:
             return np.load(Path(path).expanduser(), allow_pickle=False)
         except (OSError, ValueError) as error:
             raise InputError(f"--args: the file cannot be read, got {path!r}: {error}. Give an .npy file.") from error
 
     def value(self, node: ast.AST, text: str) -> Any:
-        """Return the value that a part of the syntax tree describes."""
         match node:
             case ast.Tuple(elts=parts):
                 return tuple([self.value(part, text) for part in parts])
@@ -124,7 +121,6 @@ class _Reader:
         return name, self.shape(node.slice, text)
 
     def shape(self, node: ast.AST, text: str) -> tuple[int, ...]:
-        """Return the shape between brackets."""
         found = self.value(node, text)
         shape = found if type(found) is tuple else (found,)
         if not all(type(n) is int and n >= 0 for n in shape):
@@ -132,7 +128,6 @@ class _Reader:
         return shape
 
     def random(self, dtype: Any, shape: tuple[int, ...], bounds: tuple[Any, Any] | None) -> Any:
-        """Return random numbers."""
         low, high = bounds or (0, 2 if dtype.kind == "b" else 10)
         if dtype.kind in "iub":
             return self.rng.integers(low, high, shape).astype(dtype)[()]
@@ -144,7 +139,6 @@ class _Reader:
         return np.asarray(found).astype(dtype)[()]
 
     def argument_error(self, text: str) -> InputError:
-        """Return the error for a text that is not an argument."""
         return InputError(f"--args: this is no argument, got {text!r}. {_HELP}.")
 
 
@@ -245,7 +239,6 @@ def main(arguments: Sequence[str] | None = None, name: str = "python -m funcgrad
 
 
 def _function(options: argparse.Namespace, screen: Plain) -> int:
-    """Check one function."""
     args, kwargs = read_arguments(options.args, options.seed)
     check = crosscheck(
         _function_named(options.function),
@@ -286,7 +279,6 @@ def _primitives(options: argparse.Namespace, screen: Plain) -> int:
 
 
 def _write(options: argparse.Namespace, screen: Plain, data: Callable[[], Any], page: Callable[[], str]) -> None:
-    """Write the requested files."""
     if options.json:
         options.json.write_text(json.dumps(data(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         screen.say(f"written: {options.json}")

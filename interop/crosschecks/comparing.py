@@ -392,7 +392,8 @@ class Comparison:
         return "gradient" if self.subject.scalar else "vjp"
 
     def _value(self, judge: Judge) -> list[Row]:
-        return self._plain("value", "value", "value", "value", judge, self.subject.value)
+        mine, yours = self.funcgrad_answers["value"], self.jax_answers["value"]
+        return self._plain("value", "value", mine, yours, judge, self.subject.value)
 
     def _derivatives(self, kind: str, judge: Judge) -> list[Row]:
         what, paths, weights = {
@@ -407,13 +408,12 @@ class Comparison:
         measured = self.measured.of_kind(kind)
         return judge.derivatives(what, paths, mine, other, weights, measured, partial(self.measured.kink, kind))
 
-    def _plain(self, what: str, path: str, own: Any, other: str, judge: Judge, expected: Any) -> list[Row]:
-        mine, yours = (self.funcgrad_answers[own] if isinstance(own, str) else own), self.jax_answers[other]
+    def _plain(self, what: str, kind: str, mine: Any, yours: Any, judge: Judge, expected: Any) -> list[Row]:
         if isinstance(mine, Exception):
             return [judge.error_row(what, mine, yours)]
-        paths = self.subject.result_paths if path == "value" else self.subject.paths
-        share = 0.0 if path == "value" else LEAF_SCALE_SHARE
-        yours = None if isinstance(yours, Exception) or (path in self.differing_kinds and what != "value") else yours
+        paths = self.subject.result_paths if kind == "value" else self.subject.paths
+        share = 0.0 if kind == "value" else LEAF_SCALE_SHARE
+        yours = None if isinstance(yours, Exception) or (kind in self.differing_kinds and what != "value") else yours
         return judge.plain(what, paths, mine, yours, expected, share)
 
     def _vmap(self, judge: Judge) -> list[Row]:
@@ -426,7 +426,7 @@ class Comparison:
         rows = []
         for name, what in (("value", "vmap value"), ("reverse", f"vmap {self._name}")):
             key = f"vmap {name}"
-            rows += self._plain(what, name, key, key, judge, expected[key])
+            rows += self._plain(what, name, self.funcgrad_answers[key], self.jax_answers[key], judge, expected[key])
         return _merged_if_empty(rows)
 
     def _jit(self, judge: Judge) -> list[Row]:
@@ -436,7 +436,8 @@ class Comparison:
         rows = []
         for name, what in (("value", "jit value"), ("reverse", f"jit {self._name}")):
             mine = self.jax_answers[f"own jit {name}"]
-            rows += self._plain(what, name, mine, f"jit {name}", judge, self.funcgrad_answers[name])
+            yours = self.jax_answers[f"jit {name}"]
+            rows += self._plain(what, name, mine, yours, judge, self.funcgrad_answers[name])
         if judge.has_known_divergence:  # on JAX arrays funcgrad's rules use JAX's values
             known = [not row.ok and row.funcgrad_referee == row.funcgrad_referee for row in rows]
             pairs = zip(rows, known, strict=True)

@@ -175,7 +175,6 @@ def check_primitives(
 
 
 def _chosen(only: Collection[str]) -> list[Sample]:
-    """Return the samples of these names."""
     every = samples()
     for name in only:
         if not any(_under(sample.name, name) for sample in every):
@@ -191,7 +190,6 @@ def _under(name: str, wanted: str) -> bool:
 
 
 def _about(jax: Any) -> dict[str, str]:
-    """Return the device and the versions."""
     device = jax.numpy.zeros(()).devices().pop()
     return {
         "device": f"{device.platform} ({device.device_kind})",
@@ -205,7 +203,6 @@ def _about(jax: Any) -> dict[str, str]:
 def _line(
     jax: Any, name: str, calls: Sequence[Sample], kinds: tuple[str, ...], rtol: float, atol: float, seed: int
 ) -> Line:
-    """Check the calls of one function."""
     start, error = perf_counter(), ""
     rows: dict[str, list[Row]] = {}
     notes: dict[str, None] = {}

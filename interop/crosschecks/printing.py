@@ -214,7 +214,6 @@ field.addEventListener("input", show); odd.addEventListener("input", show);
 
 
 def _page(title: str, body: str, script: str = "") -> str:
-    """Return a page around ``body``."""
     code = f"<script>{script}</script>\n" if script else ""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

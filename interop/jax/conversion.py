@@ -80,11 +80,9 @@ def copied_to_jax(jax: Any, leaf: Any) -> Any:
     """Return an array or number as a JAX array that shares its memory with nothing; Python's numbers stay weak."""
     if isinstance(leaf, jax.Array):
         return leaf
-    return (
-        jax.numpy.array(_in_native_byte_order(np.array(leaf)))
-        if isinstance(leaf, ndarray)
-        else jax.numpy.asarray(_checked_number(leaf))
-    )
+    if isinstance(leaf, ndarray):
+        return jax.numpy.array(_in_native_byte_order(np.array(leaf)))
+    return jax.numpy.asarray(_checked_number(leaf))
 
 
 def is_array(x: Any) -> bool:
@@ -126,6 +124,11 @@ class Containers:
             for one in self.inner
         ]
         return tree.unflatten(self.spec, outer)
+
+    def apply(self, fun: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+        """Call ``fun`` with the positional and the keyword arguments that the containers hold with these leaves."""
+        args, kwargs = self(*leaves)
+        return fun(*args, **kwargs)
 
 
 def unflattener(containers: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:

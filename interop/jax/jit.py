@@ -231,15 +231,14 @@ class Jitted(Transformed[P, Any]):
         fun = self._static_arguments.bind(SelfRebuilding(self.fun), static)
 
         def flat(*leaves: Any) -> tuple[list[Any], Any]:
-            new_args, new_kwargs = containers(*leaves)
-            return flatten_with_jax(self._jax, fun(*new_args, **new_kwargs))
+            return flatten_with_jax(self._jax, containers.apply(fun, leaves))
 
         flags = self._static_arguments.flags_per_leaf(args, self._static_arguments.donated)
         donated = tuple([i for i, flag in enumerate(flags) if flag])
         options: dict[str, Any] = {"donate_argnums": donated} if donated else {}
         shardings: list[Any] = []
         if self.options.in_shardings is not None:
-            shardings = [*_spread("in_shardings", self.options.in_shardings, args), *[None] * count][:count]
+            shardings = [*_spread(self.options.in_shardings, args), *[None] * count][:count]
             options["in_shardings"] = tuple(shardings)
         return StagedProgram(self._jax, name_of(self.fun), flat, options, shardings, self.options.out_shardings)
 
@@ -265,12 +264,7 @@ class Jitted(Transformed[P, Any]):
         A run on the values themselves finds the closed-over values. Nothing is cached: the next call may have others.
         """
         fun = self._static_arguments.bind(SelfRebuilding(self.fun), static)
-
-        def of_tree(found: Any) -> Any:
-            args, kwargs = containers(*found)
-            return fun(*args, **kwargs)
-
-        closure = RecordedClosure("jit", of_tree, list(leaves))
+        closure = RecordedClosure("jit", lambda found: containers.apply(fun, found), list(leaves))
         count = len(leaves)
 
         def flat(*values: Any) -> tuple[list[Any], Any]:
@@ -297,19 +291,19 @@ def _has_builtin_containers(value: Any) -> bool:
     kind = type(value)
     if kind is dict:
         return all(map(_has_builtin_containers, value.values()))
-    return (
-        all(map(_has_builtin_containers, value)) if kind is tuple or kind is list else value is None or is_array(value)
-    )
+    if kind is tuple or kind is list:
+        return all(map(_has_builtin_containers, value))
+    return value is None or is_array(value)
 
 
-def _spread(what: str, prefix: Any, args: tuple[Any, ...]) -> list[Any]:
-    """Return the entry of ``prefix`` for each leaf of the arguments."""
+def _spread(prefix: Any, args: tuple[Any, ...]) -> list[Any]:
+    """Return the entry of ``in_shardings`` for each leaf of the arguments."""
     if not isinstance(prefix, (tuple, list, dict)):
         return [prefix] * len(tree.leaves(args))
     try:
         return tree.broadcast_prefix(tuple(prefix) if isinstance(prefix, list) else prefix, args)
     except ValueError:
         raise InputError(
-            f"jit: {what} does not fit the arguments, got {prefix} for {tree.structure(args)}. Give one sharding, or "
-            "a tuple with an entry per argument that is not static."
+            f"jit: in_shardings does not fit the arguments, got {prefix} for {tree.structure(args)}. Give one "
+            "sharding, or a tuple with an entry per argument that is not static."
         ) from None

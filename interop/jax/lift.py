@@ -130,12 +130,7 @@ def run_lifted(fun: Callable[..., Any], options: None, args: Any, kwargs: Any) -
     """Run ``to_jax(fun)`` on these arguments."""
     jax = import_jax("to_jax")
     leaves, containers = flatten_with_jax(jax, (args, kwargs))
-
-    def call(*found: Any) -> Any:
-        new_args, new_kwargs = containers(*found)
-        return fun(*new_args, **new_kwargs)
-
-    return lifted(jax, call, name=name_of(fun))(*leaves)
+    return lifted(jax, lambda *found: containers.apply(fun, found), name=name_of(fun))(*leaves)
 
 
 def lifted(

@@ -207,11 +207,9 @@ def _inexact(results: Sequence[Any]) -> tuple[int, ...]:
 
 def _with_zero_cotangents(jax: Any, shapes_dtypes: Sequence[Any], live: Sequence[int], cts: Leaves) -> list[Any]:
     """Return a cotangent for each result: the given ones for ``live``, zeros for the others."""
-    found = dict(zip(live, cts, strict=True))
-    zero = jax.numpy.zeros
+    found, floating, zeros = dict(zip(live, cts, strict=True)), _inexact(shapes_dtypes), jax.numpy.zeros
     return [
-        found[i] if i in found else zero(x.shape, x.dtype) if i in floating else np.zeros(x.shape, backend.FLOAT0)
-        for floating in [_inexact(shapes_dtypes)]
+        found[i] if i in found else zeros(x.shape, x.dtype) if i in floating else np.zeros(x.shape, backend.FLOAT0)
         for i, x in enumerate(shapes_dtypes)
     ]
 
@@ -326,12 +324,8 @@ def _reverse(args: Leaves, traced: tuple[int, ...], params: dict[str, Any]) -> A
     outs = first(*args)
     static_part: Residuals = first.static_part
     call.static_part = static_part.inner
-    vjp_rule = vjp_for_all("jax_call", _backwards, len(traced))
-    return (
-        outs[: static_part.count],
-        vjp_rule,
-        (static_part.pullback, outs[static_part.count :], len(traced), call.host),
-    )
+    saved = static_part.pullback, outs[static_part.count :], len(traced), call.host
+    return outs[: static_part.count], vjp_for_all("jax_call", _backwards, len(traced)), saved
 
 
 def _backwards(ct: Any, program: Any, residuals: Any, count: int, host: Any) -> Any:
@@ -442,8 +436,7 @@ def _flat(
     still = [None if m else x for x, m in zip(leaves, moving, strict=True)]  # holds no array longer than the call
 
     def flat(*arrays: Any) -> Any:
-        args, kwargs = containers(*merge_leaves(still, moving, arrays))
-        found, structure = jax.tree_util.tree_flatten(fun(*args, **kwargs))
+        found, structure = jax.tree_util.tree_flatten(containers.apply(fun, merge_leaves(still, moving, arrays)))
         arrays_only = [isinstance(x, jax.Array) or backend.is_value(x) for x in found]
         others = [None if a else x for x, a in zip(found, arrays_only, strict=True)]
         results = [jax.numpy.asarray(x) for x, a in zip(found, arrays_only, strict=True) if a]

@@ -94,7 +94,6 @@ def _with_infinities(pair: Any) -> Any:
 
 
 def _pairs(call: str, layout: Layout, bounds: Any) -> list[Any]:
-    """Return a pair for each leaf."""
     entries: list[Any] = []
     try:
         entries += layout.spec.flatten_up_to(bounds)

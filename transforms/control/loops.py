@@ -129,11 +129,9 @@ class _Items:
         self._plain = [read_only(leaf) if type(leaf) is np.ndarray else leaf for leaf in self.leaves]
 
     def item(self, i: int) -> PyTree:
-        """Return the item of step ``i``."""
         return unflatten(self.spec, [x[i] if type(x) is np.ndarray else getitem(x, i) for x in self._plain])
 
     def item_avals(self) -> list[Aval]:
-        """Return shapes and dtypes of the item of each step."""
         return [Aval(backend.shape_of(leaf)[1:], backend.dtype_of(leaf), False) for leaf in self.leaves]
 
 
@@ -145,7 +143,6 @@ class _Outputs:
         self.spec: Any = None
 
     def add(self, carry: Carry, y: PyTree) -> None:
-        """Add the result ``y`` of the next step."""
         leaves, spec = checked_leaves("scan", "y", y)
         if self.rows and spec is not self.spec and spec != self.spec:
             raise InputError(

@@ -139,7 +139,6 @@ class _Prefixes:
         self.fn, self.spec, self.axes = fn, spec, axes
 
     def scan(self, leaves: list[Any]) -> list[Any]:
-        """Return all partial results of ``leaves``."""
         length = backend.shape_of(leaves[0])[self.axes[0]]
         if length < 2:
             return leaves
@@ -153,11 +152,9 @@ class _Prefixes:
         return [_interleaved(a, b, axis) for a, b, axis in zip(even, odd, self.axes, strict=True)]
 
     def cut(self, leaves: Sequence[Any], part: slice) -> list[Any]:
-        """Return a part of each leaf."""
         return [_slice_axis(leaf, axis, part) for leaf, axis in zip(leaves, self.axes, strict=True)]
 
     def combine(self, a: list[Any], b: list[Any]) -> list[Any]:
-        """Return ``fn`` of two trees, checked."""
         leaves, spec = checked_leaves(
             "associative_scan", "the result of fn", self.fn(tree.unflatten(self.spec, a), tree.unflatten(self.spec, b))
         )

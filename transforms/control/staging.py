@@ -342,7 +342,6 @@ class _Replacements:
         self.trace = LiftedTrace(lambda x: self.replacement_of(x)._val)
 
     def replacement_of(self, x: Tracer) -> Tracer:
-        """Return the replacement of the outer tracer ``x``."""
         index = self.captured.index_of(x, known=self.values is not None)
         if index not in self.known:
             value = _jax_zeros(aval_of(x)) if self.values is None else self.values[index]
@@ -351,7 +350,6 @@ class _Replacements:
         return self.known[index]
 
     def leave(self, leaf: Any) -> Any:
-        """Return a result as a value of JAX."""
         leaf = shallow_copy(leaf)
         leaf = self.trace.leave(self.replacement_of(leaf) if self.trace.is_outer(leaf) else leaf)
         if isinstance(leaf, Tracer):

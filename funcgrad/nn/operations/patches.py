@@ -121,7 +121,6 @@ class Geometry(NamedTuple):
 
 
 def _last(parts: list[slice]) -> Any:
-    """Return the index of ``parts`` of the trailing axes."""
     return (..., *parts)
 
 

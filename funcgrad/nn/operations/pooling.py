@@ -15,7 +15,9 @@ import numpy as np
 
 from funcgrad.kinds import linear, nondifferentiable, primitive
 from funcgrad.kinds.rules import Operation
+from funcgrad.nn.operations.segments import extremum_of_nothing
 from funcgrad.optional import loaded_jax
+from funcgrad.primitives.comparison import where
 from funcgrad.typing import Shape
 
 Ints = tuple[int, ...]
@@ -38,11 +40,8 @@ def _views(window: Ints, strides: Ints, out: Shape) -> Iterator[tuple[Any, ...]]
         yield (..., *[slice(i, i + s * (n - 1) + 1, s) for i, s, n in zip(place, strides, out, strict=True)])
 
 
-def _least(dtype: Any) -> Any:
-    """Return the least number of a dtype."""
-    if dtype.kind == "b":
-        return False
-    return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
+def _last(shape: Shape, window: Ints) -> Ints:
+    return shape[len(shape) - len(window) :]
 
 
 def _last(shape: Shape, window: Ints) -> Ints:
@@ -58,7 +57,7 @@ def _out(shape: Shape, window: Ints, strides: Ints, pads: Pads) -> Ints:
 def _pool_max(xp: Any, x: Any, *, window: Ints, strides: Ints, pads: Pads) -> Any:
     x = xp.asarray(x)
     out = _out(x.shape, window, strides, pads)
-    fill = _least(x.dtype)
+    fill = extremum_of_nothing(x.dtype, "maximum")
     whole = _padded(xp, x, pads, fill)
     ans: Any = None
     for view in _views(window, strides, out):
@@ -73,7 +72,7 @@ def _pool_max(xp: Any, x: Any, *, window: Ints, strides: Ints, pads: Pads) -> An
 
 
 def _first_place(xp: Any, x: Any, ans: Any, *, window: Ints, strides: Ints, pads: Pads) -> Any:
-    whole = _padded(xp, xp.asarray(x), pads, _least(x.dtype))
+    whole = _padded(xp, xp.asarray(x), pads, extremum_of_nothing(x.dtype, "maximum"))
     dtype = np.int8 if prod(window) < 128 else np.int32
     place = xp.full(ans.shape, -1, dtype)
     views = list(_views(window, strides, _last(ans.shape, window)))
@@ -89,24 +88,13 @@ def _first_place(xp: Any, x: Any, ans: Any, *, window: Ints, strides: Ints, pads
 first_place: Operation = nondifferentiable("first_place", _first_place, batch="leading")
 
 
-def _chosen(x: np.ndarray, here: np.ndarray) -> np.ndarray:
-    """Return ``x`` where ``here``, else zero, by masking bits: two to three times as fast as ``where``."""
-    if x.dtype.kind != "f" or x.itemsize not in (4, 8) or not x.ndim:
-        return np.where(here, x, np.zeros((), x.dtype))
-    bits = np.dtype(f"i{x.itemsize}")
-    mask = np.negative(here.view(np.int8)).astype(bits)
-    np.bitwise_and(mask, x.view(bits), out=mask)
-    chosen: np.ndarray = mask.view(x.dtype)
-    return chosen
-
-
 def _spread_places(xp: Any, ct: Any, y: Any, *, window: Ints, strides: Ints, pads: Pads, lengths: Ints) -> Any:
     front = ct.ndim - len(window)
     whole = tuple([max(0, n + low + high) for n, (low, high) in zip(lengths, pads, strict=True)])
     total = xp.zeros((*ct.shape[:front], *whole), ct.dtype)
     apart = all(s >= k for s, k in zip(strides, window, strict=True))
     for number, view in enumerate(_views(window, strides, ct.shape[front:])):
-        share = _chosen(ct, y == number) if xp is np else xp.where(y == number, ct, xp.zeros((), ct.dtype))
+        share = where(y == number, ct, 0)
         if xp is np and apart:
             total[view] = share
         elif xp is np:
@@ -129,11 +117,11 @@ def _pick_places(xp: Any, x: Any, y: Any, *, window: Ints, strides: Ints, pads: 
 #: ``spread_places(ct, y, *, ..., lengths)``: zeros of ``lengths`` along the trailing axes, with each ``ct`` added at
 #: position ``y`` of its window.
 spread_places: Operation = linear(
-    "spread_places", _spread_places, transpose=lambda ct, y, **where: pick_places(ct, y, **where), batch="leading"
+    "spread_places", _spread_places, transpose=lambda ct, y, **options: pick_places(ct, y, **options), batch="leading"
 )
 #: ``pick_places(x, y, *, ..., lengths)``, the transpose: the element at position ``y`` of each window of ``x``.
 pick_places: Operation = linear(
-    "pick_places", _pick_places, transpose=lambda ct, y, **where: spread_places(ct, y, **where), batch="leading"
+    "pick_places", _pick_places, transpose=lambda ct, y, **options: spread_places(ct, y, **options), batch="leading"
 )
 
 
@@ -142,13 +130,13 @@ pool_max: Operation = primitive(
     "pool_max",
     _pool_max,
     vjps=[
-        lambda ct, x, ans, shape, *, window, **where: spread_places(
-            ct, first_place(x, ans, window=window, **where), window=window, **where, lengths=_last(shape, window)
+        lambda ct, x, ans, shape, *, window, **options: spread_places(
+            ct, first_place(x, ans, window=window, **options), window=window, **options, lengths=_last(shape, window)
         )
     ],
     jvps=[
-        lambda t, x, ans, shape, *, window, **where: pick_places(
-            t, first_place(x, ans, window=window, **where), window=window, **where, lengths=_last(shape, window)
+        lambda t, x, ans, shape, *, window, **options: pick_places(
+            t, first_place(x, ans, window=window, **options), window=window, **options, lengths=_last(shape, window)
         )
     ],
     batch="leading",
@@ -190,9 +178,9 @@ def _window_spread(xp: Any, ct: Any, *, window: Ints, strides: Ints, pads: Pads,
 
 #: ``window_sum(x, *, window, strides, pads, lengths)``: the sum of each window; the trailing axes have ``lengths``.
 window_sum: Operation = linear(
-    "window_sum", _window_sum, transpose=lambda ct, **where: window_spread(ct, **where), batch="leading"
+    "window_sum", _window_sum, transpose=lambda ct, **options: window_spread(ct, **options), batch="leading"
 )
 #: ``window_spread(ct, *, window, strides, pads, lengths)``, the transpose: each ``ct`` added to its whole window.
 window_spread: Operation = linear(
-    "window_spread", _window_spread, transpose=lambda ct, **where: window_sum(ct, **where), batch="leading"
+    "window_spread", _window_spread, transpose=lambda ct, **options: window_sum(ct, **options), batch="leading"
 )

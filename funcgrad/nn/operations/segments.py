@@ -17,8 +17,8 @@ from funcgrad.primitives.indexing import getitem, scatter_sum
 from funcgrad.typing import Array
 
 
-def _initial(dtype: Any, name: str) -> Any:
-    """Return the extremum of a segment without rows."""
+def extremum_of_nothing(dtype: Any, name: str) -> Any:
+    """Return the "maximum" or "minimum" of no elements of a dtype."""
     if dtype.kind in "iu":
         return getattr(np.iinfo(dtype), "min" if name == "maximum" else "max")
     if dtype.kind == "b":
@@ -28,7 +28,7 @@ def _initial(dtype: Any, name: str) -> Any:
 
 def _segment_extremum(xp: Any, x: Any, y: Any, *, count: int, name: str) -> Any:
     """Compute extrema; ``y`` contains the segment number of each row, ``count`` for rows in no segment."""
-    ans = xp.full((count + 1, *x.shape[1:]), _initial(x.dtype, name), x.dtype)
+    ans = xp.full((count + 1, *x.shape[1:]), extremum_of_nothing(x.dtype, name), x.dtype)
     if xp is not np:
         at = ans.at[y]
         return (at.max(x) if name == "maximum" else at.min(x))[:count]
