@@ -158,7 +158,9 @@ def _solve_triangular(
 
 
 def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
-    """Compute ``scipy.sparse.permute_dims`` of a matrix."""
+    """Compute ``scipy.sparse.permute_dims``."""
+    if A.ndim != 2:
+        return A.transpose(axes)
     order = (1, 0) if axes is None else tuple(operator.index(axis) % 2 for axis in axes)
     if sorted(order) != [0, 1]:
         raise ValueError("duplicate value in axis" if len(order) == 2 else "Incorrect number of axes")

@@ -31,6 +31,7 @@ from funcgrad.numpy_code.mathematics import NUMBER_MODULES, python_function
 from funcgrad.numpy_code.matrices import accepting_matrices, matrix_from_data, multiply
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
+from funcgrad.numpy_code.sparse.dimensions import expand_dims
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
 from funcgrad.numpy_code.tables import accepting_tables
 
@@ -90,6 +91,8 @@ def _replacement(home: str, name: str, value: Any) -> Any:
     if home == "numpy" and name in _ARRAY_MAKERS:
         ours = accepting_matrices(home, name, getattr(fnp, name, value))
         return with_writable_results(refusing_traced(ours) if name in _TEXT_READERS else ours)
+    if home == "scipy.sparse" and name == "expand_dims":
+        return expand_dims
     own = _mirror_module(home)
     if own is None or name not in getattr(own, "__all__", ()) or name in _own_code(home):
         return value

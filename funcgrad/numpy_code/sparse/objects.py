@@ -29,6 +29,7 @@ from funcgrad.numpy_code.sparse.coordinates import (
     diagonal_coordinates,
     every_element,
 )
+from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, with_other_axes
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
     ARRAY_CLASSES,
@@ -118,10 +119,12 @@ class ConstantMatrix:
         return _matching(self, other) / _plain(other)
 
     def __matmul__(self, other: Any) -> Any:
-        return fnp.matmul(_borrowed(self), other) if is_traced(other) else _matching(self, other) @ _plain(other)
+        is_of_array = is_traced(other) and self.matrix.ndim == 2
+        return fnp.matmul(_borrowed(self), other) if is_of_array else _matching(self, other) @ _plain(other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return fnp.matmul(other, _borrowed(self)) if is_traced(other) else _plain(other) @ _matching(self, other)
+        is_of_array = is_traced(other) and self.matrix.ndim == 2
+        return fnp.matmul(other, _borrowed(self)) if is_of_array else _plain(other) @ _matching(self, other)
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product, or the product with a number."""
@@ -166,11 +169,15 @@ def _borrowed(x: ConstantMatrix) -> Any:
 
 def _matching(x: ConstantMatrix, other: Any) -> Any:
     """Return the matrix as funcgrad's if ``other`` is traced or has traced values, else as SciPy's."""
-    return _as_traced(_borrowed(x)) if is_traced(other) or is_funcgrad_matrix(other) else x.matrix
+    other_is_traced = is_traced(other) or is_funcgrad_matrix(other) or type(other) is CoordinateArray
+    return _as_traced(_borrowed(x)) if other_is_traced else x.matrix
 
 
 def _as_traced(matrix: Any) -> Any:
     home, name = sys.modules["scipy.sparse"], type(matrix).__name__
+    if matrix.ndim != 2:
+        matrix = matrix.tocoo()
+        return CoordinateArray(matrix.data, matrix.coords, matrix.shape)
     if name not in ARRAY_CLASSES:  # LIL and DOK, which are filled element by element
         name = f"csr_{name.partition('_')[2]}"
     return replacement_class(getattr(home, name)).from_scipy(matrix)
@@ -469,6 +476,9 @@ def replacement_class(scipy_class: type) -> Any:
                 if type(arg) is FillableMatrix and arg.traced_values
                 else _plain(getattr(arg, "matrix", arg))
             )
+            other_axes = None if traced else with_other_axes(scipy_class.__name__, plain, shape)
+            if other_axes is not None:
+                return other_axes
             if not isinstance(plain, base) and not traced and not holds_traced([plain]):
                 made = _constant_matrix(scipy_class, plain, shape, dtype, copy, **rest)
                 return _as_traceable(made.matrix, arg) if type(arg) is type(made) is ConstantMatrix else made
