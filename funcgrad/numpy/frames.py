@@ -81,6 +81,10 @@ class _Table(WritableTable):
         """Reduce the table by one or more functions."""
         return _retraced(super().agg(*args, **kwargs))  # type: ignore[misc]
 
+    def map(self, *args: Any, **kwargs: Any) -> Any:
+        """Replace each number or text by that of a function or a dictionary."""
+        return _retraced(super().map(*args, **kwargs))  # type: ignore[misc]
+
     aggregate = agg
 
     def groupby(self, *args: Any, **kwargs: Any) -> Any:
@@ -245,7 +249,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     def _reduce(self, op: Any, name: str, *, axis: Any = 0, **kwargs: Any) -> Any:
         """Reduce the columns, or the rows, all numbers of which pandas takes if they are of one kind."""
         table = self._with_one_kind() if axis in (1, "columns") and _holds_traced(self) else self
-        return pd.DataFrame._reduce(table, op, name, axis=axis, **kwargs)
+        return accept_traced(pd.DataFrame._reduce(table, op, name, axis=axis, **kwargs))
 
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
         """Return the table with rows and columns exchanged."""

@@ -23,7 +23,12 @@ from funcgrad.numpy.concretization import concrete, user_line
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
-from funcgrad.numpy_code.distributions import DISTRIBUTIONS, entropy_of_density, integral_of_normals
+from funcgrad.numpy_code.distributions import (
+    DISTRIBUTIONS,
+    entropy_of_density,
+    integral_of_normals,
+    with_triangular_factor,
+)
 from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
@@ -414,6 +419,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
+    ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
     ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,
@@ -447,6 +453,7 @@ MODULES_WITH_REPLACEMENTS = frozenset(
         "scipy.special._orthogonal",
         "scipy.signal._waveforms",
         "scipy.stats._correlation",
+        "scipy.stats._multivariate",
         "scipy.interpolate._ndbspline",
         "scipy.interpolate._rbfinterp_xp",
         *[module for module, _ in (*DISTRIBUTIONS, *INTEGRATORS, *ITERATIONS, *_WRAPPERS, *MINIMA, *RADIAL, *SOLVERS)],

@@ -145,6 +145,7 @@ WRITES = [
     lambda x: S.shift(2, fill_value=x[0]) + S.shift(-1, fill_value=x[1]),
     lambda x: S.replace(3.0, x[0]),
     lambda x: pd.concat([S, S * x]),
+    lambda x: np.log(pd.Series(list("aba")).map({"a": x[0], "b": x[1] ** 2})) * float(x[0]),
 ]
 
 
