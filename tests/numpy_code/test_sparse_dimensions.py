@@ -75,6 +75,8 @@ def test_classes_and_errors():
         a = vector(x)
         assert isinstance(a, sp.coo_array)
         assert sp.issparse(a)
+        assert np.shape(a) == (7,)
+        assert np.shape(a.reshape(1, 7)) == (1, 7)
         assert (a.ndim, a.nnz, a.format, a.dtype, a.shape) == (1, 4, "coo", float, (7,))
         return a.sum()
 
