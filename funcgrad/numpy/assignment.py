@@ -98,8 +98,11 @@ def _set_item(x: Tracer, index: Any, y: Any) -> None:
 def _as_array(x: Tracer, y: Any) -> Any:
     """Convert ``y`` for a write to ``x``: lists, tables and objects that define ``__array__`` or a number to arrays.
 
-    Dates and texts are converted if ``x`` has such a dtype. As in NumPy, None becomes NaN for an inexact ``x``.
+    Dates and texts are converted if ``x`` has such a dtype. As in NumPy, None becomes NaN for an inexact ``x``, and a
+    text the number that it shows.
     """
+    if isinstance(y, (str, bytes)) and x.dtype.kind in "iufc":
+        return _number_in(y, x.dtype)
     if x.dtype.kind in "fc":
         if y is None:
             return np.asarray(None, x.dtype)[()]
@@ -108,6 +111,15 @@ def _as_array(x: Tracer, y: Any) -> Any:
         return as_value(y)
     is_one = isinstance(y, (str, bytes)) or backend.is_date_or_text(y)
     return np.asarray(y) if is_one and x.dtype.kind in "MmSUT" else y
+
+
+def _number_in(text: Any, dtype: Any) -> Any:
+    """Return the number that a text shows; a text that shows none unchanged."""
+    check_text(text)
+    try:
+        return np.asarray(text).astype(dtype)[()]
+    except ValueError:
+        return text
 
 
 def _write_concretely(x: Tracer, alias: Any, index: Any, y: Any) -> bool:

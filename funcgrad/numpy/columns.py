@@ -13,6 +13,7 @@ import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import Tracer
 from funcgrad.numpy.concretization import concrete
+from funcgrad.numpy.peeking import concrete_or_none
 from funcgrad.numpy.tables import BINARY, UNARY, TableArray, unwrap_from_table
 
 pd: Any = import_module("pandas")
@@ -175,7 +176,9 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
             kwargs["min_count"] = max(min_count, 0)
             return TracedColumn(fnp.stack([self[rows]._reduce(how, **kwargs) for rows in groups]))
         if how not in _ACCUMULATIONS and how != "rank":
-            raise NotImplementedError(how)  # then pandas computes the groups one by one
+            raise NotImplementedError(  # then pandas computes the groups one by one, if it can
+                f"groupby.{how}: groups of traced values have no such method. Take agg with a function of a series."
+            )
         options = {_RANK_OPTIONS.get(name, name): value for name, value in kwargs.items()}
         compute = TracedColumn._rank if how == "rank" else lambda part, **kwargs: part._accumulate(how, **kwargs)
         rows = np.concatenate([np.flatnonzero(ids < 0), *groups])
@@ -232,8 +235,12 @@ class TracedColumn(pd.api.extensions.ExtensionArray):  # type: ignore[misc]
         return TracedColumn(fnp.quantile(there, np.asarray(qs), method=interpolation))
 
     def _plain(self) -> Any:
-        """Return the plain values, which choose rows."""
-        return np.asarray(concrete(self.held._val, "series.argsort()"))
+        """Return the plain values, which choose rows; in a ``vmap`` numbers of the same order, if examples share it."""
+        held = self.held._val
+        values = concrete_or_none(held)
+        if values is not None and values.shape != held.shape and not np.isnan(values).any():
+            held = _ranks(held, "dense", False)
+        return np.asarray(concrete(held, "series.argsort()"))
 
     _values_for_argsort = _plain
 
@@ -372,5 +379,5 @@ def column_values(series: Any) -> Any:
 def plain_numbers(x: Any) -> Any:
     """Return a traced array or series with its plain values, by which a function chooses; return others unchanged."""
     if isinstance(x, pd.Series) and isinstance(x.array, TracedColumn):
-        return pd.Series(x.array._plain(), x.index, name=x.name)
+        return pd.Series(np.asarray(concrete(column_values(x), "pandas.cut(x)")), x.index, name=x.name)
     return np.asarray(concrete(x, "pandas.cut(x)")) if isinstance(x, Tracer) else x

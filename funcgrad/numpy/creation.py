@@ -53,7 +53,7 @@ def as_value(a: ArrayLike) -> Array:
         return a.as_operand()
     if _needs_conversion_here(a):
         return _stack_nested(a)
-    if hasattr(a, "tocsr"):  # NumPy would wrap a sparse matrix of SciPy in an array as one Python object
+    if hasattr(a, "tocoo"):  # NumPy would wrap a sparse matrix of SciPy in an array as one Python object
         what, remedy = backend.problem_and_remedy(a)
         raise InputError(f"asarray: the argument {what}. {remedy}")
     if backend.is_table(a):

@@ -23,7 +23,7 @@ from funcgrad.numpy.columns import (
     traced_column_of,
 )
 from funcgrad.numpy.hints import user_line
-from funcgrad.numpy.table_groups import with_traced_groups
+from funcgrad.numpy.table_groups import frame_of_rows, with_traced_groups
 from funcgrad.numpy.table_writes import WritableTable, writes_parts
 from funcgrad.numpy.tables import Labels, TableArray, fits_shape, unwrap_from_table
 from funcgrad.numpy.windows import DecayingWindows, Windows, decay_of
@@ -79,6 +79,10 @@ class _Table(WritableTable):
         """Reduce the table by one or more functions."""
         return _retraced(super().agg(*args, **kwargs))  # type: ignore[misc]
 
+    def map(self, *args: Any, **kwargs: Any) -> Any:
+        """Replace each number or text by that of a function or a dictionary."""
+        return _retraced(super().map(*args, **kwargs))  # type: ignore[misc]
+
     aggregate = agg
 
     def groupby(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +137,9 @@ def _labelling_method(name: str) -> Callable[..., Any]:
     """Return the arithmetic method ``name``, which gives a traced array the labels of the table's axis first."""
 
     def method(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(other, Tracer) and fnp.ndim(other):
+        if isinstance(other, Tracer) and not fnp.ndim(other):  # pandas would convert a number to a plain one
+            other = with_labels(fnp.broadcast_to(other, self.shape), *self.axes)
+        elif isinstance(other, Tracer):
             by_columns = isinstance(self, pd.DataFrame) and (args[:1] or [kwargs.get("axis", 1)])[0] in (1, "columns")
             ends = (self.columns if by_columns else self.index,) if fnp.ndim(other) == 1 else (self.index, self.columns)
             other = with_labels(other, *ends)
@@ -232,8 +238,16 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
 
     def apply(self, func: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Apply a function to each column or row; rows go through the transpose, because pandas makes them arrays."""
-        if axis not in (1, "columns") or not _holds_traced(self):
+        if axis not in (1, "columns"):
             return super().apply(func, axis, *args, **kwargs)
+        if not _holds_traced(self):
+            try:
+                return super().apply(func, axis, *args, **kwargs)
+            except ConversionError:  # pandas makes an array of series that the function has made of traced numbers
+                found = frame_of_rows([func(row) for _, row in self.iterrows()], self.index)
+                if found is None or args or kwargs:
+                    raise
+                return TracedFrame(found)
         found = self.T.apply(func, 0, *args, **kwargs)
         return found if found.ndim == 1 else found.T
 
@@ -243,7 +257,7 @@ class TracedFrame(_Table, pd.DataFrame):  # type: ignore[misc]
     def _reduce(self, op: Any, name: str, *, axis: Any = 0, **kwargs: Any) -> Any:
         """Reduce the columns, or the rows, all numbers of which pandas takes if they are of one kind."""
         table = self._with_one_kind() if axis in (1, "columns") and _holds_traced(self) else self
-        return pd.DataFrame._reduce(table, op, name, axis=axis, **kwargs)
+        return accept_traced(pd.DataFrame._reduce(table, op, name, axis=axis, **kwargs))
 
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
         """Return the table with rows and columns exchanged."""
@@ -475,6 +489,13 @@ def table_of_array(
     if data.ndim:
         raise ValueError(f"Data must be 1-dimensional, got ndarray of shape {data.shape} instead")
     return _series_of_leaf(fnp.full(1 if index is None else len(index), data), index, name)
+
+
+def matrix_of_rows(rows: list[Any]) -> Any:
+    """Return a traced matrix for a list of arrays with one axis, some of them traced; else None."""
+    are_arrays = all(isinstance(row, (np.ndarray, Tracer)) and fnp.ndim(row) == 1 for row in rows)
+    any_traced = any(isinstance(row, Tracer) and not is_buffer(row) for row in rows)
+    return fnp.stack(rows) if any_traced and are_arrays else None
 
 
 def with_traced_columns(table: Any) -> Any:

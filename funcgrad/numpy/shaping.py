@@ -365,6 +365,8 @@ def shape(a: ArrayLike) -> Shape:
         >>> fnp.shape([[1, 2]])
         (1, 2)
     """
+    if hasattr(type(a), "tocoo"):  # a sparse matrix, which is no array
+        return tuple(a.shape)
     return backend.shape_of(as_value(a))
 
 

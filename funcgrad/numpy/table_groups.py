@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import funcgrad.numpy as fnp
-from funcgrad.numpy.columns import column_values
+from funcgrad.numpy.columns import TracedColumn, traced_column_of
 
 pd: Any = import_module("pandas")
 _groups: Any = import_module("pandas.core.groupby.generic")
@@ -56,13 +56,20 @@ class _FrameGroups(_Groups, _groups.DataFrameGroupBy):  # type: ignore[misc]
             return super().apply(func, *args, **kwargs)
         options = {name: x for name, x in kwargs.items() if name != "include_groups"}
         found = [func(part, *args, **options) for _, part in self.parts()]
-        labels = [one.index for one in found if isinstance(one, pd.Series)]
-        if not labels or len(labels) < len(found) or not all(one.equals(labels[0]) for one in labels):
-            return super().apply(func, *args, **kwargs)
-        rows = fnp.stack([column_values(one) for one in found])
-        columns = {label: rows[:, i] for i, label in enumerate(labels[0])}
-        data = {label: type(found[0].array)._from_sequence(column) for label, column in columns.items()}
-        return self.obj._constructor(data, index=self._grouper.result_index)
+        made = frame_of_rows(found, self._grouper.result_index)
+        return super().apply(func, *args, **kwargs) if made is None else self.obj._constructor(made)
+
+
+def frame_of_rows(found: list[Any], index: Any) -> Any:
+    """Return the frame whose rows are series of traced numbers; None if they are not, or have different labels."""
+    if not found or not all(isinstance(one, pd.Series) and one.index.equals(found[0].index) for one in found):
+        return None
+    columns = [traced_column_of(one) or one.array for one in found]
+    if not all(isinstance(column, TracedColumn) for column in columns):
+        return None
+    rows = fnp.stack([column.held.as_array() for column in columns])
+    made = pd.DataFrame({i: TracedColumn(rows[:, i]) for i in range(rows.shape[1])}, index=index)
+    return made.set_axis(found[0].index, axis=1)
 
 
 class _GroupWindows:

@@ -144,7 +144,7 @@ def _writing_method(name: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not holds_traced((args, kwargs)):
             return getattr(super(WritableTable, self), name)(*args, **kwargs)
-        if self.ndim == 2 and len(args) > 1 and isinstance(args[1], Tracer):
+        if name in ("where", "mask") and self.ndim == 2 and len(args) > 1 and isinstance(args[1], Tracer):
             args = (args[0], _frame_like(self, args[1]), *args[2:])
         table = self if name == "update" or kwargs.get("inplace") else self.copy()
         accept_writes(table)

@@ -219,6 +219,9 @@ def table_constructor(cls: Any) -> Callable[..., Any]:
             return accept_traced(cls(*map(inside, args), **{name: inside(x) for name, x in kwargs.items()}))
         frames = import_module("funcgrad.numpy.frames")
         data: Any = args[0] if args else kwargs.get("data")
+        if type(data) is list and cls.__name__ == "DataFrame" and (rows := frames.matrix_of_rows(data)) is not None:
+            data, args = rows, (rows, *args[1:])
+            kwargs.pop("data", None)
         if issubclass(type(data), Tracer) and not is_buffer(data) and data.ndim != 1:
             return frames.table_of_array(cls, *args, **kwargs)
         kind = frames.TracedSeries if cls.__name__ == "Series" else cls

@@ -22,7 +22,7 @@ from funcgrad.primitives.shaping import concatenate
 from funcgrad.running import write_lock
 from funcgrad.typing import Array
 from funcgrad.views import array_with_layout_of, make_read_only, note_view
-from funcgrad.writable import View, Views, is_buffer, rebind
+from funcgrad.writable import View, Views, is_buffer, rebind, root_of
 
 
 def _refuse_class(x: Tracer, cls: builtins.type) -> NoReturn:
@@ -182,6 +182,8 @@ def _memory_attribute(name: str, what: str) -> property:
     def get(x: Tracer) -> Any:
         if open_rebuilt_run() is not None and name in ("flags", "strides"):  # rebuilt code may use them
             return getattr(array_with_layout_of(x), name)
+        if open_rebuilt_run() is not None and name == "base":
+            return root_of(x) if type(getattr(x, "alias", None)) is View else None
         raise AttributeError(
             f"x.{name}: a traced value has no memory of its own, got {describe(x)}{user_line()}.{counterpart_hint()} "
             "Use its shape, dtype, size, itemsize and nbytes, and funcgrad.numpy.lib.stride_tricks for "

@@ -86,6 +86,30 @@ def _cosine_cdf(x: Any) -> Any:
     return (np.pi + inside + fnp.sin(inside)) / (2 * np.pi)
 
 
+def with_triangular_factor(built: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``_PSD``: a traced covariance that is positive definite is factorized by Cholesky.
+
+    The eigenvectors that SciPy takes have no derivative where two variances are equal, and the roots that it takes of
+    variances that are 0 have none either.
+    """
+
+    def init(self: Any, M: Any, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(M := fnp.asarray(M), Tracer):
+            built(self, M, *args, **kwargs)
+            return
+        built(self, import_module("funcgrad.transforms.stopping").stop_gradient(M), *args, **kwargs)
+        self._M = M
+        if self.rank < len(self._M):
+            variances, vectors = fnp.linalg.eigh(self._M)
+            kept = variances[-self.rank :]
+            self.U, self.log_pdet = vectors[:, -self.rank :] / fnp.sqrt(kept), fnp.sum(fnp.log(kept))
+        else:
+            factor = fnp.linalg.cholesky(self._M)
+            self.U, self.log_pdet = fnp.linalg.inv(factor).T, 2.0 * fnp.sum(fnp.log(fnp.diagonal(factor)))
+
+    return init
+
+
 def _demean(a: Any, mean: Any, axis: Any, **options: Any) -> Any:
     """Compute ``a - mean``. NaNs in ``a``, which SciPy omits later, do not contribute to derivatives."""
     return fnp.where(fnp.isnan(a), np.nan, a - mean)

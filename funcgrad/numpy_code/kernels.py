@@ -22,7 +22,12 @@ from funcgrad.numpy.concretization import user_line
 from funcgrad.numpy.peeking import shared_numbers
 from funcgrad.numpy_code.clusters import CLUSTERS
 from funcgrad.numpy_code.conversions import holds_traced
-from funcgrad.numpy_code.distributions import DISTRIBUTIONS, entropy_of_density, integral_of_normals
+from funcgrad.numpy_code.distributions import (
+    DISTRIBUTIONS,
+    entropy_of_density,
+    integral_of_normals,
+    with_triangular_factor,
+)
 from funcgrad.numpy_code.elementwise import ELEMENTWISE, elementwise
 from funcgrad.numpy_code.examples import with_example_loop
 from funcgrad.numpy_code.factorizations import FACTORIZATIONS
@@ -118,7 +123,9 @@ def _solve_triangular(
 
 
 def _permuted(A: Any, axes: Any = None, copy: bool = False) -> Any:
-    """Compute ``scipy.sparse.permute_dims`` of a matrix."""
+    """Compute ``scipy.sparse.permute_dims``."""
+    if A.ndim != 2:
+        return A.transpose(axes)
     order = (1, 0) if axes is None else tuple(operator.index(axis) % 2 for axis in axes)
     if sorted(order) != [0, 1]:
         raise ValueError("duplicate value in axis" if len(order) == 2 else "Incorrect number of axes")
@@ -367,6 +374,7 @@ _WRAPPERS: dict[tuple[str, str], Callable[[Any], Callable[..., Any]]] = {
     **{place: partial(elementwise, is_fixed=is_fixed) for place, is_fixed in ELEMENTWISE.items()},
     ("scipy.signal._ltisys", "place_poles"): _checked_place_poles,
     ("scipy.stats._distn_infrastructure", "rv_continuous._entropy"): entropy_of_density,
+    ("scipy.stats._multivariate", "_PSD.__init__"): with_triangular_factor,
     ("scipy.stats._qmvnt", "_qauto"): integral_of_normals,
     ("scipy.stats._stats_py", "expectile"): _expectile_of_numbers,
     ("scipy.stats._stats_py", "zmap"): _zmap_omitting_nans,

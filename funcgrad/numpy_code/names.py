@@ -32,6 +32,7 @@ from funcgrad.numpy_code.matrices import accepting_matrices, matrix_from_data, m
 from funcgrad.numpy_code.own import own
 from funcgrad.numpy_code.random import Random
 from funcgrad.numpy_code.reading import refusing_reader, refusing_traced, safe_getattr
+from funcgrad.numpy_code.sparse.dimensions import expand_dims
 from funcgrad.numpy_code.sparse.objects import with_scipy_format
 from funcgrad.numpy_code.tables import accepting_tables
 
@@ -89,6 +90,8 @@ def _replacement(home: str, name: str, value: Any) -> Any:
     if home == "numpy" and name in _ARRAY_MAKERS:
         ours = accepting_matrices(home, name, getattr(fnp, name, value))
         return with_writable_results(refusing_traced(ours) if name in _TEXT_READERS else ours)
+    if home == "scipy.sparse" and name == "expand_dims":
+        return expand_dims
     mirror = _mirror_module(home)
     if mirror is None or name not in getattr(mirror, "__all__", ()) or _is_own_code(home, name):
         return value

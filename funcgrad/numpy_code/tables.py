@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from funcgrad.backend import is_table_class
 
-__all__ = ["accepting_tables", "choosing_by_plain_values"]
+__all__ = ["accepting_tables", "function_of_pandas"]
 
 #: NumPy's functions that call the method of an object: for tables, missing numbers and labels are the table's.
 _METHODS = frozenset(
@@ -38,11 +37,30 @@ def accepting_tables(home: str, name: str, operation: Any) -> Any:
     return call
 
 
-def choosing_by_plain_values(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of pandas that sorts numbers into classes, such that it uses their plain values."""
+#: Functions of pandas that sort numbers into classes, and functions whose tables a program may write to.
+_CLASSIFYING = frozenset(("cut", "qcut"))
+_MAKING_TABLES = frozenset(
+    ("concat", "crosstab", "melt", "merge", "merge_asof", "merge_ordered", "pivot_table", "read_csv")
+)
+
+
+def function_of_pandas(fun: Any) -> Any:
+    """Return a function of pandas such that it takes traced tables, and its tables take traced values.
+
+    Example:
+        >>> import pandas as pd
+        >>> function_of_pandas(pd.isna) is pd.isna
+        True
+    """
+    name = getattr(fun, "__name__", None)
+    if name not in _CLASSIFYING | _MAKING_TABLES or isinstance(fun, type):
+        return fun
 
     @wraps(fun)
-    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        return fun(import_module("funcgrad.numpy.columns").plain_numbers(x), *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if name in _CLASSIFYING:
+            first = import_module("funcgrad.numpy.columns").plain_numbers(args[0])
+            return fun(first, *args[1:], **kwargs)
+        return import_module("funcgrad.numpy.frames").accept_traced(fun(*args, **kwargs))
 
     return call

@@ -1,11 +1,14 @@
 """Traced values written to tables of pandas, and methods that replace numbers by traced ones."""
 
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 import pytest
 from helpers import differences
 
 from funcgrad import grad, hessian, value_and_grad, vmap
+from funcgrad.errors import ConcretizationError
 
 X = np.array([1.3, 0.7, 2.1, 1.6, 0.9, 2.4])
 S = pd.Series([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], index=list("abcdef"))
@@ -145,6 +148,7 @@ WRITES = [
     lambda x: S.shift(2, fill_value=x[0]) + S.shift(-1, fill_value=x[1]),
     lambda x: S.replace(3.0, x[0]),
     lambda x: pd.concat([S, S * x]),
+    lambda x: np.log(pd.Series(list("aba")).map({"a": x[0], "b": x[1] ** 2})) * float(x[0]),
 ]
 
 
@@ -162,6 +166,38 @@ def test_writes(fun):
     np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 1.01 * X]))[1], grad(f)(1.01 * X), rtol=1e-10)
     for table, kept in zip((S, FRAME, GAPS), before, strict=True):
         assert table.equals(kept)
+
+
+MADE = {
+    "rows of arrays": lambda x: pd.DataFrame([x, x**2, np.ones(6)], columns=list("abcdef")).loc[1, "b"] * x[0],
+    "methods with a number": lambda x: (FRAME.mul(x[0]).radd(x[1]) + FRAME["a"].rsub(x[2]).iloc[0]).prod().sum(),
+    "series of rows": lambda x: (
+        FRAME.apply(lambda r: pd.Series({"m": r["a"] * x[0], "s": r["b"] ** x[1]}), axis=1).prod().sum()
+    ),
+    "tables of pandas' functions": lambda x: (
+        pd.concat([FRAME, FRAME]).reset_index(drop=True).where(lambda d: d > 2.0, x[0]).sum().prod()
+    ),
+    "text": lambda x: pd.read_csv(StringIO("p,q\n1.5,2\n3,4\n")).fillna(0.0).replace(1.5, x[0])["p"].prod(),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_tables_made_inside(name):
+    f = lambda x: MADE[name](x) * 1.0
+    value, gradient = value_and_grad(f)(X)
+    assert float(value) == pytest.approx(float(f(X)), rel=1e-12)
+    np.testing.assert_allclose(gradient, differences(f, X, 1e-5), rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 1.01 * X]))[1], grad(f)(1.01 * X), rtol=1e-10)
+
+
+def test_orders_that_examples_share():
+    def f(x):
+        s = pd.Series(x)
+        return s.sort_values().iloc[:2].prod() * s.idxmax() + s.nlargest(3).std() + s.rank(method="first") @ s
+
+    np.testing.assert_allclose(vmap(grad(f))(np.stack([X, 1.01 * X]))[1], grad(f)(1.01 * X), rtol=1e-10)
+    with pytest.raises(ConcretizationError, match="differs between"):
+        vmap(f)(np.stack([X, X[::-1]]))
 
 
 def test_columns_without_traced_values_stay_constant():

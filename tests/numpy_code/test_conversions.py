@@ -8,8 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import differences
 
 from funcgrad import grad, hessian, value_and_grad, vmap
+from funcgrad.errors import ConversionError
 
 ASKED = {
     "float": float,
@@ -136,9 +138,35 @@ def test_arrays_of_floats_take_objects_that_are_numbers(name, way):
 
 
 def test_what_is_no_number_is_refused():
-    for given, error in ((object(), "only numbers can be written"), ("0.5", "only numbers can be written")):
+    for given, error in ((object(), "only numbers can be written"), ("half", "only numbers can be written")):
         with pytest.raises(TypeError, match=error):
             grad(lambda x, given=given: written(x, given).sum())(1.0)
+
+
+def test_texts_of_numbers_are_written_as_numbers():
+    def f(x):
+        a, n = np.zeros(4), np.zeros(2, int)
+        a[0], a[1], a[2:] = "1.5", x, b"2"
+        n[0], n[1:] = "3", ["4"]
+        return (a**2).sum() * x + n.sum()
+
+    assert value_and_grad(f)(1.5) == (f(1.5), 3 * 1.5**2 + 1.5**2 + 8.0)
+    with pytest.raises(ConversionError, match="shows a traced number"):
+        grad(lambda x: written(x, f"{x:.2f}").sum() * math.sin(x))(1.25)
+
+
+def test_views_know_the_array_that_they_show():
+    def f(x):
+        y, z = x * 2.0, np.zeros(4)
+        part = z[1:3]
+        part[:] = x[:2]
+        assert part.base is z
+        assert y.base is None
+        assert y[1:][:2].base is y
+        return (z**2).sum() + part.base[2] * y[1:].base[0] * float(y[0])
+
+    X = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(grad(f)(X), differences(f, X), rtol=1e-8)
 
 
 def test_forms_of_dates_are_texts():

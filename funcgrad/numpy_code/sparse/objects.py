@@ -22,6 +22,7 @@ from funcgrad.numpy_code.conversions import holds_traced, is_traced, map_nested
 from funcgrad.numpy_code.matrices import Matrix, arrays_of, is_number
 from funcgrad.numpy_code.own import known_value, own
 from funcgrad.numpy_code.sparse import coordinates
+from funcgrad.numpy_code.sparse.dimensions import CoordinateArray, with_other_axes
 from funcgrad.numpy_code.sparse.members import COO_METHODS, index_method, no_data, raise_missing
 from funcgrad.numpy_code.sparse.older import older_class_methods
 from funcgrad.numpy_code.sparse.recognition import (
@@ -102,12 +103,12 @@ class ConstantMatrix:
         return _scale(self, "__itruediv__", other)
 
     def __matmul__(self, other: Any) -> Any:
-        if is_traced(other):
+        if is_traced(other) and self.matrix.ndim == 2:
             return fnp.matmul(_borrowed(self), other)
         return _as_traceable(_matching(self, other) @ _plain(other), self)
 
     def __rmatmul__(self, other: Any) -> Any:
-        if is_traced(other):
+        if is_traced(other) and self.matrix.ndim == 2:
             return fnp.matmul(other, _borrowed(self))
         return _as_traceable(_plain(other) @ _matching(self, other), self)
 
@@ -154,10 +155,14 @@ def _borrowed(x: ConstantMatrix) -> Any:
 
 def _matching(x: ConstantMatrix, other: Any) -> Any:
     """Return the matrix as funcgrad's if ``other`` is traced or has traced values, else as SciPy's."""
-    return _as_traced(_borrowed(x)) if is_traced(other) or is_funcgrad_matrix(other) else x.matrix
+    other_is_traced = is_traced(other) or is_funcgrad_matrix(other) or type(other) is CoordinateArray
+    return _as_traced(_borrowed(x)) if other_is_traced else x.matrix
 
 
 def _as_traced(matrix: Any) -> Any:
+    if matrix.ndim != 2:
+        matrix = matrix.tocoo()
+        return CoordinateArray(matrix.data, matrix.coords, matrix.shape)
     kind: Any = type(matrix)
     if kind.__name__ not in ARRAY_CLASSES:  # LIL and DOK, which are filled element by element
         kind = _in_family(kind, "csr")
@@ -428,6 +433,9 @@ def replacement_class(scipy_class: type) -> Any:
             arg = arrays_of(arg)
             is_filled = type(arg) is FillableMatrix and arg.traced_values
             plain = arg.as_csr() if is_filled else _plain(getattr(arg, "matrix", arg))
+            other_axes = None if traced else with_other_axes(scipy_class.__name__, plain, shape)
+            if other_axes is not None:
+                return other_axes
             if not isinstance(plain, base) and not traced and not holds_traced([plain]):
                 made = _constant_matrix(scipy_class, plain, shape, dtype, copy, **rest)
                 return _as_traceable(made.matrix, arg) if type(arg) is type(made) is ConstantMatrix else made

@@ -9,9 +9,9 @@ import numpy as np
 import funcgrad.numpy as fnp
 from funcgrad import backend
 from funcgrad.core import describe
-from funcgrad.errors import ShapeError
+from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.numpy.creation import as_value
-from funcgrad.numpy.peeking import concrete_or_none, is_plain
+from funcgrad.numpy.peeking import concrete_or_none, is_plain, shared_numbers
 from funcgrad.optional import import_scipy
 from funcgrad.scipy.spatial import metrics
 from funcgrad.typing import Array, ArrayLike
@@ -138,15 +138,23 @@ class KDTree:
         """Return the indices of all points within ``r`` of ``x``, which are constants. Arguments as in SciPy.
 
         Raises:
-            ConversionError: points are traced in a ``vmap``.
+            ConcretizationError: the examples of a ``vmap`` have different points within ``r``.
         """
         x = as_value(x)
-        plain = concrete_or_none(x)
-        if plain is None or plain.shape != backend.shape_of(x):
-            plain = np.asarray(x)
-        if self.plain is None:
-            np.asarray(self.data)  # raises an error that names the remedy
-        return self.plain.query_ball_point(plain, r, *args, **options)
+        places, points = _examples(x), _examples(self.data)
+        make = import_scipy("spatial.KDTree", "scipy.spatial").KDTree
+        trees = [make(one, boxsize=self.boxsize) for one in points] if self.plain is None else [self.plain]
+        radius = shared_numbers(as_value(r))
+        found = [
+            trees[i % len(trees)].query_ball_point(places[i % len(places)], radius, *args, **options)
+            for i in range(max(len(places), len(trees)))
+        ]
+        if any(np.any(one != found[0]) for one in found):
+            raise ConcretizationError(
+                f"spatial.KDTree.query_ball_point: the {len(found)} examples of a vmap have different points within r, "
+                f"got {describe(x)}. Take tree.query(x, k, distance_upper_bound=r), which finds k points in each."
+            )
+        return found[0]
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of SciPy's tree: any for constant points, those in ``_CONSTANT`` for traced points."""
@@ -157,6 +165,13 @@ class KDTree:
                 f"spatial.KDTree: {name} of traced points has no derivative here. Take query, or compute it from data."
             )
         return getattr(self.plain, name)
+
+
+def _examples(x: Any) -> Any:
+    """Return the plain values of ``x`` in each example of a ``vmap``; of one if all share them."""
+    values, shape = concrete_or_none(x), backend.shape_of(x)
+    values = np.asarray(x) if values is None else values
+    return values.reshape(-1, *shape)
 
 
 #: Names of attributes that do not change with the points, or only say which points there are.

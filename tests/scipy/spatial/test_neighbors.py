@@ -7,7 +7,7 @@ from helpers import differences
 from scipy.spatial import KDTree, cKDTree
 
 from funcgrad import grad, hessian, jacfwd, jacrev, jit, vjp, vmap
-from funcgrad.errors import ConversionError, ShapeError
+from funcgrad.errors import ConcretizationError, ShapeError
 from funcgrad.scipy import spatial
 
 RNG = np.random.default_rng(4)
@@ -67,6 +67,17 @@ def test_neighbors_in_a_batch(fun):
     np.testing.assert_allclose(vmap(jacrev(fun))(batch), [jacrev(fun)(x) for x in batch], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("make", [lambda x: TREE, KDTree])
+def test_balls_that_examples_share(make):
+    def fun(x):
+        found = make(x * 1.0).query_ball_point(x[:2] * 1.01, 0.4)
+        return sum(np.sum((POINTS[i] - x[0]) ** 2) for i in found)
+
+    batch = np.stack([X, X * 1.0001])
+    np.testing.assert_allclose(vmap(grad(fun))(batch), [grad(fun)(x) for x in batch], rtol=1e-12)
+    np.testing.assert_allclose(grad(fun)(X), differences(fun, X), rtol=1e-7, atol=1e-8)
+
+
 def test_neighbors_on_jax():
     tree = spatial.KDTree(POINTS)
 
@@ -79,7 +90,7 @@ def test_neighbors_on_jax():
 
 
 def test_what_is_refused():
-    with pytest.raises(ConversionError):
+    with pytest.raises(ConcretizationError, match="distance_upper_bound"):
         vmap(lambda x: spatial.KDTree(x).query_ball_point(POINTS, 0.3))(np.stack([X, X + 1.0]))
     with pytest.raises(AttributeError, match="query_pairs of traced points"):
         vmap(lambda x: spatial.KDTree(x).query_pairs(0.3))(np.stack([X, X + 1.0]))
