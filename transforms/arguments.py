@@ -21,23 +21,6 @@ from funcgrad.transforms.transformed import Argnums
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_inner_results
 
-__all__ = [
-    "Argnums",
-    "argument_positions",
-    "check_leaf",
-    "check_leaves",
-    "check_results",
-    "describe_result",
-    "integer_argument_error",
-    "leaf_path",
-    "match_leaves",
-    "merge_leaves",
-    "owned_aux",
-    "owned_tree",
-    "split_aux",
-    "strip_tracers",
-]
-
 
 def argument_positions(call: str, argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
     """Return the positions that ``argnums`` selects among ``args``, as non-negative numbers.

@@ -21,8 +21,6 @@ from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, R
 from funcgrad.transforms.static_arguments import argument_names, replace_at
 from funcgrad.transforms.transformed import check_argnums, check_callable, name_of
 
-__all__ = ["Leaves", "Problem", "check_grads", "random_like"]
-
 Leaves: TypeAlias = list[Any]
 
 

@@ -29,8 +29,6 @@ from funcgrad.transforms.transformed import Transformed, check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import detached_copy
 
-__all__ = ["checkpoint", "checkpoint_chain", "checkpoint_name"]
-
 
 def inner_functions(x: Any) -> tuple[Any, ...]:
     """Return the functions that a callable is made of.

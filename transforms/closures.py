@@ -20,15 +20,6 @@ from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity_key
 
-__all__ = [
-    "BranchRecordings",
-    "DecisionTrace",
-    "RecordedClosure",
-    "example_by_example",
-    "loop_over_examples",
-    "solve_with_new_branches",
-]
-
 R = TypeVar("R")
 
 

@@ -16,8 +16,6 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.transforms.vectorize import moveaxis
 from funcgrad.typing import Array, PyTree
 
-__all__ = ["all_gather", "axis_index", "pmax", "pmean", "pmin", "ppermute", "psum"]
-
 
 def _axis(call: str, name: Any) -> BatchTrace:
     scope = named_axes.get()

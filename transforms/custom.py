@@ -24,8 +24,6 @@ from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, plain_value
 
-__all__ = ["CustomDerivative", "custom_jvp", "custom_vjp"]
-
 _NUMBERS = (bool, int, float, complex)
 
 

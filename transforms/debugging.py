@@ -28,11 +28,6 @@ from funcgrad.reverse import (
 from funcgrad.transforms.origins import Origin, Origins
 from funcgrad.transforms.transformed import Transformed, check_callable
 
-__all__ = [
-    "Cuts", "VjpWithOrigin", "debug_nans", "meter_block", "saved_values", "strict", "strict_block", "values_in",
-    "watched_pass", "with_origin",
-]  # fmt: skip
-
 _MAX_NAMED_CUTS = 5  # largest number of cuts that a message names
 
 

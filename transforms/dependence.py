@@ -30,8 +30,6 @@ from funcgrad.optional import import_scipy
 from funcgrad.primitives import products
 from funcgrad.typing import Shape
 
-__all__ = ["DependenceTrace", "colour_columns", "split_dense_rows"]
-
 
 def colour_columns(pattern: Any, call: str = "jacobian", max_colours: int | None = None) -> Any:
     """Colour the columns greedily: in their order and, if that is not the best, also with the fullest first.

@@ -15,7 +15,6 @@ from funcgrad.errors import InputError
 from funcgrad.numpy.tables import unlabel_number
 from funcgrad.reverse import ReverseTrace, backward, complete_derivatives
 from funcgrad.transforms.arguments import (
-    Argnums,
     argument_positions,
     check_leaf,
     describe_result,
@@ -28,6 +27,7 @@ from funcgrad.transforms.arguments import (
 )
 from funcgrad.transforms.debugging import strict_block
 from funcgrad.transforms.transformed import (
+    Argnums,
     check_argnums,
     check_callable,
     hide_extra_kwargs,

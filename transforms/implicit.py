@@ -36,8 +36,6 @@ from funcgrad.transforms.vectorize import vmap
 from funcgrad.typing import PyTree
 from funcgrad.writable import plain_value
 
-__all__ = ["anderson", "custom_linear_solve", "custom_root", "dense_solve", "fixed_point", "newton", "picard"]
-
 _solve: Operation = primitive(
     "dense_solve",
     lambda xp, a, b: xp.linalg.solve(a, b[..., None])[..., 0],

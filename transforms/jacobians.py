@@ -13,7 +13,6 @@ from funcgrad.core import is_in_transform
 from funcgrad.errors import InputError
 from funcgrad.kinds.linear import reshape
 from funcgrad.transforms.arguments import (
-    Argnums,
     argument_positions,
     check_leaf,
     integer_argument_error,
@@ -25,6 +24,7 @@ from funcgrad.transforms.partwise import LARGE, PartwiseTrace, basis, compute_ro
 from funcgrad.transforms.products import Pullback, evaluate_jvp, evaluate_vjp, jvp, tape_size
 from funcgrad.transforms.static_arguments import replace_at
 from funcgrad.transforms.transformed import (
+    Argnums,
     Transformed,
     check_argnums,
     check_callable,
@@ -36,8 +36,6 @@ from funcgrad.transforms.vectorize import moveaxis, vmap
 
 if TYPE_CHECKING:
     from funcgrad.transforms.sparse_jacobians import Sparsity
-
-__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 P = ParamSpec("P")
 

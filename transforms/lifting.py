@@ -14,8 +14,6 @@ from funcgrad.core import READ_ONLY, Primitive, Trace, Tracer, shallow_copy, tra
 from funcgrad.numpy.hints import user_line
 from funcgrad.running import note_refusal
 
-__all__ = ["LiftedTrace", "Prepare", "Watch"]
-
 #: ``prepare(primitive, args, params)`` returns the arguments and parameters on which the primitive is bound instead.
 Prepare = Callable[[Primitive, Sequence[Any], dict[str, Any]], tuple[Sequence[Any], dict[str, Any]]]
 #: ``watch(primitive, args, params)`` is called after each operation.

@@ -13,8 +13,6 @@ from funcgrad.graph import PipelineStage, Source
 from funcgrad.numpy.concretization import user_frame
 from funcgrad.transforms.transformed import name_of
 
-__all__ = ["Origin", "Origins"]
-
 #: By code in which toolz runs stages: function of its local variables that returns the stage, all stages, the argument.
 _PIPELINES: dict[CodeType, Callable[[Any], tuple[Any, Any, Any]]] = {
     toolz.functoolz.pipe.__code__: lambda local: (local.get("func"), local.get("funcs", ()), local.get("data")),

@@ -24,8 +24,6 @@ from funcgrad.running import write_lock
 from funcgrad.transforms.vectorize import vmap
 from funcgrad.writable import rebind
 
-__all__ = ["LARGE", "PartwiseTrace", "basis", "compute_rows", "split_rows"]
-
 #: Number of entries above which a basis is large.
 LARGE = 1 << 18
 #: Number of entries that a part of a batch may hold at a time, and the fewest rows of a part, which take precedence.

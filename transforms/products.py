@@ -34,8 +34,6 @@ from funcgrad.transforms.transformed import check_callable, name_of, raise_funcg
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_results
 
-__all__ = ["Linearized", "Pullback", "evaluate_jvp", "evaluate_vjp", "hvp", "jvp", "linearize", "tape_size", "vjp"]
-
 R = TypeVar("R")
 Aux = TypeVar("Aux")
 #: The arguments of a function, or their tangents.

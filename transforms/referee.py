@@ -19,8 +19,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-__all__ = ["Estimate", "Measured", "Referee", "extrapolate"]
-
 #: A list of arrays or numbers: a point, a direction.
 Leaves: TypeAlias = list[Any]
 

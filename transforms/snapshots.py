@@ -14,8 +14,6 @@ import numpy as np
 from funcgrad.core import Tracer, shallow_copy
 from funcgrad.errors import InputError
 
-__all__ = ["Store"]
-
 #: Size in bytes below which arrays stay in memory; larger arrays begin at a multiple of it in the file.
 _SMALL = 4096
 

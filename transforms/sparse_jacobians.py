@@ -22,8 +22,6 @@ from funcgrad.transforms.gradients import grad
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.vectorize import vmap
 
-__all__ = ["Sparsity", "check_sparsity", "sparse_hessian", "sparse_jacobian"]
-
 #: Number of products in one batch: a larger batch would take more memory and save no time.
 _BATCH_SIZE = 64
 

@@ -12,8 +12,6 @@ from funcgrad.core import describe
 from funcgrad.errors import InputError, short_repr
 from funcgrad.transforms.transformed import name_of
 
-__all__ = ["StaticArguments", "argument_names", "replace_at"]
-
 
 def replace_at(leaves: Sequence[Any], indices: Sequence[int], values: Iterable[Any]) -> list[Any]:
     """Return ``leaves`` with ``values`` at ``indices``."""

@@ -16,8 +16,6 @@ from funcgrad.kinds import nondifferentiable
 from funcgrad.transforms.arguments import owned_tree
 from funcgrad.transforms.transformed import Transformed, check_callable
 
-__all__ = ["no_grad", "stop_gradient"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 Tree = TypeVar("Tree")

@@ -17,8 +17,6 @@ from funcgrad.transforms.products import Pullback, vjp
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 
-__all__ = ["linear_transpose"]
-
 
 def linear_transpose(fun: Callable[..., Any], *primals: PyTree) -> Pullback:
     """Return the transpose of ``fun``, a function that is linear in all its arguments together.

@@ -20,7 +20,6 @@ from funcgrad.errors import InputError
 from funcgrad.optional import loaded_jax
 from funcgrad.reverse import backward, record_function
 from funcgrad.transforms.arguments import (
-    Argnums,
     argument_positions,
     check_leaves,
     check_results,
@@ -33,7 +32,14 @@ from funcgrad.transforms.inspection.metering import Meter, Row
 from funcgrad.transforms.inspection.profile_report import Pass, Profile
 from funcgrad.transforms.inspection.tracing import with_stage_reports
 from funcgrad.transforms.static_arguments import replace_at
-from funcgrad.transforms.transformed import Transformed, check_argnums, check_callable, name_of, raise_funcgrad_error
+from funcgrad.transforms.transformed import (
+    Argnums,
+    Transformed,
+    check_argnums,
+    check_callable,
+    name_of,
+    raise_funcgrad_error,
+)
 
 __all__ = ["profile"]
 
