@@ -12,6 +12,8 @@ which gives the unrolled derivative.
 
 from __future__ import annotations
 
+import copy
+import operator
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -53,7 +55,7 @@ class _VectorConversion:
 
     def __init__(self, like: PyTree) -> None:
         leaves, self.spec = tree.flatten(like)
-        self.avals = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
+        self.avals = list(map(backend.shape_and_dtype_of, leaves))
         self.sizes = [int(np.prod(shape, dtype=int)) for shape, _ in self.avals]
         self.dtype = np.result_type(*[dtype for _, dtype in self.avals])
         self.xp = backend.library_of(leaves[0]) if leaves else np
@@ -112,17 +114,12 @@ def newton(f: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
         >>> newton(lambda x: x * x - 2.0, 1.0).round(6)
         np.float64(1.414214)
     """
-    flat = _VectorConversion(x0)
-    tol = _tolerance(flat, tol)
-    x, size = x0, None
-    for _ in range(maxiter):
-        at = x
-        step = dense_solve(lambda v, at=at: jvp(f, (at,), (v,))[1], f(at))  # type: ignore[misc]
-        x = tree.map(lambda a, b: a - b, at, step)
-        size = _relative_size(flat, step, x)
-        if _true_for_all_examples(size <= tol):
-            return x
-    raise _no_convergence("newton", "a step", size, maxiter)
+
+    def step(x: PyTree) -> tuple[PyTree, PyTree]:
+        change = dense_solve(lambda v: jvp(f, (x,), (v,))[1], f(x))
+        return tree.map(operator.sub, x, change), change
+
+    return _iterate("newton", "a step", step, x0, tol, maxiter)
 
 
 def picard(g: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, maxiter: int = 1000) -> PyTree:
@@ -143,16 +140,12 @@ def picard(g: Callable[[Any], Any], x0: PyTree, *, tol: float | None = None, max
         >>> picard(np.cos, 1.0).round(6)
         np.float64(0.739085)
     """
-    flat = _VectorConversion(x0)
-    tol = _tolerance(flat, tol)
-    x, size = x0, None
-    for _ in range(maxiter):
+
+    def step(x: PyTree) -> tuple[PyTree, PyTree]:
         new = g(x)
-        size = _relative_size(flat, tree.map(lambda a, b: a - b, new, x), new)
-        x = new
-        if _true_for_all_examples(size <= tol):
-            return x
-    raise _no_convergence("picard", "a step", size, maxiter)
+        return new, tree.map(operator.sub, new, x)
+
+    return _iterate("picard", "a step", step, x0, tol, maxiter)
 
 
 def anderson(
@@ -180,20 +173,20 @@ def anderson(
         np.float64(0.739085)
     """
     flat = _VectorConversion(x0)
-    tol = _tolerance(flat, tol)
-    x, size = flat.vector(x0), None
     points: list[Any] = []
     residuals: list[Any] = []
-    for _ in range(maxiter):
-        residual = flat.vector(g(flat.tree(x))) - x
-        size = _relative_size(flat, residual, x)
-        if _true_for_all_examples(size <= tol):
-            return flat.tree(x + residual)
-        points, residuals = [*points, x][-memory - 1 :], [*residuals, residual][-memory - 1 :]
-        x = x + residual
+
+    def step(x: Any) -> tuple[Any, Any]:
+        if points:
+            x = x + residuals[-1]
         if len(points) > 1:
             x = x - _anderson_correction(flat, points, residuals)
-    raise _no_convergence("anderson", "a residual", size, maxiter)
+        residual = flat.vector(g(flat.tree(x))) - x
+        points[:], residuals[:] = [*points, x][-memory - 1 :], [*residuals, residual][-memory - 1 :]
+        return x, residual
+
+    x = _iterate("anderson", "a residual", step, flat.vector(x0), tol, maxiter)
+    return flat.tree(x + residuals[-1])
 
 
 def _anderson_correction(flat: _VectorConversion, points: list[Any], residuals: list[Any]) -> Any:
@@ -208,25 +201,20 @@ def _anderson_correction(flat: _VectorConversion, points: list[Any], residuals: 
     return weights @ (moved + changed)
 
 
-def _tolerance(flat: _VectorConversion, tol: float | None) -> float:
-    return float(np.finfo(flat.dtype).eps) ** 0.75 if tol is None else tol
-
-
-def _relative_size(flat: _VectorConversion, step: PyTree, x: PyTree) -> Any:
-    """Return the largest entry of ``step``, relative to 1 plus the largest entry of ``x``."""
-    largest = [fnp.max(fnp.abs(flat.vector(v)), initial=0.0) for v in (step, x)]
-    return largest[0] / (1 + largest[1])
-
-
-def _true_for_all_examples(condition: Any) -> bool:
-    """Whether ``condition`` holds for all examples of every enclosing ``vmap``."""
-    return bool(plain_value(condition).all())
-
-
-def _no_convergence(call: str, what: str, size: Any, maxiter: int) -> ConvergenceError:
-    size = np.nan if size is None else np.max(plain_value(size))
-    return ConvergenceError(
-        f"{call}: no convergence after {maxiter} steps, got {what} of relative size {size:.1e}. Begin nearer "
+def _iterate(
+    call: str, what: str, step: Callable[[PyTree], tuple[PyTree, PyTree]], x: PyTree, tol: float | None, maxiter: int
+) -> PyTree:
+    """Repeat ``x, change = step(x)`` until ``change`` is small for all examples of every enclosing ``vmap``."""
+    flat, size = _VectorConversion(x), np.nan
+    tol = float(np.finfo(flat.dtype).eps) ** 0.75 if tol is None else tol
+    for _ in range(maxiter):
+        x, change = step(x)
+        largest, scale = [fnp.max(fnp.abs(flat.vector(v)), initial=0.0) for v in (change, x)]
+        size = plain_value(largest / (1 + scale))
+        if (size <= tol).all():
+            return x
+    raise ConvergenceError(
+        f"{call}: no convergence after {maxiter} steps, got {what} of relative size {np.max(size):.1e}. Begin nearer "
         "to the solution, or allow more steps or a larger tol."
     )
 
@@ -277,17 +265,67 @@ def custom_linear_solve(
     check_callable("custom_linear_solve", solve)
     _check_arrays("custom_linear_solve", "b", b)
     system = _LinearSystem(matvec, b, solve, solve if symmetric else transpose_solve, symmetric, has_aux)
-    outs = custom_call(*tree.leaves(b), *system.captured, rules=system.rules())
-    count = len(system.avals)
-    x = tree.unflatten(system.spec, outs[:count])
-    return (x, tree.unflatten(system.aux_spec[0], outs[count:])) if has_aux else x
+    outs = system.call(*tree.leaves(b), *system.captured)
+    x = system.unknown(outs)
+    return (x, tree.unflatten(system.aux_spec, outs[system.count :])) if has_aux else x
 
 
-class _LinearSystem:
-    """Linear system: its function of a tree and of the values that it holds, and the solvers.
+class _Equation:
+    """Operation on the leaves of the unknown of an equation, followed by the values that the equation closes over.
 
-    Its operation takes the leaves of the right-hand side, followed by the values that the function holds.
+    Attributes:
+        apply: the function of the equation, of a tree like the unknown and of the values that it closes over.
+        captured: these values.
+        count: the number of leaves of the unknown.
     """
+
+    def __init__(self, call: str, what: str, fun: Callable[[Any], Any], x: PyTree) -> None:
+        closure = RecordedClosure(call, fun, x)
+        self.apply: Callable[[Any, Any], Any] = closure
+        self.captured, self.name = closure.captured, f"{call} of {name_of(fun)}"
+        leaves, self.spec = tree.flatten(x)
+        self.count, self.avals = len(leaves), list(map(backend.shape_and_dtype_of, leaves))
+        _check_avals(f"{call}: {what}", closure.outs, closure.out_spec, self.avals, self.spec)
+
+    def call(self, *leaves: Any) -> list[Any]:
+        """Return the leaves of the unknown that solves the equation, and the leaves of aux."""
+        return list(custom_call(*leaves, rules=CustomRules(self.name, self.run, self.fwd, self.bwd, self.jvp_rule)))
+
+    def unknown(self, leaves: Sequence[Any]) -> PyTree:
+        """Return the unknown, whose leaves come first among ``leaves``."""
+        return tree.unflatten(self.spec, leaves[: self.count])
+
+    def run(self, *leaves: Any) -> list[Any]:
+        raise NotImplementedError
+
+    def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
+        """Return the results, and the residuals for the backward pass: the unknown and the captured values."""
+        outs = self.call(*leaves)
+        return outs, (outs[: self.count], list(leaves[self.count :]))
+
+    def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
+        raise NotImplementedError
+
+    def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        raise NotImplementedError
+
+    def captured_cotangents(self, x: PyTree, captured: list[Any], ct: PyTree) -> list[Any]:
+        """Return the cotangents of the ``captured`` values, for minus ``ct``; None for values without a derivative."""
+        live = [backend.is_inexact(value) for value in captured]
+        if not any(live):
+            return [None] * len(captured)
+        pulled = vjp(lambda values: self.apply(x, values), captured)[1](tree.map(operator.neg, ct))[0]
+        return [c if flag else None for c, flag in zip(pulled, live, strict=True)]
+
+    def captured_tangent(self, x: PyTree, captured: list[Any], tangents: Sequence[Any]) -> PyTree:
+        """Return the tangent for the tangents of the ``captured`` values; None if none of them can have one."""
+        if not any(backend.is_inexact(value) for value in captured):
+            return None
+        return jvp(lambda values: self.apply(x, values), (captured,), (list(tangents),))[1]
+
+
+class _LinearSystem(_Equation):
+    """Linear system: its unknown is solved for in place of the right-hand side, whose leaves the operation takes."""
 
     def __init__(
         self,
@@ -298,17 +336,10 @@ class _LinearSystem:
         symmetric: bool,
         has_aux: bool,
     ) -> None:
-        name = f"custom_linear_solve of {name_of(matvec)}"
-        closure = RecordedClosure("custom_linear_solve", matvec, tree.map(backend.zeros_like, b))
-        leaves, self.spec = tree.flatten(b)
-        self.avals = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
-        _check_avals("custom_linear_solve: matvec", closure.outs, closure.out_spec, self.avals, self.spec)
-        self.captured = closure.captured
-        self.name = name
-        self.apply: Callable[[Any, Any], Any] = closure
+        super().__init__("custom_linear_solve", "matvec", matvec, tree.map(backend.zeros_like, b))
         self.solve, self.transpose_solve = solve, transpose_solve
         self.symmetric, self.has_aux = symmetric, has_aux
-        self.aux_spec: list[Any] = [None]
+        self.aux_spec: Any = None
 
     def transposed_system(self) -> _LinearSystem:
         """Return the system with the transposed function."""
@@ -319,61 +350,43 @@ class _LinearSystem:
             )
         if self.symmetric:
             return self
-        other: _LinearSystem = object.__new__(_LinearSystem)
-        other.__dict__.update(self.__dict__)
+        other = copy.copy(self)
         other.apply = lambda u, captured: _transposed_derivative(
             lambda x: self.apply(x, captured), tree.map(backend.zeros_like, u), u
         )
         other.solve, other.transpose_solve = self.transpose_solve, self.solve
         return other
 
-    def rules(self) -> CustomRules:
-        """Return the function and the rules of the operation."""
-        return CustomRules(self.name, self.run, self.fwd, self.bwd, self.jvp_rule)
-
-    def split_leaves(self, leaves: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Return the right-hand side, and the values that the function holds."""
-        count = len(self.avals)
-        return tree.unflatten(self.spec, leaves[:count]), list(leaves[count:])
-
     def run(self, *leaves: Any) -> list[Any]:
         """Return the solution, computed by the solver."""
         outs: list[Any] = no_grad(example_by_example)(self._run, leaves)
         # a batch of no examples gives no results: the solution is as empty as the right-hand side
-        return outs or list(leaves[: len(self.avals)])
+        return outs or list(leaves[: self.count])
 
     def _run(self, *leaves: Any) -> list[Any]:
-        b, captured = self.split_leaves(leaves)
-        x, aux = self.solve(lambda v: self.apply(v, captured), b), None
+        captured = leaves[self.count :]
+        x, aux = self.solve(lambda v: self.apply(v, captured), self.unknown(leaves)), None
         if self.has_aux:
             x, aux = split_aux("custom_linear_solve", x)
         found, spec = tree.flatten(x)
         _check_avals("custom_linear_solve: solve", found, spec, self.avals, self.spec)
-        others, self.aux_spec[0] = tree.flatten(aux)
+        others, self.aux_spec = tree.flatten(aux)
         return [*found, *others]
 
-    def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """Return the solution, and the residuals for the backward pass."""
-        outs = list(custom_call(*leaves, rules=self.rules()))
-        return outs, (outs[: len(self.avals)], list(leaves[len(self.avals) :]))
-
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        """Solve the transposed system for the cotangent of ``b``, and derive the cotangents of the held values."""
-        xs, captured = residuals
-        count = len(self.avals)
-        z = list(custom_call(*cts[:count], *captured, rules=self.transposed_system().rules()))[:count]
-        x, ct = tree.unflatten(self.spec, xs), tree.unflatten(self.spec, z)
-        return [*z, *_closure_cotangents(lambda values: self.apply(x, values), captured, ct)]
+        """Solve the transposed system for the cotangent of ``b``, and derive those of the captured values."""
+        outs, captured = residuals
+        z = self.transposed_system().call(*cts[: self.count], *captured)[: self.count]
+        return [*z, *self.captured_cotangents(self.unknown(outs), captured, self.unknown(z))]
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Solve the same system for the tangent."""
-        outs = list(custom_call(*leaves, rules=self.rules()))
-        x = tree.unflatten(self.spec, outs[: len(self.avals)])
-        (_, captured), (db, dheld) = self.split_leaves(leaves), self.split_leaves(tangents)
-        moved = _closure_tangent(lambda values: self.apply(x, values), captured, dheld)
-        rhs = db if moved is None else tree.map(lambda a, m: a - m, db, moved)
-        pushed = list(custom_call(*tree.leaves(rhs), *captured, rules=self.rules()))[: len(self.avals)]
-        return outs, [*pushed, *[None] * (len(outs) - len(pushed))]
+        outs, captured, rhs = self.call(*leaves), list(leaves[self.count :]), self.unknown(tangents)
+        moved = self.captured_tangent(self.unknown(outs), captured, tangents[self.count :])
+        if moved is not None:
+            rhs = tree.map(operator.sub, rhs, moved)
+        pushed = self.call(*tree.leaves(rhs), *captured)[: self.count]
+        return outs, [*pushed, *[None] * (len(outs) - self.count)]
 
 
 def custom_root(
@@ -416,95 +429,77 @@ def custom_root(
     for fun in (f, solve, tangent_solve):
         check_callable("custom_root", fun)
     _check_arrays("custom_root", "initial_guess", initial_guess)
-    found, aux = _run_solver("custom_root", f, initial_guess, solve), None
+    found, aux = _run_solver(f, initial_guess, solve), None
     if has_aux:
         found, aux = split_aux("custom_root", found)
     _check_arrays("custom_root", "the root", found)
     solvers = (_with_residual_check(tangent_solve), _with_residual_check(transpose_solve or tangent_solve))
     root = _Root(f, found, *solvers)
-    x = tree.unflatten(root.spec, custom_call(*tree.leaves(found), *root.captured, rules=root.rules()))
+    x = root.unknown(root.call(*tree.leaves(found), *root.captured))
     return (x, aux) if has_aux else x
 
 
 @no_grad
-def _run_solver(
-    call: str, f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]
-) -> Any:
-    """Return the result of a solver, a constant. A solver that takes only plain values becomes an operation.
+def _run_solver(f: Callable[[Any], Any], guess: PyTree, solve: Callable[[Callable[[Any], Any], Any], Any]) -> Any:
+    """Return ``solve(f, guess)`` as a constant. A solver that takes only plain values becomes an operation.
 
-    A ``vmap`` then runs the solver for one example after the other, and a graph records the operation.
-
-    Args:
-        call: the public call, for messages.
-        f: the function that the solver evaluates.
-        guess: a tree like the solver's result.
-        solve: ``solve(f, guess)``; it may close over no batched value besides ``f``.
+    A ``vmap`` then runs the solver for one example after the other, and a graph records the operation. The solver may
+    close over no batched value besides ``f``.
     """
     try:
         return solve(f, guess)
     except (ConcretizationError, NotDifferentiableError):
         forget_refusal()
-        closure = RecordedClosure(call, f, guess, checks_branches=True)
+        closure = RecordedClosure("custom_root", f, guess, checks_branches=True)
         leaves, spec = tree.flatten(guess)
-        count, out_spec = len(leaves), list[Any]()
+        count, out_spec = len(leaves), spec
 
         def run(xp: Any, *values: Any) -> Any:
+            nonlocal out_spec
             found = solve(lambda x: closure(x, values[count:]), tree.unflatten(spec, values[:count]))
-            outs, out_spec[:] = (pair := tree.flatten(found))[0], pair[1:]
+            outs, out_spec = tree.flatten(found)
             return tuple(outs)
 
         def batch(size: int, args: Any, batched: Any, params: Any) -> Any:
             if size:
                 return one_by_one(size, args, batched, params)
-            outs, out_spec[:] = (pair := tree.flatten(guess))[0], pair[1:]
+            outs = tree.leaves(guess)
             return tuple([np.zeros((0, *backend.shape_of(x)), backend.dtype_of(x)) for x in outs]), True
 
-        operation = nondifferentiable(call, run, batch=batch, multiple=True)
+        operation = nondifferentiable("custom_root", run, batch=batch, multiple=True)
         one_by_one = batch_rule("loop", operation)
         outs = operation(*stop_gradient([*leaves, *closure.captured]))
-        return tree.unflatten(out_spec[0], list(outs))
+        return tree.unflatten(out_spec, list(outs))
 
 
-class _Root:
-    """Root with its function. Its operation takes the leaves of the root, followed by the values that it holds."""
+class _Root(_Equation):
+    """Equation whose root is known: the operation returns it, and only its rules express what it depends on."""
 
     def __init__(self, f: Callable[[Any], Any], x: PyTree, tangent_solve: Solve, transpose_solve: Solve) -> None:
-        self.apply = RecordedClosure("custom_root", f, x)
-        self.captured = self.apply.captured
-        leaves, self.spec = tree.flatten(x)
-        self.count = len(leaves)
-        avals = [(backend.shape_of(leaf), backend.dtype_of(leaf)) for leaf in leaves]
-        _check_avals("custom_root: f", self.apply.outs, self.apply.out_spec, avals, self.spec)
-        self.name = f"custom_root of {name_of(f)}"
+        super().__init__("custom_root", "f", f, x)
         self.tangent_solve, self.transpose_solve = tangent_solve, transpose_solve
 
-    def rules(self) -> CustomRules:
-        """Return the operation: it returns the root, whose dependence on the held values only its rules express."""
-        return CustomRules(self.name, lambda *leaves: list(leaves[: self.count]), self.fwd, self.bwd, self.jvp_rule)
-
-    def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """Return the root, and the residuals for the backward pass."""
-        outs = list(custom_call(*leaves, rules=self.rules()))
-        return outs, (outs, list(leaves[self.count :]))
+    def run(self, *leaves: Any) -> list[Any]:
+        """Return the root."""
+        return list(leaves[: self.count])
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
         """Solve one transposed linear system for the cotangents."""
         outs, captured = residuals
-        x, ct = tree.unflatten(self.spec, outs), tree.unflatten(self.spec, cts)
+        x = self.unknown(outs)
         z = custom_linear_solve(
             lambda u: _transposed_derivative(lambda v: self.apply(v, captured), x, u),
-            ct,
+            self.unknown(cts),
             self.transpose_solve,
             self.tangent_solve,
         )
-        pulled = _closure_cotangents(lambda values: self.apply(x, values), captured, z)
-        return [*[None] * self.count, *pulled]
+        return [*[None] * self.count, *self.captured_cotangents(x, captured, z)]
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Solve one linear system for the tangent."""
-        outs = list(custom_call(*leaves, rules=self.rules()))
-        x, captured = tree.unflatten(self.spec, outs), list(leaves[self.count :])
-        moved = _closure_tangent(lambda values: self.apply(x, values), captured, tangents[self.count :])
+        outs, captured = self.call(*leaves), list(leaves[self.count :])
+        x = self.unknown(outs)
+        moved = self.captured_tangent(x, captured, tangents[self.count :])
         if moved is None:
             return outs, [None] * self.count
         step = custom_linear_solve(
@@ -549,7 +544,7 @@ def fixed_point(
     check_callable("fixed_point", solver)
 
     def residual(x: Any) -> Any:
-        return tree.map(lambda a, b: a - b, f(x, *params), x)
+        return tree.map(operator.sub, f(x, *params), x)
 
     return custom_root(residual, x0, lambda _, start: solver(lambda x: f(x, *params), start), tangent_solve)
 
@@ -559,28 +554,12 @@ def _transposed_derivative(fun: Callable[[Any], Any], x: PyTree, ct: PyTree) -> 
     return vjp(fun, x)[1](ct)[0]
 
 
-def _closure_cotangents(fun: Callable[[Any], Any], captured: list[Any], ct: PyTree) -> list[Any]:
-    """Return the cotangents of the ``captured`` values, for minus ``ct``; None for values without a derivative."""
-    live = [backend.is_inexact(value) for value in captured]
-    if not any(live):
-        return [None] * len(captured)
-    pulled = vjp(fun, captured)[1](tree.map(lambda leaf: -leaf, ct))[0]
-    return [c if flag else None for c, flag in zip(pulled, live, strict=True)]
-
-
-def _closure_tangent(fun: Callable[[Any], Any], captured: list[Any], tangents: Sequence[Any]) -> PyTree:
-    """Return the tangent of ``fun`` for the tangents of the ``captured`` values; None if none of them can have one."""
-    if not any(backend.is_inexact(value) for value in captured):
-        return None
-    return jvp(fun, (captured,), (list(tangents),))[1]
-
-
 def _with_residual_check(solve: Solve) -> Solve:
     """Return ``solve`` with a check that its answer solves the system: the solver may not fit the transpose."""
 
     def checked(matvec: Callable[[Any], Any], b: PyTree) -> PyTree:
         x = solve(matvec, b)
-        rest = _norm(tree.map(lambda y, rhs: y - rhs, matvec(x), b))
+        rest = _norm(tree.map(operator.sub, matvec(x), b))
         whole = _norm(b)
         if rest is not None and whole is not None and rest > 0.01 * whole:
             raise ConvergenceError(
