@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcgrad import backend, tree
-from funcgrad.core import Tracer
 from funcgrad.errors import GradientCheckError, InputError
 from funcgrad.numpy_code import SelfRebuilding
-from funcgrad.transforms.arguments import argument_positions, describe_result, merge_leaves, split_aux
+from funcgrad.transforms.arguments import argument_positions, describe_result, is_array, merge_leaves, split_aux
 from funcgrad.transforms.products import jvp, vjp
 from funcgrad.transforms.referee import ACCURATE_FRACTION, Estimate, Measured, Referee
 from funcgrad.transforms.static_arguments import argument_names, replace_at
@@ -124,7 +123,7 @@ def _double(leaf: Any) -> Any:
 
 
 def _floating(leaf: Any) -> bool:
-    return (isinstance(leaf, Tracer) or backend.is_value(leaf)) and backend.is_inexact(leaf)
+    return is_array(leaf) and backend.is_inexact(leaf)
 
 
 #: Tolerance relative to the largest entry of a derivative, by the bytes of the coarsest dtype of arguments and results.

@@ -22,7 +22,7 @@ from funcgrad.primitives.indexing import getitem
 from funcgrad.replay import Chain
 from funcgrad.replay.chain import states_for
 from funcgrad.replay.memory import CHECKPOINT_NAME, Memory
-from funcgrad.transforms.arguments import owned_tree
+from funcgrad.transforms.arguments import is_array, owned_tree
 from funcgrad.transforms.policies import Policy, everything_saveable
 from funcgrad.transforms.snapshots import Store
 from funcgrad.transforms.transformed import Transformed, check_callable, name_of
@@ -159,11 +159,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
         >>> bool((grad(kept)(np.ones(3)) == grad(layer)(np.ones(3))).all())
         True
     """
-    return tree.map(lambda leaf: _name_operation(leaf, name=name) if _is_array(leaf) else leaf, x)
-
-
-def _is_array(x: Any) -> bool:
-    return isinstance(x, Tracer) or backend.is_value(x)
+    return tree.map(lambda leaf: _name_operation(leaf, name=name) if is_array(leaf) else leaf, x)
 
 
 class _Options(NamedTuple):
@@ -419,7 +415,7 @@ def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
     if xs is None:
         return None, None
     paths, leaves, spec = tree.flatten_with_path(xs)
-    if len(leaves) == 1 and leaves[0] is xs and not _is_array(xs):
+    if len(leaves) == 1 and leaves[0] is xs and not is_array(xs):
         if not isinstance(xs, Iterable):
             raise InputError(
                 f"checkpoint_chain: xs must be an array, a pytree of arrays or an iterable, got {describe(xs)}. "
@@ -429,7 +425,7 @@ def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
             return xs, None
         return (list(xs), None) if isinstance(xs, Sized) else (None, iter(xs))
     for path, leaf in zip(paths, leaves, strict=True):
-        if not _is_array(leaf) or not backend.shape_of(leaf):
+        if not is_array(leaf) or not backend.shape_of(leaf):
             raise ShapeError(
                 f"checkpoint_chain: xs{path} has no first axis to go through, got {describe(leaf)}. Pass arrays, or an "
                 "iterator over the items: iter(xs)."

@@ -15,7 +15,7 @@ from funcgrad.errors import BranchError, ConcretizationError, NotDifferentiableE
 from funcgrad.graph import GraphTrace, add_decision
 from funcgrad.keeping import copy_shared_constants
 from funcgrad.numpy.concretization import forget_refusal
-from funcgrad.transforms.arguments import check_results
+from funcgrad.transforms.arguments import check_results, is_array
 from funcgrad.transforms.stopping import stop_gradient
 from funcgrad.typing import PyTree
 from funcgrad.writable import identity_key
@@ -227,6 +227,6 @@ def loop_over_examples(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> 
 
 def _stacked(parts: Sequence[Any], within: BatchTrace) -> Any:
     """Return the results of all examples as one array, or as a list if they are not arrays."""
-    if all(isinstance(part, Tracer) or backend.is_value(part) for part in parts):
+    if all(map(is_array, parts)):
         return tracer_of(fnp.stack(parts), within)
     return list(parts)

@@ -20,6 +20,7 @@ from funcgrad import backend, tree
 from funcgrad.core import Tracer, describe, is_being_repeated
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
+from funcgrad.transforms.arguments import is_array
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, plain_value
@@ -36,7 +37,7 @@ class _Aval(NamedTuple):
     inexact: bool
 
 
-class CustomCall:
+class _Call:
     """One call: its arguments split up, and its rules as functions of flat lists of array leaves.
 
     The rules live as long as the tape, so they hold shapes and dtypes of the arguments, not the arrays.
@@ -45,26 +46,18 @@ class CustomCall:
         out_spec: the structure of the result, known once the function or a rule has run.
     """
 
-    def __init__(
-        self,
-        name: str,
-        fun: Callable[..., Any],
-        vjp: tuple[Callable[..., Any], Callable[..., Any]] | None,
-        jvp: Callable[..., Any] | None,
-        nondiff: tuple[int, ...],
-        args: tuple[Any, ...],
-    ) -> None:
-        self.name, self.fun, self.vjp, self.jvp = name, fun, vjp, jvp
-        self.static = {i: args[i] for i in nondiff if i < len(args)}
+    def __init__(self, function: CustomDerivative[..., Any], args: tuple[Any, ...]) -> None:
+        self.name, self.fun, self.vjp, self.jvp = function._name, function.fun, function._vjp, function._jvp
+        self.static = {i: args[i] for i in function._nondiff if i < len(args)}
         if self.static and any(isinstance(leaf, Tracer) for leaf in tree.leaves(self.static)):
             raise InputError(
-                f"{name}: a non-differentiable argument is being transformed, got a tracer. Take it out of "
+                f"{self.name}: a non-differentiable argument is being transformed, got a tracer. Take it out of "
                 "nondiff_argnums and return None for its cotangent."
             )
         self.diff = tuple(i for i in range(len(args)) if i not in self.static) if self.static else range(len(args))
         flat, self.spec = tree.flatten(tuple(args[i] for i in self.diff) if self.static else args)
-        self._leaves: list[Any] | None = [leaf for leaf in flat if _is_array(leaf)]
-        self.avals = [_aval_of(leaf) if _is_array(leaf) else None for leaf in flat]
+        self._leaves: list[Any] | None = [leaf for leaf in flat if is_array(leaf)]
+        self.avals = [_aval_of(leaf) if is_array(leaf) else None for leaf in flat]
         self.non_arrays = [None if aval is not None else leaf for leaf, aval in zip(flat, self.avals, strict=True)]
         self.out_spec: Any = None
 
@@ -75,28 +68,20 @@ class CustomCall:
 
     def rules(self) -> CustomRules:
         """Return the rules in the flat form that the primitive takes."""
-        return CustomRules(
-            self.name,
-            self.run,
-            None if self.vjp is None else self.fwd,
-            None if self.vjp is None else self.bwd,
-            None if self.jvp is None else self.jvp_rule,
-        )
+        fwd, bwd = (None, None) if self.vjp is None else (self.fwd, self.bwd)
+        return CustomRules(self.name, self.run, fwd, bwd, None if self.jvp is None else self.jvp_rule)
 
     def run(self, *leaves: Any) -> list[Any]:
-        """Run the function."""
         given = _ReadOnlyViews(leaves)
         return self.flatten_result(given, self.call_rule("function", self.fun, *self.all_args(given.views)))
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
-        """Run the forward half of the VJP rule."""
         given = _ReadOnlyViews(leaves)
         pair = self.call_rule("fwd rule", self.vjp[0], *self.all_args(given.views))  # type: ignore[index]
         out, residuals = self.check_pair("fwd", "residuals", pair)
         return self.flatten_result(given, out), tree.map(_read_only, residuals)
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
-        """Run the backward half of the VJP rule."""
         ct = tree.unflatten(self.out_spec, [_read_only(c) for c in cts])
         pulled = self.call_rule("bwd rule", self.vjp[1], *self.static.values(), residuals, ct)  # type: ignore[index]
         if not isinstance(pulled, (tuple, list)) or len(pulled) != len(self.diff):
@@ -114,7 +99,6 @@ class CustomCall:
         return [ct for ct, like in zip(found, self.avals, strict=True) if like is not None]
 
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Run the JVP rule."""
         given, moving = _ReadOnlyViews(leaves), _ReadOnlyViews(tangents)
         args = (self.differentiable_args(given.views), self.differentiable_args(moving.views))
         out, tangent = self.check_pair(
@@ -170,7 +154,7 @@ class CustomCall:
         """Return the leaves of a result, and remember its structure."""
         flat, self.out_spec = tree.flatten(out)
         for leaf in flat:
-            if not _is_array(leaf):
+            if not is_array(leaf):
                 raise InputError(
                     f"{self.name}: a function with own derivative rules must return arrays or numbers, got "
                     f"{describe(leaf)}. Leave it out, or keep it as a residual."
@@ -211,7 +195,7 @@ class CustomCall:
 
     def check_leaf(self, rule: str, where: str, have: Any, aval: _Aval | None) -> Any:
         """Check a (co)tangent of one leaf, and return it in the shape and dtype that it must have."""
-        if aval is None or not _is_array(have):
+        if aval is None or not is_array(have):
             problem = "something for" if aval is None else "no array for"
             raise InputError(
                 f"{self.name}: the {rule} rule gave {problem} {'what is no array in ' if aval is None else ''}{where}, "
@@ -263,10 +247,6 @@ def _read_only(x: Any) -> Any:
     view = x.view()
     view.flags.writeable = False
     return view
-
-
-def _is_array(x: Any) -> bool:
-    return isinstance(x, Tracer) or backend.is_value(x)
 
 
 def _aval_of(x: Any) -> _Aval:
@@ -382,7 +362,7 @@ class CustomDerivative(Generic[P, R]):
             found = getattr(found, part, None)
         if found is self:
             return str(name)
-        return _rebuilt, (self.fun, self._options), {"_vjp": self._vjp, "_jvp": self._jvp}
+        return type(self), (self.fun, *self._options), {"_vjp": self._vjp, "_jvp": self._jvp}
 
     def __repr__(self) -> str:
         return f"<{self._name} with own derivative rules>"
@@ -393,16 +373,10 @@ class CustomDerivative(Generic[P, R]):
             raise InputError(
                 f"{self._name}: it has no derivative rule, got a call. Define one first with defvjp, defjvp or defjvps."
             )
-        call = CustomCall(
-            self._name, self.fun, self._vjp, self._jvp, self._nondiff, self._signature.bind_positional(args, kwargs)
-        )
+        call = _Call(self, self._signature.bind_positional(args, kwargs))
         outs = custom_call(*call.leaves(), rules=call.rules())
         result: R = tree.unflatten(call.out_spec, outs)
         return result
-
-
-def _rebuilt(fun: Callable[..., Any], options: tuple[Any, Any]) -> CustomDerivative[..., Any]:
-    return CustomDerivative(fun, *options)
 
 
 class _RulePerArgument:
