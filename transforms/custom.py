@@ -5,7 +5,6 @@ A call takes trees and any other values; its rules work on flat lists of arrays.
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import operator
@@ -343,8 +342,8 @@ class CustomDerivative(Generic[P, R]):
 
     def _with_functions(self, translate: Callable[[Any], Any]) -> CustomDerivative[P, R]:
         """Return the same call with the translations of its function and its rules."""
-        made = copy.copy(self)
-        made.fun = translate(self.fun)
+        made: CustomDerivative[P, R] = object.__new__(CustomDerivative)  # copy.copy may return self
+        made.__dict__.update(self.__dict__, fun=translate(self.fun))
         made._vjp = None if self._vjp is None else (translate(self._vjp[0]), translate(self._vjp[1]))
         rule = self._jvp
         made._jvp = rule.for_owner(made, translate) if type(rule) is _RulePerArgument else rule and translate(rule)
