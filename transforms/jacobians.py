@@ -202,10 +202,10 @@ def hessian(
         array([[0., 4.],
                [4., 2.]])
     """
-    if sparsity is not None:
-        return _sparse_transform("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
     if _others:
         refuse_unknown_arguments("hessian", _others)
+    if sparsity is not None:
+        return _sparse_transform("hessian", run_sparse_hessian, fun, (argnums, has_aux, holomorphic), sparsity, check)
     check_callable("hessian", fun)
     options = _Options("hessian", check_argnums("hessian", argnums), has_aux, holomorphic, False)
     summary = "Hessian of {fun} with respect to its positional arguments."
