@@ -6,7 +6,6 @@ A call takes trees and any other values; its rules work on flat lists of arrays.
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +19,7 @@ from funcgrad.core import Tracer, describe, is_being_repeated
 from funcgrad.errors import EscapedTracerError, InputError, NotDifferentiableError, ShapeError
 from funcgrad.kinds.custom import CustomRules, custom_call
 from funcgrad.transforms.arguments import is_array
+from funcgrad.transforms.static_arguments import parameters_of, signature_of
 from funcgrad.transforms.transformed import check_callable, name_of
 from funcgrad.typing import PyTree
 from funcgrad.writable import as_argument, plain_value
@@ -466,13 +466,8 @@ class _Signature:
     def __init__(self, call: str, fun: Callable[..., Any]) -> None:
         self.call = call
         self.name = name_of(fun)
-        try:
-            self.signature: inspect.Signature | None = inspect.signature(fun)
-        except (TypeError, ValueError):  # some functions written in C have no signature
-            self.signature = None
-        parameters = [] if self.signature is None else list(self.signature.parameters.values())
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self.names = [p.name for p in parameters if p.kind in kinds]
+        self.signature = signature_of(fun)
+        parameters, self.names = parameters_of(self.signature)
         self.has_varargs = self.signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
         #: Number of arguments of a call that needs no lookup in the signature.
         plain = len(self.names) == len(parameters) and all(p.default is p.empty for p in parameters)
