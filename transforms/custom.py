@@ -9,6 +9,7 @@ import functools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
@@ -378,12 +379,12 @@ class CustomDerivative(Generic[P, R]):
         return result
 
 
+@dataclass(eq=False)
 class _RulePerArgument:
     """JVP rule made of one rule per argument."""
 
-    def __init__(self, owner: CustomDerivative[..., Any], jvps: tuple[Callable[..., Any] | None, ...]) -> None:
-        self.owner = owner
-        self.jvps = jvps
+    owner: CustomDerivative[..., Any]
+    jvps: tuple[Callable[..., Any] | None, ...]
 
     def __call__(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
         if len(self.jvps) != len(primals):

@@ -132,19 +132,11 @@ def jacobian(
 ) -> Callable[P, Any]:
     """Return a function that computes the Jacobian in reverse mode, with ``sparsity`` as a sparse matrix.
 
-    Takes the arguments of ``jacrev``, and two more by keyword:
-
-    Args:
-        fun: see ``jacrev``.
-        argnums: see ``jacrev``.
-        has_aux: see ``jacrev``.
-        holomorphic: see ``jacrev``.
-        allow_int: see ``jacrev``.
-        sparsity: where the derivative may be nonzero: a sparse or boolean matrix with a row per output and a column per
-            input, or "auto", which finds the pattern at each call from one run. Columns that share no row form a
-            colour; the Jacobian costs one product for each colour.
-        check: whether to compare the sparse matrix times a random vector with a directional derivative. The comparison
-            finds a pattern that lacks an entry.
+    Takes the arguments of ``jacrev``, and two more by keyword. ``sparsity`` says where the derivative may be nonzero: a
+    sparse or boolean matrix with a row per output and a column per input, or "auto", which finds the pattern at each
+    call from one run. Columns that share no row form a colour; the Jacobian costs one product for each colour.
+    ``check`` says whether to compare the sparse matrix times a random vector with a directional derivative. The
+    comparison finds a pattern that lacks an entry.
 
     Returns:
         A function of the same arguments. With ``sparsity`` its result is a ``scipy.sparse`` matrix in compressed
