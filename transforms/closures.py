@@ -138,7 +138,7 @@ class BranchRecordings:
         return self._evaluate(self._recordings[0], x, captured)
 
     def _record(self, x: PyTree) -> None:
-        closure = RecordedClosure(self.call, self.fun, x, checks_branches=True, reruns_decisions=True)
+        closure = RecordedClosure(self.call, self.fun, x, reruns_decisions=True)
         self._recordings.insert(0, (closure, len(self.captured)))
         self.captured += closure.captured
 
