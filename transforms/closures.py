@@ -56,10 +56,10 @@ class RecordedClosure:
         reruns_decisions: bool = False,
     ) -> None:
         self.call = call
-        leaves, self.spec = tree.flatten(x)
+        leaves, spec = tree.flatten(x)
         trace = RerunDecisionTrace() if reruns_decisions else DecisionTrace() if checks_branches else GraphTrace()
         try:
-            out = fun(tree.unflatten(self.spec, [trace.input(leaf) for leaf in leaves]))
+            out = fun(tree.unflatten(spec, [trace.input(leaf) for leaf in leaves]))
         finally:
             trace.close()
         found, self.out_spec = tree.flatten(out)

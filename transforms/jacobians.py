@@ -272,9 +272,7 @@ def _jacobian_by_columns(fun: Callable[..., Any], options: _Options, args: Any, 
 
 def _is_large(leaves: list[Any]) -> bool:
     """Return whether a batch of all tangents takes so much memory that recording the operations on tangents pays."""
-    total = 0
-    for x in leaves:
-        total += x.size if type(x) is np.ndarray else prod(backend.shape_of(x))
+    total = sum([prod(backend.shape_of(x)) for x in leaves])
     if total * total <= LARGE or blocks.last_entered() is not None or is_in_transform():
         return False
     return all(backend.library_of(x) is np for x in leaves)
