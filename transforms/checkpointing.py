@@ -315,7 +315,11 @@ def checkpoint_chain(
             "of steps."
         )
     if known is not None and iterator is not None:
-        items, iterator = _take(iterator, known), None
+        items, iterator = list(itertools.islice(iterator, known)), None
+        if len(items) < known:
+            raise ShapeError(
+                f"checkpoint_chain: xs ended early, got {len(items)} items for {known} steps. They must agree."
+            )
     given: Any = [] if items is None else items
     kept_items: Any = _items_for_rerun(given)
     one_step = _chain_step(functions, given, kept_items, args)
@@ -414,13 +418,3 @@ def _chain_items(xs: Any) -> tuple[Sequence[Any] | None, Iterator[Any] | None]:
             f"checkpoint_chain: the first axes of xs must have one length, got {sorted(sizes)}. Cut them to the same."
         )
     return _Rows(leaves, spec, sizes.pop()), None
-
-
-def _take(more: Iterator[Any], count: int) -> list[Any]:
-    """Return the first ``count`` items."""
-    items = list(itertools.islice(more, count))
-    if len(items) < count:
-        raise ShapeError(
-            f"checkpoint_chain: xs ended early, got {len(items)} items for {count} steps. They must agree."
-        )
-    return items

@@ -199,30 +199,22 @@ class RerunDecisionTrace(DecisionTrace):
 
 
 def example_by_example(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any]:
-    """Call ``fun`` on whole batches; if ``fun`` does not take them, on one example after the other."""
+    """Call ``fun`` on whole batches; if it does not take them, on each example of the innermost ``vmap`` in turn."""
     try:
         return fun(*leaves)
     except (ConcretizationError, NotDifferentiableError):
         forget_refusal()
-        found = loop_over_examples(fun, leaves)
-        if found is None:
+        traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
+        if not traces:
             raise
-        return found
-
-
-def loop_over_examples(fun: Callable[..., list[Any]], leaves: Sequence[Any]) -> list[Any] | None:
-    """Call ``fun`` on each example of the innermost ``vmap`` of ``leaves`` in turn; return None without a ``vmap``."""
-    traces = [leaf._trace for leaf in leaves if is_batched(leaf)]
-    if not traces:
-        return None
-    within = max(traces, key=lambda trace: trace.level)
-    assert isinstance(within, BatchTrace)
-    mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
-    results = [
-        example_by_example(fun, [leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
-        for i in range(within.size)
-    ]
-    return [_stacked(parts, within) for parts in zip(*results, strict=True)]
+        within = max(traces, key=lambda trace: trace.level)
+        assert isinstance(within, BatchTrace)
+        mine = [type(leaf) is Tracer and leaf._trace is within for leaf in leaves]
+        results = [
+            example_by_example(fun, [leaf._val[i] if m else leaf for leaf, m in zip(leaves, mine, strict=True)])
+            for i in range(within.size)
+        ]
+        return [_stacked(parts, within) for parts in zip(*results, strict=True)]
 
 
 def _stacked(parts: Sequence[Any], within: BatchTrace) -> Any:
