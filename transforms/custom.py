@@ -77,8 +77,8 @@ class _Call:
 
     def fwd(self, *leaves: Any) -> tuple[list[Any], Any]:
         given = _ReadOnlyViews(leaves)
-        pair = self.call_rule("fwd rule", self.vjp[0], *self.all_args(given.views))  # type: ignore[index]
-        out, residuals = self.check_pair("fwd", "residuals", pair)
+        args = self.all_args(given.views)
+        out, residuals = self.call_for_pair("fwd", "residuals", self.vjp[0], *args)  # type: ignore[index]
         return self.flatten_result(given, out), tree.map(_read_only, residuals)
 
     def bwd(self, residuals: Any, cts: list[Any]) -> list[Any]:
@@ -101,20 +101,19 @@ class _Call:
     def jvp_rule(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         given, moving = _ReadOnlyViews(leaves), _ReadOnlyViews(tangents)
         args = (self.differentiable_args(given.views), self.differentiable_args(moving.views))
-        out, tangent = self.check_pair(
-            "jvp", "tangent", self.call_rule("jvp rule", self.jvp, *self.static.values(), *args)
-        )
+        out, tangent = self.call_for_pair("jvp", "tangent", self.jvp, *self.static.values(), *args)
         outs = self.flatten_result(given, out)
         want = tree.unflatten(self.out_spec, range(len(outs)))
         avals: list[_Aval | None] = [_aval_of(out) for out in outs]
         pushed = self.match_leaves("jvp", "the result", tangent, want, avals)
         return outs, [moving.original(t) for t in pushed]
 
-    def check_pair(self, rule: str, second: str, found: Any) -> Any:
-        """Check that the result of a rule is a pair, and return it."""
+    def call_for_pair(self, name: str, second: str, rule: Any, *args: Any) -> Any:
+        """Call a rule whose result must be a pair."""
+        found = self.call_rule(f"{name} rule", rule, *args)
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise InputError(
-                f"{self.name}: the {rule} rule must return a pair (result, {second}), got {describe(found)}. "
+                f"{self.name}: the {name} rule must return a pair (result, {second}), got {describe(found)}. "
                 "Return two things."
             )
         return found
@@ -196,10 +195,11 @@ class _Call:
     def check_leaf(self, rule: str, where: str, have: Any, aval: _Aval | None) -> Any:
         """Check a (co)tangent of one leaf, and return it in the shape and dtype that it must have."""
         if aval is None or not is_array(have):
-            problem = "something for" if aval is None else "no array for"
+            gave, remedy = "no array for", "an array, or None for zero"
+            if aval is None:
+                gave, remedy = "something for what is no array in", "None"
             raise InputError(
-                f"{self.name}: the {rule} rule gave {problem} {'what is no array in ' if aval is None else ''}{where}, "
-                f"got {describe(have)}. Return {'None' if aval is None else 'an array, or None for zero'}."
+                f"{self.name}: the {rule} rule gave {gave} {where}, got {describe(have)}. Return {remedy}."
             )
         if isinstance(have, Tracer) and not have._trace.open and not is_being_repeated(have._trace.level):
             raise NotDifferentiableError(
